@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from metalloid.backends.metal.binding import Binding
-from metalloid.backends.metal.device import MetalDevice
+from metalloid.backends.metal.pyobjc.binding import Binding
+from metalloid.backends.metal.runtime.device import MetalDevice
 from metalloid.compat.Metal import constants
 from metalloid.compat.Metal.structures import MTLSize
 

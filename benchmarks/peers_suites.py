@@ -201,7 +201,7 @@ SUITES = (
         ),
         (
             ("test_metal_sync_from_host", "fails anywhere: it hides `np` from itself"),
-            ("test_msl_compilation_placeholder", "wants MSL not to be compiled"),
+            ("test_msl_compilation_placeholder", "expects MSL not to be compiled"),
         ),
     ),
     Suite(

@@ -51,7 +51,7 @@ class OwnMemoryDevice(CpuDevice):
                 buffer.host_copy.to_device()
         for position, value in arguments.constants:
             kept = ctypes.create_string_buffer(value)
-            arguments.keep.append(kept)
+            arguments.keep_alive.append(kept)
             arguments.words[position] = ctypes.addressof(kept)
         blocks = blocks_of(arguments.staged)
         for block in blocks:
@@ -63,7 +63,7 @@ class OwnMemoryDevice(CpuDevice):
         for block in blocks:
             copy = _Copy()  # lives until the launch has ended
             weakref.finalize(copy, self.free, block.address - block.shift, 0).atexit = False
-            arguments.keep.append(copy)
+            arguments.keep_alive.append(copy)
         is_fetched = any(block.written for block in blocks)
         event = super().launch(program, arguments, grid, group, wait or is_fetched)
         for block in blocks:

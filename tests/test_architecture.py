@@ -29,9 +29,10 @@ ROOMS = {
     ),
     "backends/cpu": ("host", "compile", "runtime"),
     "backends/cuda": ("compile", "libraries", "runtime"),
+    "backends/metal": ("pyobjc", "compile", "runtime"),
 }  # fmt: skip
 #: Packages in which no module imports itself by way of others, not even for types.
-ACYCLIC = ("arrays", "compiler", "runtime", "backends/cpu", "backends/cuda")
+ACYCLIC = ("arrays", "compiler", "runtime", "backends/cpu", "backends/cuda", "backends/metal")
 MAX_FILES = 20
 
 

@@ -28,5 +28,5 @@ def operations(ir: str, name: str = "mtl_thread") -> int:
 
 def _count(instruction: Instruction) -> int:
     if instruction.op == "call":
-        return 2 * instruction.detail.startswith(_FUSED)
+        return 2 * instruction.callee.startswith(_FUSED)
     return instruction.op in _PLAIN

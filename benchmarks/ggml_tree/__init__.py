@@ -1,1 +1,1 @@
-"""ggml's Metal kernels compared with NumPy: what each family wants and what is right."""
+"""ggml's Metal kernels compared with NumPy: what each family expects and what is right."""

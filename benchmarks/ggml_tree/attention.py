@@ -131,7 +131,7 @@ def check_many(source, library, name, rng):
     halves = _QUERIES_PER_GROUP * (dk + 2 * _pad(dv, 64) + 4 * _KEYS_PER_STEP)
     halves += 16 * 32 * simdgroups * (type_ not in FLOATS)
     if 2 * halves > 32768:
-        raise Unchecked("it wants more threadgroup memory than there is on any device")
+        raise Unchecked("it expects more threadgroup memory than there is on any device")
     for features in (True, False) if dk == 64 else (True,):
         problem = _Problem.random(rng, source, type_, (dk, dv), 20, features)
         blocks = _unmasked_blocks(source, library, problem.mask, 20)

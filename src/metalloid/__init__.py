@@ -114,7 +114,7 @@ _HOMES = {
 
 #: Parts that are attributes without an import.
 _PARTS = frozenset({"fft", "linalg", "metal", "random"})
-#: What the array API wants of a namespace, beside functions.
+#: Names other than functions that the array API requires of a namespace.
 _OF_NAMESPACES = frozenset({"__array_api_version__", "__array_namespace_info__"})
 
 

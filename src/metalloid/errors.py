@@ -126,6 +126,8 @@ class KernelFault(MetalloidError, RuntimeError):
         What happened, without its location.
     threadgroup, thread : tuple of int or None
         Position of the threadgroup in the grid and of the thread in its threadgroup, where known.
+    file, line : str and int or None
+        The line of the kernel's text, where known.
     """
 
     def __init__(
@@ -136,9 +138,12 @@ class KernelFault(MetalloidError, RuntimeError):
         reason: str = "",
         threadgroup: tuple[int, int, int] | None = None,
         thread: tuple[int, int, int] | None = None,
+        file: str | None = None,
+        line: int | None = None,
     ) -> None:
         super().__init__(message)
         self.kernel = kernel
+        self.file, self.line = file, line
         self.reason = reason
         self.threadgroup = threadgroup
         self.thread = thread

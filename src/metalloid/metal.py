@@ -1,4 +1,4 @@
-"""What only Apple's GPUs have."""
+"""Features that only Apple's GPUs have."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def capture(
     DeviceUnavailable
         If this machine has none.
     LaunchError
-        At the begin of the block, if Metal does not begin a trace: it wants
+        At the begin of the block, if Metal does not begin a trace: it expects
         ``MTL_CAPTURE_ENABLED=1`` in the environment of the process.
 
     Examples

@@ -45,8 +45,8 @@ def _truth(text: str) -> bool:
     return {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()]
 
 
-class _OneOf:
-    """Parses one of some words."""
+class _Choice:
+    """Parses one of a set of words."""
 
     def __init__(self, *choices: str) -> None:
         self.choices = choices
@@ -58,12 +58,12 @@ class _OneOf:
         return word
 
 
-_products = _OneOf("auto", "host", "kernels", "registers", "simdgroups", "sums", "mps", "cublas")
-_decompositions = _OneOf("auto", "host", "cusolver")
-_transforms = _OneOf("auto", "host", "kernels", "cufft")
-_engine = _OneOf("simd", "reference")
-_level = _OneOf("x86-64-v2", "x86-64-v3", "x86-64-v4")
-_host_or_kernels = _OneOf("auto", "kernels", "host")
+_products = _Choice("auto", "host", "kernels", "registers", "simdgroups", "sums", "mps", "cublas")
+_decompositions = _Choice("auto", "host", "cusolver")
+_transforms = _Choice("auto", "host", "kernels", "cufft")
+_engine = _Choice("simd", "reference")
+_level = _Choice("x86-64-v2", "x86-64-v3", "x86-64-v4")
+_host_or_kernels = _Choice("auto", "kernels", "host")
 
 
 def _language(text: str) -> str:
@@ -115,7 +115,7 @@ class _Setting(Generic[_T]):
     def __set__(self, instance: Settings, value: _T) -> None:
         self.check(value)
         instance._values[self.name] = value
-        instance._tell({self.name})
+        instance._notify({self.name})
 
 
 class Settings:
@@ -280,7 +280,7 @@ class Settings:
         observer(getattr(self, name))
         self._observers.append((name, observer))
 
-    def _tell(self, changed: Collection[str]) -> None:
+    def _notify(self, changed: Collection[str]) -> None:
         for name, observer in self._observers:
             if name in changed:
                 observer(getattr(self, name))
@@ -297,11 +297,11 @@ class Settings:
             self._setting(name).check(value)
         try:
             self._values.update(values)
-            self._tell(values)
+            self._notify(values)
             yield self
         finally:
             self._values = before
-            self._tell(values)
+            self._notify(values)
 
     def _setting(self, name: str) -> _Setting[Any]:
         setting = getattr(type(self), name, None)

@@ -133,7 +133,7 @@ def test_calls_of_one_structure_do_not_take_each_others_functions(x):
 
 def test_calls_that_do_not_fit_are_refused_at_once(x):
     kernel = mtl.metal_kernel("twice", ["x"], ["y"], "y[0] = x[0];")
-    with pytest.raises(mtl.ArgumentError, match="output_shapes wants a list of 1"):
+    with pytest.raises(mtl.ArgumentError, match="output_shapes expects a list of 1"):
         kernel(inputs=[x], grid=1, output_shapes=[], output_dtypes=[np.float32])
 
 

@@ -9,12 +9,12 @@ from metalloid.arrays.ir.layout import (
     Layout,
     ViewOp,
     apply_view,
-    collapse,
     contiguous,
     is_contiguous,
     reach,
     viewed_shape,
 )
+from metalloid.kernels.strides import collapse
 
 EXTENTS = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 

@@ -98,7 +98,7 @@ def test_cheap_values_are_computed_again(x):
 def test_a_value_that_was_computed_on_the_way_is_kept_the_second_time(x):
     costly = mtl.sin(mtl.exp(mtl.cos(x)))
     mtl.eval(costly + 1)
-    assert MaterializeReason.AGAIN in reasons(costly + 2)
+    assert MaterializeReason.RECOMPUTED_EARLIER in reasons(costly + 2)
     mtl.eval(costly + 2)
     assert len(kernels(costly + 3)) == 1
     np.testing.assert_allclose(

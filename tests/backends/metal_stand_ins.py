@@ -3,8 +3,8 @@
 import contextlib
 import types
 
-from metalloid.backends.metal.binding import Binding
-from metalloid.backends.metal.device import MetalDevice
+from metalloid.backends.metal.pyobjc.binding import Binding
+from metalloid.backends.metal.runtime.device import MetalDevice
 from metalloid.compat import Metal
 
 

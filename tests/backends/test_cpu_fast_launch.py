@@ -74,7 +74,7 @@ SIZES = ({"threads": 64}, {"threads": (8, 8), "group_size": (4, 2)}, {"threads":
 def kernel(name, is_quick=True):
     made = mtl.library(TEXT)[name]
     if not is_quick:
-        made._quick = None
+        made._fast_launch = None
     return made
 
 

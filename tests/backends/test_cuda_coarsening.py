@@ -363,7 +363,7 @@ def test_neighbours_compute_the_same(both_forms, dtype):
 
 
 @pytest.mark.skipif(
-    not os.environ.get("METALLOID_DEVICE", "").startswith("cuda"), reason="cuda: wants a GPU"
+    not os.environ.get("METALLOID_DEVICE", "").startswith("cuda"), reason="cuda: expects a GPU"
 )
 def test_large_grids_know_their_places_and_compute_the_same():
     text = f"""{HEAD}kernel void ids({IDS_OF}) {{ {IDS} }}
@@ -386,7 +386,7 @@ def test_large_grids_know_their_places_and_compute_the_same():
 
 
 @pytest.mark.skipif(
-    not os.environ.get("METALLOID_DEVICE", "").startswith("cuda"), reason="cuda: wants a GPU"
+    not os.environ.get("METALLOID_DEVICE", "").startswith("cuda"), reason="cuda: expects a GPU"
 )
 def test_neighbours_and_odd_places_on_a_gpu():
     kernel = mtl.library(BESIDE_TEXT).bytes

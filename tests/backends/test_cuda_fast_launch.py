@@ -65,7 +65,7 @@ class Card(CudaDevice):
     def __init__(self, native):
         self.name, self.target = "cuda:0", cuda_target("sm_90")
         self.driver, self.context = Driver(), 9
-        self._has_several, self._lost, self.lock = False, "", threading.RLock()
+        self._has_multiple_gpus, self._lost, self.lock = False, "", threading.RLock()
         self.in_flight, self.cancellation = deque(), Cancellation(self)
         self._thread = types.SimpleNamespace(entered=True)
         self._visible, self.stream, self.stream_handle = {}, 77, 77
@@ -139,10 +139,10 @@ def usual(card):
 
 def slowly(kernel, *args, **named):
     """What Python's road tells the driver."""
-    kernel._quick, quick = None, kernel._quick
+    kernel._fast_launch, quick = None, kernel._fast_launch
     kernel.device.notes.clear()
     kernel(*args, **named)
-    kernel._quick = quick
+    kernel._fast_launch = quick
     for buffer in (value for value in args if isinstance(value, mtl.Buffer)):
         buffer._pending = None  # the marks of the launch are free again
     return list(kernel.device.notes)
@@ -151,7 +151,7 @@ def slowly(kernel, *args, **named):
 def quickly(kernel, *args, threads=64, group_size=16):
     """The event, and what the driver was told; the event is None if the launch is not usual."""
     kernel.device.notes.clear()
-    event = kernel._quick(args, threads, group_size)
+    event = kernel._fast_launch(args, threads, group_size)
     return event, list(kernel.device.notes)
 
 
@@ -210,7 +210,7 @@ def test_other_sizes_are_left_to_pythons_road(kernel, usual, size):
 def test_other_counts_of_arguments_are_left_to_pythons_road(kernel, usual):
     slowly(kernel, *usual, **SIZES)
     assert quickly(kernel, *usual[:-1]) == (None, [])
-    with pytest.raises(mtl.ArgumentError, match="wants 6 arguments, got 5"):
+    with pytest.raises(mtl.ArgumentError, match="expects 6 arguments, got 5"):
         kernel(*usual[:-1], **SIZES)
 
 

@@ -174,7 +174,7 @@ def test_many_random_kernels_in_all_forms(seed, form, waits, monkeypatch):
 def check_with_spoilt_lanes(seed, count, waits, form, monkeypatch):
     """Compare where inactive lanes hold NaN, bad addresses and the like."""
     monkeypatch.setattr(vector, "lanes", lambda vectors: ((form[0],), form[1]))
-    monkeypatch.setattr(Builder, "spoils_inactive_lanes", True)
+    monkeypatch.setattr(Builder, "poisons_inactive_lanes", True)
     check(seed, count, waits, refusals=1, more="constant int lanes_are_spoilt = 0;\n")
 
 

@@ -8,8 +8,8 @@ import pytest
 from metal_stand_ins import descriptor
 
 import metalloid as mtl
-from metalloid.backends.metal.archive import Archive
-from metalloid.backends.metal.binding import Binding
+from metalloid.backends.metal.compile.archive import Archive
+from metalloid.backends.metal.pyobjc.binding import Binding
 
 
 class BinaryArchive:

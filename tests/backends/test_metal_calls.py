@@ -9,7 +9,8 @@ import pytest
 from metal_stand_ins import metal_device
 
 import metalloid as mtl
-from metalloid.backends.metal import binding, device, ownership
+from metalloid.backends.metal.pyobjc import binding, ownership
+from metalloid.backends.metal.runtime import device
 from metalloid.compat import Metal
 
 SOURCE = """

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.metal import textures
-from metalloid.backends.metal.textures import format_name
+from metalloid.backends.metal.compile import limits
+from metalloid.backends.metal.runtime.textures import format_name
 from metalloid.compat import Metal
 from metalloid.runtime.textures.descriptor import KIND_EXTENTS
 from metalloid.runtime.textures.pixel_formats import FORMATS
@@ -166,9 +166,9 @@ def test_formats_and_types_are_metals():
         if not found.name.startswith("depth") and not depth:
             assert name.removeprefix("MTLPixelFormat").lower() == found.name
         assert ("Depth" in name) == depth
-    for name in textures.TYPES.values():
+    for name in limits.TEXTURE_KINDS.values():
         assert hasattr(Metal, f"MTLTextureType{name}")
-    assert KIND_EXTENTS.keys() - textures.TYPES.keys() == {"2d_ms", "buffer"}
+    assert KIND_EXTENTS.keys() - limits.TEXTURE_KINDS.keys() == {"2d_ms", "buffer"}
 
 
 @pytest.mark.parametrize(

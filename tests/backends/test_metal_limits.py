@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.metal.limits import Limits
+from metalloid.backends.metal.compile.limits import Limits
 from metalloid.compat import Metal
 
 SOURCE = """
@@ -193,8 +193,8 @@ def test_constant_memory_may_begin_anywhere(metal, lib):
 
 
 def test_buffers_are_no_longer_than_metal_has_them(metal, monkeypatch):
-    assert metal.heap._most == metal.gpu.maxBufferLength()
-    monkeypatch.setattr(metal.heap, "_most", 4 * mmap.PAGESIZE)
+    assert metal.heap._max_bytes == metal.gpu.maxBufferLength()
+    monkeypatch.setattr(metal.heap, "_max_bytes", 4 * mmap.PAGESIZE)
     asked = []
     for name in (
         "newBufferWithLength_options_",

@@ -7,7 +7,7 @@ import pytest
 from metal_stand_ins import descriptor, metal_device
 
 import metalloid as mtl
-from metalloid.backends.metal import logs
+from metalloid.backends.metal.runtime import logs
 from metalloid.compat import Metal
 
 SOURCE = """

@@ -14,8 +14,8 @@ import pytest
 from metal_binding import Checked, CheckedModule, metadata
 
 import metalloid as mtl
-from metalloid.backends.metal import binding
-from metalloid.backends.metal.device import MetalDevice
+from metalloid.backends.metal.pyobjc import binding
+from metalloid.backends.metal.runtime.device import MetalDevice
 from metalloid.compat import Metal, MetalPerformanceShaders
 from metalloid.linalg import equations
 
@@ -46,7 +46,7 @@ def encoded(monkeypatch):
     encode = product.encodeToCommandBuffer_leftMatrix_rightMatrix_resultMatrix_
 
     def note(self, *matrices):
-        made.append((self._shape, self.batchSize(), self._turned))
+        made.append((self._shape, self.batchSize(), self._transposed))
         encode(self, *matrices)
 
     monkeypatch.setattr(product, "encodeToCommandBuffer_leftMatrix_rightMatrix_resultMatrix_", note)

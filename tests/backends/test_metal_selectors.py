@@ -11,14 +11,16 @@ import pytest
 from metal_binding import CheckedModule, metadata
 
 import metalloid as mtl
-from metalloid.backends.metal import binding, ownership, samplers, textures
-from metalloid.backends.metal.device import MetalDevice
-from metalloid.backends.metal.textures import format_name
+from metalloid.backends.metal.compile import limits
+from metalloid.backends.metal.pyobjc import binding, ownership
+from metalloid.backends.metal.runtime import samplers, textures
+from metalloid.backends.metal.runtime.device import MetalDevice
+from metalloid.backends.metal.runtime.textures import format_name
 from metalloid.compat import Metal
 from metalloid.runtime.textures.pixel_formats import FORMATS
 from metalloid.runtime.textures.sampler import _FIELDS
 
-FOLDER = Path(binding.__file__).parent
+FOLDER = Path(binding.__file__).parents[1]
 #: Of ordinary classes: PyObjC asks the Objective-C runtime, its data say nothing.
 OF_CLASSES = {
     "alloc", "code", "fileURLWithPath:", "init", "localizedDescription",
@@ -51,7 +53,7 @@ def data():
 
 
 def attributes():
-    for path in sorted(FOLDER.glob("*.py")):
+    for path in sorted(FOLDER.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute):
                 yield path.name, node
@@ -84,7 +86,7 @@ def test_every_constant_is_the_bindings(data):
 
 
 def test_calls_have_as_many_arguments_as_their_names_say():
-    for path in sorted(FOLDER.glob("*.py")):
+    for path in sorted(FOLDER.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 name = node.func.attr
@@ -181,7 +183,7 @@ def test_words_of_samplers_and_textures_are_the_bindings(data):
     """Those whose names are put together."""
     made = {format_name(found.code, False) for found in FORMATS.values()}
     made |= {f"MTLPixelFormat{name}" for name in textures._DEPTH_FORMATS.values()}
-    made |= {f"MTLTextureType{name}" for name in textures.TYPES.values()}
+    made |= {f"MTLTextureType{name}" for name in limits.TEXTURE_KINDS.values()}
     for name, (prefix, _) in samplers._CHOICES.items():
         values = _FIELDS[name][1]
         made |= {

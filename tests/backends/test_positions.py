@@ -76,13 +76,13 @@ def test_positions(kernels, where, group):
 
 @pytest.mark.parametrize(
     ("group", "variant"),
-    [((256, 1, 1), "single_row-32"), ((16, 16, 1), "one_wide-16"), ((32, 4, 1), "one_wide-32"),
+    [((256, 1, 1), "single_row-32"), ((16, 16, 1), "single_column-16"), ((32, 4, 1), "single_column-32"),
      ((16, 4, 4), "full-16"), ((64, 4, 1), "full-32"), ((4, 4, 1), "multi_row-8"),
      ((100, 1, 1), "tail-16"), ((48, 1, 1), "single_row-16")],
 )  # fmt: skip
 def test_variants_by_the_shape_of_threadgroups(group, variant):
     grid, variant = tuple(2 * size for size in group), parse_variant(variant)
     assert variant_for(grid, group, (32, 16, 8), waits=True, by_shape=True) == variant
-    if variant.kind in (Kind.SINGLE_ROW, Kind.ONE_WIDE):
+    if variant.kind in (Kind.SINGLE_ROW, Kind.SINGLE_COLUMN):
         plain = variant_for(grid, group, (32, 16, 8), waits=True, by_shape=False)
         assert plain == Variant(Kind.FULL, variant.width)

@@ -103,8 +103,8 @@ def test_tiles(lib, loaded, rng, group):
     y = np.zeros(size, np.uint32)
     lib.turned(y, x, np.array(size, np.uint32), threads=size, group_size=group)
     assert np.array_equal(y, x.T)
-    if loaded[0].startswith("one_wide-16"):  # with 8 lanes there are too many simdgroups
-        assert loaded[0] == "one_wide-16-16x16x1"
+    if loaded[0].startswith("single_column-16"):  # with 8 lanes there are too many simdgroups
+        assert loaded[0] == "single_column-16-16x16x1"
         assert len(loaded) == (1 if group == (16, 16) else 2)
 
 

@@ -307,7 +307,7 @@ def test_large_results_are_made_where_mlx_keeps_them(mx, dtype, template, monkey
     )  # fmt: skip
     x = array(np.arange(count) % 2).astype(getattr(mx, dtype))
     mx.eval(x)
-    monkeypatch.setattr(compat, "_WORTH_A_PLACE", count)
+    monkeypatch.setattr(compat, "_MIN_SHARED_ELEMENTS", count)
     monkeypatch.setattr(compat.np, "empty", lambda *_: pytest.fail("a copy would be made"))
     (y,) = kernel(
         inputs=[x], grid=(count, 1, 1), threadgroup=(256, 1, 1), output_shapes=[(count // 2, 2)],

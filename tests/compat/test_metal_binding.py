@@ -32,12 +32,12 @@ CLASSES = {
     "NSError",
 }
 STRUCTURES = {"MTLOrigin", "MTLRegion", "MTLResourceID", "MTLSize"}
-OURS = {"CommandEncoder", "MetalObject", "SeveralResources"}
+OURS = {"CommandEncoder", "MetalObject", "ResourceRanges"}
 #: What our objects tell each other.
 OWN_NAMES = {
     "CommandEncoder": {"add", "check"},
-    "MTLBuffer": {"is_told", "memory", "when_released", "writer", "written"},
-    "MTLCommandBuffer": {"add", "encoder_ended", "issue", "keep"},
+    "MTLBuffer": {"is_synchronized", "memory", "when_released", "writer", "written"},
+    "MTLCommandBuffer": {"add", "encoder_ended", "issue", "retain"},
     "MTLCommandQueue": {"advance", "append", "latest", "ordered", "timeline"},
     "MTLComputePipelineState": {
         "buffers",

@@ -33,7 +33,7 @@ def test_programs_are_run_and_judged(tmp_path, monkeypatch, capsys):
             Program("bad.py"),
             Program("book.ipynb", without=("nowhere",)),
         ),
-        (("other.py", "it wants a Mac"),),
+        (("other.py", "it expects a Mac"),),
     )
     monkeypatch.delenv("METALLOID_DEVICE", raising=False)  # other processes do not know "own"
     monkeypatch.setattr(peers_suites, "SUITES", (suite,))
@@ -44,7 +44,7 @@ def test_programs_are_run_and_judged(tmp_path, monkeypatch, capsys):
     assert lines[1].startswith("FAILED")
     assert lines[1].endswith("bad.py: no good")
     assert lines[2].endswith("book.ipynb: 1")
-    assert lines[3] == "left out  other.py: it wants a Mac"
+    assert lines[3] == "left out  other.py: it expects a Mac"
     assert row == "| mine | unknown | 2 | 1 | 1 |"
 
 

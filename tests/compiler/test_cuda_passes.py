@@ -33,7 +33,7 @@ def kernel(blocks):
         name, body = block.split(":", 1)
         lines += [f"{name}:", *(f"  {line.strip()}" for line in body.split(";"))]
     text = "\n".join(["define ptx_kernel void @mtl_kernel(ptr %launch) {", *lines, "}", ""])
-    return parse_function(text, "mtl_kernel", keep_hints=True)
+    return parse_function(text, "mtl_kernel", retain_hints=True)
 
 
 def signature(*constant, sources=4):

@@ -97,7 +97,7 @@ def ptx(ir):
 def round_trip(ir, *names):
     """The module with the text of functions as our printer writes it."""
     for name in names:
-        function = parse_function(ir, name, keep_hints=True)
+        function = parse_function(ir, name, retain_hints=True)
         verify(function)
         ir = replace_function(ir, function)
     return ir
@@ -106,15 +106,15 @@ def round_trip(ir, *names):
 def test_rare_constructs_are_kept():
     again = round_trip(HEAD + RARE, "callee", "k")
     assert ptx(again) == ptx(HEAD + RARE)
-    once = parse_function(again, "k", keep_hints=True)
-    twice = parse_function(round_trip(again, "k"), "k", keep_hints=True)
+    once = parse_function(again, "k", retain_hints=True)
+    twice = parse_function(round_trip(again, "k"), "k", retain_hints=True)
     assert [*map(instruction_text, once.instructions())] == [
         *map(instruction_text, twice.instructions())
     ]
 
 
 def test_what_the_vectorizer_has_no_use_for_is_kept_if_asked():
-    function = parse_function(RARE, "k", keep_hints=True)
+    function = parse_function(RARE, "k", retain_hints=True)
     body = {i.result: i for i in function.entry.body}
     assert function.parameters[1].type == Pointer(1)
     assert function.qualifiers == ("dso_local", "ptx_kernel")
@@ -147,7 +147,7 @@ def test_ptx_of_kernels_stays_the_same(modules):
 
 def test_named_values_may_stand_in_any_order(modules):
     ir = next(iter(modules.values()))
-    function = parse_function(ir, "mtl_kernel", keep_hints=True)
+    function = parse_function(ir, "mtl_kernel", retain_hints=True)
     name_values(function, FreshNames(function))
     verify(function)
     assert not any(re.match(r"%\d+$", i.result) for i in function.instructions())

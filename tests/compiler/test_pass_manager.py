@@ -1,6 +1,9 @@
 """Pipelines: what passes need and give, and the settings that help to find a wrong one."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -74,6 +77,47 @@ def test_the_verifier_names_the_pass(capsys):
     with mtl.config.scope(print_after="nothing"):
         run_passes(function(), (Pass("nothing", lambda f, c: None, "a test"),), Context())
     assert capsys.readouterr().err.startswith("; *** IR after nothing ***\ndefine void @f(i32 %n)")
+
+
+def stderr_of_passes(folder, **variables):
+    """What ``metalloid passes`` prints to stderr with some settings."""
+    path = folder / "file.ll"
+    path.write_text(
+        "define void @f(ptr %threadgroup_memory, i32 %index) {\nentry:\n  ret void\n}\n"
+    )
+    names = ("mark-invariant-loads", "scalarize-vectors", "rematerialize", "scalarize-vectors")
+    words = [sys.executable, "-m", "metalloid", "passes", str(path)]
+    words += [word for name in names for word in ("--pass", name)]
+    environment = os.environ | variables
+    outcome = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    return outcome.stderr.splitlines()
+
+
+def test_optional_passes_are_listed_with_their_numbers(tmp_path):
+    for limit, kinds in (("0", "--"), ("1", "+-"), ("2", "++"), ("99", "++")):
+        words = {"+": "running", "-": "not running"}
+        assert stderr_of_passes(tmp_path, METALLOID_PASS_LIMIT=limit) == [
+            f"PASS {words[kind]} ({number}) {name} on @f"
+            for kind, number, name in zip(
+                kinds, (1, 2), ("mark-invariant-loads", "rematerialize"), strict=True
+            )
+        ]
+    assert stderr_of_passes(tmp_path, METALLOID_PASS_LIMIT="-1") == []
+
+
+def test_time_and_instructions_of_each_pass(tmp_path):
+    head, *rows = stderr_of_passes(tmp_path, METALLOID_TIME_PASSES="1")
+    assert head.split() == ["pass", "runs", "ms", "share", "instructions"]
+    table = {name: row for name, *row in map(str.split, rows)}
+    assert len(table) == len(rows)
+    # One instruction; simplify-loops adds the exit block. Time falls from row to row.
+    assert table["simplify-loops"][0] == "1"
+    assert table["simplify-loops"][3:] == ["1", "->", "2"]
+    # It gives what holds already the second time, so it does not run.
+    assert table["scalarize-vectors"][0] == "1"
+    times = [float(row[1]) for row in table.values()]
+    assert times == sorted(times, reverse=True)
+    assert abs(sum(int(row[2][:-1]) for row in table.values()) - 100) <= len(table)
 
 
 @pytest.mark.parametrize("pipeline", [LOWERING, LOWERING_OF_CALLEES])

@@ -39,7 +39,7 @@ def test_what_a_pass_makes_of_a_function(path, capsys):
     made = source + EXPECT + "".join(f"; {line}".rstrip() + "\n" for line in text.splitlines())
     if os.environ.get("METALLOID_UPDATE_GOLDEN"):
         path.write_text(made)
-    assert path.read_text() == made
+    assert path.read_text() == made, "run with METALLOID_UPDATE_GOLDEN=1 and read the difference"
     assert f"--pass {path.stem}" in source.splitlines()[0]
 
 
@@ -121,8 +121,38 @@ def test_several_passes_run_in_order(tmp_path, capsys):
     assert heads == [f"; *** IR after {name} ***" for name in order]
 
 
-def test_simplified_loops_stay_as_they_are(tmp_path, capsys):
+NESTED = """
+define void @kernel(ptr %words, ptr %threadgroup_memory, i32 %index) {
+entry:
+  call void @outer(ptr %words, i32 %index)
+  ret void
+}
+define internal void @outer(ptr %p, i32 %n) {
+entry:
+  call void @inner(ptr %p, i32 %n)
+  ret void
+}
+define internal void @inner(ptr %p, i32 %n) {
+entry:
+  store i32 %n, ptr %p, align 4
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["outer", "inner"])
+def test_functions_that_functions_call(name, tmp_path, capsys):
     path = tmp_path / "file.ll"
-    path.write_text(printed(FOLDER / "simplify-loops.ll", capsys))
-    assert main(["passes", str(path), "--pass", "simplify-loops"]) == 0
+    path.write_text(NESTED)
+    assert main(["passes", str(path), "--function", name, "--pass", "linearize"]) == 0
+    text = capsys.readouterr().out
+    assert f"@mtl_lanes.{name}(" in text
+    assert ("call void @mtl_lanes.inner(" in text) == (name == "outer")
+
+
+@pytest.mark.parametrize("name", ["simplify-loops", "split-at-barriers", "scalarize-vectors"])
+def test_what_holds_already_is_left_alone(name, tmp_path, capsys):
+    path = tmp_path / "file.ll"
+    path.write_text(printed(FOLDER / f"{name}.ll", capsys))
+    assert main(["passes", str(path), "--pass", name]) == 0
     assert capsys.readouterr().out == path.read_text()

@@ -159,7 +159,7 @@ def check(seed, count, mask_bits, tmp_path):
 @pytest.mark.parametrize("mask_bits", [1, 32])
 @pytest.mark.parametrize("spoilt", [False, True], ids=["", "spoilt"])
 def test_random_graphs(mask_bits, spoilt, tmp_path, monkeypatch):
-    monkeypatch.setattr(Builder, "spoils_inactive_lanes", spoilt)
+    monkeypatch.setattr(Builder, "poisons_inactive_lanes", spoilt)
     check(mask_bits + 2 * spoilt, 60, mask_bits, tmp_path)
 
 

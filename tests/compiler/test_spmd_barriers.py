@@ -16,7 +16,7 @@ from metalloid.compiler.transforms.threadgroup_variables import lower_threadgrou
 from metalloid.compiler.vectorize.emitted_code import EmittedBlock, Return, SlotAccess
 from metalloid.compiler.vectorize.slots import Slot, SlotKind
 from metalloid.compiler.vectorize.workgroup.region_cfg import Definitions, Regions
-from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
+from metalloid.compiler.vectorize.workgroup.simdgroup_loops import SimdgroupLoops
 from metalloid.compiler.vectorize.workgroup.workgroup_uniform import workgroup_uniform_values
 
 WAIT = "call void @__msl_threadgroup_barrier(i32 2)"
@@ -151,7 +151,7 @@ def test_definitions_are_kept_with_what_they_need():
 
 def rounds(outcomes, part="", in_step=False, common=(), uses=None, changes=None, own_bytes=0):
     none = [set() for _ in outcomes]
-    found = Rounds(
+    found = SimdgroupLoops(
         "f", part, outcomes, 8, 64, common, uses or none, changes or none, in_step, None, own_bytes
     )
     return found.text()

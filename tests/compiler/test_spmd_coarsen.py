@@ -23,7 +23,7 @@ LOOP = """
 def coarse(guard="br label %loop", more="", until="%n", most=8):
     text = LOOP.format(guard=guard, more=more, until=until)
     function = spmd_texts.function(text, PARAMETERS)
-    rows = coarsen(function, along={"%y"}, across={"%x"}, index="%index", most=most)
+    rows = coarsen(function, along={"%y"}, across={"%x"}, index="%index", max_carried=most)
     return rows, function
 
 
@@ -47,7 +47,7 @@ def test_as_many_rows_as_registers_allow():
     text = LOOP.format(guard="br label %loop", more="%product = fmul float %t, %a; ", until="%n")
     function = spmd_texts.function(text.replace("%row = mul", more + "%row = mul"), PARAMETERS)
     # One of the two is no vector: all lanes of a row have the same product.
-    assert coarsen(function, {"%y"}, {"%x"}, "%index", most=8) == 8
+    assert coarsen(function, {"%y"}, {"%x"}, "%index", max_carried=8) == 8
     assert coarse(most=4)[0] == 4
     assert coarse(most=1)[0] == 1
 

@@ -6,7 +6,7 @@ from spmd_texts import analysed
 from metalloid.compiler.ir.function import Value
 from metalloid.compiler.ir.types import POINTER
 from metalloid.compiler.vectorize.builder import Builder
-from metalloid.compiler.vectorize.memory.prefetch import Rounds, look_ahead
+from metalloid.compiler.vectorize.memory.prefetch import InductionSteps, look_ahead
 
 LOOP = """
     entry: %q = load ptr, ptr %p; br label %loop
@@ -38,14 +38,14 @@ def writer_of(body):
 def test_steps(body, step):
     builder = writer_of(body)
     [loop] = builder.divergence.graph.loops
-    assert Rounds(builder, loop).step(Value(POINTER, "%a")) == step
+    assert InductionSteps(builder, loop).step(Value(POINTER, "%a")) == step
 
 
 def test_what_uses_itself_twice_is_given_up():
     chain = "; ".join(f"%h{k + 1} = mul i32 %h{k}, %h{k}" for k in range(2000))
     builder = writer_of(f"%h0 = add i32 %i, 0; {chain}; %a = getelementptr i8, ptr %q, i32 %h2000")
     [loop] = builder.divergence.graph.loops
-    assert Rounds(builder, loop).step(Value(POINTER, "%a")) is None
+    assert InductionSteps(builder, loop).step(Value(POINTER, "%a")) is None
 
 
 def test_a_number_that_is_doubled_has_no_step():
@@ -58,7 +58,7 @@ def test_a_number_that_is_doubled_has_no_step():
         1,
     )
     [loop] = builder.divergence.graph.loops
-    assert Rounds(builder, loop).step(Value(POINTER, "%a")) is None
+    assert InductionSteps(builder, loop).step(Value(POINTER, "%a")) is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from spmd_texts import function
 
 from metalloid.compiler.vectorize.emitted_code import EmittedBlock, Return, SlotAccess
 from metalloid.compiler.vectorize.slots import Slot, SlotKind
-from metalloid.compiler.vectorize.workgroup.frame_layout import places, shared_slots
+from metalloid.compiler.vectorize.workgroup.frame_layout import lay_out_slots, shared_slots
 
 #: A loop with a sum, in which it waits at a barrier, and what the sum becomes.
 LOOP = function(
@@ -78,7 +78,7 @@ def test_other_types_are_kept_apart():
 def test_a_shared_slot_takes_no_memory():
     emitted = blocks(ADDS, [load(SUM)]), blocks(ADDS, [])
     apart, shared = (
-        places(LOOP, SimpleNamespace(slots=SLOTS, blocks=each), set(SLOTS), (), STARTS)
+        lay_out_slots(LOOP, SimpleNamespace(slots=SLOTS, blocks=each), set(SLOTS), (), STARTS)
         for each in emitted
     )
     assert (apart[1], shared[1]) == (64 + 2 * 64, 64 + 64)

@@ -21,6 +21,6 @@ def test_there_and_back(count, size):
     lanes = 64 // size
     elements = [(lane, member) for lane in range(lanes) for member in range(count)]
     registers = [elements[start : start + lanes] for start in range(0, len(elements), lanes)]
-    members = deinterleave.taken_apart(None, registers, Integer(8 * size))
+    members = deinterleave.deinterleave_members(None, registers, Integer(8 * size))
     assert members == [[(lane, member) for lane in range(lanes)] for member in range(count)]
-    assert deinterleave.put_together(None, members, Integer(8 * size)) == registers
+    assert deinterleave.interleave_members(None, members, Integer(8 * size)) == registers

@@ -285,7 +285,7 @@ TEXTS = {
                                          "    x[i] = min(x[i], x);\n}"),
     "no such member": text(f"kernel void f(device float4* x, {ID}) {{\n    x[i].q = 1;\n}}"),
     "missing include": text('#include "nowhere.h"'),
-    "error directive": text("#if __METAL_VERSION__ < 999\n#error wants a newer Metal\n#endif"),
+    "error directive": text("#if __METAL_VERSION__ < 999\n#error expects a newer Metal\n#endif"),
     "unbalanced": text("kernel void f(device float* x) {"),
     "inside a template": text("template <typename T> kernel void f(device T* x) { x->go(); }\n"
                               'template [[host_name("g")]] kernel void f<float>(device float*);'),
@@ -365,6 +365,7 @@ def check(name, error):
     device = re.escape(mtl.default_device().name)
     hidden = [
         (r"\(\d+ bytes of memory\)", "(N bytes of memory)"),
+        (r"(KernelFault: \[\w+\]) \S+\.metal:\d+:", r"\1"),  # see test_fault_lines.py
         (f" on {device}>", " on cpu>"),
         (r"cancelled after \S+ s", "cancelled after N s"),
     ]

@@ -12,7 +12,8 @@ import pytest
 from snapshots import Snapshots
 
 import metalloid as mtl
-from metalloid.backends.metal import binding, device
+from metalloid.backends.metal.pyobjc import binding
+from metalloid.backends.metal.runtime import device
 from metalloid.compat import Metal
 from metalloid.runtime.devices import registry
 

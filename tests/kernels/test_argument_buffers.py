@@ -137,7 +137,7 @@ def test_arrays_of_buffers_behind_pointers(rng):
     for way in (list, tuple):
         kernels().decayed(way((b, d, c)), threads=4)
         np.testing.assert_array_equal(c, wanted)
-    with pytest.raises(mtl.ArgumentError, match="it wants 3 elements, the list has 2"):
+    with pytest.raises(mtl.ArgumentError, match="it expects 3 elements, the list has 2"):
         kernels().decayed([a, b], threads=4)
 
 

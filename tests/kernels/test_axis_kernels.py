@@ -185,8 +185,8 @@ def test_empty():
     [
         (lambda: total(np.ones(3, np.float32), axis=1), "axis 1 does not fit"),
         (lambda: total(np.ones((3, 3), np.float32), axis=(0, -2)), "given once"),
-        (lambda: total(np.ones(3, np.float32), axis="x"), "axis wants an int"),
-        (lambda: total(3), "wants an array"),
+        (lambda: total(np.ones(3, np.float32), axis="x"), "axis expects an int"),
+        (lambda: total(3), "expects an array"),
         (lambda: running(np.ones((2, 2), np.float32)), "axis=None does not say"),
         (lambda: mtl.ReductionKernel("T x", "T y", "", "a + b", "y = a", 0), "map_expr is empty"),
         (lambda: mtl.ReductionKernel("T a", "T y", "a", "a + b", "y = a", 0), "given twice"),

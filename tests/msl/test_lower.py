@@ -107,7 +107,7 @@ def test_kernels_are_found_in_all_their_forms(declaration):
     (kernel,) = lower(f"{declaration}device float* x [[buffer(0)]]) {{}}").kernels
     assert kernel.name == "f"
     assert kernel.expression in ("f", "g")
-    assert kernel.limits.most == (64 if "64" in declaration else None)
+    assert kernel.limits.max_total == (64 if "64" in declaration else None)
 
 
 @pytest.mark.parametrize(

@@ -230,17 +230,17 @@ template <typename T>
 METAL_FUNC T invert(T x) { return T(~x); }
 METAL_FUNC bool invert(bool x) { return !x; }
 
-// Shifts by as many places as there are bits, or more, leave nothing but the sign.
+// Shifts by the number of bits or more leave nothing but the sign.
 // In two steps, neither of them too long: a test clang would leave to an instruction of NVIDIA's,
-// which looks at 32 of 64 bits. Negative numbers of places are large.
+// which looks at 32 of 64 bits. Negative amounts are large.
 template <typename T>
-METAL_FUNC T shift_left(T x, T places) {
-  const uint all = uint(metal::min(wrapping<T>(places), wrapping<T>(8 * sizeof(T))));
+METAL_FUNC T shift_left(T x, T amount) {
+  const uint all = uint(metal::min(wrapping<T>(amount), wrapping<T>(8 * sizeof(T))));
   return T(wrapping<T>(x) << (all / 2) << (all - all / 2));
 }
 template <typename T>
-METAL_FUNC T shift_right(T x, T places) {
-  const uint all = uint(metal::min(wrapping<T>(places), wrapping<T>(8 * sizeof(T))));
+METAL_FUNC T shift_right(T x, T amount) {
+  const uint all = uint(metal::min(wrapping<T>(amount), wrapping<T>(8 * sizeof(T))));
   return T(x >> (all / 2) >> (all - all / 2));
 }
 
@@ -411,7 +411,7 @@ METAL_FUNC bool operator==(complex<T> a, complex<T> b) { return a.re == b.re && 
 template <typename T>
 METAL_FUNC bool operator!=(complex<T> a, complex<T> b) { return !(a == b); }
 
-// Both numbers are scaled first, so that nothing on the way overflows, or is lost, that is not in
+// Both numbers are scaled first, so that no intermediate result overflows or underflows that is not in
 // the result (the example of C99, G.5.1, which scales the divisor).
 template <typename T>
 METAL_FUNC complex<T> operator/(complex<T> a, complex<T> b) {
@@ -530,19 +530,19 @@ METAL_FUNC complex<T> cosh(complex<T> z) {
 
 template <typename T>
 METAL_FUNC complex<T> tanh(complex<T> z) {
-  const T size = metal::fabs(z.re), one = metal::copysign(T(1), z.re);
+  const T size = metal::fabs(z.re), unit = metal::copysign(T(1), z.re);
   if (z.im == T(0)) {
     return {metal::tanh(z.re), z.im};
   }
   if (numpy::isinf(z.re)) {
-    return {one, metal::copysign(T(0), z.im)};
+    return {unit, metal::copysign(T(0), z.im)};
   }
   if (!numpy::isfinite(z.im)) {
     return {z.re == T(0) ? z.re : T(NAN), T(NAN)};
   }
   if (size > T(0.25) * numpy::exp_limit<T>()) {
     const T power = metal::exp(-size);
-    return {one, T(4) * metal::sin(z.im) * metal::cos(z.im) * power * power};
+    return {unit, T(4) * metal::sin(z.im) * metal::cos(z.im) * power * power};
   }
   const T tangent = metal::tan(z.im), sine = metal::sinh(z.re);
   const T derivative = T(1) + tangent * tangent;
@@ -550,15 +550,15 @@ METAL_FUNC complex<T> tanh(complex<T> z) {
   return {derivative * metal::sqrt(T(1) + sine * sine) * sine / divisor, tangent / divisor};
 }
 
-// Each of these is the hyperbolic function of iz, turned back.
+// Each of these is the hyperbolic function of iz, divided by i.
 template <typename T>
-METAL_FUNC complex<T> turned(complex<T> z) { return {z.im, z.re}; }
+METAL_FUNC complex<T> swapped(complex<T> z) { return {z.im, z.re}; }
 template <typename T>
-METAL_FUNC complex<T> sin(complex<T> z) { return turned(sinh(turned(z))); }
+METAL_FUNC complex<T> sin(complex<T> z) { return swapped(sinh(swapped(z))); }
 template <typename T>
 METAL_FUNC complex<T> cos(complex<T> z) { return cosh(complex<T>(-z.im, z.re)); }
 template <typename T>
-METAL_FUNC complex<T> tan(complex<T> z) { return turned(tanh(turned(z))); }
+METAL_FUNC complex<T> tan(complex<T> z) { return swapped(tanh(swapped(z))); }
 
 template <typename T>
 METAL_FUNC complex<T> sqrt(complex<T> z) {
@@ -650,7 +650,7 @@ METAL_FUNC complex<T> expm1(complex<T> z) {
 
 // By repeated squares, which keeps what is whole so.
 template <typename T>
-METAL_FUNC complex<T> whole_power(complex<T> base, int exponent) {
+METAL_FUNC complex<T> integer_power(complex<T> base, int exponent) {
   base = exponent < 0 ? reciprocal(base) : base;
   complex<T> result = T(1);
   for (int left = metal::abs(exponent); left != 0; left >>= 1) {
@@ -665,7 +665,7 @@ METAL_FUNC complex<T> power(complex<T> a, complex<T> b) {
     return b.re > T(0) ? complex<T>(T(0)) : complex<T>(T(NAN), T(NAN));
   }
   if (b.im == T(0) && b.re == metal::trunc(b.re) && metal::fabs(b.re) < T(100)) {
-    const complex<T> result = whole_power(a, int(b.re));
+    const complex<T> result = integer_power(a, int(b.re));
     if (isfinite(result)) {
       return result;
     }
@@ -700,10 +700,10 @@ METAL_FUNC complex<T> asinh(complex<T> z) {
     const complex<T> w = log(complex<T>(metal::fabs(z.re), z.im));
     return {metal::copysign(w.re + metal::log(T(2)), z.re), w.im};
   }
-  return turned(asin_of_finite(turned(z)));
+  return swapped(asin_of_finite(swapped(z)));
 }
 template <typename T>
-METAL_FUNC complex<T> asin(complex<T> z) { return turned(asinh(turned(z))); }
+METAL_FUNC complex<T> asin(complex<T> z) { return swapped(asinh(swapped(z))); }
 
 template <typename T>
 METAL_FUNC complex<T> acos(complex<T> z) {
@@ -751,7 +751,7 @@ METAL_FUNC complex<T> atanh(complex<T> z) {
   return {metal::copysign(re, z.re), metal::copysign(im, z.im)};
 }
 template <typename T>
-METAL_FUNC complex<T> atan(complex<T> z) { return turned(atanh(turned(z))); }
+METAL_FUNC complex<T> atan(complex<T> z) { return swapped(atanh(swapped(z))); }
 
 struct Params {
   long p0_start;

@@ -230,17 +230,17 @@ template <typename T>
 METAL_FUNC T invert(T x) { return T(~x); }
 METAL_FUNC bool invert(bool x) { return !x; }
 
-// Shifts by as many places as there are bits, or more, leave nothing but the sign.
+// Shifts by the number of bits or more leave nothing but the sign.
 // In two steps, neither of them too long: a test clang would leave to an instruction of NVIDIA's,
-// which looks at 32 of 64 bits. Negative numbers of places are large.
+// which looks at 32 of 64 bits. Negative amounts are large.
 template <typename T>
-METAL_FUNC T shift_left(T x, T places) {
-  const uint all = uint(metal::min(wrapping<T>(places), wrapping<T>(8 * sizeof(T))));
+METAL_FUNC T shift_left(T x, T amount) {
+  const uint all = uint(metal::min(wrapping<T>(amount), wrapping<T>(8 * sizeof(T))));
   return T(wrapping<T>(x) << (all / 2) << (all - all / 2));
 }
 template <typename T>
-METAL_FUNC T shift_right(T x, T places) {
-  const uint all = uint(metal::min(wrapping<T>(places), wrapping<T>(8 * sizeof(T))));
+METAL_FUNC T shift_right(T x, T amount) {
+  const uint all = uint(metal::min(wrapping<T>(amount), wrapping<T>(8 * sizeof(T))));
   return T(x >> (all / 2) >> (all - all / 2));
 }
 

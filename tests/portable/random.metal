@@ -230,17 +230,17 @@ template <typename T>
 METAL_FUNC T invert(T x) { return T(~x); }
 METAL_FUNC bool invert(bool x) { return !x; }
 
-// Shifts by as many places as there are bits, or more, leave nothing but the sign.
+// Shifts by the number of bits or more leave nothing but the sign.
 // In two steps, neither of them too long: a test clang would leave to an instruction of NVIDIA's,
-// which looks at 32 of 64 bits. Negative numbers of places are large.
+// which looks at 32 of 64 bits. Negative amounts are large.
 template <typename T>
-METAL_FUNC T shift_left(T x, T places) {
-  const uint all = uint(metal::min(wrapping<T>(places), wrapping<T>(8 * sizeof(T))));
+METAL_FUNC T shift_left(T x, T amount) {
+  const uint all = uint(metal::min(wrapping<T>(amount), wrapping<T>(8 * sizeof(T))));
   return T(wrapping<T>(x) << (all / 2) << (all - all / 2));
 }
 template <typename T>
-METAL_FUNC T shift_right(T x, T places) {
-  const uint all = uint(metal::min(wrapping<T>(places), wrapping<T>(8 * sizeof(T))));
+METAL_FUNC T shift_right(T x, T amount) {
+  const uint all = uint(metal::min(wrapping<T>(amount), wrapping<T>(8 * sizeof(T))));
   return T(x >> (all / 2) >> (all - all / 2));
 }
 
@@ -291,7 +291,7 @@ METAL_FUNC T highest() {
 
 }  // namespace numpy
 
-// Random numbers by counting: each is a function of a key and of its place. Plain MSL.
+// Counter-based random numbers: each is a function of a key and of its offset. Plain MSL.
 namespace numpy {
 
 template <ushort A, ushort B, ushort C, ushort D>
@@ -319,14 +319,14 @@ METAL_FUNC uint2 threefry(uint2 key, uint2 counter) {
   return threefry_rounds<13, 15, 26, 6>(x) + uint2(parity, key.x + 5);
 }
 
-METAL_FUNC uint2 threefry(uint key0, uint key1, long place) {
-  return threefry(uint2(key0, key1), uint2(uint(ulong(place) >> 32), uint(place)));
+METAL_FUNC uint2 threefry(uint key0, uint key1, long offset) {
+  return threefry(uint2(key0, key1), uint2(uint(ulong(offset) >> 32), uint(offset)));
 }
 
-// The random bits of a place: all 64 of a block, or both halves folded into one, as JAX has it.
+// The random bits at an offset: all 64 of a block, or both halves folded into one, as JAX has it.
 template <typename T>
-METAL_FUNC T random_bits(uint key0, uint key1, long place) {
-  const uint2 words = threefry(key0, key1, place);
+METAL_FUNC T random_bits(uint key0, uint key1, long offset) {
+  const uint2 words = threefry(key0, key1, offset);
   if constexpr (sizeof(T) == 8) {
     return (ulong(words.x) << 32) | words.y;
   } else {
@@ -334,9 +334,9 @@ METAL_FUNC T random_bits(uint key0, uint key1, long place) {
   }
 }
 
-// A word of the key that belongs to a place.
-METAL_FUNC uint key_word(uint key0, uint key1, long place, long word) {
-  const uint2 words = threefry(key0, key1, place);
+// A word of the key for an offset.
+METAL_FUNC uint key_word(uint key0, uint key1, long offset, long word) {
+  const uint2 words = threefry(key0, key1, offset);
   return word == 0 ? words.x : words.y;
 }
 
@@ -415,23 +415,23 @@ METAL_FUNC long poisson_by_rejection(uint2 key, float mean) {
   const float b = 0.931f + 2.53f * metal::sqrt(mean), a = 0.02483f * b - 0.059f;
   const float top = 1.1239f + 1.1328f / (b - 3.4f), sure = 0.9277f - 3.6224f / (b - 2.0f);
   // What is away from the mean is rounded, not the number itself: above 2^24 floats have gaps.
-  const float whole = metal::floor(mean), part = mean - whole;
+  const float integer = metal::floor(mean), part = mean - integer;
   for (uint block = 0;; ++block) {
     const uint2 words = threefry(key, uint2(0, block));
-    const float side = 0.5f * open_unit<float>(words.x << 1), height = open_unit<float>(words.y);
-    const float from_middle = words.x >> 31 ? side - 0.5f : 0.5f - side;
-    const float steps = metal::floor((2.0f * a / side + b) * from_middle + (part + 0.43f));
-    const long count = long(whole) + long(steps);
-    if (side >= 0.07f && height <= sure) return count;
-    if (count < 0 || (side < 0.013f && height > side)) continue;
-    const float density = metal::log(height * top / (a / (side * side) + b));
+    const float edge_distance = 0.5f * open_unit<float>(words.x << 1), height = open_unit<float>(words.y);
+    const float from_middle = words.x >> 31 ? edge_distance - 0.5f : 0.5f - edge_distance;
+    const float steps = metal::floor((2.0f * a / edge_distance + b) * from_middle + (part + 0.43f));
+    const long count = long(integer) + long(steps);
+    if (edge_distance >= 0.07f && height <= sure) return count;
+    if (count < 0 || (edge_distance < 0.013f && height > edge_distance)) continue;
+    const float density = metal::log(height * top / (a / (edge_distance * edge_distance) + b));
     if (density <= poisson_logarithm(float(count), mean, steps - part)) return count;
   }
 }
 
-METAL_FUNC long poisson(uint key0, uint key1, long place, float mean) {
+METAL_FUNC long poisson(uint key0, uint key1, long offset, float mean) {
   if (!(mean >= 0.0f && mean <= 0x1p60f)) return -1;
-  const uint2 own = threefry(key0, key1, place);
+  const uint2 own = threefry(key0, key1, offset);
   return mean < 10.0f ? poisson_by_products(own, mean) : poisson_by_rejection(own, mean);
 }
 

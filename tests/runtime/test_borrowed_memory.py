@@ -1,7 +1,7 @@
 """Memory of a GPU that other libraries have, and ours for them: on a GPU that is not one.
 
 The device is the CPU with the manners of a card, so that its addresses can be looked at. What
-libraries really do is in tests/backends/test_cuda_exchange.py, which wants a GPU.
+libraries really do is in tests/backends/test_cuda_exchange.py, which expects a GPU.
 """
 
 import ctypes

@@ -107,7 +107,7 @@ def test_wrong_use(lib):
 
 
 def test_arguments_are_checked_when_they_are_recorded(lib):
-    with mtl.Graph(), pytest.raises(mtl.ArgumentError, match="wants 2 arguments, got 1"):
+    with mtl.Graph(), pytest.raises(mtl.ArgumentError, match="expects 2 arguments, got 1"):
         lib.scale(numbers(), threads=4)
 
 

@@ -207,11 +207,14 @@ for _ in range(12):
     lines = [line for line in done.stderr.splitlines() if line.startswith("a launch failed")]
     assert len(lines) == 10
     assert lines[0] == (
-        "a launch failed and the program did not wait for it: [wild] access to memory that is not "
-        "the kernel's, in threadgroup (0, 0, 0)."
+        "a launch failed and the program did not wait for it: [wild] program_source:10: access to "
+        "memory that is not the kernel's, in threadgroup (0, 0, 0)."
     )
     assert "\n2 more launches failed" in done.stderr
-    assert "ResourceWarning: failed launch never waited for: [wild] access" in done.stderr
+    assert (
+        "ResourceWarning: failed launch never waited for: [wild] program_source:10: access"
+        in done.stderr
+    )
 
 
 @ends

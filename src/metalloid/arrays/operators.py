@@ -47,20 +47,20 @@ def _operator(name: str, is_reflected: bool = False) -> Binary:
     return operate
 
 
-def _in_place(name: str) -> Binary:
+def _inplace(name: str) -> Binary:
     row = OPS[name]
 
     def operate(self: Any, other: Any) -> Any:
         if not _fits(other):
             return NotImplemented
-        self._node = settled(in_place(name, self._node, binary(row, self, other)))
+        self._node = settled(inplace(name, self._node, binary(row, self, other)))
         return self
 
     operate.__doc__ = f"See `metalloid.{name}`; rebinds the name to the result."
     return operate
 
 
-def in_place(name: str, old: Node, new: Node) -> Node:
+def inplace(name: str, old: Node, new: Node) -> Node:
     """Check that an in-place operation keeps type and shape, and return its result.
 
     Raises
@@ -77,7 +77,7 @@ def in_place(name: str, old: Node, new: Node) -> Node:
 
 def _with_variants(name: str) -> tuple[Binary, Binary, Binary]:
     """The operator, its reflected variant, and its in-place variant."""
-    return _operator(name), _operator(name, is_reflected=True), _in_place(name)
+    return _operator(name), _operator(name, is_reflected=True), _inplace(name)
 
 
 def _single(name: str) -> Unary:
@@ -128,7 +128,7 @@ class Operators:
 
     def __imatmul__(self, other: Any) -> Self:
         """See `metalloid.matmul`; rebinds the name to the result."""
-        self._node = settled(in_place("matmul", self._node, matrix_product(self, other)))
+        self._node = settled(inplace("matmul", self._node, matrix_product(self, other)))
         return self
 
     __neg__, __pos__, __abs__ = _single("negative"), _single("positive"), _single("abs")

@@ -94,7 +94,7 @@ def cases(tiny: bool = False) -> list[Case]:
     n = 1 << (12 if tiny else 20)
     wide, many = (n, n) if tiny else (1 << 22, 10_000_000)
     width, height = (64, 32) if tiny else (1024, 768)
-    bodies, side = (64, 64) if tiny else (2048, 512)
+    bodies, size = (64, 64) if tiny else (2048, 512)
     field, rows = (64, 4) if tiny else (1024, 1024)
     columns, groups = 1024, n // 256
 
@@ -114,11 +114,11 @@ def cases(tiny: bool = False) -> list[Case]:
     def pixels() -> np.ndarray:
         return result(height, width, dtype=np.int32)
 
-    def rounds(each: int) -> Callable[[np.ndarray], float]:
+    def iterations(each: int) -> Callable[[np.ndarray], float]:
         return lambda result: each * float(result.sum())
 
     angles = filled(rng.uniform(-10, 10, many).astype(np.float32))
-    given, each = (floats(side, side), floats(side, side)), side * side
+    given, each = (floats(size, size), floats(size, size)), size * size
     table = floats(rows, columns)
     share = 16 * 256
     data = filled(rng.integers(0, 256, groups * share // 16, dtype=np.uint8))
@@ -131,8 +131,8 @@ def cases(tiny: bool = False) -> list[Case]:
         Case("normalise", (result(n // 4, 4), floats(n // 4, 4)), n // 4, None,
              13 * n / 4, 8 * n),
         Case("julia", (pixels(), width, height, (-0.8, 0.156)), (width, height), None,
-             rounds(9), 4 * width * height),
-        Case("mandelbrot", (pixels(), width, height), (width, height), None, rounds(10),
+             iterations(9), 4 * width * height),
+        Case("mandelbrot", (pixels(), width, height), (width, height), None, iterations(10),
              4 * width * height),
         Case("collatz", (result(n // 8, dtype=np.int32),), n // 8, None, 0, n / 2),
         Case("primes", (result(n // 16, dtype=np.int32),), n // 16, None, 0, n / 4),
@@ -140,10 +140,10 @@ def cases(tiny: bool = False) -> list[Case]:
              5 * field**2, 8 * field**2),
         Case("guarded_stencil", (result(field, field), floats(field, field), field),
              (field, field), None, 5 * field**2, 8 * field**2),
-        Case("matmul", (result(side, side), *given, side), (side, side), None,
-             2 * side**3, 12 * each),
-        Case("tiled_matmul", (result(side, side), *given, side), (side, side), (16, 16),
-             2 * side**3, 12 * each),
+        Case("matmul", (result(size, size), *given, size), (size, size), None,
+             2 * size**3, 12 * each),
+        Case("tiled_matmul", (result(size, size), *given, size), (size, size), (16, 16),
+             2 * size**3, 12 * each),
         Case("nbody", (result(bodies, 4), filled(np.abs(floats(bodies, 4))), bodies), bodies, None,
              20 * bodies**2, 32 * bodies),
         Case("tree_reduction", (result(groups), floats(n)), n, 256, n, 4 * n),

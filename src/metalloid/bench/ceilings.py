@@ -11,12 +11,12 @@ from metalloid.bench.cases import Arrays
 from metalloid.bench.measure import in_turns
 from metalloid.kernels.library import library
 
-_CHAINS, _ROUNDS = 8, 1000  # in multiply_adds
+_CHAINS, _ITERATIONS = 8, 1000  # in multiply_adds
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What no kernel can exceed.
+    """Upper bounds for every kernel.
 
     Attributes
     ----------
@@ -66,9 +66,11 @@ def ceilings(tiny: bool = False, repeat: int = 15) -> Ceilings:
     runs = in_turns(
         [
             lambda: lib.copy(y, x, threads=elements),
-            lambda: lib.multiply_adds(sums, 0.5, _ROUNDS, threads=threads),
+            lambda: lib.multiply_adds(sums, 0.5, _ITERATIONS, threads=threads),
         ],
         repeat,
     )
     copying, computing = map(min, runs)
-    return Ceilings((x.nbytes + y.nbytes) / copying, 2.0 * _CHAINS * _ROUNDS * threads / computing)
+    return Ceilings(
+        (x.nbytes + y.nbytes) / copying, 2.0 * _CHAINS * _ITERATIONS * threads / computing
+    )

@@ -29,7 +29,7 @@ kernel void normalise(device float4* y, device const float4* x,
   y[i] = x[i] * (1 / sqrt(dot(x[i], x[i])));
 }
 
-kernel void julia(device int* rounds, constant int& width, constant int& height,
+kernel void julia(device int* iterations, constant int& width, constant int& height,
                   constant float2& c, uint2 p [[thread_position_in_grid]]) {
   float x = (p.x - 0.5f * width) * (3.0f / width), y = (p.y - 0.5f * height) * (3.0f / width);
   int n = 0;
@@ -39,10 +39,10 @@ kernel void julia(device int* rounds, constant int& width, constant int& height,
     y = 2 * x * y + c.y;
     x = x2 - y2 + c.x;
   }
-  rounds[p.y * width + p.x] = n;
+  iterations[p.y * width + p.x] = n;
 }
 
-kernel void mandelbrot(device int* rounds, constant int& width, constant int& height,
+kernel void mandelbrot(device int* iterations, constant int& width, constant int& height,
                        uint2 p [[thread_position_in_grid]]) {
   float2 c = float2(p.x * (3.0f / width) - 2, p.y * (2.0f / height) - 1), z = 0;
   int n = 0;
@@ -50,7 +50,7 @@ kernel void mandelbrot(device int* rounds, constant int& width, constant int& he
     z = float2(z.x * z.x - z.y * z.y, 2 * z.x * z.y) + c;
     n++;
   }
-  rounds[p.y * width + p.x] = n;
+  iterations[p.y * width + p.x] = n;
 }
 
 kernel void collatz(device int* steps, uint i [[thread_position_in_grid]]) {
@@ -187,19 +187,19 @@ kernel void softmax(device float* y, device const float* x, constant uint& n,
                     uint lane [[thread_index_in_simdgroup]],
                     uint simdgroup [[simdgroup_index_in_threadgroup]]) {
   threadgroup float parts[8];
-  float most = -INFINITY;
-  for (uint i = t; i < n; i += 256) most = max(most, x[row * n + i]);
-  most = simd_max(most);
-  if (lane == 0) parts[simdgroup] = most;
+  float maximum = -INFINITY;
+  for (uint i = t; i < n; i += 256) maximum = max(maximum, x[row * n + i]);
+  maximum = simd_max(maximum);
+  if (lane == 0) parts[simdgroup] = maximum;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint k = 0; k < 8; k++) most = max(most, parts[k]);
+  for (uint k = 0; k < 8; k++) maximum = max(maximum, parts[k]);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   float sum = 0;
-  for (uint i = t; i < n; i += 256) sum += exp(x[row * n + i] - most);
+  for (uint i = t; i < n; i += 256) sum += exp(x[row * n + i] - maximum);
   sum = simd_sum(sum);
   if (lane == 0) parts[simdgroup] = sum;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   sum = 0;
   for (uint k = 0; k < 8; k++) sum += parts[k];
-  for (uint i = t; i < n; i += 256) y[row * n + i] = exp(x[row * n + i] - most) / sum;
+  for (uint i = t; i < n; i += 256) y[row * n + i] = exp(x[row * n + i] - maximum) / sum;
 }

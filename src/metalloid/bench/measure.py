@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 Clock = Callable[[], float]
 
 _TURN = 0.002  # seconds, at least
-_MOST_RUNS = 100
+_MAX_RUNS = 100
 
 
 def in_turns(
@@ -22,7 +22,7 @@ def in_turns(
 ) -> list[list[float]]:
     """Seconds per run of each action; they take turns, so that noise meets all of them.
 
-    The order changes from turn to turn, always in the same way.
+    The order changes from turn to turn, deterministically.
 
     A turn of a quick action is several runs: what happens before the first, such as a launch from
     Python whose code has left the caches, is not what is to be measured.
@@ -39,7 +39,7 @@ def in_turns(
     pause : float
         Seconds before each turn, for thread pools that spin for a while when their work has ended.
     warm : float
-        Seconds of runs that do not count behind the pause: a processor that slept is slow, and so
+        Seconds of runs after the pause that do not count: a processor that slept is slow, and so
         are threads that did.
 
     Examples
@@ -51,12 +51,12 @@ def in_turns(
     for action in actions:
         action()
         seconds = _seconds(action, 1, clock)
-        runs.append(1 + int(_TURN / max(seconds, _TURN / _MOST_RUNS)))
+        runs.append(1 + int(_TURN / max(seconds, _TURN / _MAX_RUNS)))
     taken: list[list[float]] = [[] for _ in actions]
     turns = list(zip(taken, actions, runs, strict=True))
     order = random.Random(0)
     for _ in range(repeat):
-        # Behind AVX-512 code a processor is slower for a while: nobody shall always come next.
+        # After AVX-512 code a processor is slower for a while: no program shall always run next.
         order.shuffle(turns)
         for own, action, number in turns:
             if pause:

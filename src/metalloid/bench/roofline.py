@@ -1,4 +1,4 @@
-"""How near kernels come to the limits of the machine, as numbers and as a picture."""
+"""Rooflines: performance of kernels relative to the limits of the machine, as text and picture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Point:
     seconds : float
         Median of its launches.
     operations, traffic : float
-        Floating-point operations, 0 if nobody counts them, and bytes of the algorithm.
+        Floating-point operations, 0 if they are not counted, and bytes of the algorithm.
     engine : str
         What ran it.
     """
@@ -94,14 +94,18 @@ def draw(
         textcoords="offset points", ha="right",
     )  # fmt: skip
     above: dict[float, float] = {}
-    for point in sorted(counted, key=lambda one: one.seconds / one.operations):
+    for point in sorted(counted, key=lambda p: p.seconds / p.operations):
         rate = point.operations / point.seconds / 1e9
         axes.plot(point.intensity, rate, "o")
         # Not over the name of one right above it.
-        place = (5, -10 if above.get(point.intensity, math.inf) < 1.2 * rate else -3)
+        shift = (5, -10 if above.get(point.intensity, math.inf) < 1.2 * rate else -3)
         above[point.intensity] = rate
         axes.annotate(
-            point.name, (point.intensity, rate), place, textcoords="offset points", fontsize=8
+            point.name,
+            (point.intensity, rate),
+            shift,
+            textcoords="offset points",
+            fontsize=8,
         )
     axes.set(xlabel="operations per byte", ylabel="GFLOP/s", title=title)
     axes.grid(which="major", alpha=0.3)

@@ -66,9 +66,9 @@ def _act(options: argparse.Namespace) -> int:
     named = {name: _value(text) for name, text in values if name}
     arrays = {n: v for n, v in named.items() if isinstance(v, np.ndarray)}
     free = [p.name for p in kernel.signature.arguments if p.name not in named]
-    for place, value in enumerate(positional):
+    for index, value in enumerate(positional):
         if isinstance(value, np.ndarray):
-            arrays[free[place] if place < len(free) else str(place)] = value
+            arrays[free[index] if index < len(free) else str(index)] = value
     destinations = _destinations(options.save, arrays, positional)
     with progress_after_a_second("running"):
         event = kernel(
@@ -89,10 +89,10 @@ def _act(options: argparse.Namespace) -> int:
 def _destinations(
     items: Sequence[str], arrays: Mapping[str, Any], positional: Sequence[Any]
 ) -> list[tuple[np.ndarray, str]]:
-    """What ``--save`` asks for: each array and its file. Nothing has run yet."""
+    """The arrays that ``--save`` names, each with its file; called before the launch."""
     import numpy as np
 
-    found = []
+    parameters = []
     for item in items:
         name, _, file = item.partition("=")
         array = arrays.get(name)
@@ -107,8 +107,8 @@ def _destinations(
             raise ArgumentError(f"[run] --save {item}: write NAME=FILE.npy.")
         if not Path(file).absolute().parent.is_dir():
             raise ArgumentError(f"[run] --save {item}: there is no folder for it.")
-        found.append((array, file))
-    return found
+        parameters.append((array, file))
+    return parameters
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ kernel void saxpy(device float *y, device const float *x, constant float &a,
     y[i] = fma(a, x[i], y[i]);
 }
 
-kernel void places(device uint *out, uint2 at [[thread_position_in_grid]],
+kernel void positions(device uint *out, uint2 at [[thread_position_in_grid]],
                    uint2 size [[threads_per_grid]])
 {
     out[at.y * size.x + at.x] = at.y * 1000 + at.x;
@@ -23,18 +23,18 @@ kernel void places(device uint *out, uint2 at [[thread_position_in_grid]],
 
 // A threadgroup's sum, by a tree in threadgroup memory whose size the launch gives.
 kernel void group_sums(device float *sums, device const float *x,
-                       threadgroup float *room [[threadgroup(0)]],
+                       threadgroup float *storage [[threadgroup(0)]],
                        uint i [[thread_position_in_grid]],
                        uint t [[thread_index_in_threadgroup]],
                        uint group [[threadgroup_position_in_grid]],
                        uint threads [[threads_per_threadgroup]])
 {
-    room[t] = x[i];
+    storage[t] = x[i];
     for (uint half_ = threads / 2; half_ > 0; half_ /= 2) {
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        if (t < half_) room[t] += room[t + half_];
+        if (t < half_) storage[t] += storage[t + half_];
     }
-    if (t == 0) sums[group] = room[0];
+    if (t == 0) sums[group] = storage[0];
 }
 
 kernel void simd_sums(device uint *out, uint i [[thread_position_in_grid]])

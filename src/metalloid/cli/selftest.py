@@ -50,7 +50,7 @@ def _act(options: argparse.Namespace) -> int:
 def _outcome(
     check: Callable[[Library, Device], bool], lib: Library, device: Device
 ) -> tuple[str, float]:
-    """What came out, and how long it took with everything compiled."""
+    """The result of a check, and its time once everything is compiled."""
     try:
         check(lib, device)
         started = time.perf_counter()
@@ -89,7 +89,7 @@ def _two_dimensions(lib: Library, device: Device) -> bool:
     import numpy as np
 
     out = np.zeros((37, 101), np.uint32)
-    lib.places(out, threads=(101, 37), group_size=(16, 8))
+    lib.positions(out, threads=(101, 37), group_size=(16, 8))
     return bool((out == np.arange(37)[:, None] * 1000 + np.arange(101)).all())
 
 
@@ -175,8 +175,8 @@ def _lazy_arrays(lib: Library, device: Device) -> bool:
     wide = x.astype(np.float64)
     wanted = np.exp(wide - wide.max(axis=1, keepdims=True))
     wanted /= wanted.sum(axis=1, keepdims=True)
-    found = np.asarray(e / mtl.sum(e, axis=1, keepdims=True))
-    return bool((np.abs(found - wanted) <= 1e-6 * wanted).all())
+    result = np.asarray(e / mtl.sum(e, axis=1, keepdims=True))
+    return bool((np.abs(result - wanted) <= 1e-6 * wanted).all())
 
 
 def _doubles(lib: Library, device: Device) -> bool:

@@ -66,7 +66,7 @@ def MPSSupportsMTLDevice(device: MTLDevice | None) -> bool:
 
 
 class MPSMatrixDescriptor(Descriptor):
-    """Matrices of one shape that lie behind each other in a buffer."""
+    """Contiguous matrices of one shape in a buffer."""
 
     __slots__ = ()
 
@@ -81,7 +81,7 @@ class MPSMatrixDescriptor(Descriptor):
     def matrixDescriptorWithRows_columns_rowBytes_dataType_(
         cls, rows: int, columns: int, row_bytes: int, data_type: int
     ) -> MPSMatrixDescriptor:
-        """Of one matrix."""
+        """Describe one matrix."""
         return cls.matrixDescriptorWithRows_columns_matrices_rowBytes_matrixBytes_dataType_(
             rows, columns, 1, row_bytes, unsigned(rows) * unsigned(row_bytes), data_type
         )
@@ -91,9 +91,9 @@ class MPSMatrixDescriptor(Descriptor):
         cls, rows: int, columns: int, matrices: int, row_bytes: int, matrix_bytes: int,
         data_type: int,
     ) -> MPSMatrixDescriptor:  # fmt: skip
-        """Of several."""
-        made = cls()
-        made._settings = {
+        """Describe a batch of matrices."""
+        descriptor = cls()
+        descriptor._settings = {
             "rows": unsigned(rows), "columns": unsigned(columns), "matrices": unsigned(matrices),
             "rowBytes": unsigned(row_bytes), "matrixBytes": unsigned(matrix_bytes),
             "dataType": unsigned(data_type),
@@ -114,7 +114,7 @@ class MPSMatrixDescriptor(Descriptor):
         if matrices > 1 and (matrix_bytes < rows * row_bytes or matrix_bytes % row_bytes):
             fail(selector, f"matrixBytes({matrix_bytes}) must be a multiple of rowBytes, "
                  f">= {rows * row_bytes}")  # fmt: skip
-        return made
+        return descriptor
 
 
 class MPSMatrix:
@@ -130,13 +130,13 @@ class MPSMatrix:
     def initWithBuffer_descriptor_(
         self, buffer: MTLBuffer, descriptor: MPSMatrixDescriptor
     ) -> MPSMatrix:
-        """Those at the begin of a buffer."""
+        """Matrices at the start of a buffer."""
         return self.initWithBuffer_offset_descriptor_(buffer, 0, descriptor)
 
     def initWithBuffer_offset_descriptor_(
         self, buffer: MTLBuffer, offset: int, descriptor: MPSMatrixDescriptor
     ) -> MPSMatrix:
-        """Those behind some bytes of a buffer."""
+        """Matrices at an offset of a buffer."""
         self._buffer, self._offset = instance(buffer, MTLBuffer), unsigned(offset)
         self._descriptor = instance(descriptor, MPSMatrixDescriptor)
         size, selector = self.dtype.itemsize, "MPSMatrix initWithBuffer:offset:descriptor:"
@@ -157,15 +157,15 @@ class MPSMatrix:
         return self._offset
 
     def rows(self) -> int:
-        """Of each matrix."""
+        """The rows of each matrix."""
         return int(self._descriptor.rows())
 
     def columns(self) -> int:
-        """Of each matrix."""
+        """The columns of each matrix."""
         return int(self._descriptor.columns())
 
     def matrices(self) -> int:
-        """How many there are."""
+        """The number of matrices."""
         return int(self._descriptor.matrices())
 
     def rowBytes(self) -> int:
@@ -177,12 +177,12 @@ class MPSMatrix:
         return int(self._descriptor.matrixBytes())
 
     def dataType(self) -> int:
-        """Of the elements: ``MPSDataTypeFloat32`` ..."""
+        """The type of the elements: ``MPSDataTypeFloat32`` ..."""
         return int(self._descriptor.dataType())
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the elements, as NumPy calls it."""
+        """NumPy's type of the elements."""
         return _DTYPES[self.dataType()]
 
     def array(self) -> np.ndarray:
@@ -195,7 +195,7 @@ class MPSMatrix:
 class MPSMatrixMultiplication:
     """``alpha * left @ right + beta * result`` of matrices, which may be read transposed."""
 
-    __slots__ = ("_alpha", "_beta", "_device", "_first", "_many", "_shape", "_turned")
+    __slots__ = ("_alpha", "_beta", "_device", "_first", "_many", "_shape", "_transposed")
 
     @classmethod
     def alloc(cls) -> MPSMatrixMultiplication:
@@ -215,7 +215,7 @@ class MPSMatrixMultiplication:
         alpha: float, beta: float,
     ) -> MPSMatrixMultiplication:  # fmt: skip
         """All there is to say."""
-        self._device, self._turned = instance(device, MTLDevice), (bool(left), bool(right))
+        self._device, self._transposed = instance(device, MTLDevice), (bool(left), bool(right))
         self._shape = unsigned(rows), unsigned(columns), unsigned(depth)
         self._alpha, self._beta = float(alpha), float(beta)
         self._first, self._many = 0, _ALL
@@ -230,7 +230,7 @@ class MPSMatrixMultiplication:
         self._first = unsigned(first)
 
     def batchSize(self) -> int:
-        """How many are multiplied, if there are so many."""
+        """The maximum number of matrices to multiply."""
         return self._many
 
     def setBatchSize_(self, many: int) -> None:
@@ -244,9 +244,10 @@ class MPSMatrixMultiplication:
         rows, columns, depth = self._shape
         shapes = [(rows, depth), (depth, columns), (rows, columns)]
         matrices = [instance(each, MPSMatrix) for each in (left, right, result)]
-        for matrix, wanted, turned in zip(matrices, shapes, (*self._turned, False), strict=True):
+        flips = (*self._transposed, False)
+        for matrix, wanted, flip in zip(matrices, shapes, flips, strict=True):
             shape = matrix.rows(), matrix.columns()
-            shape = shape[::-1] if turned else shape
+            shape = shape[::-1] if flip else shape
             if any(extent < least for extent, least in zip(shape, wanted, strict=True)):
                 self._fail(f"a matrix of {shape} is smaller than {wanted}")
         if len({matrix.dataType() for matrix in matrices}) > 1:
@@ -256,13 +257,13 @@ class MPSMatrixMultiplication:
         encoder.endEncoding()
 
     def multiply(self, left: np.ndarray, right: np.ndarray, result: np.ndarray) -> None:
-        """What the command does."""
+        """Compute the products."""
         self._device.metalloid.synchronize()
         rows, columns, depth = self._shape
         batch = slice(self._first, min(self._first + self._many, len(result)))
         x, y = (
-            (array.swapaxes(1, 2) if turned else array)[batch].astype(np.float32)
-            for array, turned in zip((left, right), self._turned, strict=True)
+            (array.swapaxes(1, 2) if transposed else array)[batch].astype(np.float32)
+            for array, transposed in zip((left, right), self._transposed, strict=True)
         )
         z = result[batch, :rows, :columns]
         with np.errstate(all="ignore"):

@@ -41,7 +41,7 @@ def load(path: str | os.PathLike[str], function_name: str) -> Callable[[np.ndarr
     AttributeError
         If there is no such kernel.
     ArgumentError
-        If it wants more than the two buffers.
+        If it expects more than the two buffers.
 
     Examples
     --------
@@ -58,13 +58,13 @@ def load(path: str | os.PathLike[str], function_name: str) -> Callable[[np.ndarr
             f"bound: {kernel.signature}. Use metalloid.library."
         )
 
-    # As behind any memory of Metal's there is room, and whole elements of whatever type.
+    # Like Metal's, the memory is padded to whole elements of every type.
     granule = math.lcm(GRANULE, *(element for _, element in parameters))
 
     def run(input_array: np.ndarray) -> np.ndarray:
         nbytes = input_array.nbytes
-        room = (nbytes // granule + 1) * granule
-        memories = bytearray(room), bytearray(room)
+        capacity = (nbytes // granule + 1) * granule
+        memories = bytearray(capacity), bytearray(capacity)
         memories[0][:nbytes] = np.ascontiguousarray(input_array).reshape(-1).view(np.uint8).data
         bound = [memories[index] for index, _ in parameters]
         kernel(*bound, threads=input_array.size, wait=True)

@@ -1,4 +1,4 @@
-"""Memory as the systems before us have it: bytes without a type, with room behind them."""
+"""Memory as the emulated libraries have it: untyped bytes, padded at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SharedMemory:
     Parameters
     ----------
     length : int
-        Bytes asked for. There is more behind them, as on Apple's GPUs, where memory comes in pages:
+        Requested bytes. They are padded, as on Apple's GPUs, where memory comes in pages:
         programs bind 12 bytes to a ``float3``.
     device : Device
     granule : int, optional
@@ -52,7 +52,7 @@ class SharedMemory:
         return memory
 
     def argument(self, element: int, offset: int = 0) -> Any:
-        """What to pass for a parameter with elements of `element` bytes.
+        """The argument for a parameter with elements of `element` bytes.
 
         No type is checked: bytes are what the parameter says.
         """
@@ -62,14 +62,14 @@ class SharedMemory:
         return self.part(offset, (nbytes - offset) // element * element)
 
     def part(self, offset: int, nbytes: int) -> Any:
-        """What to pass for some of the bytes."""
+        """The argument for a range of the bytes."""
         if self.buffer is None:
             return memoryview(self.bytes[offset : offset + nbytes])  # type: ignore[arg-type]
         return Window(self.buffer, offset, _BYTES, (nbytes,))
 
 
 class CopiedBytes:
-    """Bytes for one launch. There is room behind them, too.
+    """Bytes for one launch, padded likewise.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class CopiedBytes:
         return self._contents[: len(self._contents) // element * element]
 
 
-def fits_whole(element: int) -> bool:
+def divides_evenly(element: int) -> bool:
     """Whether every `SharedMemory` holds a whole number of such elements."""
     return GRANULE % element == 0
 

@@ -1,4 +1,4 @@
-"""Compiled libraries, which hold code for Apple's GPUs, and the texts that take their places."""
+"""Compiled libraries hold code for Apple's GPUs; MSL texts of the same name replace them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ COMPILED_BY_APPLE = b"MTLB"
 
 
 def msl_file(path: str) -> str | None:
-    """The file of MSL that a path means: itself, or the ``.metal`` of the same name beside it.
+    """The file of MSL that a path means: itself, or the ``.metal`` of the same name in its folder.
 
     None if neither is there, or the one that is there holds code for Apple's GPUs.
     """

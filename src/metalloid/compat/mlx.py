@@ -25,11 +25,11 @@ import numpy as np
 
 import metalloid as mtl
 
-_MOST_THREADS = 1024
+_MAX_THREADS = 1024
 _BFLOAT16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
 #: Elements from which on a result is made where MLX keeps it, and how it is declared there.
-_WORTH_A_PLACE = 2**20
-_IN_PLACE = {"bool": "bool_", "bfloat16": "uint16"} | {
+_MIN_SHARED_ELEMENTS = 2**20
+_SHARED_DTYPES = {"bool": "bool_", "bfloat16": "uint16"} | {
     name: name
     for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
                  "float16", "float32", "complex64")
@@ -217,19 +217,19 @@ def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequ
     mx = sys.modules.get("mlx.core")
     is_mlx = mx is not None and any(isinstance(v, (mx.array, mx.Dtype)) for v in (*inputs, *dtypes))
     threads, group = _three("grid", grid), _three("threadgroup", threadgroup)
-    if (size := math.prod(group)) > _MOST_THREADS:
+    if (size := math.prod(group)) > _MAX_THREADS:
         raise ValueError(
             f"Thread group size ({size}) is greater than  the maximum allowed threads per "
-            f"threadgroup ({_MOST_THREADS})."
+            f"threadgroup ({_MAX_THREADS})."
         )
     if init_value is not None and not isinstance(init_value, bool | int | float | np.number):
         raise TypeError("__call__(): incompatible function arguments: init_value is no number.")
     for shape in shapes:
         if type(shape) is not tuple and not isinstance(shape, Sequence):
             raise TypeError("__call__(): incompatible function arguments: a shape is no sequence.")
-    places, call = _Places(mx), kernel
+    outputs, call = _SharedOutputs(mx), kernel
     if is_mlx and not any(isinstance(value, mtl.Array) for value in inputs):
-        call = functools.partial(kernel.at_once, new=places.new)
+        call = functools.partial(kernel.at_once, new=outputs.new)
     try:
         results = call(
             inputs=[_input(value, mx) for value in inputs],
@@ -245,7 +245,7 @@ def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequ
     if not is_mlx:
         unlinked: list[Any] = results
         return unlinked
-    return _linked(mx, inputs, [places.array(result) for result in results])
+    return _linked(mx, inputs, [outputs.array(result) for result in results])
 
 
 def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequence[Any],
@@ -271,10 +271,10 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
         plain: list[Any] = kernel.at_once(given, grid, threadgroup, shapes, known)
         return plain
     for shape in shapes:
-        if math.prod(shape) >= _WORTH_A_PLACE:
-            places = _Places(mx)
-            results = kernel.at_once(given, grid, threadgroup, shapes, known, new=places.new)
-            return _linked(mx, inputs, [places.array(result) for result in results])
+        if math.prod(shape) >= _MIN_SHARED_ELEMENTS:
+            outputs = _SharedOutputs(mx)
+            results = kernel.at_once(given, grid, threadgroup, shapes, known, new=outputs.new)
+            return _linked(mx, inputs, [outputs.array(result) for result in results])
     results = kernel.at_once(given, grid, threadgroup, shapes, known)
     return _linked(mx, inputs, [_to_mlx(mx, result) for result in results])
 
@@ -286,7 +286,8 @@ def _three(what: str, values: Any) -> tuple[int, int, int]:
             x, y, z = map(operator.index, values)
     except (TypeError, ValueError):
         raise TypeError(
-            f"__call__(): incompatible function arguments: {what} wants three ints, got {values!r}."
+            f"__call__(): incompatible function arguments: {what} expects three ints, got "
+            f"{values!r}."
         ) from None
     return x, y, z
 
@@ -314,7 +315,7 @@ def _memory(array: Any, mx: Any) -> np.ndarray:
 
 
 def _input(value: Any, mx: Any) -> Any:
-    """What our kernel is given: memory in place, numbers in the types that MLX has for them."""
+    """The argument for our kernel: memory without a copy, numbers in MLX's types."""
     if type(value) is np.ndarray and value.dtype not in _NARROWED:
         return value  # the usual one first
     if mx is not None and isinstance(value, mx.array):
@@ -356,7 +357,7 @@ def _to_mlx(mx: Any, array: Any) -> Any:
     return mx.array(array if type(array) is np.ndarray else np.asarray(array))
 
 
-class _Places:
+class _SharedOutputs:
     """Memory for results where MLX keeps them.
 
     MLX takes no memory of others without a copy, but lets others write to its own. For small
@@ -369,12 +370,12 @@ class _Places:
 
     def new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Memory for a result."""
-        if math.prod(shape) < _WORTH_A_PLACE or dtype.name not in _IN_PLACE:
+        if math.prod(shape) < _MIN_SHARED_ELEMENTS or dtype.name not in _SHARED_DTYPES:
             return np.empty(shape, dtype)
         mx = self._mx
         make = getattr(mx, "empty", mx.zeros)  # older ones have only the latter
         try:
-            array = make(shape, getattr(mx, _IN_PLACE[dtype.name]))
+            array = make(shape, getattr(mx, _SHARED_DTYPES[dtype.name]))
             memory = np.asarray(memoryview(array)).view(dtype)
         except (RuntimeError, TypeError):  # of what is too large
             raise MemoryError from None

@@ -30,13 +30,13 @@ _CASTS: dict[str, Any] = {
 }  # fmt: skip
 
 #: What ``report_error`` of ``c10/metal/error.h`` writes: how many, and the first of them.
-_MOST_MESSAGES = 30
+_MAX_MESSAGES = 30
 _ERRORS = np.dtype([
     ("count", np.uint32),
     ("messages", [
         ("file", "S128"), ("function", "S128"), ("text", "S250"), ("padding", "S2"),
         ("line", np.uint32),
-    ], _MOST_MESSAGES),
+    ], _MAX_MESSAGES),
 ])  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> ShaderL
     ----------
     source : bytes or path-like
         MSL text, or a file of it. For a ``.metallib``, which holds code for Apple's GPUs, the
-        ``.metal`` of the same name beside it is read.
+        ``.metal`` of the same name in its folder is read.
 
     Raises
     ------
@@ -99,10 +99,10 @@ def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> ShaderL
     if not isinstance(source, str | os.PathLike):
         raise TypeError(f"expected bytes or path, got {type(source).__name__}")
     path = os.fspath(source)
-    found = msl_file(path)
-    if found is None:
+    file = msl_file(path)
+    if file is None:
         raise RuntimeError(f"there is no MSL text for {path}: put it beside it, as .metal")
-    return ShaderLibrary(functools.partial(mtl.library, path=found, include_dirs=[_headers()]))
+    return ShaderLibrary(functools.partial(mtl.library, path=file, include_dirs=[_headers()]))
 
 
 class ShaderLibrary:
@@ -203,8 +203,8 @@ class ShaderKernel:
             raise RuntimeError("Number of threads is undefined or has wrong dimension")
         kernel = self._kernel_for(given)
         values = [
-            _memory(value, kernel.device) if _is_tensor(value) else _number(value, place, arg_casts)
-            for place, value in enumerate(given)
+            _memory(value, kernel.device) if _is_tensor(value) else _number(value, index, arg_casts)
+            for index, value in enumerate(given)
         ]
         errors = np.zeros(1, _ERRORS)
         if error_buf_idx is not None:
@@ -235,8 +235,8 @@ def _is_tensor(value: Any) -> bool:
     return hasattr(value, "data_ptr")
 
 
-def _number(value: Any, place: int, casts: str | Mapping[int, str] | None) -> Any:
-    name = casts if isinstance(casts, str) or casts is None else casts.get(place)
+def _number(value: Any, index: int, casts: str | Mapping[int, str] | None) -> Any:
+    name = casts if isinstance(casts, str) or casts is None else casts.get(index)
     if name is None:
         return value
     if name not in _CASTS:
@@ -252,12 +252,12 @@ def _memory(tensor: Any, device: Any) -> Any:
     """
     flat = tensor.detach()
     if not flat.is_contiguous():
-        room = flat.untyped_storage().nbytes() // flat.element_size() - flat.storage_offset()
-        flat = flat.as_strided((room,), (1,))
+        available = flat.untyped_storage().nbytes() // flat.element_size() - flat.storage_offset()
+        flat = flat.as_strided((available,), (1,))
     flat = flat.reshape(-1).view(importlib.import_module("torch").uint8)
     if flat.device.type == "cpu":
         return memoryview(flat.numpy())
-    memory = device.exchange.borrow(flat)
+    memory = device.exchange.import_memory(flat)
     return flat if memory is None else ImportedBuffer(device, memory)
 
 

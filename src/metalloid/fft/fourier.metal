@@ -1,9 +1,9 @@
 // Fourier transforms of many rows, by the algorithm of Stockham (D. Bailey, "FFTs in external or
 // hierarchical memory", 1990): a threadgroup holds some rows, and in every stage its threads take
-// all of them to registers and put them back in the order in which the next stage wants them.
+// all of them to registers and put them back in the order in which the next stage expects them.
 //
 // What is longer than a threadgroup's memory takes several passes: a row of a * b elements is
-// transformed along its columns, turned by factors, and then along its rows. What has large prime
+// transformed along its columns, multiplied by twiddle factors, and transformed along its rows. What has large prime
 // factors is a convolution with a chirp (L. Bluestein, 1970).
 //
 // An inverse transform is a transform with real and imaginary parts exchanged, before and after.
@@ -14,9 +14,9 @@ constexpr constant uint bytes = 32768;  // of a threadgroup's memory
 
 // Numbers that a threadgroup holds, and each of its threads.
 template <typename T>
-constexpr constant uint room = bytes / sizeof(vec<T, 2>);
+constexpr constant uint capacity = bytes / sizeof(vec<T, 2>);
 template <typename T>
-constexpr constant uint each = room<T> / threads;
+constexpr constant uint each = capacity<T> / threads;
 
 // A number to divide by, and 2^32 divided by it, rounded up. Exact for what a threadgroup counts.
 struct Divisor {
@@ -27,23 +27,23 @@ METAL_FUNC uint quotient(uint number, Divisor divisor) {
   return divisor.by == 1 ? number : mulhi(number, divisor.factor);
 }
 
-// Memory on one side of a pass. An element is found by its transform (in three axes) and its index
-// in that, which depends on its place in this pass and the row.
-struct Side {
+// Source or destination of a pass. An element is addressed by its transform (in three axes) and its
+// index in that, which depends on its index in this pass and the row.
+struct Operand {
   long start, batch, middle, row;           // in memory
   long step;                                // of the index, in memory
-  uint index_row, index_middle, index_place;
+  uint index_row, index_middle, index_step;
   uint count;      // elements of a transform there are: others are 0, or not written
   uint mirror;     // length of a transform with Hermitian symmetry, of which there is half; or 0
   uint by_rows;    // whether neighbours are of different rows
-  uint exchanged;  // whether real and imaginary parts change places
+  uint exchanged;  // whether real and imaginary parts are swapped
 };
 
 // How a threadgroup goes about its rows.
 struct Plan {
   uint length;
   uint across;                // rows of a threadgroup
-  uint tile_row, tile_place;  // steps in its memory
+  uint tile_row, tile_step;  // steps in its memory
   uint stages;
   Divisor of_across, of_length;
   uint radices[12];
@@ -52,27 +52,27 @@ struct Plan {
 };
 
 struct Pass {
-  Side from, to;
+  Operand from, to;
   uint rows;
-  uint around;                  // factors behind the stages turn once in so many steps; 0: none
+  uint around;                  // steps of a full rotation of the twiddle factors; 0: none
   uint coarse, fine, fine_bits; // where their tables begin, and bits of the second one's index
   uint is_chirp;                // whether they turn with the square of the row
   Plan plan;
 };
 
-// A number of a threadgroup's: of which row, and which place in that.
-METAL_FUNC uint2 row_and_place(constant Plan &plan, bool by_rows, uint number) {
+// The row and the element of a thread's number.
+METAL_FUNC uint2 row_and_element(constant Plan &plan, bool by_rows, uint number) {
   const Divisor divisor = by_rows ? plan.of_across : plan.of_length;
-  const uint behind = quotient(number, divisor), within = number - behind * divisor.by;
-  return by_rows ? uint2(within, behind) : uint2(behind, within);
+  const uint outer = quotient(number, divisor), within = number - outer * divisor.by;
+  return by_rows ? uint2(within, outer) : uint2(outer, within);
 }
 
 // Where it lies in the threadgroup's memory: such that threads which step over powers of two meet
 // different banks of it. What is beyond the last number is somewhere inside.
 template <typename T>
-METAL_FUNC uint tile_place(constant Plan &plan, uint row, uint place) {
-  const uint at = row * plan.tile_row + place * plan.tile_place;
-  return (at ^ (at >> 4 & 15)) % room<T>;
+METAL_FUNC uint tile_index(constant Plan &plan, uint row, uint element) {
+  const uint at = row * plan.tile_row + element * plan.tile_step;
+  return (at ^ (at >> 4 & 15)) % capacity<T>;
 }
 
 template <typename T>
@@ -93,18 +93,18 @@ METAL_FUNC Complex<T> quarter(Complex<T> a) {
 // A side as a threadgroup sees it: read once, for all elements.
 struct Reach {
   long start, row, step;
-  uint index, index_row, index_place, count, mirror;
+  uint index, index_row, index_step, count, mirror;
   bool by_rows, is_exchanged;
 };
 
-METAL_FUNC Reach reach_of(constant Side &side, uint batch, uint middle) {
-  return Reach{side.start + side.batch * batch + side.middle * middle, side.row, side.step,
-               side.index_middle * middle, side.index_row, side.index_place, side.count,
-               side.mirror, side.by_rows != 0, side.exchanged != 0};
+METAL_FUNC Reach reach_of(constant Operand &operand, uint batch, uint middle) {
+  return Reach{operand.start + operand.batch * batch + operand.middle * middle, operand.row, operand.step,
+               operand.index_middle * middle, operand.index_row, operand.index_step, operand.count,
+               operand.mirror, operand.by_rows != 0, operand.exchanged != 0};
 }
 
-METAL_FUNC uint index_of(thread const Reach &reach, uint row, uint place) {
-  return reach.index + reach.index_row * row + reach.index_place * place;
+METAL_FUNC uint index_of(thread const Reach &reach, uint row, uint element) {
+  return reach.index + reach.index_row * row + reach.index_step * element;
 }
 
 METAL_FUNC long address_of(thread const Reach &reach, uint row, uint index) {
@@ -133,8 +133,8 @@ METAL_FUNC void put(device Complex<T> *to, Complex<T> value) {
 
 template <typename T, typename From>
 METAL_FUNC Complex<T> read(device const From *values, thread const Reach &reach, uint row,
-                           uint place) {
-  uint index = index_of(reach, row, place);
+                           uint element) {
+  uint index = index_of(reach, row, element);
   const bool is_mirrored = index > reach.mirror / 2 && reach.mirror != 0;
   index = is_mirrored ? reach.mirror - index : index;
   if (index >= reach.count) {
@@ -145,14 +145,14 @@ METAL_FUNC Complex<T> read(device const From *values, thread const Reach &reach,
   return reach.is_exchanged ? value.yx : value;
 }
 
-// The factors behind the stages: a coarse turn and a fine one.
+// Twiddle factors after the stages: a coarse rotation times a fine one.
 template <typename T>
-METAL_FUNC Complex<T> turned(Complex<T> value, constant Pass &given,
-                             device const Complex<T> *turns, uint row, uint place) {
+METAL_FUNC Complex<T> twiddled(Complex<T> value, constant Pass &given,
+                             device const Complex<T> *turns, uint row, uint element) {
   if (given.around == 0) {
     return value;
   }
-  const uint by = given.is_chirp ? uint(ulong(row) * row % given.around) : row * place;
+  const uint by = given.is_chirp ? uint(ulong(row) * row % given.around) : row * element;
   const Complex<T> coarse = turns[given.coarse + (by >> given.fine_bits)];
   const Complex<T> fine = turns[given.fine + (by & ((1u << given.fine_bits) - 1))];
   return product<T>(value, product<T>(coarse, fine));
@@ -236,29 +236,29 @@ METAL_FUNC void transform(thread Complex<T> *a, device const Complex<T> *turns, 
 template <typename T, uint radix>
 METAL_FUNC void stage(threadgroup Complex<T> *tile, constant Plan &plan,
                       device const Complex<T> *turns, uint number, uint own) {
-  constexpr uint most = (each<T> + radix - 1) / radix;  // transforms of a thread
+  constexpr uint max_transforms = (each<T> + radix - 1) / radix;  // transforms of a thread
   const bool by_rows = plan.tile_row == 1;
   const Divisor of_done = plan.done[number], of_many = plan.many[number];
   const Divisor divisor = by_rows ? plan.of_across : of_many;
   const uint done = of_done.by, many = of_many.by, count = many * plan.across;
   device const Complex<T> *own_turns = turns + plan.turns[number];
-  Complex<T> a[most][radix];
+  Complex<T> a[max_transforms][radix];
   #pragma clang loop unroll(full)
-  for (uint t = 0; t < most; ++t) {
+  for (uint t = 0; t < max_transforms; ++t) {
     const uint k = own + t * threads;
-    const uint behind = quotient(k, divisor), beside = k - behind * divisor.by;
-    const uint row = by_rows ? beside : behind, which = by_rows ? behind : beside;
+    const uint outer = quotient(k, divisor), inner = k - outer * divisor.by;
+    const uint row = by_rows ? inner : outer, which = by_rows ? outer : inner;
     #pragma clang loop unroll(full)
     for (uint q = 0; q < radix; ++q) {
-      a[t][q] = tile[tile_place<T>(plan, row, which + q * many)];
+      a[t][q] = tile[tile_index<T>(plan, row, which + q * many)];
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   #pragma clang loop unroll(full)
-  for (uint t = 0; t < most; ++t) {
+  for (uint t = 0; t < max_transforms; ++t) {
     const uint k = own + t * threads;
-    const uint behind = quotient(k, divisor), beside = k - behind * divisor.by;
-    const uint row = by_rows ? beside : behind, which = by_rows ? behind : beside;
+    const uint outer = quotient(k, divisor), inner = k - outer * divisor.by;
+    const uint row = by_rows ? inner : outer, which = by_rows ? outer : inner;
     const uint within = which - quotient(which, of_done) * done;
     const uint first = (which - within) * radix + within;
     if (k < count) {
@@ -271,7 +271,7 @@ METAL_FUNC void stage(threadgroup Complex<T> *tile, constant Plan &plan,
       transform<T, radix>(a[t], turns, plan.length);
       #pragma clang loop unroll(full)
       for (uint q = 0; q < radix; ++q) {
-        tile[tile_place<T>(plan, row, first + q * done)] = a[t][q];
+        tile[tile_index<T>(plan, row, first + q * done)] = a[t][q];
       }
     }
   }
@@ -299,7 +299,7 @@ template <typename T, typename From, typename To, bool has_rare>
     device const From *values, device To *results, device const vec<T, 2> *turns,
     constant fourier::Pass &given, constant T &scale,
     uint3 group [[threadgroup_position_in_grid]], uint own [[thread_index_in_threadgroup]]) {
-  threadgroup vec<T, 2> tile[fourier::room<T>];
+  threadgroup vec<T, 2> tile[fourier::capacity<T>];
   constant fourier::Plan &plan = given.plan;
   const uint first = group.x * plan.across, elements = plan.across * plan.length;
   const fourier::Reach from = fourier::reach_of(given.from, group.z, group.y);
@@ -308,7 +308,7 @@ template <typename T, typename From, typename To, bool has_rare>
   #pragma clang loop unroll(full)
   for (uint e = 0; e < fourier::each<T>; ++e) {
     const uint number = own + e * fourier::threads;
-    const uint2 at = fourier::row_and_place(plan, from.by_rows, number);
+    const uint2 at = fourier::row_and_element(plan, from.by_rows, number);
     const bool is_there = number < elements && first + at.x < given.rows;
     held[e] = vec<T, 2>(0);
     if (is_there) {
@@ -318,9 +318,9 @@ template <typename T, typename From, typename To, bool has_rare>
   #pragma clang loop unroll(full)
   for (uint e = 0; e < fourier::each<T>; ++e) {
     const uint number = own + e * fourier::threads;
-    const uint2 at = fourier::row_and_place(plan, from.by_rows, number);
+    const uint2 at = fourier::row_and_element(plan, from.by_rows, number);
     if (number < elements) {
-      tile[fourier::tile_place<T>(plan, at.x, at.y)] = held[e];
+      tile[fourier::tile_index<T>(plan, at.x, at.y)] = held[e];
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -338,13 +338,13 @@ template <typename T, typename From, typename To, bool has_rare>
   #pragma clang loop unroll(full)
   for (uint e = 0; e < fourier::each<T>; ++e) {
     const uint number = own + e * fourier::threads;
-    const uint2 at = fourier::row_and_place(plan, to.by_rows, number);
+    const uint2 at = fourier::row_and_element(plan, to.by_rows, number);
     const uint row = first + at.x, index = fourier::index_of(to, row, at.y);
     if (number < elements && row < given.rows && index < to.count) {
-      vec<T, 2> value = tile[fourier::tile_place<T>(plan, at.x, at.y)];
-      value = scale * fourier::turned<T>(value, given, turns, row, at.y);
-      const long place = fourier::address_of(to, row, index);
-      fourier::put<T>(results + place, to.is_exchanged ? value.yx : value);
+      vec<T, 2> value = tile[fourier::tile_index<T>(plan, at.x, at.y)];
+      value = scale * fourier::twiddled<T>(value, given, turns, row, at.y);
+      const long element = fourier::address_of(to, row, index);
+      fourier::put<T>(results + element, to.is_exchanged ? value.yx : value);
     }
   }
 }
@@ -352,7 +352,7 @@ template <typename T, typename From, typename To, bool has_rare>
 // Each row times the same numbers, in place.
 template <typename T>
 [[kernel]] void multiply_rows(device vec<T, 2> *values, device const vec<T, 2> *by,
-                              constant uint &length, uint2 place [[thread_position_in_grid]]) {
-  const ulong at = ulong(place.y) * length + place.x;
-  values[at] = fourier::product<T>(values[at], by[place.x]);
+                              constant uint &length, uint2 element [[thread_position_in_grid]]) {
+  const ulong at = ulong(element.y) * length + element.x;
+  values[at] = fourier::product<T>(values[at], by[element.x]);
 }

@@ -8,7 +8,6 @@ the rows (W. Gentleman and G. Sande, "Fast Fourier transforms: for fun and profi
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -20,9 +19,10 @@ from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name, real_of
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import from_numpy
-from metalloid.arrays.ir.views import copied
+from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.fft.factors import radices_of, split
 from metalloid.kernels.library import Library, library
+from metalloid.kernels.sources import metal_source
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.memory.buffer import Buffer
 
@@ -34,15 +34,15 @@ _MIN_ADJACENT_ROWS = 4
 _COMMON_RADICES = frozenset({2, 3, 4, 5, 8})
 _PI = np.arccos(np.longdouble(-1))
 _DIVISOR = np.dtype([("by", np.uint32), ("factor", np.uint32)])
-_SIDE = np.dtype(
+_OPERAND = np.dtype(
     [(name, np.int64) for name in ("start", "batch", "middle", "row", "step")]
     + [(name, np.uint32) for name in ("index_row", "index_middle", "index_place", "count",
                                       "mirror", "by_rows", "exchanged")]
     + [("", np.uint32)],
 )  # fmt: skip
-_BY_ROWS = _SIDE.names.index("by_rows") if _SIDE.names else 0
+_BY_ROWS = _OPERAND.names.index("by_rows") if _OPERAND.names else 0
 _PASS = np.dtype(
-    [("from", _SIDE), ("to", _SIDE)]
+    [("from", _OPERAND), ("to", _OPERAND)]
     + [(name, np.uint32) for name in ("rows", "around", "coarse", "fine", "fine_bits", "is_chirp",
                                       "length", "across", "tile_row", "tile_place", "stages")]
     + [("of_across", _DIVISOR), ("of_length", _DIVISOR)]
@@ -62,7 +62,7 @@ class Transform(NamedTuple):
     is_inverse : bool
     is_mirrored : bool
         Whether the input is the first half of a row with Hermitian symmetry.
-    kept : int
+    outputs : int
         Number of results, which are real if `to_real`.
     to_real : bool
     scale : float
@@ -72,7 +72,7 @@ class Transform(NamedTuple):
     length: int
     is_inverse: bool
     is_mirrored: bool
-    kept: int
+    outputs: int
     to_real: bool
     scale: float
 
@@ -89,7 +89,7 @@ class _RowAccess:
     step: int = 1
     index_row: int = 0
     index_middle: int = 0
-    index_place: int = 1
+    index_step: int = 1
     count: int = 2**32 - 1
     mirror: int = 0
     exchanged: bool = False
@@ -98,14 +98,14 @@ class _RowAccess:
     @property
     def by_rows(self) -> bool:
         """Whether neighbouring addresses belong to different rows."""
-        along = abs(self.step) * self.index_place
+        along = abs(self.step) * self.index_step
         across_rows = abs(self.row) + abs(self.step) * self.index_row
         return across_rows != 0 and across_rows < along
 
     def record(self) -> tuple[int, ...]:
         """Return the members of the struct."""
         return (self.start, self.batch, self.middle, self.row, self.step, self.index_row,
-                self.index_middle, self.index_place, self.count, self.mirror, self.by_rows,
+                self.index_middle, self.index_step, self.count, self.mirror, self.by_rows,
                 self.exchanged)  # fmt: skip
 
 
@@ -194,14 +194,14 @@ def transformed_rows(x: Node, transform: Transform) -> list[Memory]:
     real = real_of(x.dtype)
     axes = _outer_axes(x)
     if len(axes) > 2:
-        x = copied(x)
+        x = contiguous_copy(x)
         evaluate([x], wait=False)
         axes = _outer_axes(x)
     assert x.memory is not None
     rows = math.prod(x.shape[:-1])
     work = _Work(x.device, real)
-    result = work.new(rows * transform.kept, transform.to_real)
-    if rows * transform.kept == 0:
+    result = work.new(rows * transform.outputs, transform.to_real)
+    if rows * transform.outputs == 0:
         return [result]
     half = transform.length // 2 + 1
     (middles, middle), (inner, row) = [(1, 0)] * (2 - len(axes)) + axes
@@ -214,21 +214,22 @@ def transformed_rows(x: Node, transform: Transform) -> list[Memory]:
         is_real=kind_of(x.dtype) != "c",
     )  # fmt: skip
     to = _RowAccess(
-        result.bound, count=transform.kept, exchanged=transform.is_inverse,
+        result.bound, count=transform.outputs, exchanged=transform.is_inverse,
         is_real=transform.to_real,
     )  # fmt: skip
-    scale, n, kept = transform.scale, transform.length, transform.kept
+    scale, n, outputs = transform.scale, transform.length, transform.outputs
     lengths = split(n, work.capacity, work.capacity // _MIN_ADJACENT_ROWS)
     if lengths is None:
         source = replace(source, batch=middle, middle=row, index_row=1)
-        to = replace(to, batch=inner * kept, middle=kept, index_row=1)
+        to = replace(to, batch=inner * outputs, middle=outputs, index_row=1)
         _as_convolution(work, n, (middles, inner), source, to, scale)
     elif len(lengths) == 1:
         work.launch(_Pass(n, inner, middles, 1, replace(source, middle=middle, row=row),
-                          replace(to, middle=inner * kept, row=kept), scale=scale))  # fmt: skip
+                          replace(to, middle=inner * outputs, row=outputs),
+                          scale=scale))  # fmt: skip
     else:
         _in_passes(work, lengths, (middles, inner), replace(source, batch=middle, middle=row),
-                   replace(to, batch=kept), scale)  # fmt: skip
+                   replace(to, batch=outputs), scale)  # fmt: skip
     return [result]
 
 
@@ -240,20 +241,20 @@ def _in_passes(work: _Work, lengths: tuple[int, ...], outer: tuple[int, int], so
     rest = n // first
     tables = work.new(rows * n).bound
     work.launch(_Pass(
-        first, rest, outer[1], outer[0], replace(source, index_row=1, index_place=rest),
-        _RowAccess(tables, batch=outer[1] * n, middle=n, index_row=1, index_place=rest), around=n,
+        first, rest, outer[1], outer[0], replace(source, index_row=1, index_step=rest),
+        _RowAccess(tables, batch=outer[1] * n, middle=n, index_row=1, index_step=rest), around=n,
     ))  # fmt: skip
     if between:
         (second,) = between
         transposed = work.new(rows * n).bound
-        inside = _RowAccess(tables, batch=n, middle=rest, index_row=1, index_place=last)
+        inside = _RowAccess(tables, batch=n, middle=rest, index_row=1, index_step=last)
         work.launch(_Pass(second, last, first, rows, inside, replace(inside, bound=transposed),
                           around=rest))  # fmt: skip
         tables = transposed
     middles = n // (first * last)
     work.launch(_Pass(
         last, first, middles, rows, _RowAccess(tables, batch=n, middle=last, row=rest),
-        replace(to, index_row=1, index_middle=first, index_place=first * middles), scale=scale,
+        replace(to, index_row=1, index_middle=first, index_step=first * middles), scale=scale,
     ))  # fmt: skip
 
 
@@ -359,12 +360,12 @@ def _on_device(values: np.ndarray, real: DType, device: Device) -> Memory:
 @functools.cache
 def text(type_: str) -> str:
     """The Metal source for a precision."""
-    body = (importlib.resources.files("metalloid.fft") / "fourier.metal").read_text("utf-8")
-    binary_operands = f"vec<{type_}, 2>"
+    body = metal_source("metalloid.fft", "fourier")
+    complex_type = f"vec<{type_}, 2>"
     kinds = {
-        "complex": f"{binary_operands}, {binary_operands}",
-        "real": f"{type_}, {binary_operands}",
-        "real_from": f"{binary_operands}, {type_}",
+        "complex": f"{complex_type}, {complex_type}",
+        "real": f"{type_}, {complex_type}",
+        "real_from": f"{complex_type}, {type_}",
     }
     instances = [
         (f"transform_{kind}{name}", "transform_rows", f"{type_}, {types}, {has_rare}")

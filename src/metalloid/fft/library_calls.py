@@ -11,12 +11,12 @@ import math
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.calls import launch_call
 from metalloid.arrays.functions.elementwise import conj
-from metalloid.arrays.interop.dlpack import copied
+from metalloid.arrays.interop.dlpack import owned_copy
 from metalloid.arrays.ir.dtypes import DType, complex_of, kind_of, real_of
 from metalloid.arrays.ir.layout import Ints, contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node, broadcast, cast, constant, fresh
-from metalloid.arrays.ir.views import joined, moved_axes, sliced, whole
+from metalloid.arrays.ir.views import full_slices, joined, moved_axes, sliced
 from metalloid.arrays.planning.kernel_builder import plain
 from metalloid.runtime.devices.libraries import Signal
 from metalloid.runtime.memory.buffer import Buffer
@@ -30,8 +30,8 @@ _ALIGNMENT = 16
 def is_for_library(node: Node, axes: Ints) -> bool:
     """Whether the library transforms an array."""
     is_plain = 0 not in node.shape and len(set(axes)) == len(axes)
-    is_asked = settings.transforms in ("auto", "cufft")
-    return is_asked and is_plain and node.device.libraries.fourier is not None
+    is_requested = settings.transforms in ("auto", "cufft")
+    return is_requested and is_plain and node.device.libraries.fourier is not None
 
 
 def library_transform(name: str, node: Node, lengths: Ints, axes: Ints, norm: str) -> Node:
@@ -98,7 +98,7 @@ def _fitted(node: Node, lengths: Ints, axes: Ints) -> Node:
     if part.shape == tuple(shape):
         return part
     zeros = broadcast(constant(0, node.dtype, node.device), tuple(shape))
-    return joined([zeros, part], [whole(tuple(shape)), slices], tuple(shape), node.dtype)
+    return joined([zeros, part], [full_slices(tuple(shape)), slices], tuple(shape), node.dtype)
 
 
 def _scaled(node: Node, count: int, norm: str, is_inverse: bool) -> Node:
@@ -116,7 +116,7 @@ def _transform(a: Node, lengths: Ints, dtype: DType, shape: Ints, is_inverse: bo
     result = fresh(dtype, shape, a.device)
     is_overwritten = kind_of(dtype) != "c"
     if is_overwritten or not _is_dense(a):
-        a = copied(a)
+        a = owned_copy(a)
     fourier = a.device.libraries.fourier
     assert fourier is not None
     fourier.transform(

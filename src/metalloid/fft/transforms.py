@@ -56,12 +56,12 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
     >>> mtl.fft.fft(mtl.asarray([1.0, 0.0, 0.0, 0.0]))
     array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
-    return _along_one("fft", x, n, axis, norm)
+    return _along_axis("fft", x, n, axis, norm)
 
 
 def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """Return the inverse of `fft`, with the same parameters."""
-    return _along_one("ifft", x, n, axis, norm)
+    return _along_axis("ifft", x, n, axis, norm)
 
 
 def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -74,7 +74,7 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     TypeError
         If `x` is complex.
     """
-    return _along_one("rfft", x, n, axis, norm)
+    return _along_axis("rfft", x, n, axis, norm)
 
 
 def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -86,7 +86,7 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
         Length of the result. By default ``2 * (m - 1)`` for an axis of extent `m`, so it must be
         given for odd lengths.
     """
-    return _along_one("irfft", x, n, axis, norm)
+    return _along_axis("irfft", x, n, axis, norm)
 
 
 def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -97,7 +97,7 @@ def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     n : int, optional
         Length of the result, which is real. By default ``2 * (m - 1)``, as in `irfft`.
     """
-    return _along_one("hfft", x, n, axis, norm)
+    return _along_axis("hfft", x, n, axis, norm)
 
 
 def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -108,7 +108,7 @@ def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
     TypeError
         If `x` is complex.
     """
-    return _along_one("ihfft", x, n, axis, norm)
+    return _along_axis("ihfft", x, n, axis, norm)
 
 
 def fftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
@@ -130,25 +130,25 @@ def fftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | Non
     array([[4.+0.j, 0.+0.j],
            [0.+0.j, 0.+0.j]], dtype=complex64)
     """
-    return _along_several("fftn", x, s, axes, norm)
+    return _along_axes("fftn", x, s, axes, norm)
 
 
 def ifftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: Norm = "backward") -> Array:  # fmt: skip
     """Return the inverse of `fftn`, with the same parameters."""
-    return _along_several("ifftn", x, s, axes, norm)
+    return _along_axes("ifftn", x, s, axes, norm)
 
 
 def rfftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: Norm = "backward") -> Array:  # fmt: skip
     """Return the transform of real numbers: `rfft` along the last axis, `fft` along the others."""
-    return _along_several("rfftn", x, s, axes, norm)
+    return _along_axes("rfftn", x, s, axes, norm)
 
 
 def irfftn(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
            norm: Norm = "backward") -> Array:  # fmt: skip
     """Return the inverse of `rfftn`; `s` is the shape of the result, as `n` of `irfft`."""
-    return _along_several("irfftn", x, s, axes, norm)
+    return _along_axes("irfftn", x, s, axes, norm)
 
 
 def fft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
@@ -162,40 +162,40 @@ def fft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
     array([[4.+0.j, 0.+0.j],
            [0.+0.j, 0.+0.j]], dtype=complex64)
     """
-    return _along_several("fft2", x, s, axes, norm)
+    return _along_axes("fft2", x, s, axes, norm)
 
 
 def ifft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
           norm: Norm = "backward") -> Array:  # fmt: skip
     """Return `ifftn` along two axes: the inverse of `fft2`."""
-    return _along_several("ifft2", x, s, axes, norm)
+    return _along_axes("ifft2", x, s, axes, norm)
 
 
 def rfft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
           norm: Norm = "backward") -> Array:  # fmt: skip
     """Return `rfftn` along two axes."""
-    return _along_several("rfft2", x, s, axes, norm)
+    return _along_axes("rfft2", x, s, axes, norm)
 
 
 def irfft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
            norm: Norm = "backward") -> Array:  # fmt: skip
     """Return `irfftn` along two axes: the inverse of `rfft2`."""
-    return _along_several("irfft2", x, s, axes, norm)
+    return _along_axes("irfft2", x, s, axes, norm)
 
 
-_ALONG_ONE = frozenset({"fft", "ifft", "rfft", "irfft", "hfft", "ihfft"})
+_SINGLE_AXIS = frozenset({"fft", "ifft", "rfft", "irfft", "hfft", "ihfft"})
 _OF_REALS = frozenset({"rfft", "rfft2", "rfftn", "ihfft"})
 _TO_REALS = frozenset({"irfft", "irfft2", "irfftn", "hfft"})
 
 
-def _along_one(name: str, x: Any, n: int | None, axis: int, norm: Norm) -> Array:
+def _along_axis(name: str, x: Any, n: int | None, axis: int, norm: Norm) -> Array:
     node = _operand(name, x)
     (along,) = axes_of(name, axis, len(node.shape))
     (length,), shape = _lengths(name, node.shape, (n,), (along,))
     return _transformed(name, node, (length, along), shape, norm)
 
 
-def _along_several(name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None,
+def _along_axes(name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None,
                    norm: Norm) -> Array:  # fmt: skip
     node = _operand(name, x)
     if axes is None and s is not None:
@@ -241,7 +241,7 @@ def _transformed(name: str, node: Node, parameters: tuple[Any, ...], shape: Ints
                  norm: Norm) -> Array:  # fmt: skip
     if norm not in get_args(Norm):
         raise ValueError(f"[{name}] norm must be 'backward', 'ortho' or 'forward', got {norm!r}.")
-    lengths, axes = ((p,) if name in _ALONG_ONE else p for p in parameters)
+    lengths, axes = ((p,) if name in _SINGLE_AXIS else p for p in parameters)
     if is_for_library(node, axes):
         return Array(library_transform(name, node, lengths, axes, norm))
     if _is_by_kernels(node.device):
@@ -263,15 +263,15 @@ def _by_kernels(name: str, node: Node, lengths: Ints, axes: Ints, norm: str) -> 
     for k in range(len(axes)) if name in _TO_REALS else reversed(range(len(axes))):
         n, axis = lengths[k], axes[k]
         to_real = name in _TO_REALS and k == last_axis
-        kept = n // 2 + 1 if name in _OF_REALS and k == last_axis else n
+        outputs = n // 2 + 1 if name in _OF_REALS and k == last_axis else n
         scale = {"ortho": n**-0.5, "backward": 1.0, "forward": 1 / n}[norm]
         if is_inverse:
             scale = 1 / (n * scale)
-        transform = Transform(n, is_inverse, to_real, kept, to_real, scale)
+        transform = Transform(n, is_inverse, to_real, outputs, to_real, scale)
         real = real_of(node.dtype)
         order = (*(a for a in range(len(node.shape)) if a != axis), axis)
         rows = permute(cast(node, complex_of(real)) if to_real else node, order)
-        result = (real if to_real else complex_of(real), (*rows.shape[:-1], kept))
+        result = (real if to_real else complex_of(real), (*rows.shape[:-1], outputs))
         (rows,) = launch_call(transformed_rows, [rows], (transform,), result)
         node = permute(rows, tuple(map(order.index, range(len(order)))))
     return node

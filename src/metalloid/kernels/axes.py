@@ -12,12 +12,10 @@ import numpy as np
 from metalloid.errors import ArgumentError
 from metalloid.kernels.builder_parameters import BuilderParameter
 from metalloid.kernels.operands import (
-    MOST_ELEMENTS,
+    MAX_ELEMENTS,
     Operand,
-    broadcast_shape,
-    collapse,
-    row_major,
 )
+from metalloid.kernels.strides import broadcast_shape, collapse, row_major
 
 
 def normalised_axes(where: str, axis: Any, ndim: int) -> tuple[int, ...]:
@@ -35,7 +33,9 @@ def normalised_axes(where: str, axis: Any, ndim: int) -> tuple[int, ...]:
             operator.index(a) for a in (axis if isinstance(axis, tuple | list) else [axis])
         )
     except TypeError:
-        raise ArgumentError(f"[{where}] axis wants an int or some of them, got {axis!r}.") from None
+        raise ArgumentError(
+            f"[{where}] axis expects an int or some of them, got {axis!r}."
+        ) from None
     if any(not -ndim <= a < ndim for a in axes) or len({a % ndim for a in axes}) != len(axes):
         raise ArgumentError(
             f"[{where}] axis {axis!r} does not fit an array of {ndim} axes: "
@@ -45,7 +45,7 @@ def normalised_axes(where: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 class AxisPlan:
-    """The elements of some inputs as a table: rows that are kept, and what goes along each.
+    """The elements of some inputs as a table: a row of elements to reduce for each outer index.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class AxisPlan:
         Of the inputs together.
     along : tuple of int
         The axes that are followed.
-    kept_shape : tuple of int
+    outer_shape : tuple of int
     rows, count : int
         Size of the table.
     axes : (int, int)
@@ -75,17 +75,21 @@ class AxisPlan:
             if not parameter.is_raw and not operand.is_number
         }
         if not followed:
-            raise ArgumentError(f"[{where}] wants an array that is not raw: its shape is followed.")
-        self.shape = broadcast_shape(where, list(followed.values()))
-        if math.prod(self.shape) > MOST_ELEMENTS:
+            raise ArgumentError(
+                f"[{where}] expects an array that is not raw: its shape is followed."
+            )
+        self.shape = broadcast_shape(
+            where, *(o.shape for o in followed.values() if not o.is_number)
+        )
+        if math.prod(self.shape) > MAX_ELEMENTS:
             raise ArgumentError(
                 f"[{where}] the shape {self.shape} has {math.prod(self.shape)} elements; "
-                f"there can be {MOST_ELEMENTS}."
+                f"there can be {MAX_ELEMENTS}."
             )
         self.along = normalised_axes(where, axis, len(self.shape))
-        self._kept = tuple(a for a in range(len(self.shape)) if a not in self.along)
-        self.kept_shape = tuple(self.shape[a] for a in self._kept)
-        self.rows = math.prod(self.kept_shape)
+        self._outer_axes = tuple(a for a in range(len(self.shape)) if a not in self.along)
+        self.outer_shape = tuple(self.shape[a] for a in self._outer_axes)
+        self.rows = math.prod(self.outer_shape)
         self.count = math.prod(self.shape[a] for a in self.along)
         self._strides = {name: o.broadcast(self.shape) for name, o in followed.items()}
         self._strides["index"] = row_major(self.shape)
@@ -97,13 +101,13 @@ class AxisPlan:
         layout: dict[str, np.ndarray] = {}
         counts = []
         steps: list[tuple[int, ...]] = []
-        for kind, axes in (("kept", self._kept), ("along", self.along)):
+        for kind, axes in (("outer", self._outer_axes), ("along", self.along)):
             strides = [[self._strides[name][a] for a in axes] for name in names]
-            extents, steps = collapse([self.shape[a] for a in axes], strides)
+            extents, steps = collapse([self.shape[a] for a in axes], *strides)
             counts.append(len(extents))
             layout[kind] = np.array(extents or [1], np.uint32)
             for name, step in zip(names, steps, strict=True):
-                start = self._starts.get(name, 0) if kind == "kept" else 0
+                start = self._starts.get(name, 0) if kind == "outer" else 0
                 layout[f"{name}_{kind}"] = np.array([*step, start], np.int64)
         self.axes = (counts[0], counts[1])
         self.is_contiguous = not steps[0] or any(step[-1] == 1 for step in steps[:-1])

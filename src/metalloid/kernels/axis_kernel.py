@@ -1,4 +1,4 @@
-"""What ReductionKernel and ScanKernel have in common: parameters, arguments, temporary memory."""
+"""The base of ReductionKernel and ScanKernel: parameters, arguments, temporary memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class AxisKernel(Builder):
                 raise ArgumentError(f"[{name}] {what} is empty. Write an expression of MSL.")
         if not self.out_params or any(parameter.is_raw for parameter in self.out_params):
             raise ArgumentError(
-                f"[{name}] out_params wants at least one output, and none raw: {out_params!r}."
+                f"[{name}] out_params expects at least one output, and none raw: {out_params!r}."
             )
         self.expressions = expressions
         self.reduce_type = reduce_type or self.out_params[0].type
@@ -64,7 +64,7 @@ class AxisKernel(Builder):
         return inputs, given, types, AxisPlan(self.name, self.in_params, inputs, axis)
 
     def _text(self, operands: Sequence[Operand], plan: AxisPlan, types: Types) -> AxisText:
-        """What this call's text is made of; arguments that are followed, by their strides."""
+        """The source for this call; arguments whose strides are followed have them in it."""
         arguments = []
         for k, (parameter, operand) in enumerate(zip(self._parameters, operands, strict=True)):
             form = "raw" if parameter.is_raw else "number" if operand.is_number else "strided"
@@ -83,7 +83,7 @@ class AxisKernel(Builder):
 
 
 def input_values(inputs: Sequence[Operand], plan: AxisPlan) -> list[Any]:
-    """What the parameters of ``Inputs`` are given."""
+    """The arguments for the parameters of ``Inputs``."""
     return [*(operand.bound for operand in inputs), layout_value(plan.layout)]
 
 
@@ -94,5 +94,5 @@ def temporary(kernel: Kernel, name: str, count: int) -> Buffer:
 
 
 def chunks_of(count: int, size: int) -> int:
-    """How many chunks of `size` there are, and at least one."""
+    """The number of chunks of `size`, at least one."""
     return max(math.ceil(count / size), 1)

@@ -1,4 +1,4 @@
-"""The MSL text that reductions and scans share: a source of mapped elements by row and place."""
+"""The MSL text that reductions and scans share: a source of mapped elements by row and index."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metalloid.kernels.builder_text import Argument, signature
-from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
+from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel
+from metalloid.kernels.sources import metal_source
 
-#: Names that the texts of reductions and scans use themselves, beside those of the user's.
+#: Names that the texts of reductions and scans use themselves.
 AXIS_NAMES = (
     "i",
     "a",
     "b",
     "index",
     "layout",
-    "kept",
+    "outer",
     "along",
     "reduce",
     "identity",
@@ -32,14 +33,14 @@ GROUP_IDS = (
 
 @dataclass(frozen=True)
 class AxisText:
-    """What the text of a reduction or a scan is made of.
+    """The parts of the text of a reduction or a scan.
 
     Attributes
     ----------
     name : str
     arguments : tuple of Argument
     axes : (int, int)
-        How many axes are kept, and how many go along the reduction.
+        How many axes are outer, and how many go along the reduction.
     layout, types : str
         ``struct Layout``, and the types of the placeholders.
     reduce_type, preamble, map_expr, reduce_expr, identity, post_map_expr : str
@@ -72,7 +73,7 @@ class AxisText:
 
     def output_elements(self, axes: tuple[int, int]) -> str:
         """Statements that make the outputs' elements known by their names."""
-        lines = (o.element("", element_place(o.name, axes)) for o in self.outputs)
+        lines = (o.element("", element_index(o.name, axes)) for o in self.outputs)
         return "".join(f"  {line}\n" for line in lines)
 
     def generated(self, file: str, passes: str, finish: str) -> GeneratedKernel:
@@ -91,9 +92,9 @@ class AxisText:
         return GeneratedKernel(
             self.name,
             (
-                ("builders.metal", utilities("builders.metal")),
+                ("builders.metal", metal_source("metalloid.kernels", "builders")),
                 *self._functions(own),
-                (file, utilities(file)),
+                (file, metal_source("metalloid.kernels", file.removesuffix(".metal"))),
                 *self._source(own),
                 (own, passes + finish.removesuffix("}\n")),
                 (f"{self.name}.post_map_expr", f"{self.post_map_expr};\n"),
@@ -118,16 +119,16 @@ class AxisText:
         ]
 
     def _source(self, own: str) -> list[tuple[str, str]]:
-        """``struct Inputs``, whose ``element(kept, along)`` is the mapped element."""
+        """``struct Inputs``, whose ``element(outer, along)`` is the mapped element."""
         members = "".join(f"  {_member(argument)};\n" for argument in self.inputs)
         lines = [_local(argument, self.axes) for argument in self.inputs]
         if self.uses_index:
-            lines.insert(0, f"    const uint i = uint({element_place('index', self.axes)});\n")
+            lines.insert(0, f"    const uint i = uint({element_index('index', self.axes)});\n")
         return [
             (
                 own,
                 f"{self.layout}struct Inputs {{\n{members}  constant Layout *layout;\n\n"
-                "  METAL_FUNC reduce_type element(uint kept, uint along) const {\n"
+                "  METAL_FUNC reduce_type element(uint outer, uint along) const {\n"
                 f"{''.join(lines)}    return (\n",
             ),
             (f"{self.name}.map", f"{self.map_expr}\n"),
@@ -147,14 +148,14 @@ def _local(argument: Argument, axes: tuple[int, int]) -> str:
     memory = f"{argument.name}_memory"
     if argument.form == "number":
         return f"    const {argument.type} {argument.name} = *{memory};\n"
-    place = element_place(argument.name, axes)
-    return f"    const {argument.type} {argument.name} = {memory}[{place}];\n"
+    index = element_index(argument.name, axes)
+    return f"    const {argument.type} {argument.name} = {memory}[{index}];\n"
 
 
-def element_place(name: str, axes: tuple[int, int]) -> str:
-    """Where an argument's element lies, by ``kept`` and ``along``."""
-    kept, along = axes
-    parts = [f"element_at<{kept}>(kept, layout->kept, layout->{name}_kept)"]
+def element_index(name: str, axes: tuple[int, int]) -> str:
+    """Where an argument's element lies, by ``outer`` and ``along``."""
+    outer, along = axes
+    parts = [f"element_at<{outer}>(outer, layout->outer, layout->{name}_outer)"]
     if along:
         parts.append(f"element_at<{along}>(along, layout->along, layout->{name}_along)")
     return " + ".join(parts)

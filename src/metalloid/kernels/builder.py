@@ -1,4 +1,4 @@
-"""What all builders have in common: parameters, and what calls make of their arguments."""
+"""The base of all builders: parameters, and the conversion of arguments."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Builder:
         check_math_mode(math_mode, builder)
         for what, text in (*texts.items(), ("preamble", preamble)):
             if not isinstance(text, str):
-                raise ArgumentError(f"[{builder}] {what} wants MSL text, got {describe(text)}.")
+                raise ArgumentError(f"[{builder}] {what} expects MSL text, got {describe(text)}.")
         self.in_params = parse_parameters(name, "in_params", in_params, reserved)
         taken = (*reserved, *(parameter.name for parameter in self.in_params))
         self.out_params = parse_parameters(name, "out_params", out_params, taken)
@@ -82,7 +82,7 @@ class Builder:
         if len(args) not in (len(ins), len(ins) + len(outs)):
             wanted = ", ".join(map(str, ins)) or "no inputs"
             raise ArgumentError(
-                f"[{self.name}] wants {len(ins)} arguments ({wanted}), or {len(outs)} more "
+                f"[{self.name}] expects {len(ins)} arguments ({wanted}), or {len(outs)} more "
                 f"({', '.join(map(str, outs))}) for the outputs; got {len(args)}."
             )
         inputs = [
@@ -92,7 +92,7 @@ class Builder:
         for parameter, operand in zip(ins, inputs, strict=True):
             if parameter.is_raw and operand.is_number:
                 raise ArgumentError(
-                    f"{operand.label} is raw and wants an array, got {operand.value!r}."
+                    f"{operand.label} is raw and expects an array, got {operand.value!r}."
                 )
         given: list[Operand | None] = [
             Operand(f"[{self.name}] {parameter.name!r}", value, True, parameter.is_raw)
@@ -119,8 +119,10 @@ class Builder:
         outputs = []
         for parameter, operand in zip(self.out_params, given, strict=True):
             if operand is None:
-                made = new_output(shape, types[parameter.type], as_buffer)
-                operand = Operand(f"[{self.name}] {parameter.name!r}", made, True, parameter.is_raw)
+                output = new_output(shape, types[parameter.type], as_buffer)
+                operand = Operand(
+                    f"[{self.name}] {parameter.name!r}", output, True, parameter.is_raw
+                )
             elif operand.shape != shape and not parameter.is_raw:
                 raise ArgumentError(
                     f"{operand.label} has the shape {operand.shape}; the result has {shape}."
@@ -141,7 +143,7 @@ class Builder:
 
 
 def result_of(outputs: Sequence[Operand], inputs: Sequence[Operand]) -> Any:
-    """What a call returns: the one output, or a tuple of all; lazy arrays if an input is one."""
+    """The result of a call: the one output, or a tuple of all; lazy arrays if an input is one."""
     lazy = next((i.value for i in inputs if hasattr(i.value, "__metalloid_wrap__")), None)
     values = tuple(
         output.value if lazy is None or not isinstance(output.value, np.ndarray)

@@ -71,7 +71,7 @@ def parse_parameters(
     ['float x', 'raw T y']
     """
     if not isinstance(text, str):
-        raise ArgumentError(f"[{where}] {what} wants a text like 'float x, T y', got {text!r}.")
+        raise ArgumentError(f"[{where}] {what} expects a text like 'float x, T y', got {text!r}.")
     parameters = [_parse(where, what, part) for part in text.split(",") if text.strip()]
     check_names(what, [parameter.name for parameter in parameters], where, taken)
     return tuple(parameters)
@@ -88,7 +88,7 @@ def _parse(where: str, what: str, part: str) -> BuilderParameter:
         )
     kind, name = words
     if kind in _DTYPES:
-        kind = msl_name(_DTYPES[kind])
+        kind = element_type(_DTYPES[kind])
     elif not _PLACEHOLDER.fullmatch(kind):
         raise ArgumentError(
             f"[{where}] {what}: {kind!r} is no scalar type of MSL. "
@@ -97,8 +97,8 @@ def _parse(where: str, what: str, part: str) -> BuilderParameter:
     return BuilderParameter(name, kind, is_raw)
 
 
-def msl_name(dtype: np.dtype[Any]) -> str:
-    """What elements of `dtype` are called in MSL."""
+def element_type(dtype: np.dtype[Any]) -> str:
+    """The MSL name of the type of elements of `dtype`."""
     return _MSL_NAMES[dtype]
 
 
@@ -139,7 +139,7 @@ def resolve_types(
             giver = givers.get(parameter.type)
             because = f"{parameter.type}, which {giver} makes {wanted}" if giver else str(wanted)
             raise ArgumentError(
-                f"{operand.label} wants {because}; got {operand.dtype}. "
+                f"{operand.label} expects {because}; got {operand.dtype}. "
                 f"Convert it: x.astype({_expression(wanted)})."
             )
         givers.setdefault(parameter.type, repr(parameter.name))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.kernels.builder_parameters import BuilderParameter, msl_name
+from metalloid.kernels.builder_parameters import BuilderParameter, element_type
 from metalloid.kernels.operands import Operand
 
 #: Names that the texts of builders use themselves.
@@ -62,26 +62,26 @@ class Argument:
             return f"constant {self.type} &{self.memory}"
         return f"device {'' if self.is_written else 'const '}{self.type} *{self.memory}"
 
-    def element(self, index: str, place: str) -> str:
+    def element(self, index: str, position: str) -> str:
         """The statement that makes its element known by its name; empty if the body does that.
 
         Parameters
         ----------
         index : str
             Its number, for flat arguments.
-        place : str
+        position : str
             Where it lies, for all others.
         """
         if self.form in ("number", "raw"):
             return ""
         kind = f"device {self.type} &" if self.is_written else f"const {self.type} "
-        return f"{kind}{self.name} = {self.memory}[{index if self.form == 'flat' else place}];"
+        return f"{kind}{self.name} = {self.memory}[{index if self.form == 'flat' else position}];"
 
 
 def typedefs(parameters: Sequence[BuilderParameter], types: Mapping[str, np.dtype[Any]]) -> str:
-    """What makes the placeholders types."""
+    """The typedefs of the placeholders."""
     used = dict.fromkeys(p.type for p in parameters if p.is_placeholder)
-    return "".join(f"typedef {msl_name(types[name])} {name};\n" for name in used)
+    return "".join(f"typedef {element_type(types[name])} {name};\n" for name in used)
 
 
 def signature(arguments: Sequence[str], ids: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 using namespace metal;
 
 // Where element `i` of an array lies, in elements. `strides` has a number for each axis, and the
-// place of the first element behind them.
+// index of the first element after them.
 template <int axes>
 METAL_FUNC long element_at(uint i, constant uint *shape, constant long *strides) {
   long at = strides[axes];

@@ -19,7 +19,7 @@ def show_warnings(diagnostics: Sequence[Diagnostic], *, for_program: bool = Fals
     Parameters
     ----------
     for_program : bool
-        Whether the caller compiles a text of the program's, whoever calls it. Otherwise the text is
+        Whether the program compiles a text, directly or indirectly. Otherwise the text is
         taken for one of ours if a module of the package is the caller's caller.
     """
     if not diagnostics:

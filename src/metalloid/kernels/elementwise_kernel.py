@@ -19,8 +19,10 @@ from metalloid.kernels.builder_text import (
     signature,
     typedefs,
 )
-from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
-from metalloid.kernels.operands import MOST_ELEMENTS, Operand, broadcast_shape, collapse
+from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel
+from metalloid.kernels.operands import MAX_ELEMENTS, Operand
+from metalloid.kernels.sources import metal_source
+from metalloid.kernels.strides import broadcast_shape, collapse
 
 
 class ElementwiseKernel(Builder):
@@ -135,17 +137,17 @@ class ElementwiseKernel(Builder):
                 count = operator.index(size)
             except TypeError:
                 count = -1
-            if followed or not 0 <= count <= MOST_ELEMENTS:
+            if followed or not 0 <= count <= MAX_ELEMENTS:
                 why = "is for kernels whose arrays are all raw" if followed else f"is {size!r}"
                 raise ArgumentError(f"[{self.name}] size {why}. Leave it out, or give a count.")
             return (count,)
         if not followed and any(parameter.is_raw for parameter in self.in_params):
             raise ArgumentError(f"[{self.name}] all arrays are raw: size= says how many elements.")
-        shape = broadcast_shape(self.name, followed)
-        if math.prod(shape) > MOST_ELEMENTS:
+        shape = broadcast_shape(self.name, *(o.shape for o in followed if not o.is_number))
+        if math.prod(shape) > MAX_ELEMENTS:
             raise ArgumentError(
                 f"[{self.name}] the shape {shape} has {math.prod(shape)} elements; "
-                f"a grid has at most {MOST_ELEMENTS}."
+                f"a grid has at most {MAX_ELEMENTS}."
             )
         return shape
 
@@ -159,7 +161,7 @@ class ElementwiseKernel(Builder):
             for parameter, operand in zip(parameters, operands, strict=True)
         ]
         followed = [k for k, p in enumerate(parameters) if not p.is_raw]
-        extents, collapsed = collapse(shape, [strides[k] for k in followed])
+        extents, collapsed = collapse(shape, *(strides[k] for k in followed))
         steps = dict(zip(followed, collapsed, strict=True))
         arguments = tuple(
             Argument.of(parameter, operand, extents, steps.get(k, ()), k >= len(self.in_params))
@@ -215,7 +217,7 @@ def _generate(
     return GeneratedKernel(
         name,
         (
-            ("builders.metal", utilities("builders.metal")),
+            ("builders.metal", metal_source("metalloid.kernels", "builders")),
             (name + SIGNATURE, types),
             (f"{name}.preamble", f"{preamble}\n" if preamble else ""),
             (name + SIGNATURE, head),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.resources
 from dataclasses import dataclass, replace
 
 from metalloid.compiler.frontend.translate import PROGRAM_SOURCE
@@ -16,7 +15,7 @@ from metalloid.runtime.devices.device import Device
 
 #: What the name of a piece that we wrote ends in.
 SIGNATURE = ".signature"
-#: Likewise, of a file of the package that stands in front of the text.
+#: Likewise, for a file of the package that precedes the text.
 UTILITIES_END = ".metal"
 
 
@@ -45,18 +44,18 @@ class GeneratedKernel:
         """The text without the utilities."""
         return "".join(text for name, text in self.pieces if not name.endswith(UTILITIES_END))
 
-    def in_users_places(self, error: CompileError) -> CompileError:
+    def at_user_lines(self, error: CompileError) -> CompileError:
         """The error with its lines counted in the user's header and body."""
         relocated = [self._relocated(diagnostic) for diagnostic in error.diagnostics]
-        found = [diagnostic for diagnostic in relocated if diagnostic is not None]
-        if not found:
+        diagnostics = [diagnostic for diagnostic in relocated if diagnostic is not None]
+        if not diagnostics:
             return error
         shown, in_error = [], False
-        for diagnostic in found:
+        for diagnostic in diagnostics:
             in_error = diagnostic.is_error or (in_error and diagnostic.severity == "note")
             if in_error:
                 shown.append(diagnostic)
-        return CompileError(report(shown), found)
+        return CompileError(report(shown), diagnostics)
 
     def _relocated(self, diagnostic: Diagnostic) -> Diagnostic | None:
         """The diagnostic in its own piece; None for notes about what the user did not write."""
@@ -80,12 +79,6 @@ class GeneratedKernel:
         )
 
 
-@functools.cache
-def utilities(name: str) -> str:
-    """Text of a file of this folder."""
-    return (importlib.resources.files("metalloid.kernels") / name).read_text("utf-8")
-
-
 @functools.lru_cache(maxsize=256)
 def compiled(
     generated: GeneratedKernel, function: str, math_mode: MathMode, device: Device
@@ -100,7 +93,7 @@ def compiled(
     try:
         return _library(generated.text, math_mode, device)[function]
     except CompileError as error:
-        raise generated.in_users_places(error) from None
+        raise generated.at_user_lines(error) from None
 
 
 @functools.lru_cache(maxsize=256)

@@ -19,7 +19,7 @@ from metalloid.runtime.launch.launches import Arguments, Launch, clear_seen_fail
 from metalloid.runtime.launch.program import Program, Size
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
-_MOST_THREADGROUPS = 2**63 - 1
+_MAX_THREADGROUPS = 2**63 - 1
 _SIZES_REMEMBERED = 1024
 
 
@@ -41,15 +41,17 @@ class Kernel:
     """
 
     def __init__(
-        self, program: Program, device: Device, source: str, origin: tuple[Any, ...]
+        self, program: Program, device: Device, source: str, recipe: tuple[Any, ...]
     ) -> None:
         self._program, self.device, self._source = program, device, source
-        self._origin = origin  # how pickle makes it
+        self._recipe = recipe  # how pickle makes it
         self.name = program.signature.name
         self._binder = SignatureBinder(program.signature, device)
         self._sizes: dict[object, tuple[Size, Size]] = {}
         plain = self._binder.plain()
-        self._quick = None if plain is None else device.quick(program, plain, self._sizes)
+        self._fast_launch = (
+            None if plain is None else device.fast_launcher(program, plain, self._sizes)
+        )
 
     @property
     def signature(self) -> Signature:
@@ -68,7 +70,7 @@ class Kernel:
 
     @property
     def engine(self) -> str:
-        """How the device runs it, and why."""
+        """The engine that runs it, and the reason."""
         return self._program.engine
 
     @property
@@ -109,8 +111,8 @@ class Kernel:
         [-1.0, -2.0]
         """
         arguments = (*self.signature.arguments, *self.signature.threadgroup)
-        for place, known in enumerate(arguments):
-            if parameter in (known.name, place) and known.layout.form not in ("texture", "sampler"):
+        for index, known in enumerate(arguments):
+            if parameter in (known.name, index) and known.layout.form not in ("texture", "sampler"):
                 return dtype_of(known.layout)
         names = ", ".join(p.name for p in arguments if p.layout.form not in ("texture", "sampler"))
         raise ArgumentError(
@@ -167,14 +169,14 @@ class Kernel:
             If it ran for longer than `timeout` and was waited for.
         """
         usual = timeout is None and (wait is None or wait is True) and not named
-        if usual and self._quick is not None:
-            event = self._quick(args, threads, group_size)
+        if usual and self._fast_launch is not None:
+            event = self._fast_launch(args, threads, group_size)
             if event is not None:
                 return event.wait() if wait else event
         if threads is None:
             self._binder.check_names(named)
             raise ArgumentError(
-                f"[{self.name}] wants threads=: the number of threads of the grid, "
+                f"[{self.name}] expects threads=: the number of threads of the grid, "
                 "an int or up to three (x, y, z)."
             )
         is_known = _is_size(threads) and _is_size(group_size)
@@ -233,7 +235,7 @@ class Kernel:
     ) -> tuple[Size, Size]:
         """Grid and threadgroup as three numbers each, remembered for the next launch."""
         grid = self._size("threads", threads, 0)
-        most, required = self._program.max_group_size, self.signature.limits.size
+        max_threads, required = self._program.max_group_size, self.signature.limits.size
         if group_size is None:
             group = required or self._program.default_group_size(grid)
         else:
@@ -244,12 +246,12 @@ class Kernel:
                 "Leave it out."
             )
         count = math.prod(group)
-        if count > most:
+        if count > max_threads:
             raise ArgumentError(
                 f"[{self.name}] group_size {group} has {count} threads; "
-                f"a threadgroup of this kernel has at most {most}."
+                f"a threadgroup of this kernel has at most {max_threads}."
             )
-        if math.prod(-(-n // g) for n, g in zip(grid, group, strict=True)) > _MOST_THREADGROUPS:
+        if math.prod(-(-n // g) for n, g in zip(grid, group, strict=True)) > _MAX_THREADGROUPS:
             raise LaunchError(f"[{self.name}] the grid has more threadgroups than can be counted.")
         if len(self._sizes) >= _SIZES_REMEMBERED:
             self._sizes.clear()
@@ -265,10 +267,10 @@ class Kernel:
                 extents = tuple(operator.index(extent) for extent in value)  # type: ignore
             except TypeError:
                 raise ArgumentError(
-                    f"[{self.name}] {name} wants an int or up to three, got {value!r}."
+                    f"[{self.name}] {name} expects an int or up to three, got {value!r}."
                 ) from None
         if not 1 <= len(extents) <= 3:
-            raise ArgumentError(f"[{self.name}] {name} wants 1 to 3 numbers, got {value!r}.")
+            raise ArgumentError(f"[{self.name}] {name} expects 1 to 3 numbers, got {value!r}.")
         for extent in extents:
             if not least <= extent <= _MAX_EXTENT:
                 raise ArgumentError(
@@ -279,7 +281,7 @@ class Kernel:
         return (x, y, z)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._origin
+        return self._recipe
 
     def __repr__(self) -> str:
         return f"<Kernel {self.signature} on {self.device.name}>"

@@ -24,7 +24,7 @@ from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.offline import OfflineDevice
 from metalloid.runtime.devices.registry import get_device, get_target
 
-#: How names of files end that somebody may pass in place of a text.
+#: Suffixes of file names, which are a likely mistake for a text.
 _FILE_NAMES = (".metal", ".h", ".msl", ".metallib")
 _MACRO_NAME = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
 
@@ -125,8 +125,8 @@ class Library:
             program = self.device.compile(self._unit, entry, values)
             if self._portable:
                 require_portable_memory(self._unit, entry, program.threadgroup_bytes)
-            origin = (_restored_kernel, (self._recipe, name, dict(values)))
-            self._kernels[key] = Kernel(program, self.device, self.source, origin)
+            recipe = (_restored_kernel, (self._recipe, name, dict(values)))
+            self._kernels[key] = Kernel(program, self.device, self.source, recipe)
         return self._kernels[key]
 
     def _require_kernels(self) -> None:
@@ -142,8 +142,8 @@ class Library:
         name, stage = next(iter(self._unit.other_stages.items()))
         lines = self.source.splitlines()
         head = re.compile(rf"\b{re.escape(name)}\s*\(")
-        found = ((line, at) for line, text in enumerate(lines, 1) if (at := head.search(text)))
-        line, at = next(found, (1, None))
+        matches = ((line, at) for line, text in enumerate(lines, 1) if (at := head.search(text)))
+        line, at = next(matches, (1, None))
         message = (
             f"{stage} functions ({name!r}) are not supported: metalloid runs compute kernels only"
         )
@@ -307,23 +307,23 @@ def library(
         math_mode, _folders(include_dirs), _macros({} if defines is None else defines)
     )
     if target is not None and device is not None:
-        raise ArgumentError("[library] wants device= or target=, not both.")
+        raise ArgumentError("[library] expects device= or target=, not both.")
     where = get_target(target) if target else get_device(device)
-    made = Library(text, file, options, where, portable)
+    result = Library(text, file, options, where, portable)
     if portable:
         require_portable(text, file, options, where.target, shared_cache())
-    made._require_kernels()
-    show_warnings(made.warnings)
-    return made
+    result._require_kernels()
+    show_warnings(result.warnings)
+    return result
 
 
 def _file_and_text(source: Any, path: str | os.PathLike[str] | None) -> tuple[str, str]:
     if (source is None) == (path is None):
-        raise ArgumentError("[library] wants either the MSL text or path=, and one of them only.")
+        raise ArgumentError("[library] expects either the MSL text or path=, and one of them only.")
     if path is not None:
         return os.fspath(path), _read(path)
     if not isinstance(source, str):
-        raise ArgumentError(f"[library] wants MSL text as str, got {type(source).__name__}.")
+        raise ArgumentError(f"[library] expects MSL text as str, got {type(source).__name__}.")
     if "\n" not in source and source.endswith(_FILE_NAMES):
         raise ArgumentError(
             f"[library] {source!r} is the name of a file, not MSL text. Write path={source!r}."

@@ -54,7 +54,7 @@ class LoadedFunction:
         first = next((value for value in given if isinstance(value, np.ndarray)), None)
         if first is None:
             raise ArgumentError(
-                f"[{self.kernel.name}] wants an array: its shape says how many threads to run."
+                f"[{self.kernel.name}] expects an array: its shape says how many threads to run."
             )
         outputs = [self._allocate(p, self._shape(given, first)) for p in parameters[len(given) :]]
         threads = math.prod(self._shape(given, first))
@@ -63,11 +63,11 @@ class LoadedFunction:
 
     def _shape(self, values: list[Any], first: np.ndarray) -> tuple[int, ...]:
         """Shape of the elements of `first`: without the axis that a vector type takes up."""
-        place = next(place for place, value in enumerate(values) if value is first)
+        position = next(position for position, value in enumerate(values) if value is first)
         parameters = self.kernel.signature.arguments
-        if place >= len(parameters) or parameters[place].layout.scalar is None:
+        if position >= len(parameters) or parameters[position].layout.scalar is None:
             return first.shape
-        numbers = parameters[place].layout.bytes // parameters[place].layout.scalar_bytes
+        numbers = parameters[position].layout.bytes // parameters[position].layout.scalar_bytes
         if numbers == 1:
             return first.shape
         if first.shape[-1:] == (numbers,):

@@ -26,8 +26,8 @@ from metalloid.kernels.metal_kernel_memory import (
     InputMemory,
     NewMemory,
     allocate,
-    in_place,
-    msl_type,
+    shared_memory_of,
+    signature_type,
 )
 from metalloid.kernels.metal_kernel_text import (
     InputText,
@@ -44,7 +44,7 @@ from metalloid.runtime.memory.buffer import Buffer
 _ELEMENTS_OF_DEVICE_MEMORY = 8
 
 
-class _Made(NamedTuple):
+class _CompiledKernel(NamedTuple):
     """A compiled kernel, the names of its buffers in order, and its text."""
 
     kernel: Kernel
@@ -86,7 +86,7 @@ class MetalKernel:
         check_math_mode(math_mode)
         self._row_contiguous, self._atomic = bool(ensure_row_contiguous), bool(atomic_outputs)
         self._math_mode: MathMode = math_mode
-        self._kernels: dict[Any, _Made] = {}
+        self._kernels: dict[Any, _CompiledKernel] = {}
         self._new_names = tuple(n for n in self.output_names if n not in self.input_names)
 
     def __call__(
@@ -175,12 +175,12 @@ class MetalKernel:
         where = get_device(device)
         memories = self._inputs(inputs, where)
         outputs = self._new_outputs(output_shapes, output_dtypes, init_value, new)
-        made = self._made(memories, outputs, template, where)
+        result = self._compiled(memories, outputs, template, where)
         if verbose:
-            print(f"Generated source code for `{self.name}`:\n```\n{made.text}\n```")
-        kernel = made.kernel
+            print(f"Generated source code for `{self.name}`:\n```\n{result.text}\n```")
+        kernel = result.kernel
         threads, group = launch_sizes(self.name, grid, threadgroup, kernel.max_group_size)
-        values = self._values(made.parameters, memories, outputs)
+        values = self._values(result.parameters, memories, outputs)
         kernel(*values, threads=threads, group_size=group, wait=True)
         results: dict[str, Any] = {**outputs}
         for name, memory in zip(self.input_names, memories, strict=True):
@@ -191,7 +191,7 @@ class MetalKernel:
     def _values(
         self, wanted: tuple[str, ...], memories: list[InputMemory], outputs: dict[str, np.ndarray]
     ) -> list[Any]:
-        """What the kernel's parameters are given: arrays, and shapes and strides it asks for."""
+        """The arguments of the kernel: arrays, and the shapes and strides that it uses."""
         values: dict[str, Any] = {}
         if len(wanted) > len(memories) + len(outputs):
             for name, memory in zip(self.input_names, memories, strict=True):
@@ -210,7 +210,7 @@ class MetalKernel:
                     f"{device.name}. Pass device={value.device.name!r}, or an array."
                 )
             is_written = name in self.output_names
-            value = in_place(label, value, device, is_written)
+            value = shared_memory_of(label, value, device, is_written)
             memory = InputMemory(label, value, self._row_contiguous, is_written)
             if is_written and self._atomic:
                 check_atomic(label, memory.dtype)
@@ -240,10 +240,10 @@ class MetalKernel:
             for name, shape, dtype in zip(self._new_names, shapes, dtypes, strict=True)
         ]
 
-    def _made(
+    def _compiled(
         self, memories: list[InputMemory], outputs: dict[str, np.ndarray], template: Any,
         device: Device,
-    ) -> _Made:  # fmt: skip
+    ) -> _CompiledKernel:  # fmt: skip
         """The kernel for arguments of these types, made when they are met first."""
         taken = (*self.input_names, *self.output_names)
         arguments = template_arguments(self.name, template, taken) if template else ()
@@ -252,13 +252,13 @@ class MetalKernel:
             *[(m.type, not m.shape, m.size < _ELEMENTS_OF_DEVICE_MEMORY) for m in memories],
             *[output.dtype for output in outputs.values()],
         )  # fmt: skip
-        made = self._kernels.get(key)
-        if made is None:
+        result = self._kernels.get(key)
+        if result is None:
             generated = self._generate(memories, outputs, arguments)
             kernel = compiled(generated, generated.function, self._math_mode, device)
             names = tuple(p.name for p in kernel.signature.buffers)
-            made = self._kernels[key] = _Made(kernel, names, generated.own_text)
-        return made
+            result = self._kernels[key] = _CompiledKernel(kernel, names, generated.own_text)
+        return result
 
     def _generate(
         self, memories: list[InputMemory], outputs: dict[str, np.ndarray],
@@ -276,7 +276,7 @@ class MetalKernel:
             for name, memory in zip(self.input_names, memories, strict=True)
         )
         output_texts = tuple(
-            OutputText(name, msl_type(output.dtype), self._atomic)
+            OutputText(name, signature_type(output.dtype), self._atomic)
             for name, output in outputs.items()
         )
         return generate(self.name, input_texts, output_texts, arguments, self.source, self.header)

@@ -1,4 +1,4 @@
-"""What a `metal_kernel` and its calls are given, checked."""
+"""Checks of the arguments of `metal_kernel` and of its calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from metalloid.compiler.toolchain.target import MATH_MODES
 from metalloid.errors import ArgumentError
-from metalloid.kernels.metal_kernel_memory import ATOMIC_TYPES, dtype_of, msl_type
+from metalloid.kernels.metal_kernel_memory import ATOMIC_TYPES, dtype_of, signature_type
 from metalloid.kernels.metal_kernel_names import used_identifiers
 from metalloid.kernels.metal_kernel_text import TemplateArgument
 from metalloid.msl.signature import IDS
@@ -40,7 +40,9 @@ _MAX_EXTENT = 2**32 - 1
 def check_function_name(name: Any, where: str = "metal_kernel") -> None:
     """Raise ArgumentError if `name` cannot be part of a kernel's name."""
     if not isinstance(name, str) or not _WORD.fullmatch(name):
-        raise ArgumentError(f"[{where}] name wants letters, digits and underscores, got {name!r}.")
+        raise ArgumentError(
+            f"[{where}] name expects letters, digits and underscores, got {name!r}."
+        )
 
 
 def check_names(
@@ -54,7 +56,7 @@ def check_names(
         Names that mean something else already.
     """
     if not isinstance(names, list | tuple):
-        raise ArgumentError(f"[{where}] {what} wants a list of names, got {names!r}.")
+        raise ArgumentError(f"[{where}] {what} expects a list of names, got {names!r}.")
     seen = set(taken)
     for name in names:
         if not isinstance(name, str) or not _WORD.fullmatch(name) or name[0].isdigit():
@@ -69,10 +71,10 @@ def check_names(
 
 
 def check_texts(source: Any, header: Any) -> None:
-    """Raise ArgumentError if the texts cannot be a body and what stands in front of it."""
+    """Raise ArgumentError if the texts cannot be a body and a header."""
     for what, text in (("source", source), ("header", header)):
         if not isinstance(text, str):
-            raise ArgumentError(f"[metal_kernel] {what} wants MSL text, got {describe(text)}.")
+            raise ArgumentError(f"[metal_kernel] {what} expects MSL text, got {describe(text)}.")
     if "kernel" in used_identifiers(source):
         raise ArgumentError(
             "[metal_kernel] source is the body of a kernel only, without its head and braces. "
@@ -94,7 +96,8 @@ def listed(where: str, what: str, values: Any, names: tuple[str, ...]) -> Sequen
         return values
     got = len(values) if isinstance(values, list | tuple) else describe(values)
     raise ArgumentError(
-        f"[{where}] {what} wants a list of {len(names)} ({', '.join(names) or 'none'}), got {got}."
+        f"[{where}] {what} expects a list of {len(names)} ({', '.join(names) or 'none'}), "
+        f"got {got}."
     )
 
 
@@ -102,15 +105,15 @@ def output_dtype(label: str, value: Any) -> np.dtype[Any]:
     """The dtype that `value` says."""
     dtype = dtype_of(value)
     if dtype is None:
-        raise ArgumentError(f"{label} wants a dtype of MSL such as numpy.float32, got {value!r}.")
+        raise ArgumentError(f"{label} expects a dtype of MSL such as numpy.float32, got {value!r}.")
     return dtype
 
 
 def check_atomic(label: str, dtype: np.dtype[Any]) -> None:
     """Raise ArgumentError if there are no atomic operations on `dtype`."""
-    if msl_type(dtype) not in ATOMIC_TYPES:
+    if signature_type(dtype) not in ATOMIC_TYPES:
         raise ArgumentError(
-            f"{label} is of {dtype}, which has no atomic operations; atomic_outputs=True wants "
+            f"{label} is of {dtype}, which has no atomic operations; atomic_outputs=True expects "
             f"one of {', '.join(sorted(ATOMIC_TYPES))}."
         )
 
@@ -123,7 +126,7 @@ def template_arguments(
         pairs = [(name, value) for name, value in template]
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"[{where}] template wants pairs of a name and a value, "
+            f"[{where}] template expects pairs of a name and a value, "
             f'[("T", numpy.float32)], got {template!r}.'
         ) from None
     check_names("template", [name for name, _ in pairs], where, taken)
@@ -138,10 +141,10 @@ def _template_argument(where: str, name: str, value: Any) -> TemplateArgument:
     dtype = dtype_of(value)
     if dtype is None:
         raise ArgumentError(
-            f"[{where}] template parameter {name!r} wants a dtype of MSL such as numpy.float32, "
+            f"[{where}] template parameter {name!r} expects a dtype of MSL such as numpy.float32, "
             f"an int of 32 bits or a bool, got {value!r}."
         )
-    return TemplateArgument("typename", name, msl_type(dtype))
+    return TemplateArgument("typename", name, signature_type(dtype))
 
 
 def launch_sizes(
@@ -157,8 +160,8 @@ def launch_sizes(
             f"[{where}] threadgroup {(x, y, z)} has {x * y * z} threads; "
             f"a threadgroup of this kernel has at most {max_group_size}."
         )
-    most_x, most_y, most_z = (max(extent, 1) for extent in threads)
-    return threads, (min(x, most_x), min(y, most_y), min(z, most_z))
+    max_x, max_y, max_z = (max(extent, 1) for extent in threads)
+    return threads, (min(x, max_x), min(y, max_y), min(z, max_z))
 
 
 def _extents(where: str, what: str, value: Any, least: int) -> Size:
@@ -175,7 +178,7 @@ def _extents(where: str, what: str, value: Any, least: int) -> Size:
         extents = tuple(operator.index(extent) for extent in each)
     if not 1 <= len(extents) <= 3 or not all(least <= n <= _MAX_EXTENT for n in extents):
         raise ArgumentError(
-            f"[{where}] {what} wants 1 to 3 numbers of threads, each at least {least} "
+            f"[{where}] {what} expects 1 to 3 numbers of threads, each at least {least} "
             f"and at most {_MAX_EXTENT}, got {value!r}."
         )
     x, y, z = (*extents, 1, 1)[:3]

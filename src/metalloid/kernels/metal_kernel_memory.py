@@ -7,20 +7,21 @@ import math
 import numbers
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from metalloid.dtypes import SCALARS
 from metalloid.errors import ArgumentError, OutOfMemory
+from metalloid.kernels.strides import row_major
 from metalloid.runtime.arguments.argument_binder import describe
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.interop.dlpack import from_dlpack
 from metalloid.runtime.memory.buffer import Buffer, ImportedBuffer, Window
 
 #: Type in the signature by NumPy's name of the dtype.
-_MSL_TYPES = {
+_SIGNATURE_TYPES = {
     "bool": "bool",
     "int8": "int8_t",
     "int16": "int16_t",
@@ -42,9 +43,9 @@ _MAX_EXTENT = 2**31 - 1  # a shape is an array of int
 
 
 @functools.cache
-def msl_type(dtype: np.dtype[Any]) -> str:
-    """What elements of `dtype` are called in a signature; empty if MSL has no such type."""
-    return _MSL_TYPES.get(dtype.name, "")
+def signature_type(dtype: np.dtype[Any]) -> str:
+    """The MSL name of `dtype` in a signature; empty if MSL has no such type."""
+    return _SIGNATURE_TYPES.get(dtype.name, "")
 
 
 class InputMemory:
@@ -66,7 +67,7 @@ class InputMemory:
         self.value = value
         array = value if isinstance(value, Buffer) else as_array(label, value, is_written)
         self.dtype, self.shape = array.dtype, array.shape
-        self.type = msl_type(self.dtype)
+        self.type = signature_type(self.dtype)
         if not self.type:
             raise ArgumentError(
                 f"{label} is {describe(value)}, a type that MSL does not have.{_remedy(self.dtype)}"
@@ -79,9 +80,11 @@ class InputMemory:
         self.memory: np.ndarray | Buffer | Window = array
         self._written: np.ndarray | None = None
         if isinstance(array, np.ndarray):
-            self._place(label, array, row_contiguous, is_written)
+            self._bind_array(label, array, row_contiguous, is_written)
 
-    def _place(self, label: str, array: np.ndarray, row_contiguous: bool, is_written: bool) -> None:
+    def _bind_array(
+        self, label: str, array: np.ndarray, row_contiguous: bool, is_written: bool
+    ) -> None:
         if is_written and not array.flags.writeable:
             raise ArgumentError(f"{label} is updated in place and is read-only. Pass a copy.")
         is_native = array.dtype.isnative and array.flags.aligned
@@ -97,12 +100,12 @@ class InputMemory:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """What one step along each axis is, in elements."""
-        return _row_major(self.shape) if self._strides is None else self._strides
+        """The strides, in elements."""
+        return row_major(self.shape) if self._strides is None else self._strides
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     def companions(self, name: str) -> dict[str, Any]:
@@ -119,12 +122,12 @@ class InputMemory:
             self._written[...] = self.memory
 
 
-def in_place(label: str, value: Any, device: Device, is_written: bool) -> Any:
+def shared_memory_of(label: str, value: Any, device: Device, is_written: bool) -> Any:
     """Another library's memory of the device as a Buffer; anything else as it is."""
     if isinstance(value, Buffer | np.ndarray) or hasattr(value, "__metalloid_memory__"):
         return value
     try:
-        memory = device.exchange.borrow(value)
+        memory = device.exchange.import_memory(value)
     except (ArgumentError, BufferError, RuntimeError) as error:
         raise ArgumentError(f"{label} is {describe(value)}: {error}") from None
     if memory is None:
@@ -163,7 +166,7 @@ def as_array(label: str, value: Any, is_written: bool) -> np.ndarray | Window:
     ):
         return np.asarray(value)
     raise ArgumentError(
-        f"{label} wants an array, a Buffer or a number, got {describe(value)}. "
+        f"{label} expects an array, a Buffer or a number, got {describe(value)}. "
         "Pass numpy.array(x, dtype)."
     )
 
@@ -186,10 +189,6 @@ def number_array(label: str, value: Any) -> np.ndarray:
 def _remedy(dtype: np.dtype[Any]) -> str:
     nearest = {"c": "complex64", "f": "float64"}.get(dtype.kind)
     return f" Convert it: x.astype(numpy.{nearest})." if nearest else ""
-
-
-def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def _is_walked_forwards(array: np.ndarray) -> bool:
@@ -218,7 +217,7 @@ def _all_memory(array: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _known_dtypes() -> dict[Any, np.dtype[Any]]:
-    """Every way to say a dtype that means the same to NumPy and to MSL.
+    """Every spelling of a dtype that NumPy and MSL share.
 
     Python's ``float`` is not among them: NumPy takes it for a double, MSL does not.
     """
@@ -227,8 +226,8 @@ def _known_dtypes() -> dict[Any, np.dtype[Any]]:
     known[complex64.name] = complex64
     known[bool] = np.dtype(bool)
     for scalar in SCALARS:
-        for way in (scalar, scalar.numpy_name, scalar.dtype, scalar.dtype.type):
-            known[way] = scalar.dtype
+        for spelling in (scalar, scalar.numpy_name, scalar.dtype, scalar.dtype.type):
+            known[spelling] = scalar.dtype
     return known
 
 
@@ -259,7 +258,7 @@ def allocate(
         extents = (-1,)
     if min(extents, default=0) < 0:
         raise ArgumentError(
-            f"{label} wants a shape, a sequence of numbers not below 0, got {shape!r}."
+            f"{label} expects a shape, a sequence of numbers not below 0, got {shape!r}."
         )
     try:
         output = new(extents, dtype)
@@ -277,9 +276,9 @@ def _initial(label: str, dtype: np.dtype[Any], value: Any) -> np.ndarray:
             warnings.simplefilter("ignore")
             try:
                 converted = np.array(value).astype(dtype)
-                is_kept = dtype.kind not in "biu" or bool(converted == value)
+                is_exact = dtype.kind not in "biu" or bool(converted == value)
             except (TypeError, ValueError, OverflowError):
-                is_kept = False
-        if is_kept and not (isinstance(value, complex) and dtype.kind != "c"):
+                is_exact = False
+        if is_exact and not (isinstance(value, complex) and dtype.kind != "c"):
             return converted
     raise ArgumentError(f"{label} is an array of {dtype}, which cannot hold init_value {value!r}.")

@@ -17,7 +17,7 @@ _SELECTS_A_MEMBER = (".", "->", "::")
 
 @functools.lru_cache(maxsize=256)
 def used_identifiers(source: str, header: str = "") -> frozenset[str]:
-    """The names that a body really uses, directly or by way of macros.
+    """The names that a body uses, directly or through macros.
 
     Words in comments and literals, members (``a.size``), qualified names and parts of longer words
     are not uses. Of the header only the macros count: its functions cannot see the kernel's

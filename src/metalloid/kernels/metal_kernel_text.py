@@ -9,11 +9,12 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel, utilities
+from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel
 from metalloid.kernels.metal_kernel_names import used_identifiers
+from metalloid.kernels.sources import metal_source
 from metalloid.msl.signature import IDS
 
-#: The utilities every body may use, in front of each generated text.
+#: The utilities every body may use, at the start of each generated text.
 UTILITIES = "metal_kernel_utils.metal"
 
 #: The ids that are vectors; all others are single numbers.
@@ -34,7 +35,7 @@ _VECTOR_IDS = frozenset(
 
 @dataclass(frozen=True)
 class InputText:
-    """What the text says about an input.
+    """The properties of an input in the text.
 
     Attributes
     ----------
@@ -84,7 +85,7 @@ class InputText:
 
 @dataclass(frozen=True)
 class OutputText:
-    """What the text says about an output; attributes as in `InputText`."""
+    """The properties of an output in the text; attributes as in `InputText`."""
 
     name: str
     type: str
@@ -139,7 +140,7 @@ def generate(
             f'\ntemplate [[host_name("{function}")]] [[kernel]] decltype({instance}) {instance};\n'
         )
     pieces = (
-        (UTILITIES, utilities(UTILITIES)),
+        (UTILITIES, metal_source("metalloid.kernels", UTILITIES.removesuffix(".metal"))),
         (f"{name}.header", f"{header}\n" if header and not header.endswith("\n") else header),
         (name + SIGNATURE, head),
         (f"{name}.source", f"{source}\n"),

@@ -1,7 +1,7 @@
 // What the body of a metal_kernel finds declared: the types its signature is written with, and the
 // helpers for indices, complex numbers and simdgroups that bodies written for MLX call by name.
 //
-// Plain MSL: it stands in front of the generated kernel on every device.
+// Plain MSL that precedes the generated kernel on every device.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -196,7 +196,7 @@ METAL_FUNC vec<Location, 3> elem_to_loc_3_nd(uint3 index, constant const int* sh
 }
 
 // Visits the elements of an array in row-major order. The location moves by a stride a step, which
-// is cheaper than `elem_to_loc` anew for each element.
+// is cheaper than calling `elem_to_loc` for each element.
 template <int max_ndim, typename Location = size_t, bool general = true>
 struct LoopedElemToLoc {
   int ndim;
@@ -241,7 +241,7 @@ METAL_FUNC complex64_t log1p(complex64_t z) {
           metal::precise::atan2(z.imag, 1.0f + z.real)};
 }
 
-// Simdgroup functions for types of 64 bits and for bool, by way of those for 32 bits.
+// Simdgroup functions for types of 64 bits and for bool, through those for 32 bits.
 #define SIMD_SHUFFLE_VIA(T, name, to_words, from_words) \
   METAL_FUNC T name(T data, uint16_t lane) { return from_words(metal::name(to_words(data), lane)); }
 #define SIMD_FILL_VIA(T, name, to_words, from_words) \

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from metalloid.errors import ArgumentError
-from metalloid.kernels.metal_kernel_memory import as_array, in_place, number_array
+from metalloid.kernels.metal_kernel_memory import as_array, number_array, shared_memory_of
+from metalloid.kernels.strides import row_major
 from metalloid.runtime.arguments.argument_binder import describe
 from metalloid.runtime.devices.registry import get_device
 from metalloid.runtime.memory.buffer import Buffer
 
 #: Ids are 32-bit, so that this many elements can have a thread each.
-MOST_ELEMENTS = 2**32 - 1
+MAX_ELEMENTS = 2**32 - 1
 
 
 class Operand:
@@ -55,17 +56,17 @@ class Operand:
         if self.is_number:
             self.dtype = number_array(label, value).dtype
             return
-        value = in_place(label, value, get_device(), is_written)
+        value = shared_memory_of(label, value, get_device(), is_written)
         array = value if isinstance(value, Buffer) else as_array(label, value, is_written)
         self.dtype, self.shape = array.dtype.newbyteorder("="), array.shape
         if isinstance(array, np.ndarray):
             if is_written and not array.flags.writeable:
                 raise ArgumentError(f"{label} is an output and is read-only. Pass a copy.")
-            self._place(array, is_written, is_raw)
+            self._bind_array(array, is_written, is_raw)
         else:
             self.memory, self.strides = array, row_major(self.shape)
 
-    def _place(self, array: np.ndarray, is_written: bool, is_raw: bool) -> None:
+    def _bind_array(self, array: np.ndarray, is_written: bool, is_raw: bool) -> None:
         size = array.itemsize
         is_walkable = array.dtype.isnative and array.flags.aligned and size > 0
         if is_raw:
@@ -80,7 +81,7 @@ class Operand:
             self._original = array
 
     def detach_from(self, outputs: Sequence[Operand]) -> None:
-        """Copy the memory if an output lies in it in another way: threads read what was there."""
+        """Copy the memory if an output overlaps it differently: threads read the old elements."""
         if not isinstance(self.memory, np.ndarray):
             return
         for output in outputs:
@@ -106,7 +107,7 @@ class Operand:
 
     @property
     def bound(self) -> Any:
-        """What a launch is given: complex numbers as pairs of floats."""
+        """The argument for the launch: complex numbers as pairs of floats."""
         if isinstance(self.memory, np.ndarray) and not self.memory.size:
             return np.zeros(2, self.dtype).view(
                 np.float32 if self.dtype.kind == "c" else self.dtype
@@ -129,53 +130,6 @@ def _window(array: np.ndarray, strides: tuple[int, ...]) -> tuple[np.ndarray, in
         corner, (above - below + 1,), (array.itemsize,), writeable=array.flags.writeable
     )
     return window, -below
-
-
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a contiguous array."""
-    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-
-
-def broadcast_shape(where: str, operands: Sequence[Operand]) -> tuple[int, ...]:
-    """The shape that all operands have together.
-
-    Raises
-    ------
-    ArgumentError
-        If they have none.
-    """
-    try:
-        return np.broadcast_shapes(*(operand.shape for operand in operands))
-    except ValueError:
-        shapes = ", ".join(str(operand.shape) for operand in operands if not operand.is_number)
-        raise ArgumentError(f"[{where}] the shapes {shapes} do not broadcast.") from None
-
-
-def collapse(
-    shape: Sequence[int], strides: Sequence[Sequence[int]]
-) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The same elements in the same order by as few axes as can be.
-
-    Examples
-    --------
-    >>> collapse((2, 3, 4), [(12, 4, 1), (0, 4, 1)])
-    ((2, 12), [(12, 1), (0, 1)])
-    """
-    extents: list[int] = []
-    columns: list[list[int]] = []
-    for axis, extent in enumerate(shape):
-        steps = [each[axis] for each in strides]
-        if extent == 1:
-            continue
-        if extents and all(
-            outer == inner * extent for outer, inner in zip(columns[-1], steps, strict=True)
-        ):
-            extents[-1] *= extent
-            columns[-1] = steps
-        else:
-            extents.append(extent)
-            columns.append(steps)
-    return tuple(extents), [tuple(column[k] for column in columns) for k in range(len(strides))]
 
 
 def new_output(shape: tuple[int, ...], dtype: np.dtype[Any], as_buffer: bool) -> Any:

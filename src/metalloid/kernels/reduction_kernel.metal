@@ -1,4 +1,4 @@
-// Reductions of ReductionKernel: what is fixed about them. In front of this text stand
+// The fixed text of ReductionKernel's reductions. It is preceded by
 // `reduce_type`, `reduce(a, b)` and `identity()`.
 //
 // A pass makes chunks of the elements that are reduced and leaves one number for each; passes
@@ -13,8 +13,8 @@ struct Partials {
   device const reduce_type *memory;
   uint count;
 
-  METAL_FUNC reduce_type element(uint kept, uint reduced) const {
-    return memory[ulong(kept) * count + reduced];
+  METAL_FUNC reduce_type element(uint outer, uint reduced) const {
+    return memory[ulong(outer) * count + reduced];
   }
 };
 
@@ -66,9 +66,9 @@ METAL_FUNC void reduce_rows(const thread Source &source, device reduce_type *par
   const ulong first = ulong(chunk) * (reduction_threads * elements_per_thread) + thread_index;
   reduce_type a = identity();
   for (uint k = 0; k < elements_per_thread; ++k) {
-    const ulong place = first + k * reduction_threads;
-    if (place < count) {
-      a = reduce(a, source.element(group / chunks, uint(place)));
+    const ulong index = first + k * reduction_threads;
+    if (index < count) {
+      a = reduce(a, source.element(group / chunks, uint(index)));
     }
   }
   a = reduce_threadgroup(a, shared, thread_index);

@@ -18,7 +18,7 @@ from metalloid.kernels.axis_text import (
 from metalloid.kernels.builder import Types, result_of
 from metalloid.kernels.builder_text import layout_value
 from metalloid.kernels.generated_kernel import GeneratedKernel
-from metalloid.kernels.operands import MOST_ELEMENTS, Operand
+from metalloid.kernels.operands import MAX_ELEMENTS, Operand
 from metalloid.runtime.memory.buffer import Buffer
 
 #: As in reduction_kernel.metal.
@@ -120,13 +120,13 @@ class ReductionKernel(AxisKernel):
         """
         inputs, given, types, plan = self._arguments(args, axis, out)
         full = tuple(1 if a in plan.along else n for a, n in enumerate(plan.shape))
-        shape = full if keepdims else plan.kept_shape
+        shape = full if keepdims else plan.outer_shape
         outputs = self._outputs(inputs, given, shape, types)
         if plan.rows:
             every = range(len(plan.shape))
-            kept = [a for a in every if a not in plan.along]
+            outer = [a for a in every if a not in plan.along]
             for parameter, output in zip(self.out_params, outputs, strict=True):
-                own = dict(zip(kept if not keepdims else every, output.strides, strict=True))
+                own = dict(zip(outer if not keepdims else every, output.strides, strict=True))
                 strides = tuple(0 if a in plan.along else own[a] for a in every)
                 plan.add_output(parameter.name, output, strides)
             self._launch(inputs, outputs, plan, types)
@@ -154,7 +154,7 @@ class ReductionKernel(AxisKernel):
         """Reduce each row to one number per chunk; those numbers, and how many a row has."""
         along_rows = count > _COLUMN_CHUNK and (step == "next" or plan.is_contiguous)
         chunks = chunks_of(count, _ROW_CHUNK)
-        if not along_rows or rows * chunks * _THREADS > MOST_ELEMENTS:
+        if not along_rows or rows * chunks * _THREADS > MAX_ELEMENTS:
             along_rows, chunks = False, chunks_of(count, _COLUMN_CHUNK)
         kernel = kernels(f"{step}_{'rows' if along_rows else 'columns'}")
         partials = temporary(kernel, "partials", rows * chunks)
@@ -174,9 +174,9 @@ def _generate(text: AxisText) -> GeneratedKernel:
         f"{text.name}_finish",
         ["device const reduce_type *partials", *(o.declaration() for o in text.outputs),
          "constant Layout &layout_value"],
-        ["uint kept [[thread_position_in_grid]]"],
+        ["uint outer [[thread_position_in_grid]]"],
         "  const constant Layout *layout = &layout_value;\n"
-        "  const reduce_type a = partials[kept];\n" + text.output_elements((text.axes[0], 0)),
+        "  const reduce_type a = partials[outer];\n" + text.output_elements((text.axes[0], 0)),
     )  # fmt: skip
     passes = "".join(
         _pass_text(f"{text.name}_{step}", parameters, value)

@@ -1,8 +1,8 @@
-// Prefix scans of ScanKernel: what is fixed about them. In front of this text stand `reduce_type`,
+// The fixed text of ScanKernel's prefix scans. It is preceded by `reduce_type`,
 // `reduce(a, b)` and `identity()`.
 //
 // Every chunk of a row is scanned by a threadgroup, which leaves its total; the totals are scanned
-// in the same way, and each chunk takes up what stands before it.
+// likewise, and each chunk adds the total of the chunks before it.
 constant constexpr uint scan_threads = 256;        // of a threadgroup
 constant constexpr uint elements_per_thread = 8;
 constant constexpr uint scan_chunk = scan_threads * elements_per_thread;
@@ -12,8 +12,8 @@ struct Totals {
   device const reduce_type *memory;
   uint count;
 
-  METAL_FUNC reduce_type element(uint kept, uint scanned) const {
-    return memory[ulong(kept) * count + scanned];
+  METAL_FUNC reduce_type element(uint outer, uint scanned) const {
+    return memory[ulong(outer) * count + scanned];
   }
 };
 
@@ -81,11 +81,11 @@ METAL_FUNC void scan_rows(const thread Source &source, device reduce_type *scann
   }
 }
 
-// The scan up to element `place` of a row, where `totals` are scanned.
+// The scan up to element `index` of a row, where `totals` are scanned.
 METAL_FUNC reduce_type scanned_up_to(device const reduce_type *scanned,
-                                     device const reduce_type *totals, uint row, uint place,
+                                     device const reduce_type *totals, uint row, uint index,
                                      uint count, uint chunks) {
-  const uint chunk = place / scan_chunk;
-  const reduce_type a = scanned[ulong(row) * count + place];
+  const uint chunk = index / scan_chunk;
+  const reduce_type a = scanned[ulong(row) * count + index];
   return chunk > 0 ? reduce(totals[ulong(row) * chunks + chunk - 1], a) : a;
 }

@@ -19,7 +19,7 @@ from metalloid.kernels.axis_text import (
 from metalloid.kernels.builder import Types, result_of
 from metalloid.kernels.builder_text import layout_value
 from metalloid.kernels.generated_kernel import GeneratedKernel
-from metalloid.kernels.operands import MOST_ELEMENTS, Operand
+from metalloid.kernels.operands import MAX_ELEMENTS, Operand
 from metalloid.runtime.memory.buffer import Buffer
 
 #: As in scan_kernel.metal.
@@ -56,7 +56,7 @@ class ScanKernel(AxisKernel):
     Notes
     -----
     Elements are combined in order, in a tree, so rounding errors grow with the logarithm of their
-    number. Threadgroups scan chunks, and then the totals of the chunks in the same way.
+    number. Threadgroups scan chunks, and then the totals of the chunks.
 
     The expressions are those of PyOpenCL's ``GenericScanKernel``; the interface is
     `ReductionKernel`'s.
@@ -135,7 +135,7 @@ class ScanKernel(AxisKernel):
     def _launch(
         self, inputs: list[Operand], outputs: list[Operand], plan: AxisPlan, types: Types
     ) -> None:
-        if plan.rows * chunks_of(plan.count, _CHUNK) * _THREADS > MOST_ELEMENTS:
+        if plan.rows * chunks_of(plan.count, _CHUNK) * _THREADS > MAX_ELEMENTS:
             raise ArgumentError(
                 f"[{self.name}] {plan.rows} scans of {plan.count} elements are more than a grid "
                 "has threads for. Scan parts of the array."
@@ -194,7 +194,7 @@ def _generate(text: AxisText, inclusive: bool) -> GeneratedKernel:
         "  joined[place] =\n"
         "      scanned_up_to(scanned, totals, place / count, place % count, count, chunks);\n",
     )  # fmt: skip
-    value = "scanned_up_to(scanned, totals, kept, along, count, chunks)"
+    value = "scanned_up_to(scanned, totals, outer, along, count, chunks)"
     if not inclusive:
         value = f"along == 0 ? identity() : {value.replace('along', 'along - 1')}"
     finish = kernel_text(
@@ -207,7 +207,7 @@ def _generate(text: AxisText, inclusive: bool) -> GeneratedKernel:
         ],
         _THREAD_IDS,
         "  const constant Layout *layout = &layout_value;\n"
-        "  const uint kept = place / count;\n  const uint along = place % count;\n"
+        "  const uint outer = place / count;\n  const uint along = place % count;\n"
         f"  const reduce_type a = {value};\n" + text.output_elements(text.axes),
     )
     return text.generated("scan_kernel.metal", scans + join, finish)

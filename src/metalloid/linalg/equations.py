@@ -15,7 +15,8 @@ from metalloid.arrays.functions.tensor_contractions import diagonal_of
 from metalloid.arrays.ir.dtypes import DType, complex128, float64, int64, kind_of, promote, real_of
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, broadcast, cast, reshape
-from metalloid.arrays.ir.operands import binary_operands, broadcast_shape, to_node
+from metalloid.arrays.ir.operands import binary_operands, to_node
+from metalloid.kernels.strides import broadcast_shape
 from metalloid.linalg import solver_calls
 from metalloid.linalg.decompositions import svdvals
 from metalloid.linalg.matrices import (
@@ -282,11 +283,11 @@ def _nearest(a: np.ndarray, b: np.ndarray, rtol: float) -> tuple[np.ndarray, ...
     """NumPy's `lstsq` for stacks of matrices."""
     a, b = _double(a), _double(b if b.ndim > 1 else b[:, None])
     u, s, vh = np.linalg.svd(a, full_matrices=False)
-    kept = s > rtol * s.max(axis=-1, keepdims=True, initial=0)
-    inverse = np.divide(1, s, where=kept, out=np.zeros_like(s))
+    significant = s > rtol * s.max(axis=-1, keepdims=True, initial=0)
+    inverse = np.divide(1, s, where=significant, out=np.zeros_like(s))
     solution = _adjoint(vh) @ (inverse[..., None] * (_adjoint(u) @ b))
     residuals = np.square(np.abs(a @ solution - b)).sum(axis=-2)
-    return solution, residuals, kept.sum(axis=-1), s
+    return solution, residuals, significant.sum(axis=-1), s
 
 
 def _adjoint(a: np.ndarray) -> np.ndarray:

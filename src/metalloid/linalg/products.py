@@ -12,7 +12,8 @@ from metalloid.arrays.functions.manipulation import broadcast_to, stack
 from metalloid.arrays.functions.tensor_contractions import diagonal_of, matmul
 from metalloid.arrays.ir.dtypes import float32
 from metalloid.arrays.ir.node import cast
-from metalloid.arrays.ir.operands import binary_operands, broadcast_shape, to_node
+from metalloid.arrays.ir.operands import binary_operands, to_node
+from metalloid.kernels.strides import broadcast_shape
 from metalloid.linalg.equations import inv
 from metalloid.linalg.matrices import square_matrices
 

@@ -15,7 +15,7 @@ import numpy as np
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.calls import launch_call, to_host
 from metalloid.arrays.functions.elementwise import conj
-from metalloid.arrays.interop.dlpack import copied
+from metalloid.arrays.interop.dlpack import owned_copy
 from metalloid.arrays.ir.dtypes import DType, int64, kind_of, real_of
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.memory import Memory
@@ -33,8 +33,8 @@ def is_for_solver(name: str, node: Node) -> bool:
     if solver is None or settings.decompositions == "host" or 0 in node.shape:
         return False
     *stack, rows, columns = node.shape
-    is_asked = settings.decompositions == "cusolver"
-    return is_asked or solver.suits(name, math.prod(stack), rows, columns)
+    is_requested = settings.decompositions == "cusolver"
+    return is_requested or solver.suits(name, math.prod(stack), rows, columns)
 
 
 def cholesky(node: Node, upper: bool) -> Node:
@@ -119,21 +119,21 @@ def _factored(
 
 
 def _cholesky(a: Node, upper: bool) -> list[Memory]:
-    result = copied(a)
+    result = owned_copy(a)
     infos = _solver(a).cholesky(_stack(result), upper)
     refuse("cholesky", infos, _shape(a), "is not positive definite")
     return _memories(result)
 
 
 def _solve(a: Node, b: Node, where: str) -> list[Memory]:
-    result = copied(b)
-    matrix = copied(a)
+    result = owned_copy(b)
+    matrix = owned_copy(a)
     refuse(where, _solver(a).solve(_stack(matrix), _stack(result)), _shape(a), "is singular")
     return _memories(result)
 
 
 def _lu(a: Node) -> list[Memory]:
-    result = copied(a)
+    result = owned_copy(a)
     _, pivots = _solver(a).lu(_stack(result))
     order = np.tile(np.arange(a.shape[-1], dtype=int64), (len(pivots), 1))
     each = np.arange(len(pivots))
@@ -143,7 +143,7 @@ def _lu(a: Node) -> list[Memory]:
 
 
 def _lu_and_sign(a: Node) -> list[Memory]:
-    result = copied(a)
+    result = owned_copy(a)
     _, pivots = _solver(a).lu(_stack(result))
     exchanges = (pivots != np.arange(1, pivots.shape[1] + 1)).sum(axis=1)
     signs = np.where(exchanges % 2, -1, 1).astype(real_of(a.dtype))
@@ -151,14 +151,14 @@ def _lu_and_sign(a: Node) -> list[Memory]:
 
 
 def _qr(a: Node, inner: int) -> list[Memory]:
-    result = copied(a)
+    result = owned_copy(a)
     columns = fresh(a.dtype, (*a.shape[:-2], inner, a.shape[-1]), a.device)
     _solver(a).qr(_stack(result), _stack(columns))
     return _memories(columns, result)
 
 
 def _eigh(a: Node, vectors: bool) -> list[Memory]:
-    result, values = copied(a), fresh(real_of(a.dtype), a.shape[:-1], a.device)
+    result, values = owned_copy(a), fresh(real_of(a.dtype), a.shape[:-1], a.device)
     infos = _solver(a).eigh(_stack(result), _buffer(values), vectors)
     refuse(
         "eigh" if vectors else "eigvalsh", infos | _not_converged(values), _shape(a), NO_EIGENVALUES
@@ -173,7 +173,7 @@ def _svd(a: Node, is_full: bool) -> list[Memory]:
     left, right = (
         fresh(a.dtype, (*stack, n if is_full else small, n), a.device) for n in (rows, columns)
     )
-    matrix = copied(a)
+    matrix = owned_copy(a)
     infos = _solver(a).svd(_stack(matrix), _buffer(values), _stack(left), _stack(right))
     refuse("svd", infos | _not_converged(values), _shape(a), NO_SINGULAR_VALUES)
     return _memories(left, values, right)
@@ -181,7 +181,7 @@ def _svd(a: Node, is_full: bool) -> list[Memory]:
 
 def _svdvals(a: Node) -> list[Memory]:
     values = fresh(real_of(a.dtype), (*a.shape[:-2], min(a.shape[-2:])), a.device)
-    matrix = copied(a)
+    matrix = owned_copy(a)
     infos = _solver(a).svd(_stack(matrix), _buffer(values), None, None)
     refuse("svdvals", infos | _not_converged(values), _shape(a), NO_SINGULAR_VALUES)
     return _memories(values)

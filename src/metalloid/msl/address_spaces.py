@@ -1,4 +1,4 @@
-"""Address spaces where MSL and clang disagree on the place of the word.
+"""Address spaces where MSL and clang disagree on the position of the keyword.
 
 clang knows the spaces (as qualifiers of OpenCL) but refuses automatic variables in one, parameters
 of array type in one, and member functions qualified by the space of ``this``.
@@ -75,7 +75,7 @@ def _declares_variable(stream: TokenStream, position: int) -> bool:
 
 
 def lower_array_parameters(stream: TokenStream) -> None:
-    """``constant T x[2]`` as a parameter means a pointer; clang wants it written as one."""
+    """``constant T x[2]`` as a parameter means a pointer; clang expects it written as one."""
     for position in stream.where(*SPACES):
         before = stream.previous(position)
         while stream.text(before) in ("const", "volatile"):
@@ -130,8 +130,8 @@ def lower_member_functions(stream: TokenStream) -> None:
 
 
 def _space_qualified_functions(stream: TokenStream) -> list[tuple[int, int, int, int]]:
-    """``(space word, ')' of the parameters, token behind the qualifiers, '{' of the class)``."""
-    found, scopes = [], []
+    """``(space word, ')' of the parameters, token after the qualifiers, '{' of the class)``."""
+    variables, scopes = [], []
     for position in stream.where("{", "}", *SPACES):
         token = stream.text(position)
         if token == "{":
@@ -151,8 +151,8 @@ def _space_qualified_functions(stream: TokenStream) -> list[tuple[int, int, int,
                 continue
             if stream.before(stream.partner[closing]) in _NOT_A_FUNCTION:
                 continue
-            found.append((position, closing, after, scopes[-1] if scopes else -1))
-    return found
+            variables.append((position, closing, after, scopes[-1] if scopes else -1))
+    return variables
 
 
 def _is_function_qualifier(token: str) -> bool:
@@ -205,7 +205,7 @@ def _member_key(stream: TokenStream, start: int, closing: int) -> str:
 
 
 def member_end(stream: TokenStream, position: int) -> int:
-    """Last token of the member whose body or ``;`` begins at `position` or behind."""
+    """Last token of the member whose body or ``;`` begins at or after `position`."""
     if stream.text(position) == ":":  # constructor initialisers
         position = stream.next(position)
         while position < len(stream):

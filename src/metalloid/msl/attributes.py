@@ -48,7 +48,7 @@ class Attribute:
 
 def lower_attributes(stream: TokenStream) -> list[Attribute]:
     """Collect Metal's attributes and take them out of the text; those of clang stay."""
-    found: list[Attribute] = []
+    attributes: list[Attribute] = []
     end = 0
     for position in stream.where("["):
         inner = stream.next(position)
@@ -61,17 +61,17 @@ def lower_attributes(stream: TokenStream) -> list[Attribute]:
         if not is_attribute:
             continue
         end = stream.partner[position] + 1
-        kept: list[str] = []
+        remaining: list[str] = []
         for start, stop in stream.split_commas(inner + 1, stream.partner[inner]):
             text = stream.source(start, stop)
             call = _CALL.match(text)
             if _CLANG_OWN.match(text):
-                kept.append(text)
+                remaining.append(text)
             elif call:
-                found.append(Attribute(call[1], call[2] or "", position, end))
+                attributes.append(Attribute(call[1], call[2] or "", position, end))
         # Only the first bracket may be written over: strings inside are no values.
         stream.blank(position, end)
         stream.remove(inner, end)
-        if kept:
-            stream.replace(position, f"[[{', '.join(kept)}]]")
-    return found
+        if remaining:
+            stream.replace(position, f"[[{', '.join(remaining)}]]")
+    return attributes

@@ -71,20 +71,20 @@ class Diagnostic:
 
 def parse_messages(text: str) -> list[Diagnostic]:
     """The messages in a compiler's output; quoted source and carets are left out."""
-    found = []
+    diagnostics = []
     for line in text.splitlines():
         if match := _MESSAGE.match(line):
             severity = "error" if match["severity"].endswith("error") else match["severity"]
-            found.append(
+            diagnostics.append(
                 Diagnostic(
                     severity, match["file"], int(match["line"]), int(match["column"]),
                     in_msl_words(match["message"]),
                 )
             )  # fmt: skip
-    return found
+    return diagnostics
 
 
-def without_own_places(
+def without_generated_positions(
     messages: Iterable[Diagnostic], is_own: Callable[[str], bool]
 ) -> list[Diagnostic]:
     """Messages without those that only speak of our own headers.
@@ -97,7 +97,7 @@ def without_own_places(
     is_own : callable
         Whether a file is one of ours.
     """
-    kept: list[Diagnostic] = []
+    reported: list[Diagnostic] = []
     homeless: Diagnostic | None = None
     for message in messages:
         if not is_own(message.file):
@@ -106,11 +106,11 @@ def without_own_places(
                     homeless, file=message.file, line=message.line, column=message.column
                 )
             homeless = None
-            if message not in kept:
-                kept.append(message)
+            if message not in reported:
+                reported.append(message)
         elif message.severity != "note":
             homeless = message
-    return kept
+    return reported
 
 
 def report(diagnostics: Iterable[Diagnostic]) -> str:
@@ -126,13 +126,13 @@ def in_msl_words(message: str) -> str:
     return message
 
 
-class PlaceMap:
-    """Maps places in a lowered text back to the text its author wrote.
+class SourceMap:
+    """Maps positions in a lowered text back to the text its author wrote.
 
     Lines need no mapping (line markers survive every stage). A column is found in two steps: the
     token stream knows which preprocessed token a lowered one came from, and the n-th token of a
     spelling in the preprocessed line is the n-th of it in the author's line. Where a macro was
-    expanded the place is that of the macro's name.
+    expanded the position is that of the macro's name.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class PlaceMap:
         if not lines:
             return diagnostic
         if diagnostic.line > len(lines):
-            # Something is missing, which clang notices in the text we put behind the user's.
+            # Something is missing, which clang reports in the text that we append to the user's.
             end = lines[-1]
             return replace(diagnostic, line=len(lines), column=len(end) + 1, source_line=end)
         source_line = lines[diagnostic.line - 1]
@@ -185,8 +185,8 @@ class PlaceMap:
     def error_at(self, position: int, message: str) -> Diagnostic:
         """An error at the token at `position`, in the user's own numbering."""
         start = self._stream.rendered_start(position)
-        place = bisect_right(self._lines_from, start, key=lambda line: line[0]) - 1
-        _, file, line = self._lines_from[max(place, 0)]
+        index = bisect_right(self._lines_from, start, key=lambda line: line[0]) - 1
+        _, file, line = self._lines_from[max(index, 0)]
         diagnostic = Diagnostic("error", file, line, 1, message)
         lines = self._lines(file)
         if not 0 < line <= len(lines):
@@ -226,10 +226,10 @@ class PlaceMap:
         for token in written.tokens:
             starts.append(column)
             column += len(token)
-        places = [c for c, token in zip(starts, written.tokens, strict=True) if token == spelling]
-        if spelling.strip() and ordinal < len(places):
-            return places[ordinal]
+        columns = [c for c, token in zip(starts, written.tokens, strict=True) if token == spelling]
+        if spelling.strip() and ordinal < len(columns):
+            return columns[ordinal]
         for start, token in zip(starts, written.tokens, strict=True):
             if is_identifier(token) and token not in preprocessed:
                 return start  # the macro whose expansion this is
-        return places[-1] if places and spelling.strip() else min(diagnostic.column, column)
+        return columns[-1] if columns and spelling.strip() else min(diagnostic.column, column)

@@ -45,17 +45,17 @@ class Parameter:
 
 
 class GroupLimits(NamedTuple):
-    """What a kernel says of its threadgroups.
+    """The limits that a kernel declares for its threadgroups.
 
     Attributes
     ----------
-    most : int or None
+    max_total : int or None
         ``[[max_total_threads_per_threadgroup(n)]]``.
     size : tuple of int or None
         ``[[required_threads_per_threadgroup(x, y, z)]]``.
     """
 
-    most: int | None = None
+    max_total: int | None = None
     size: tuple[int, int, int] | None = None
 
 
@@ -85,7 +85,7 @@ class EntryPoint:
 
 @dataclass
 class EntryPoints:
-    """What `find_entry_points` found."""
+    """The result of `find_entry_points`."""
 
     kernels: list[EntryPoint] = field(default_factory=list)
     other_stages: dict[str, str] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class AttributeIndex:
         self._positions = [attribute.position for attribute in self._attributes]
 
     def within(self, start: int, stop: int) -> list[Attribute]:
-        """Those that begin in ``[start, stop)``."""
+        """Attributes that begin in ``[start, stop)``."""
         low = bisect_left(self._positions, start)
         return self._attributes[low : bisect_left(self._positions, stop)]
 
@@ -118,7 +118,7 @@ def find_entry_points(stream: TokenStream, attributes: list[Attribute]) -> Entry
     function, and only the instances that are asked for are made later.
     """
     index = AttributeIndex(attributes)
-    found = EntryPoints()
+    entry_points = EntryPoints()
     templates: dict[str, list[_Definition]] = {}
     scopes = _namespaces(stream)
     lines = _LineTable(stream)
@@ -137,7 +137,7 @@ def find_entry_points(stream: TokenStream, attributes: list[Attribute]) -> Entry
         name = stream.text(stream.previous(opening))
         qualified = scopes.prefix(position) + name
         if stage != "kernel":
-            found.other_stages[name] = stage
+            entry_points.other_stages[name] = stage
             continue
         head = index.within(start, opening)
         definition = _Definition(
@@ -149,17 +149,17 @@ def find_entry_points(stream: TokenStream, attributes: list[Attribute]) -> Entry
             templates.setdefault(name, []).append(definition)
             continue
         host_name = next((a.string for a in head if a.name == "host_name"), name)
-        found.kernels.append(
+        entry_points.kernels.append(
             EntryPoint(
-                host_name, qualified, definition.parameters, *lines.place(opening),
+                host_name, qualified, definition.parameters, *lines.location(opening),
                 definition.limits,
             )
         )  # fmt: skip
     for span, entry in _instantiations(stream, index, templates, scopes, lines):
         stream.remove(*span)
         if entry is not None:
-            found.kernels.append(entry)
-    return found
+            entry_points.kernels.append(entry)
+    return entry_points
 
 
 def _stage_words(stream: TokenStream, attributes: list[Attribute]) -> list[tuple[int, str]]:
@@ -221,15 +221,15 @@ def _parameter(stream: TokenStream, start: int, stop: int, index: AttributeIndex
     hidden = {p for a in attributes for p in range(a.position, a.end)}
     visible = [p for p in stream.significant(start, stop) if p not in hidden]
     name = ""
-    for place, position in enumerate(visible):
+    for number, position in enumerate(visible):
         token = stream.text(position)
         if token in ("[", "=") or (token == ")" and name):
             break
         if token == "(" and stream.after(position) not in _DECLARED_IN_PARENTHESES:
             break
         # A lone identifier is the type of a parameter without a name.
-        if is_identifier(token) and token not in _NOT_A_NAME and place > 0:
-            previous = stream.text(visible[place - 1])
+        if is_identifier(token) and token not in _NOT_A_NAME and number > 0:
+            previous = stream.text(visible[number - 1])
             name = "" if previous in ("::", "<", ",") else token
     text = stream.source(start, stop)
     if hidden:
@@ -246,7 +246,7 @@ def _limits(attributes: list[Attribute], limits: GroupLimits) -> GroupLimits:
     """The limits among `attributes`, and from `limits` what they leave open."""
     for attribute in attributes:
         if attribute.name == "max_total_threads_per_threadgroup":
-            limits = limits._replace(most=attribute.index or limits.most)
+            limits = limits._replace(max_total=attribute.index or limits.max_total)
         elif attribute.name == "required_threads_per_threadgroup":
             x, y, z, *_ = (*map(integer_value, attribute.argument.split(",")), 1, 1, 1)
             if x is not None and y is not None and z is not None:
@@ -283,7 +283,7 @@ def _instantiations(
         if definition is not None:
             scope = scopes.prefix(position)
             full = definition.qualified_name
-            if not f"::{full}".endswith(f"::{name}"):  # by way of an alias of a namespace
+            if not f"::{full}".endswith(f"::{name}"):  # through an alias of a namespace
                 full = scope + name
             full += arguments
             opening = _parameter_list(stream, position)
@@ -293,21 +293,21 @@ def _instantiations(
                 full, span = scope + instance, (end, end)  # it stays in the text
             entry = EntryPoint(
                 host_name or name, full, definition.parameters,
-                *lines.place(position), _limits(head, definition.limits),
+                *lines.location(position), _limits(head, definition.limits),
             )  # fmt: skip
         result.append((span, entry))
     return result
 
 
 def _name_deduced(
-    stream: TokenStream, places: tuple[int, int, int], function: str, name: str
+    stream: TokenStream, spans: tuple[int, int, int], function: str, name: str
 ) -> None:
     """Name an instance whose template arguments follow from the types of its parameters.
 
     ``template void f(device float* x);`` becomes a reference to the one ``f`` of that type.
-    `places` are the first token, the parenthesis of the parameters, and the semicolon.
+    `spans` are the first token, the parenthesis of the parameters, and the semicolon.
     """
-    start, opening, end = places
+    start, opening, end = spans
     stream.replace(start, f"constexpr auto& {name} = static_cast<")
     for position in stream.significant(start + 1, opening):
         if stream.text(position) == "kernel":
@@ -333,7 +333,7 @@ def _instance_name(stream: TokenStream, start: int, end: int) -> tuple[str, str]
     A ``::`` that says "from the outermost namespace" is left out.
     """
     last = stream.previous(end)
-    # Attributes may stand behind the name.
+    # Attributes may follow the name.
     while stream.text(last) == "]" and last in stream.partner:
         last = stream.previous(stream.partner[last])
     if stream.text(last) == ")" and last in stream.partner:
@@ -383,7 +383,7 @@ class _LineTable:
 
     def __init__(self, stream: TokenStream) -> None:
         self._starts: list[int] = []
-        self._places: list[tuple[str, int]] = []
+        self._line_markers: list[tuple[str, int]] = []
         line_breaks = (token.count("\n") for token in stream.tokens)
         self._newlines = list(accumulate(line_breaks, initial=0))  # before each token
         for position in stream.directives:
@@ -392,14 +392,14 @@ class _LineTable:
                 file, line = marker
                 self._starts.append(position)
                 # The marker's own line break comes next and begins line `line`.
-                self._places.append((file, line - self._newlines[position] - 1))
+                self._line_markers.append((file, line - self._newlines[position] - 1))
 
-    def place(self, position: int) -> tuple[str, int]:
+    def location(self, position: int) -> tuple[str, int]:
         """``(file, line)`` of the token at `position`."""
         marker = bisect_left(self._starts, position) - 1
         if marker < 0:
             return "", self._newlines[position] + 1
-        file, offset = self._places[marker]
+        file, offset = self._line_markers[marker]
         return file, self._newlines[position] + offset
 
 

@@ -1,4 +1,4 @@
-"""What of Metal stays out: the names by which a text asks for it, and what it is told.
+"""Unsupported features of Metal: the names that use them, and the messages.
 
 A text is refused for such a name only where clang does not know it either: an author's own
 ``struct mesh`` is as good as any.
@@ -43,7 +43,7 @@ _NAMES = {
     "indirect command buffers": """
         command_buffer render_command compute_command render_pipeline_state
         compute_pipeline_state""",
-    "operations on tensors beside matmul2d": """
+    "tensor operations other than matmul2d": """
         convolution2d convolution2d_descriptor reduce_rows reduce_columns reduction_operation
         reduction_operation_identity map_iterator is_iterator_compatible
         get_row_reduction_destination_cooperative_tensor
@@ -59,11 +59,11 @@ _SINGULAR = ("ray tracing", "the render pipeline", "tessellation", "bicubic filt
 #: What kernels have in Metal as well.
 _OF_KERNELS = (
     "sparse textures", "bicubic filtering", "textures of this kind",
-    "operations on tensors beside matmul2d", "simdgroups of a number known at run time only",
+    "tensor operations other than matmul2d", "simdgroups of a number known at run time only",
     "elements of less than a byte",
 )  # fmt: skip
-#: What is there, behind a header that a text has to include.
-_BEHIND_HEADERS = {
+#: Supported features that a text gets by including a header.
+_HEADER_FEATURES = {
     **dict.fromkeys(
         ("tensor", "tensor_handle", "tensor_inline", "tensor_offset", "extents", "dextents"),
         "<metal_tensor>",
@@ -94,7 +94,7 @@ def refusal(name: str) -> str | None:
     >>> refusal("intersector")
     "ray tracing ('intersector') is not supported: metalloid runs compute kernels only"
     """
-    if header := _BEHIND_HEADERS.get(name):
+    if header := _HEADER_FEATURES.get(name):
         return f"{name!r} needs #include {header}"
     feature = _FEATURES.get(name)
     if feature is None:
@@ -110,8 +110,8 @@ def named_refusal(messages: Iterable[Diagnostic]) -> Diagnostic | None:
             continue
         # What the message is about comes first: "no member named 'intersector' in namespace ...".
         quoted = _QUOTED.search(message.message)
-        place = quoted[1] if quoted else message.source_line[message.column - 1 :]
-        name = _WORD.search(place)
+        quoted_text = quoted[1] if quoted else message.source_line[message.column - 1 :]
+        name = _WORD.search(quoted_text)
         if name and (text := refusal(name[0])):
             return replace(message, message=text)
     return None

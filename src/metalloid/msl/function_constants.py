@@ -72,7 +72,7 @@ def _literal(value: object) -> str:
         return ", ".join(_literal(item) for item in value)
     if hasattr(value, "item"):
         return _literal(value.item())
-    raise ArgumentError(f"[function constant] wants a number or a tuple of them, got {value!r}.")
+    raise ArgumentError(f"[function constant] expects a number or a tuple of them, got {value!r}.")
 
 
 def _value_macro(index: int) -> str:

@@ -1,4 +1,4 @@
-"""How large the functions of a text become where every call is inlined, in tokens."""
+"""Sizes of a text's functions after inlining every call, in tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_A_CALL = {
 
 
 def largest_inlined_size(stream: TokenStream, templates: bool) -> int:
-    """Tokens of the largest function, with all that it calls in the place of the calls.
+    """Tokens of the largest function, with every call inlined.
 
     Only functions that could stay functions count: those by which no thread waits for others, and
     whose name alone tells which one is called.
@@ -52,7 +52,7 @@ def _functions(stream: TokenStream, templates: bool) -> tuple[dict[str, int], di
     """Tokens of each function that is defined once; and what all call."""
     own: dict[str, int] = {}
     calls: dict[str, list[str]] = defaultdict(list)
-    several: set[str] = set()
+    repeated: set[str] = set()
     end = -1
     for opening in stream.where("{"):
         name = _name_of_function(stream, opening) if opening > end else None
@@ -61,14 +61,14 @@ def _functions(stream: TokenStream, templates: bool) -> tuple[dict[str, int], di
         end = stream.partner.get(opening, opening)
         tokens = [stream.tokens[position] for position in stream.significant(opening, end)]
         if stream.text(name) in calls or (not templates and _is_template(stream, name)):
-            several.add(stream.text(name))
+            repeated.add(stream.text(name))
         own[stream.text(name)] = len(tokens)
         calls[stream.text(name)] += [
             word
             for word, following in itertools.pairwise(tokens)
             if following == "(" and is_identifier(word) and word not in _NOT_A_CALL
         ]
-    return {name: count for name, count in own.items() if name not in several}, dict(calls)
+    return {name: count for name, count in own.items() if name not in repeated}, dict(calls)
 
 
 def _name_of_function(stream: TokenStream, opening: int) -> int | None:

@@ -23,7 +23,7 @@ TEXTURE_KINDS = (
 
 @dataclass(frozen=True)
 class TextureType:
-    """What a texture parameter says of the textures it takes.
+    """The declared type of a texture parameter.
 
     Attributes
     ----------

@@ -28,14 +28,14 @@ def lower_literals(stream: TokenStream) -> None:
     An unsuffixed ``2.0`` is a float in MSL. (clang's own switch for that,
     ``-cl-single-precision-constant``, is lost in templates: it silently computes in double.)
     """
-    for token, places in stream.places.items():
+    for token, positions in stream.positions.items():
         if token[0].isdigit() or (token[0] == "." and token[1:2].isdigit()):
             lowered = _lower_number(token)
             if lowered is not None:
-                for position in places:
+                for position in positions:
                     stream.replace(position, lowered)
         elif token[0] == '"' or token in ("__func__", "__FUNCTION__"):
-            for position in places:
+            for position in positions:
                 if _is_string_value(stream, position):
                     stream.replace(position, f"((constant char*){token})")
 
@@ -81,7 +81,7 @@ def lower_half_casts(stream: TokenStream) -> None:
     clang converts neither of its two 16-bit floats to the other; the prelude's
     ``METALLOID_CAST<T>`` goes through float.
     """
-    words = stream.places.keys()
+    words = stream.positions.keys()
     if not (words & {"bfloat", "bfloat16_t", "__bf16"} and words & {"half", "float16_t"}):
         return
     for position in stream.where("static_cast"):
@@ -98,18 +98,18 @@ def lower_half_casts(stream: TokenStream) -> None:
 
 
 def _aliases_of_16_bit_floats(stream: TokenStream) -> set[str]:
-    found = set()
+    markers = set()
     for position in stream.where("typedef"):
         if stream.after(position) in ("half", "bfloat"):
             name = stream.next(stream.next(position))
             if stream.after(name) == ";":
-                found.add(stream.text(name))
+                markers.add(stream.text(name))
     for position in stream.where("using"):
         name = stream.next(position)
         equals = stream.next(name)
         if stream.text(equals) == "=" and stream.after(equals) in ("half", "bfloat"):
-            found.add(stream.text(name))
-    return found
+            markers.add(stream.text(name))
+    return markers
 
 
 def _is_c_style_cast(stream: TokenStream, position: int) -> bool:

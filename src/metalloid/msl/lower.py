@@ -24,7 +24,7 @@ from metalloid.msl.records import describe_records
 from metalloid.msl.signature import IDS
 from metalloid.msl.tokens import TokenStream, is_identifier
 
-#: What may stand in ``coherent(...)``, and beside ``coherent`` alone: elsewhere it is a name.
+#: Arguments of ``coherent(...)``, and words after a lone ``coherent``: elsewhere it is a name.
 _SCOPES = ("device", "system")
 _QUALIFIERS = ("device", "const", "volatile")
 #: What follows the name of a type, but not that of a variable.
@@ -77,11 +77,11 @@ def lower(preprocessed: str) -> Lowered:
 
 
 def lower_stream(stream: TokenStream) -> Lowered:
-    """`lower`, keeping the stream for those who need to map places back."""
+    """`lower`, which also returns the stream, to map positions back."""
     _lower_directives(stream)
     attributes = lower_attributes(stream)
     constants = lower_function_constants(stream, attributes)
-    found = find_entry_points(stream, attributes)
+    entry_points = find_entry_points(stream, attributes)
     _refuse_id_variables(stream, attributes)
     lower_threadgroup_variables(stream)
     lower_array_parameters(stream)
@@ -92,7 +92,7 @@ def lower_stream(stream: TokenStream) -> Lowered:
     lower_literals(stream)
     _drop_coherence(stream)
     return Lowered(
-        stream.render(), tuple(found.kernels), found.other_stages, tuple(constants),
+        stream.render(), tuple(entry_points.kernels), entry_points.other_stages, tuple(constants),
         tuple(attributes), _has_large_calls(stream),
     )  # fmt: skip
 

@@ -61,7 +61,7 @@ def _records(stream: TokenStream) -> Iterator[tuple[int, int]]:
         elif token == "namespace":
             scopes[stream.find_from(position, ("{", ";", "="))] = token
         elif token == "extern":
-            block = stream.next(stream.next(position))  # behind the language
+            block = stream.next(stream.next(position))  # after the language
             if stream.text(block) == "{":
                 scopes[block] = token
         elif token in ("struct", "class", "union"):
@@ -108,10 +108,10 @@ def _member_names(stream: TokenStream, opening: int, ids: Mapping[int, str]) -> 
         elif token in _NO_MEMBER:
             position = _end_of_declaration(stream, position)
         elif token not in (";", "__extension__"):
-            found, position = _declared_names(stream, position, ids)
-            if found is None:
+            declared, position = _declared_names(stream, position, ids)
+            if declared is None:
                 return None
-            names |= found
+            names |= declared
         position = stream.next(position)
     return names
 

@@ -86,13 +86,13 @@ class BoundParameter:
 
     @property
     def label(self) -> str:
-        """How messages call it."""
+        """The name for messages."""
         return f"{self.name or 'parameter'!r} [[{self.resource}({self.index})]]"
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What a kernel wants from a launch.
+    """The parameters of a kernel that a launch has to bind.
 
     Attributes
     ----------
@@ -121,17 +121,17 @@ class Signature:
 
     @property
     def buffers(self) -> tuple[BoundParameter, ...]:
-        """Those that take memory, by index."""
+        """Parameters that take memory, by index."""
         return self._of("buffer")
 
     @property
     def textures(self) -> tuple[BoundParameter, ...]:
-        """Those that take textures, by index."""
+        """Parameters that take textures, by index."""
         return self._of("texture")
 
     @property
     def samplers(self) -> tuple[BoundParameter, ...]:
-        """Those that take samplers, by index."""
+        """Parameters that take samplers, by index."""
         return self._of("sampler")
 
     def _of(self, resource: str) -> tuple[BoundParameter, ...]:
@@ -154,7 +154,7 @@ def parameter_sources(entry: EntryPoint) -> tuple[str, ...]:
 
 
 def entry_inputs(entry: EntryPoint) -> Iterator[str]:
-    """The same as C++ text for ``kernel_entry.h``, which finds out who is left out.
+    """The same as C++ text for ``kernel_entry.h``, which finds the omitted parameters.
 
     Raises
     ------
@@ -202,12 +202,12 @@ def build_signature(entry: EntryPoint, numbers: Sequence[int]) -> Signature:
         if layout.form == "absent":
             absent.append(parameter.name)
             continue
-        made = BoundParameter(parameter.name, parameter.declaration, position, 0, layout)
-        index = _explicit_index(parameter, made.resource)
+        resolved = BoundParameter(parameter.name, parameter.declaration, position, 0, layout)
+        index = _explicit_index(parameter, resolved.resource)
         if index is None:
-            index = _free_index(entry, made.resource, bound)
-        bound.setdefault(made.resource, []).append(replace(made, index=index))
-        declared.append(made.resource)
+            index = _free_index(entry, resolved.resource, bound)
+        bound.setdefault(resolved.resource, []).append(replace(resolved, index=index))
+        declared.append(resolved.resource)
     for parameters in bound.values():
         _check_indices(entry, parameters)
         parameters.sort(key=lambda p: p.index)

@@ -50,13 +50,13 @@ class TokenStream:
         self._removed: set[int] = set()
         self._rendered: str | None = None
         self._starts: list[int] = []
-        self._link_neighbours()
+        self._link_adjacent()
         self._link_brackets()
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def _link_neighbours(self) -> None:
+    def _link_adjacent(self) -> None:
         count = len(self.tokens)
         significant = [not token.isspace() for token in self.tokens]
         for position in self.directives:
@@ -83,16 +83,16 @@ class TokenStream:
                 self.partner[position] = start
 
     @functools.cached_property
-    def places(self) -> dict[str, list[int]]:
+    def positions(self) -> dict[str, list[int]]:
         """Positions of each token by its spelling, white space and directives left out."""
-        places: dict[str, list[int]] = defaultdict(list)
+        positions: dict[str, list[int]] = defaultdict(list)
         for position, token in compress(enumerate(self.tokens), self._significant):
-            places[token].append(position)
-        return dict(places)
+            positions[token].append(position)
+        return dict(positions)
 
     def where(self, *spellings: str) -> list[int]:
         """Positions of all tokens spelt so, in the order of the text."""
-        return sorted(chain.from_iterable(self.places.get(word, ()) for word in spellings))
+        return sorted(chain.from_iterable(self.positions.get(word, ()) for word in spellings))
 
     # -- reading
 

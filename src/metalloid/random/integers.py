@@ -12,16 +12,10 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.ir.dtypes import DType, as_dtype, int64, kind_of, uint32, uint64
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, apply, broadcast, cast, constant, iota, reshape
-from metalloid.arrays.ir.operands import (
-    as_number,
-    broadcast_shape,
-    is_number,
-    to_node,
-    where_node,
-    wide_integer,
-)
+from metalloid.arrays.ir.operands import as_number, is_number, to_node, where_node, wide_integer
 from metalloid.arrays.ir.ops import Op
 from metalloid.arrays.ir.views import as_shape
+from metalloid.kernels.strides import broadcast_shape
 from metalloid.random.keys import broadcast_words, next_key
 from metalloid.runtime.devices.registry import get_device
 

@@ -15,9 +15,10 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.ir.dtypes import int64, kind_of, uint32
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, apply, broadcast, cast, iota, reshape
-from metalloid.arrays.ir.operands import broadcast_shape, from_numpy, to_node
+from metalloid.arrays.ir.operands import from_numpy, to_node
 from metalloid.arrays.ir.ops import Op
-from metalloid.arrays.ir.views import as_shape, sliced, whole
+from metalloid.arrays.ir.views import as_shape, full_slices, sliced
+from metalloid.kernels.strides import broadcast_shape
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 
@@ -141,7 +142,7 @@ def broadcast_words(where: str, key: Array, shape: Ints) -> tuple[Node, Node]:
 def _words(keys: Node, shape: Ints) -> tuple[Node, Node]:
     batch = keys.shape[:-1]
     first, second = (
-        reshape(sliced(keys, [*whole(batch), (k, 1, 1)]), (*batch, *(1 for _ in shape)))
+        reshape(sliced(keys, [*full_slices(batch), (k, 1, 1)]), (*batch, *(1 for _ in shape)))
         for k in range(2)
     )
     return broadcast(first, (*batch, *shape)), broadcast(second, (*batch, *shape))
@@ -158,7 +159,7 @@ def _checked(where: str, key: Array) -> Node:
 
 # -- keys of a sequence
 
-_ROUNDS = (13, 15, 26, 6), (17, 29, 16, 24)
+_ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
 
 
 def threefry(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
@@ -172,7 +173,7 @@ def threefry(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
     keys = (*key, key[0] ^ key[1] ^ 0x1BD11BDA)
     x, y = (counter[0] + key[0]) & _WORD, (counter[1] + key[1]) & _WORD
     for group in range(5):
-        for turn in _ROUNDS[group % 2]:
+        for turn in _ROTATIONS[group % 2]:
             x = (x + y) & _WORD
             y = ((y << turn | y >> (32 - turn)) & _WORD) ^ x
         x = (x + keys[(group + 1) % 3]) & _WORD

@@ -7,8 +7,9 @@ from typing import Any
 from metalloid.arrays.array import Array
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints
-from metalloid.arrays.ir.operands import broadcast_shape, is_number, to_node
+from metalloid.arrays.ir.operands import is_number, to_node
 from metalloid.arrays.ir.views import as_shape
+from metalloid.kernels.strides import broadcast_shape
 from metalloid.random.integers import Shape
 
 

@@ -15,9 +15,10 @@ from metalloid.arrays.functions.elementwise import log
 from metalloid.arrays.functions.sorting import argsort
 from metalloid.arrays.ir.dtypes import float32, int64, kind_of, uint64
 from metalloid.arrays.ir.node import broadcast, reshape
-from metalloid.arrays.ir.operands import axes_of, broadcast_shape, to_node
-from metalloid.arrays.ir.views import as_shape, moved_axes, sliced, whole
+from metalloid.arrays.ir.operands import axes_of, to_node
+from metalloid.arrays.ir.views import as_shape, full_slices, moved_axes, sliced
 from metalloid.arrays.lowering.indexing import gathered
+from metalloid.kernels.strides import broadcast_shape
 from metalloid.random.distributions import gumbel
 from metalloid.random.integers import Shape, bits, randint
 
@@ -172,7 +173,7 @@ def choice(a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis:
 def _first(order: Array, shape: tuple[int, ...]) -> Array:
     """Return the first elements along the last axis, reshaped to `shape`."""
     *batch, _ = order.shape
-    some = sliced(order._node, [*whole(tuple(batch)), (0, 1, math.prod(shape))])
+    some = sliced(order._node, [*full_slices(tuple(batch)), (0, 1, math.prod(shape))])
     return Array(reshape(some, (*batch, *shape)))
 
 

@@ -17,7 +17,7 @@ join:
 }
 
 ; expect:
-; define internal void @mtl_threads(ptr %words, ptr %threadgroup_memory, i32 %grid_x, i32 %index) alwaysinline #31999 {
+; define internal void @mtl_threads(ptr %words, ptr %threadgroup_memory, i32 %grid_x, i32 %index) alwaysinline #vector_function {
 ; entry:
 ;   %"s.p" = alloca ptr, align 64
 ;   %"v.x" = alloca <4 x i32>, align 64

@@ -159,7 +159,7 @@ def test_values_for_parameters_left_out_are_ignored_by_name_only():
     out, x = np.zeros(1, np.float32), np.array([3], np.float32)
     kernel(out=out, x=x, y=5.0, weights=None, threads=1)
     assert out == 3
-    with pytest.raises(mtl.ArgumentError, match="wants 2 arguments, got 3"):
+    with pytest.raises(mtl.ArgumentError, match="expects 2 arguments, got 3"):
         kernel(out, x, 5.0, threads=1)
     with pytest.raises(mtl.ArgumentError, match="has no parameter 'z'"):
         kernel(out, x, z=5.0, threads=1)

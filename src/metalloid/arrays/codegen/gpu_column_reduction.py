@@ -45,7 +45,7 @@ class WideColumnWriter(VectorWriter, RowWriter):
     def _body(self) -> None:
         self._line(f"const uint first = {self._indices[-1]} * {VECTOR_WIDTH};")
         self._indices[-1] = "i"
-        self._kept = -1
+        self._cached_op = -1
         self._row_head()
         reductions = [k for k, op in enumerate(self.ops) if op.kind == "reduce"]
         searches = [index for index in reductions if self._is_search(index)]
@@ -140,7 +140,7 @@ class WideColumnWriter(VectorWriter, RowWriter):
             for index in known:
                 self._names[index] = f"v{index}"
                 type_ = msl_name(self.ops[index].dtype)
-                value = self._found(index, "[e]") if index in searches else f"sum{index}[e]"
+                value = self._indexed_value(index, "[e]") if index in searches else f"sum{index}[e]"
                 self._line(f"const {type_} v{index} = {value};")
             self._compute([result], known)
             if writes:

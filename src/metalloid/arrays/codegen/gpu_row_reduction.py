@@ -47,21 +47,21 @@ class WideRowWriter(VectorWriter, RowWriter):
         super().__init__(kernel, sources, axes, packed)
         *self._outer, self._inner = (f"j{axis}" for axis in range(len(axes.row)))
         self.length = axes.row[-1] if self._outer else kernel.chunk or axes.row[0]
-        is_ragged = self.length % VECTOR_WIDTH != 0 or axes.row[-1] % VECTOR_WIDTH != 0
+        has_tail = self.length % VECTOR_WIDTH != 0 or axes.row[-1] % VECTOR_WIDTH != 0
         loads = [k for k, e in enumerate(self.ops) if e.kind == "load" and e.varies]
-        self._held = loads if self._is_read_again(loads) else []
+        self._held = loads if self._is_reread(loads) else []
         self.threads, self.steps = self._shape()
         if not self.steps:
             self._held = []
-        if self.steps and is_ragged:  # rows in registers have no remainder loop
+        if self.steps and has_tail:  # rows in registers have no remainder loop
             self._packed = frozenset()
-        self._has_rest = is_ragged if self._packed else True
+        self._has_rest = has_tail if self._packed else True
 
-    def _is_read_again(self, loads: list[int]) -> bool:
+    def _is_reread(self, loads: list[int]) -> bool:
         """Whether there is more than one pass over a row."""
         reductions = [k for k, op in enumerate(self.ops) if op.kind == "reduce"]
-        several = any(self._needed([k], set()) & set(reductions) != {k} for k in reductions)
-        return not self._outer and bool(loads) and (self.kernel.is_by_element or several)
+        is_chained = any(self._needed([k], set()) & set(reductions) != {k} for k in reductions)
+        return not self._outer and bool(loads) and (self.kernel.is_by_element or is_chained)
 
     def _shape(self) -> tuple[int, int]:
         held = [self.ops[k].dtype.itemsize for k in self._held]
@@ -89,7 +89,7 @@ class WideRowWriter(VectorWriter, RowWriter):
     # -- the elements of a thread
 
     @property
-    def _apart(self) -> tuple[int, int]:
+    def _element_strides(self) -> tuple[int, int]:
         """Distance between first elements of neighbouring threads, and between own elements."""
         return (VECTOR_WIDTH, 1) if self._packed else (1, self.threads)
 
@@ -98,18 +98,18 @@ class WideRowWriter(VectorWriter, RowWriter):
         self._end = "row_end"
         if self._outer:
             self._end = self._extent_of_row(len(self._outer))
-        apart, _ = self._apart
-        self._line(f"const uint own = at.x{f' * {apart}' if apart > 1 else ''};")
+        thread_stride, _ = self._element_strides
+        self._line(f"const uint own = at.x{f' * {thread_stride}' if thread_stride > 1 else ''};")
         if not self.steps:
             if self._has_rest:
                 size = VECTOR_WIDTH if self._packed else VECTOR_WIDTH * self.threads
-                self._line(f"const uint whole = {self._end} - {self._end} % {size};")
+                self._line(f"const uint full = {self._end} - {self._end} % {size};")
             return
         for index in self._held:
             self._line(f"{msl_name(self.ops[index].dtype)} w{index}[{self.steps}][{VECTOR_WIDTH}];")
-        if self._kept >= 0:
-            type_ = msl_name(self.ops[self._kept].dtype)
-            self._line(f"{type_} k{self._kept}[{self.steps}][{VECTOR_WIDTH}];")
+        if self._cached_op >= 0:
+            type_ = msl_name(self.ops[self._cached_op].dtype)
+            self._line(f"{type_} k{self._cached_op}[{self.steps}][{VECTOR_WIDTH}];")
         self._vector_elements = {}
         self._for_each_element(self._hold, fours=self._held)
         self._vector_elements = {index: f"w{index}[s][e]" for index in self._held}
@@ -134,7 +134,7 @@ class WideRowWriter(VectorWriter, RowWriter):
         if not self.steps and self._has_rest:
             name, step = self._inner, self.threads
             self._open(
-                f"for (uint {name} = whole + at.x; {name} < {self._end}; {name} += {step}) {{"
+                f"for (uint {name} = full + at.x; {name} < {self._end}; {name} += {step}) {{"
             )
             self._line("constexpr ushort e = 0;")
             self._write_element(statements, is_result, "")
@@ -158,7 +158,7 @@ class WideRowWriter(VectorWriter, RowWriter):
             is_long = len(self.ops) > _MAX_UNROLLED_OPS
             count = 1 if is_long else 4 if self._packed else 2
             self._line(f"#pragma clang loop unroll_count({count})")
-            end = "whole" if self._has_rest else self._end
+            end = "full" if self._has_rest else self._end
             self._open(f"for (uint j = own; j < {end}; j += {stride}) {{")
         self._vector_elements = dict(outer_elements)
         for index in fours:
@@ -173,8 +173,10 @@ class WideRowWriter(VectorWriter, RowWriter):
         self._line(UNROLLED)
         inner = self._depth
         self._open(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
-        apart = self._apart[1]
-        self._line(f"const uint {self._inner} = j + e{f' * {apart}' if apart > 1 else ''};")
+        thread_stride = self._element_strides[1]
+        self._line(
+            f"const uint {self._inner} = j + e{f' * {thread_stride}' if thread_stride > 1 else ''};"
+        )
         if self.steps and not self._packed:
             self._open(f"if ({self._inner} < row_end) {{")
         self._write_element(statements, is_result, results)
@@ -210,23 +212,23 @@ class WideRowWriter(VectorWriter, RowWriter):
 
     def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
         """As in `RowWriter`, with the costly value in registers instead of the output."""
-        outer = self._kept
+        outer = self._cached_op
         if not row or not self.steps or outer not in self._needed(wanted, known):
             Writer._compute(self, wanted, known, row)
             return
-        if self._is_kept:
+        if self._is_cached:
             self._names[outer] = f"v{outer}"
             self._line(f"const {msl_name(self.ops[outer].dtype)} v{outer} = k{outer}[s][e];")
             known.add(outer)
         Writer._compute(self, wanted, known, row)
-        if not self._is_kept:
+        if not self._is_cached:
             self._line(f"k{outer}[s][e] = v{outer};")
-            self._is_kept = True
+            self._is_cached = True
 
     def _loads_of(self, wanted: list[int], known: set[int]) -> list[int]:
         needed = self._needed(wanted, known)
-        if self._is_kept and self._kept in needed:
-            needed = self._needed(wanted, known | {self._kept})
+        if self._is_cached and self._cached_op in needed:
+            needed = self._needed(wanted, known | {self._cached_op})
         return sorted(index for index in needed if self.ops[index].kind == "load")
 
     # -- results
@@ -286,7 +288,7 @@ class WideRowWriter(VectorWriter, RowWriter):
             self._line(f"{type_} part{index}[{VECTOR_WIDTH}];")
             self._line(UNROLLED)
             self._line(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
-            self._line(f"  part{index}[e] = {self._found(index, '[e]')};")
+            self._line(f"  part{index}[e] = {self._indexed_value(index, '[e]')};")
             self._line("}")
         pairs = [self._combine(index, f"part{index}[{e}]", f"part{index}[{e + 2}]") for e in (0, 1)]
         self._line(f"const {type_} even{index} = {pairs[0]}, odd{index} = {pairs[1]};")

@@ -14,11 +14,12 @@ from metalloid.arrays.codegen.elementwise import Writer
 from metalloid.arrays.codegen.gpu_elementwise import UNROLLED
 from metalloid.arrays.codegen.vectorization import leaves_of, packed_factor
 from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name
-from metalloid.arrays.ir.layout import Ints, collapse
+from metalloid.arrays.ir.layout import MAX_COLLAPSED_EXTENT, Ints
 from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Access, Axes
 from metalloid.arrays.planning.matmul_dispatch import FLOATS, TENSOR_CORES, TILE
 from metalloid.arrays.planning.matmul_dispatch import SIMDGROUPS as IN_SIMDGROUPS
 from metalloid.arrays.planning.schedule import BufferSpec, Factor, FusedKernel, ProductKernel
+from metalloid.kernels.strides import collapse
 from metalloid.runtime.devices.traits import DeviceTraits
 from metalloid.runtime.launch.program import Size
 
@@ -33,7 +34,7 @@ class Form:
         Suffix of ``numpy::multiply_in_...``.
     rows, columns, threads : int
         Extents of a tile, and its threads.
-    room : str
+    capacity : str
         Threadgroup memory in elements: a constant, or a template of the type or the sums.
     files : tuple of str
     has_fours : bool
@@ -46,7 +47,7 @@ class Form:
     rows: int
     columns: int
     threads: int
-    room: str
+    capacity: str
     files: tuple[str, ...] = ()
     has_fours: bool = False
     each: str = ""
@@ -54,14 +55,16 @@ class Form:
 
 _WIDE = ("wide", "wide_products")
 _BLOCKS = ("wide", "tensor_blocks", "tensor_products")
-REGISTERS = Form("registers", TILE, TILE, 512, "product_room<{T}>()")
-SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_room<{T}>()")
-SQUARES = Form("squares", 128, 128, 256, "square_room<8>()", _WIDE, True, "8")
-SMALL_SQUARES = Form("squares", 64, 64, 256, "square_room<4>()", _WIDE, True, "4")
+REGISTERS = Form("registers", TILE, TILE, 512, "product_capacity<{T}>()")
+SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_capacity<{T}>()")
+SQUARES = Form("squares", 128, 128, 256, "square_capacity<8>()", _WIDE, True, "8")
+SMALL_SQUARES = Form("squares", 64, 64, 256, "square_capacity<4>()", _WIDE, True, "4")
 #: Tilings whose tiles hold the factors' type, not the accumulators'.
-TALL_TENSORS = Form("tensors", 256, 128, 256, "tensor_room<{T}, 4, 2>()", _BLOCKS, True, "4, 2")
-WIDE_TENSORS = Form("tensors", 128, 256, 256, "tensor_room<{T}, 2, 4>()", _BLOCKS, True, "2, 4")
-SMALL_TENSORS = Form("tensors", 128, 128, 128, "tensor_room<{T}, 2, 2>()", _BLOCKS, True, "2, 2")
+TALL_TENSORS = Form("tensors", 256, 128, 256, "tensor_capacity<{T}, 4, 2>()", _BLOCKS, True, "4, 2")
+WIDE_TENSORS = Form("tensors", 128, 256, 256, "tensor_capacity<{T}, 2, 4>()", _BLOCKS, True, "2, 4")
+SMALL_TENSORS = Form(
+    "tensors", 128, 128, 128, "tensor_capacity<{T}, 2, 2>()", _BLOCKS, True, "2, 2"
+)
 #: Bytes per asynchronous copy to threadgroup memory.
 _COPIED_BYTES = 16
 #: Minimum number of large tiles that keep a device busy.
@@ -89,10 +92,10 @@ def _is_large(kernel: ProductKernel, form: Form) -> bool:
     return not is_narrow and tiles >= _MANY_TILES
 
 
-_PLACES = ("row", "column")
+_COORDINATES = ("row", "column")
 
 
-def _beside(is_down: bool) -> tuple[str, str]:
+def _element_coordinates(is_down: bool) -> tuple[str, str]:
     """Row and column of one of several adjacent elements."""
     return ("at", "column") if is_down else ("row", "at")
 
@@ -109,10 +112,10 @@ class _PartWriter(Writer):
     """Writes the struct of a part: its pointers, and a method for one element."""
 
     def __init__(self, part: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, prefix: str,
-                 buffers: list[int], keeps_numbers: bool) -> None:  # fmt: skip
+                 buffers: list[int], copies_params: bool) -> None:  # fmt: skip
         super().__init__(part, sources, axes)
         self.prefix, self._buffers = prefix, buffers
-        numbers = "Params params" if keeps_numbers else "constant Params &params"
+        numbers = "Params params" if copies_params else "constant Params &params"
         self._fields: list[tuple[str, str]] = [(numbers, "params")]
         self._indices = [f"k{axis}" for axis in range(len(axes.outer))]
         self._parts: dict[int, str] = {}
@@ -144,7 +147,7 @@ class _PartWriter(Writer):
             value = f"numpy::read_four({self._address(load)})"
             self._line(f"const numpy::four<{self._type(load)}> q{load} = {value};")
         self._begin_loop(packed, "q{}[e]", f"{'row' if is_down else 'column'} + e")
-        self._compute([self.kernel.result], set(), _beside(is_down))
+        self._compute([self.kernel.result], set(), _element_coordinates(is_down))
         self._line(f"to[e] = {type_}({self._names[self.kernel.result]});")
         head = f"  METAL_FUNC void four(uint row, uint column, thread {type_} *to) const {{"
         return [head, *self.lines, "    }", "  }"]
@@ -165,7 +168,10 @@ class _PartWriter(Writer):
         for load in sorted(packed):
             self._line(f"to.q{load} = numpy::read_four({self._address(load)});")
         for load in sorted(set(loads) - packed):
-            pointer, index = self.axes.accesses[load].pointer, self._index(load, _beside(is_down))
+            pointer, index = (
+                self.axes.accesses[load].pointer,
+                self._index(load, _element_coordinates(is_down)),
+            )
             self._begin_loop((), "", at)
             self._line(f"to.q{load}[e] = {pointer}[{index}];")
             self._depth -= 1
@@ -173,7 +179,7 @@ class _PartWriter(Writer):
         fetch = [*self.lines, "    return to;", "  }"]
         self.lines, self._depth = [], 2
         self._begin_loop(loads, "from.q{}[e]", at)
-        self._compute([self.kernel.result], set(), _beside(is_down))
+        self._compute([self.kernel.result], set(), _element_coordinates(is_down))
         self._line(f"to[e] = {type_}({self._names[self.kernel.result]});")
         location = "uint row, uint column, uint last"
         return [
@@ -195,12 +201,12 @@ class _PartWriter(Writer):
             self._line(f"numpy::four<{self._type(result)}> results;")
         self._begin_loop(packed - {RESULT}, "q{}[e]", "column + e")
         self._line(f"const {sum_type} sum = sums[e];")
-        self._compute([result], set(), _beside(False))
+        self._compute([result], set(), _element_coordinates(False))
         if RESULT in packed:
             self._line(f"results[e] = {self._names[result]};")
             self.lines += ["    }", f"    numpy::write_four({self._address(RESULT)}, results);"]
         else:
-            self._store(self._names[result], _beside(False))
+            self._store(self._names[result], _element_coordinates(False))
             self.lines.append("    }")
         head = "  METAL_FUNC void four(uint row, uint column, const thread"
         return [f"{head} {sum_type} (&sums)[4]) const {{", *self.lines, "  }"]
@@ -214,7 +220,7 @@ class _PartWriter(Writer):
         self._line(f"const uint at = {at};")
 
     def _address(self, access: int) -> str:
-        return f"{self.axes.accesses[access].pointer} + {self._index(access, _PLACES)}"
+        return f"{self.axes.accesses[access].pointer} + {self._index(access, _COORDINATES)}"
 
     def _type(self, index: int) -> str:
         return msl_name(self.ops[index].dtype)
@@ -233,10 +239,10 @@ class _PartWriter(Writer):
         self._pointers()
         self._depth = 2
         result = self.kernel.result
-        self._compute([result], set(), _PLACES)
+        self._compute([result], set(), _COORDINATES)
         parameters = "uint row, uint column"
         if RESULT in self.axes.accesses:
-            self._store(self._names[result], _PLACES)
+            self._store(self._names[result], _COORDINATES)
             parameters += f", {sum_type} sum"
             type_ = "void"
         else:
@@ -289,7 +295,9 @@ class ProductWriter:
             for index, strides in _strides_of(part).items()
         }
         batch, batch_strides = collapse(
-            kernel.iteration_space[:-2], *(strides[:-2] for strides in accesses.values())
+            kernel.iteration_space[:-2],
+            *(strides[:-2] for strides in accesses.values()),
+            max_extent=MAX_COLLAPSED_EXTENT,
         )
         own: list[dict[int, Access]] = [{}, {}, {}]
         for (k, index), outer in zip(accesses, batch_strides, strict=True):
@@ -304,9 +312,9 @@ class ProductWriter:
             batch = ()
         self.batch = batch
         self.aligned: tuple[tuple[int, int], ...] = ()
-        keeps_numbers = form.has_fours  # a copy stays in registers across barriers
+        copies_params = form.has_fours  # a copy stays in registers across barriers
         self.writers = [
-            _PartWriter(part, sources, _TileAxes(batch, each), prefix, self.buffers, keeps_numbers)
+            _PartWriter(part, sources, _TileAxes(batch, each), prefix, self.buffers, copies_params)
             for part, each, prefix in zip(self.parts, own, ("left_", "right_", ""), strict=True)
         ]
 
@@ -335,7 +343,7 @@ class ProductWriter:
             self.structs += ["};", ""]
         given = [type_, *filter(None, [form.each])]
         given += ["true" if is_so else "false" for is_so in (*downs, *copied)]
-        self.lines = [f"  threadgroup {type_} tiles[numpy::{form.room.format(T=type_)}];"]
+        self.lines = [f"  threadgroup {type_} tiles[numpy::{form.capacity.format(T=type_)}];"]
         self._batch()
         self.lines += [w.constructor(name) for w, name in zip(self.writers, names, strict=True)]
         size = ", ".join(
@@ -413,7 +421,7 @@ def _is_one_matrix(rows: int, parts: Sequence[dict[int, Access]]) -> bool:
 def _is_down(factor: Factor) -> bool:
     """Whether a factor is column-major."""
     ends = [tuple(map(abs, e.strides[-2:])) for e in factor.ops if e.kind in _READS]
-    whole = [
+    strides = [
         (down, right) for down, right in ends if down and right
     ]  # broadcast operands do not count
-    return any(down == 1 for down, _ in whole) and not any(right == 1 for _, right in whole)
+    return any(down == 1 for down, _ in strides) and not any(right == 1 for _, right in strides)

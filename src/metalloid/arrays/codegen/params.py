@@ -67,6 +67,6 @@ class Packer:
                 continue
             value = nodes[member.number].data
             values.append(getattr(complex(value), member.part) if member.part else value)
-        room = bytearray(self._form.size)
-        self._form.pack_into(room, 0, *values)
-        return room
+        memory = bytearray(self._form.size)
+        self._form.pack_into(memory, 0, *values)
+        return memory

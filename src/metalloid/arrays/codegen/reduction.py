@@ -28,7 +28,7 @@ class RowWriter(Writer):
             depth[index] = below + (op.kind == "reduce")
         reductions = [k for k, op in enumerate(self.ops) if op.kind == "reduce"]
         known: set[int] = set()
-        self._kept, self._is_kept = self._to_keep(reductions), False
+        self._cached_op, self._is_cached = self._choose_cached(reductions), False
         self._row_head()
         for level in range(1, max(depth, default=0) + 1):
             self._invariants(depth, level - 1, known)
@@ -60,7 +60,7 @@ class RowWriter(Writer):
         self._store(self._names[self.kernel.result], row)
         self._close_loops()
 
-    def _to_keep(self, reductions: list[int]) -> int:
+    def _choose_cached(self, reductions: list[int]) -> int:
         """The costliest value that both a reduction and the result need; -1 if there is none.
 
         It waits where the result will be: each thread reads again only what it wrote itself.
@@ -82,19 +82,19 @@ class RowWriter(Writer):
         return costliest if costs.get(costliest, 0) >= _WORTH_KEEPING else -1
 
     def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
-        outer = self._kept
+        outer = self._cached_op
         if not row or outer not in self._needed(wanted, known):
             super()._compute(wanted, known, row)
             return
         at = f"{self.axes.accesses[RESULT].pointer}[{self._index(RESULT, row)}]"
-        if self._is_kept:
+        if self._is_cached:
             self._names[outer] = f"v{outer}"
             self._line(f"const {msl_name(self.ops[outer].dtype)} v{outer} = {at};")
             known.add(outer)
         super()._compute(wanted, known, row)
-        if not self._is_kept:
+        if not self._is_cached:
             self._line(f"{at} = v{outer};")
-            self._is_kept = True
+            self._is_cached = True
 
     def _row_head(self) -> None:
         if not self.kernel.chunk:
@@ -190,24 +190,26 @@ class RowWriter(Writer):
         return value, REDUCTIONS[op.data].least.format(V=value)
 
     def _look_at(self, index: int, value: str, at: str, of: str = "") -> None:
-        best, found = f"best{index}{of}", f"found{index}{of}"
+        best, best_index = f"best{index}{of}", f"found{index}{of}"
         text = REDUCTIONS[self.ops[index].data].is_better.format(value, best)
         self._line(f"const bool is_better{index} = {text};")
         self._line(f"{best} = is_better{index} ? {value} : {best};")
-        self._line(f"{found} = is_better{index} ? {at} : {found};")
+        self._line(f"{best_index} = is_better{index} ? {at} : {best_index};")
 
     def _close_search(self, index: int) -> None:
         type_ = msl_name(self.ops[index].dtype)
-        self._line(f"{type_} v{index} = {self._found(index)};")
+        self._line(f"{type_} v{index} = {self._indexed_value(index)};")
 
-    def _found(self, index: int, of: str = "") -> str:
+    def _indexed_value(self, index: int, of: str = "") -> str:
         """The value and its index in the array; LONG_MAX in lanes without elements."""
         op = self.ops[index]
         iota = self.ops[op.args[0]].args[1]
-        found = f"found{index}{of}"
+        best_index = f"found{index}{of}"
         start = self.axes.accesses[iota].pointer
-        position = f"long({start}) + long({self._index(iota, [found])})"
-        return f"{msl_name(op.dtype)}(best{index}{of}, {found} < row_end ? {position} : LONG_MAX)"
+        position = f"long({start}) + long({self._index(iota, [best_index])})"
+        return (
+            f"{msl_name(op.dtype)}(best{index}{of}, {best_index} < row_end ? {position} : LONG_MAX)"
+        )
 
     def _start(self, index: int, name: str) -> None:
         """Declare an accumulator with the identity element."""
@@ -224,12 +226,12 @@ class RowWriter(Writer):
 
     def _is_blocked(self, reductions: list[int]) -> bool:
         """Whether the row is summed in blocks, to bound rounding errors."""
-        rounds = any(
+        iterations = any(
             self.ops[k].data in ("sum", "prod") and kind_of(self.ops[k].dtype) in "fc"
             for k in reductions
         )
         length = self.kernel.chunk or self.axes.row[0]
-        return rounds and (len(self.axes.row) > 1 or length > _BLOCK[self.axes.form])
+        return iterations and (len(self.axes.row) > 1 or length > _BLOCK[self.axes.form])
 
     def _open_block(self, reductions: list[int]) -> None:
         if len(self.axes.row) > 1:

@@ -56,7 +56,7 @@ class HostCall:
                 np.ascontiguousarray(value, dtype).reshape(shape)
                 for value, (dtype, shape) in zip(results, self.results, strict=True)
             ]
-        return [_memory_of(_apart_from(given, array), device) for array in arrays]
+        return [_memory_of(_unaliased(given, array), device) for array in arrays]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class LaunchCall(HostCall):
         return memories
 
 
-def _apart_from(given: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
+def _unaliased(given: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
     """A result in its own memory, as a function may return one of its arguments."""
     is_shared = any(np.may_share_memory(result, array) for array in given)
     return result.copy() if is_shared else result

@@ -68,7 +68,7 @@ class Launch:
             if (leaf := sources[source].leaf) is not None
         ]
         self.unaligned_variant: Launch | None = None
-        self._make_loose = functools.partial(Launch, step, sources, device, False)
+        self._make_unaligned = functools.partial(Launch, step, sources, device, False)
 
     def bound(self, memories: list[Memory | None], offsets: Sequence[int],
               nodes: Sequence[Node]) -> BoundLaunch:  # fmt: skip
@@ -76,7 +76,7 @@ class Launch:
         for source, leaf, size, nbytes in self._aligned:
             if (memories[source].address + offsets[leaf] * size) % nbytes:  # type: ignore[union-attr]
                 if self.unaligned_variant is None:
-                    self.unaligned_variant = self._make_loose()
+                    self.unaligned_variant = self._make_unaligned()
                 return self.unaligned_variant.bound(memories, offsets, nodes)
         buffers = self.rendered.buffers
         args = [memories[source].bound for source in buffers]  # type: ignore[union-attr]
@@ -246,7 +246,7 @@ def _with_offset(layout: Layout, source: BufferSpec, offsets: Sequence[int]) -> 
     return layout._replace(offset=layout.offset + offsets[source.leaf])
 
 
-def _expect_room(sources: Iterable[BufferSpec], device: Device) -> None:
+def _check_capacity(sources: Iterable[BufferSpec], device: Device) -> None:
     """Raise OutOfMemory before a huge kernel is partitioned."""
     for source in sources:
         if source.leaf is None and math.prod(source.shape) > MAX_GRID_POINTS:
@@ -258,7 +258,7 @@ def _compile_plan(planner: Planner, device: Device) -> ExecutablePlan:
     allocate: list[Ints] = []
     uses: list[set[int]] = []
     allocated: set[int] = set()
-    _expect_room(planner.sources, device)
+    _check_capacity(planner.sources, device)
     for step in chain.from_iterable(map(partition_grid, planner.steps)):
         if isinstance(step, FusedKernel):
             launch = Launch(step, planner.sources, device)
@@ -286,7 +286,7 @@ def _compile_plan(planner: Planner, device: Device) -> ExecutablePlan:
         later |= used
     rows = zip(reversed(release), [*steps, None][1:], strict=True)
     sources = tuple(planner.sources)
-    asked = {result.source for result in results if not result.references}
+    requested = {result.source for result in results if not result.references}
     return ExecutablePlan(
         tuple(steps),
         sources,
@@ -296,6 +296,6 @@ def _compile_plan(planner: Planner, device: Device) -> ExecutablePlan:
         tuple(bool(freed) or not isinstance(after, Launch) for freed, after in rows),
         results,
         tuple(result for result in results if result.references),
-        tuple(s for s in asked - allocated if sources[s].leaf is None),
+        tuple(s for s in requested - allocated if sources[s].leaf is None),
         planner.unsaved_outputs(),
     )

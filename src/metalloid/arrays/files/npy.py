@@ -145,10 +145,10 @@ def _malformed(where: str, error: Exception) -> ValueError:
 def _read_array(file: IO[bytes], available: int, where: str) -> np.ndarray:
     """Read an array of at most `available` bytes, including its header."""
     dtype, is_fortran, shape, used = _read_header(file, where)
-    nbytes, room = math.prod(shape) * dtype.itemsize, available - used
-    if nbytes > room or math.prod(max(n, 1) for n in shape) * dtype.itemsize > _MAX_BYTES:
+    nbytes, remaining = math.prod(shape) * dtype.itemsize, available - used
+    if nbytes > remaining or math.prod(max(n, 1) for n in shape) * dtype.itemsize > _MAX_BYTES:
         raise ValueError(
-            f"[load] {where} says that it holds {dtype} of shape {shape}, and has {room} "
+            f"[load] {where} says that it holds {dtype} of shape {shape}, and has {remaining} "
             "bytes for that: it is damaged or incomplete."
         )
     flat = to_elements(read_bytes(file, nbytes, where), dtype)

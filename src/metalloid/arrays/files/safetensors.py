@@ -86,9 +86,9 @@ def read_safetensors(file: IO[bytes], where: str) -> tuple[dict[str, np.ndarray]
     ValueError
         If the file is malformed or a type is not supported.
     """
-    room = os.fstat(file.fileno()).st_size - _LENGTH_BYTES
+    available = os.fstat(file.fileno()).st_size - _LENGTH_BYTES
     size = int.from_bytes(file.read(_LENGTH_BYTES), "little")
-    if not 0 < size <= min(room, _MAX_HEADER):
+    if not 0 < size <= min(available, _MAX_HEADER):
         raise ValueError(f"[load] {where} is not a safetensors file, or is incomplete.")
     header = _parsed(bytes(read_bytes(file, size, where)), where)
     metadata = header.pop(_METADATA, {})
@@ -99,14 +99,16 @@ def read_safetensors(file: IO[bytes], where: str) -> tuple[dict[str, np.ndarray]
     end = 0
     for name in sorted(entries, key=lambda name: entries[name][2]):
         dtype, shape, (start, stop) = entries[name]
-        if start != end or stop > room - size:
+        if start != end or stop > available - size:
             what = "overlaps or leaves a gap" if start != end else "lies beyond the end"
             raise ValueError(f"[load] {name!r} in {where} {what} (bytes {start} to {stop}).")
         flat = to_elements(read_bytes(file, stop - start, where), dtype)
         arrays[name] = flat.reshape(shape)
         end = stop
-    if end != room - size:
-        raise ValueError(f"[load] {where} has {room - size - end} bytes that belong to no array.")
+    if end != available - size:
+        raise ValueError(
+            f"[load] {where} has {available - size - end} bytes that belong to no array."
+        )
     return {name: arrays[name] for name in entries}, metadata
 
 
@@ -148,8 +150,8 @@ def _entry(name: str, entry: Any, where: str) -> tuple[DType, tuple[int, ...], t
             f"[load] {name!r} in {where} has elements of unsupported type {code[:40]}."
         )
     nbytes = math.prod(shape) * dtype.itemsize
-    room = math.prod(max(n, 1) for n in shape) * dtype.itemsize
-    if nbytes != stop - start or room > _MAX_EXTENT or len(shape) > _MAX_AXES:
+    extent = math.prod(max(n, 1) for n in shape) * dtype.itemsize
+    if nbytes != stop - start or extent > _MAX_EXTENT or len(shape) > _MAX_AXES:
         raise ValueError(
             f"[load] {name!r} in {where}, {dtype} of shape {shape}, does not fit the bytes from "
             f"{start} to {stop}."

@@ -24,7 +24,7 @@ from metalloid.arrays.ir.dtypes import float32, kind_of, promote
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, cast, permute, reshape
 from metalloid.arrays.ir.operands import binary, binary_operands, op
-from metalloid.arrays.ir.views import joined, sliced, whole
+from metalloid.arrays.ir.views import full_slices, joined, sliced
 from metalloid.arrays.library.window import Windows, convolved, pooled, pooled_type
 
 PerAxis = int | Sequence[int]
@@ -140,7 +140,7 @@ def _stack_windows(windows: Sequence[Node]) -> Array:
     shape = (*outer, len(windows), channels)
     slices = []
     for k in range(len(windows)):
-        region = whole(shape)
+        region = full_slices(shape)
         region[-2] = (k, 1, 1)
         slices.append(region)
     parts = [reshape(window, (*outer, 1, channels)) for window in windows]
@@ -162,7 +162,7 @@ def _windows(where: str, shape: Ints, size: Ints, stride: Ints, dilation: Ints) 
 def _elements(node: Node, windows: Windows) -> Iterator[Node]:
     """For each position in a window, the elements that all windows have there."""
     for offset in itertools.product(*map(range, windows.size)):
-        numbers = whole(node.shape)
+        numbers = full_slices(node.shape)
         per_axis = zip(offset, windows.stride, windows.dilation, windows.counts, strict=True)
         for axis, (k, step, gap, count) in enumerate(per_axis, 1):
             numbers[axis] = (k * gap, step, count)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.interop.dlpack import copied, imported, imported_from_host, unshared
+from metalloid.arrays.interop.dlpack import imported, imported_from_host, owned_copy, unshared
 from metalloid.arrays.ir.dtypes import DEFAULTS, DType, as_dtype, float32, int64, kind_of
 from metalloid.arrays.ir.node import Node, broadcast, cast, iota, reshape
 from metalloid.arrays.ir.operands import (
@@ -68,7 +68,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
     node = imported(obj, device, "asarray")
     if node is not None:
         shares = copy is False
-        return _elsewhere(node if shares else copied(node), wanted, device, shares, "asarray")
+        return _elsewhere(node if shares else owned_copy(node), wanted, device, shares, "asarray")
     target = get_device(device)
     if is_number(obj):
         if copy is False:
@@ -124,7 +124,7 @@ def from_dlpack(x: Any, /, *, device: str | Device | None = None,
     node = imported(x, device, "from_dlpack")
     if node is not None:
         shares = copy is False
-        return _elsewhere(copied(node) if copy else node, None, device, shares, "from_dlpack")
+        return _elsewhere(owned_copy(node) if copy else node, None, device, shares, "from_dlpack")
     array, target = _from_host(x), get_device(device)
     if copy is False or (copy is None and can_share(array, target)):
         return Array(imported_from_host(array, target, "from_dlpack"))
@@ -229,11 +229,11 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
         start, stop = 0, start
     if step == 0:
         raise ValueError("[arange] the step must not be 0.")
-    is_whole = all(isinstance(n, int | np.integer) for n in (start, stop, step))
-    wanted = (int64 if is_whole else float32) if dtype is None else as_dtype(dtype)
+    is_integer = all(isinstance(n, int | np.integer) for n in (start, stop, step))
+    wanted = (int64 if is_integer else float32) if dtype is None else as_dtype(dtype)
     size = max(math.ceil((stop - start) / step), 0)
     target = get_device(device)
-    if not is_whole or kind_of(wanted) not in "iu":
+    if not is_integer or kind_of(wanted) not in "iu":
         exact = start + step * np.arange(size, dtype=np.float64)
         return Array(from_numpy(exact.astype(wanted), target))
     indices = iota((size,), 0, target)

@@ -14,10 +14,11 @@ from metalloid.arrays.ir.dtypes import promote
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, broadcast, cast, permute
 from metalloid.arrays.ir.node import reshape as reshape_node
-from metalloid.arrays.ir.operands import as_number, axes_of, broadcast_shape, from_numpy, to_node
+from metalloid.arrays.ir.operands import as_number, axes_of, from_numpy, to_node
 from metalloid.arrays.ir.views import as_shape, concatenated, flipped, moved_axes
 from metalloid.arrays.lowering.indexing import gathered
 from metalloid.arrays.lowering.reductions import Axis
+from metalloid.kernels.strides import broadcast_shape
 
 
 def reshape(x: Array, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Array:
@@ -119,7 +120,7 @@ def roll(x: Array, /, shift: int | Sequence[int], *, axis: Axis = None) -> Array
         extent = node.shape[k]
         by = int(by) % extent if extent else 0
         if by:
-            tail, head = views.whole(node.shape), views.whole(node.shape)
+            tail, head = views.full_slices(node.shape), views.full_slices(node.shape)
             tail[k], head[k] = (extent - by, 1, by), (0, 1, extent - by)
             node = concatenated([views.sliced(node, tail), views.sliced(node, head)], k)
     return Array(unshared(node))
@@ -283,4 +284,6 @@ def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any =
         raise ValueError(f"[pad] mode must be 'constant' or 'edge', got {mode!r}.")
     border = broadcast(as_number(constant_values, x.dtype, x.device), shape)
     inside = [(low, 1, n) for n, (low, _) in zip(x.shape, widths, strict=True)]
-    return Array(views.joined([border, x._node], [views.whole(shape), inside], shape, x.dtype))
+    return Array(
+        views.joined([border, x._node], [views.full_slices(shape), inside], shape, x.dtype)
+    )

@@ -14,7 +14,7 @@ from metalloid.arrays.ir.node import Node, broadcast, cast, permute
 from metalloid.arrays.ir.operands import axes_of, to_node, wide_integer
 from metalloid.arrays.ir.views import concatenated
 from metalloid.arrays.library.scan import scanned_rows
-from metalloid.kernels.operands import MOST_ELEMENTS
+from metalloid.kernels.operands import MAX_ELEMENTS
 from metalloid.kernels.scan_kernel import ScanKernel
 
 
@@ -71,7 +71,7 @@ def _running(x: Array, name: str, axis: int | None, dtype: Any, initial: bool,
 
 def _scan(x: Node, name: str, axis: int) -> Node:
     is_real = kind_of(x.dtype) != "c"
-    if not (x.device.traits.is_simt and is_real and 0 < x.size <= MOST_ELEMENTS):
+    if not (x.device.traits.is_simt and is_real and 0 < x.size <= MAX_ELEMENTS):
         return host_call(_scanned, [x], (name, axis), (x.dtype, x.shape))[0]
     order = (*(k for k in range(len(x.shape)) if k != axis), axis)
     rows = permute(x, order)
@@ -87,7 +87,7 @@ def _kernel(name: str) -> ScanKernel:
 
 def _scanned(x: np.ndarray, name: str, axis: int) -> np.ndarray:
     # Kernel builders support Metal's types and 32-bit indices only.
-    if x.dtype.kind == "c" or x.dtype == np.float64 or x.size > MOST_ELEMENTS:
+    if x.dtype.kind == "c" or x.dtype == np.float64 or x.size > MAX_ELEMENTS:
         function = np.cumsum if name == "cumulative_sum" else np.cumprod
         return function(x, axis=axis, dtype=x.dtype)
     # Signed integers wrap around like unsigned ones; in MSL their overflow is undefined.

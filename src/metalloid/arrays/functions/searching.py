@@ -13,7 +13,7 @@ from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, promote, uint32
 from metalloid.arrays.ir.node import broadcast, cast, iota
 from metalloid.arrays.ir.operands import axes_of, binary_operands
-from metalloid.arrays.ir.views import concatenated, sliced, whole
+from metalloid.arrays.ir.views import concatenated, full_slices, sliced
 from metalloid.arrays.library.sort import insertion_indices
 from metalloid.arrays.lowering.indexing import checked_index, gathered, nonzero_indices
 from metalloid.arrays.lowering.reductions import Axis, summed
@@ -143,7 +143,7 @@ def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = Non
     node = concatenated([part._node for part in parts], along) if len(parts) > 1 else x._node
     for _ in range(n):
         extent = node.shape[along]
-        left, right = whole(node.shape), whole(node.shape)
+        left, right = full_slices(node.shape), full_slices(node.shape)
         left[along] = (0, 1, max(extent - 1, 0))
         right[along] = (min(1, extent), 1, max(extent - 1, 0))
         high, low = Array(sliced(node, right)), Array(sliced(node, left))

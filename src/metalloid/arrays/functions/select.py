@@ -8,8 +8,9 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import promote
 from metalloid.arrays.ir.node import broadcast, cast
-from metalloid.arrays.ir.operands import binary, broadcast_shape, is_number, to_node, where_node
+from metalloid.arrays.ir.operands import binary, is_number, to_node, where_node
 from metalloid.arrays.ir.ops import OPS
+from metalloid.kernels.strides import broadcast_shape
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:

@@ -13,7 +13,7 @@ from metalloid.arrays.functions.manipulation import permute_dims
 from metalloid.arrays.ir.dtypes import float32, kind_of, promote
 from metalloid.arrays.ir.node import Node, reshape
 from metalloid.arrays.ir.operands import axes_of, binary_operands
-from metalloid.arrays.ir.views import sliced, whole
+from metalloid.arrays.ir.views import full_slices, sliced
 from metalloid.arrays.lowering.matmul import matrix_product
 
 
@@ -73,14 +73,14 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
         over_b = axes_of("tensordot", axes[1], len(b.shape))
     if [a.shape[k] for k in over_a] != [b.shape[k] for k in over_b]:
         raise ValueError(f"[tensordot] incompatible shapes {a.shape} and {b.shape} over {axes}.")
-    kept_a = [k for k in range(len(a.shape)) if k not in over_a]
-    kept_b = [k for k in range(len(b.shape)) if k not in over_b]
-    shape = (*(a.shape[k] for k in kept_a), *(b.shape[k] for k in kept_b))
+    free_a = [k for k in range(len(a.shape)) if k not in over_a]
+    free_b = [k for k in range(len(b.shape)) if k not in over_b]
+    shape = (*(a.shape[k] for k in free_a), *(b.shape[k] for k in free_b))
     inner = int(np.prod([a.shape[k] for k in over_a], dtype=np.int64))
-    rows = int(np.prod([a.shape[k] for k in kept_a], dtype=np.int64))
-    columns = int(np.prod([b.shape[k] for k in kept_b], dtype=np.int64))
-    left = permute_dims(Array(a), (*kept_a, *over_a))
-    right = permute_dims(Array(b), (*over_b, *kept_b))
+    rows = int(np.prod([a.shape[k] for k in free_a], dtype=np.int64))
+    columns = int(np.prod([b.shape[k] for k in free_b], dtype=np.int64))
+    left = permute_dims(Array(a), (*free_a, *over_a))
+    right = permute_dims(Array(b), (*over_b, *free_b))
     product = matmul(
         Array(reshape(left._node, (rows, inner))), Array(reshape(right._node, (inner, columns)))
     )
@@ -93,6 +93,6 @@ def diagonal_of(node: Node, offset: int = 0) -> Node:
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     start = max(offset, 0) - min(offset, 0) * columns
     flat = reshape(node, (*stack, rows * columns))
-    slices = whole(flat.shape)
+    slices = full_slices(flat.shape)
     slices[-1] = (start, columns + 1, count) if count else (0, 1, 0)
     return sliced(flat, slices)

@@ -14,12 +14,13 @@ import numpy as np
 from metalloid.arrays.execution.calls import to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.ir.dtypes import as_dtype
-from metalloid.arrays.ir.layout import Layout, row_major
+from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.memory import SHARED, UNORDERED, Memory
 from metalloid.arrays.ir.node import BUFFER, ELEMENTWISE, Node, in_memory
 from metalloid.arrays.ir.operands import can_share, from_numpy
 from metalloid.arrays.ir.ops import CAST
 from metalloid.errors import ArgumentError, DeviceUnavailable
+from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import device_at, get_device
 from metalloid.runtime.interop.dlpack import can_say_read_only, capsule_of_array
@@ -45,7 +46,7 @@ def imported(value: Any, device: str | Device | None, where: str) -> Node | None
     if owner is None:
         return None
     try:
-        memory = owner.exchange.borrow(value)
+        memory = owner.exchange.import_memory(value)
     except (ArgumentError, RuntimeError) as error:
         raise BufferError(f"[{where}] {error}") from None
     if memory is None:
@@ -106,7 +107,7 @@ def _may_change(memory: Any) -> bool:
     return isinstance(memory, bytearray)
 
 
-def copied(node: Node) -> Node:
+def owned_copy(node: Node) -> Node:
     """Copy a node to memory of its own, immediately."""
     copy = Node(ELEMENTWISE, CAST, (node,), node.dtype, node.shape, node.device)
     evaluate([copy], wait=bool(node.sharing & UNORDERED))
@@ -115,7 +116,7 @@ def copied(node: Node) -> Node:
 
 def unshared(node: Node) -> Node:
     """Return a node that no other library can write to: a copy if its memory is shared."""
-    return copied(node) if node.kind is BUFFER and node.sharing else node
+    return owned_copy(node) if node.kind is BUFFER and node.sharing else node
 
 
 def dlpack_capsule(node: Node, stream: Any, max_version: tuple[int, int] | None,
@@ -137,7 +138,7 @@ def dlpack_capsule(node: Node, stream: Any, max_version: tuple[int, int] | None,
             "array as read-only. Request max_version=(1, 0)."
         )
     if is_on_device:
-        source = copied(node) if is_copied else node
+        source = owned_copy(node) if is_copied else node
         return export_of(source).to_dlpack(stream, max_version, not is_copied, is_copied)
     evaluate([node])
     array = to_host(node, read_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from metalloid.arrays.execution.calls import KernelCall, call_nodes, to_host
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.interop.dlpack import copied, dlpack_capsule, export_of
+from metalloid.arrays.interop.dlpack import dlpack_capsule, export_of, owned_copy
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.node import Node
@@ -51,7 +51,7 @@ class _DroppedError(threading.local):
     error: BaseException
     time = 0.0
 
-    def keep(self, node: Node, error: BaseException) -> None:
+    def record(self, node: Node, error: BaseException) -> None:
         self.node, self.error, self.time = node, error, time.monotonic()
 
     def throw(self, node: Node) -> None:
@@ -133,14 +133,14 @@ class Interop(BufferExporter):
         require_cuda(self._node.device.exchange)
         exported = export_of(self._node)
         # Consumers hold the array, which may drop this memory.
-        weakref.finalize(self, _keep, exported.owner).atexit = False
+        weakref.finalize(self, _hold_reference, exported.owner).atexit = False
         return exported.to_cuda()
 
     def __buffer__(self, flags: int) -> memoryview:
         try:
             array = self.__array__()
         except BaseException as error:
-            _dropped.keep(self._node, error)
+            _dropped.record(self._node, error)
             raise
         return array.data
 
@@ -164,7 +164,7 @@ class Interop(BufferExporter):
         is_shared = is_written and not self._is_uniquely_referenced()
         node = self._node
         if is_shared or not is_contiguous(node.layout):
-            node = copied(node)
+            node = owned_copy(node)
             if is_written:
                 self._node = node  # type: ignore[misc]
         if node.device.memory != "own":
@@ -185,7 +185,7 @@ class Interop(BufferExporter):
         return [self._new(node) for node in call_nodes(call, call.operands(inputs, device))]
 
 
-def _keep(memory: Any) -> None:
+def _hold_reference(memory: Any) -> None:
     """Finalizer that keeps the memory alive until it is called."""
 
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from metalloid.dtypes import SCALARS
+
 DType = np.dtype[Any]
 
 bool_: Final[DType] = np.dtype(np.bool_)
@@ -31,25 +33,15 @@ DOUBLES: Final = frozenset({float64, complex128})
 #: Default types of Python scalars. Metal has no 64-bit floats.
 DEFAULTS: Final = {bool: bool_, int: int64, float: float32, complex: complex64}
 
-_MSL_NAMES: Final = {
-    bool_: "bool",
-    int8: "char",
-    int16: "short",
-    int32: "int",
-    int64: "long",
-    uint8: "uchar",
-    uint16: "ushort",
-    uint32: "uint",
-    uint64: "ulong",
-    float16: "half",
-    bfloat16: "bfloat",
-    float32: "float",
-    float64: "double",
+_MSL_NAMES: Final = {scalar.dtype: scalar.name for scalar in SCALARS} | {
     complex64: "complex<float>",
     complex128: "complex<double>",
 }
 
-ALL: Final = tuple(_MSL_NAMES)
+ALL: Final = (
+    bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32,
+    float64, complex64, complex128,
+)  # fmt: skip
 #: One object per dtype, so that they can be compared by identity.
 _OWN: Final = {dtype: dtype for dtype in ALL}
 
@@ -105,10 +97,10 @@ def promote(a: DType, b: DType) -> DType:
         return a
     rank_a, rank_b = _RANK[kind_of(a)], _RANK[kind_of(b)]
     if rank_a == 1 and rank_b == 1:
-        together = np.promote_types(a, b)
-        if together.kind == "f":
+        promoted = np.promote_types(a, b)
+        if promoted.kind == "f":
             raise TypeError(f"[promotion] no integer type holds both {a} and {b}. Convert one.")
-        return together
+        return promoted
     if rank_a == rank_b:
         # Neither 16-bit format can represent the other.
         return float32 if {a, b} == {float16, bfloat16} else _wider(a, b)

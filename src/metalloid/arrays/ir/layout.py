@@ -11,10 +11,12 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from metalloid.kernels.strides import row_major
+
 Ints = tuple[int, ...]
 
 #: Maximum extent of a collapsed axis: thread positions are 32-bit.
-_MAX_COLLAPSED_EXTENT = 2**31
+MAX_COLLAPSED_EXTENT = 2**31
 
 
 class Layout(NamedTuple):
@@ -47,21 +49,6 @@ class ViewOp(NamedTuple):
 
     kind: str
     numbers: Ints
-
-
-def row_major(shape: Ints) -> Ints:
-    """Strides of a contiguous row-major array.
-
-    Examples
-    --------
-    >>> row_major((2, 3, 4))
-    (12, 4, 1)
-    """
-    strides, step = [], 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))
 
 
 def contiguous(shape: Ints) -> Layout:
@@ -143,31 +130,6 @@ def _reshaped(shape: Ints, strides: Ints, new: Ints) -> Ints | None:
             steps[axis] = stride
             stride *= new[axis]
     return tuple(steps)
-
-
-def collapse(shape: Ints, *all_strides: Ints) -> tuple[Ints, list[Ints]]:
-    """Merge adjacent axes of several arrays at once where all their strides allow.
-
-    Examples
-    --------
-    >>> collapse((2, 3, 4), (12, 4, 1), (0, 4, 1))
-    ((2, 12), [(12, 1), (0, 1)])
-    """
-    extents: list[int] = []
-    columns: list[Ints] = []
-    for axis, extent in enumerate(shape):
-        if extent == 1:
-            continue
-        steps = tuple(strides[axis] for strides in all_strides)
-        outer = columns[-1] if columns else ()
-        fits = bool(extents) and extents[-1] * extent < _MAX_COLLAPSED_EXTENT
-        if fits and all(a == b * extent for a, b in zip(outer, steps, strict=True)):
-            extents[-1] *= extent
-            columns[-1] = steps
-        else:
-            extents.append(extent)
-            columns.append(steps)
-    return tuple(extents), [tuple(column[k] for column in columns) for k in range(len(all_strides))]
 
 
 def reach(layout: Layout) -> tuple[int, int]:

@@ -45,7 +45,7 @@ class Pool:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.live_bytes = self.live_buffers = self.free_bytes = self.peak_bytes = 0
-        self._most = int(device.info().memory_bytes * _MAX_FREE_FRACTION)
+        self._max_bytes = int(device.info().memory_bytes * _MAX_FREE_FRACTION)
         self._free: dict[int, list[Buffer]] = {}
         # The pool refers to buffers in use, too: in a garbage cycle the finalizer of a buffer would
         # free it before `Memory.__del__` releases it.
@@ -59,45 +59,45 @@ class Pool:
         ------
         OutOfMemory
         """
-        room = _bucket_size(nbytes)
+        bucket_bytes = _bucket_size(nbytes)
         with self._lock:
-            self.live_bytes += room
+            self.live_bytes += bucket_bytes
             self.live_buffers += 1
             if self.live_bytes > self.peak_bytes:
                 self.peak_bytes = self.live_bytes
-            free = self._free.get(room)
+            free = self._free.get(bucket_bytes)
             if free:
-                self.free_bytes -= room
+                self.free_bytes -= bucket_bytes
                 buffer = free.pop()
                 self._used[id(buffer)] = buffer
                 return buffer
         try:
-            buffer = self._new(room)
+            buffer = self._new(bucket_bytes)
         except OutOfMemory:
             with self._lock:
-                self.live_bytes -= room
+                self.live_bytes -= bucket_bytes
                 self.live_buffers -= 1
             raise
         self._used[id(buffer)] = buffer
         return buffer
 
-    def _new(self, room: int) -> Buffer:
+    def _new(self, bucket_bytes: int) -> Buffer:
         try:
-            return Buffer(room, self.device)
+            return Buffer(bucket_bytes, self.device)
         except OutOfMemory:
             self.clear()
-            return Buffer(room, self.device)
+            return Buffer(bucket_bytes, self.device)
 
     def release(self, buffer: Buffer) -> None:
         """Return a buffer to the pool."""
-        room = buffer.nbytes
+        bucket_bytes = buffer.nbytes
         with self._lock:
             del self._used[id(buffer)]
-            self.live_bytes -= room
+            self.live_bytes -= bucket_bytes
             self.live_buffers -= 1
-            if self.free_bytes + room <= self._most:
-                self.free_bytes += room
-                self._free.setdefault(room, []).append(buffer)
+            if self.free_bytes + bucket_bytes <= self._max_bytes:
+                self.free_bytes += bucket_bytes
+                self._free.setdefault(bucket_bytes, []).append(buffer)
 
     def clear(self) -> None:
         """Free all buffers that are not in use."""

@@ -32,6 +32,7 @@ from metalloid.arrays.ir.node import (
     operation,
 )
 from metalloid.arrays.ir.ops import OPS, WHERE, Op
+from metalloid.kernels.strides import broadcast_shape
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 from metalloid.runtime.interop.dlpack import from_dlpack
@@ -274,40 +275,21 @@ def binary_operands(where: str, a: Any, b: Any) -> tuple[Node, Node]:
 
 def _weak_scalar(node: Node, value: Any) -> Node:
     """A Python scalar in the type that it adopts next to `node`."""
-    is_found_again = value and value == value  # -0 == 0, and NaN != NaN
-    make = _shared_number if is_found_again else _shared_number.__wrapped__
+    is_cacheable = value and value == value  # -0 == 0, and NaN != NaN
+    make = _shared_number if is_cacheable else _shared_number.__wrapped__
     return make(value, node.dtype, node.device)
 
 
 @functools.lru_cache(maxsize=1024, typed=True)
-def _shared_number(value: Any, beside: DType, device: Device) -> Node:
+def _shared_number(value: Any, partner: DType, device: Device) -> Node:
     kind = next(t for t in _SCALARS if isinstance(value, t))
-    return as_number(value, type_of_number(kind, beside), device)
+    return as_number(value, type_of_number(kind, partner), device)
 
 
 def broadcast_operands(where: str, *nodes: Node) -> tuple[Node, ...]:
     """Broadcast nodes to one shape; constants stay of shape ()."""
     shape = broadcast_shape(where, *(node.shape for node in nodes))
     return tuple(n if n.kind is CONSTANT else broadcast(n, shape) for n in nodes)
-
-
-def broadcast_shape(where: str, *shapes: Ints) -> Ints:
-    """The common shape of a broadcast.
-
-    Raises
-    ------
-    ValueError
-    """
-    result: list[int] = []
-    rank = max(map(len, shapes), default=0)
-    for axis in range(-rank, 0):
-        extents = {s[axis] for s in shapes if len(s) >= -axis} - {1}
-        if len(extents) > 1:
-            raise ValueError(
-                f"[{where}] the shapes {' and '.join(map(str, shapes))} do not broadcast."
-            )
-        result.append(extents.pop() if extents else 1)
-    return tuple(result)
 
 
 def where_node(condition: Any, a: Any, b: Any) -> Node:

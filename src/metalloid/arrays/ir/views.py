@@ -21,13 +21,13 @@ def as_shape(where: str, shape: int | Sequence[int]) -> Ints:
     ValueError
         For a negative extent.
     """
-    extents = _whole_numbers(shape)
+    extents = _as_ints(shape)
     if any(n < 0 for n in extents):
         raise ValueError(f"[{where}] a shape has no negative extents, got {extents}.")
     return extents
 
 
-def _whole_numbers(shape: int | Sequence[int]) -> Ints:
+def _as_ints(shape: int | Sequence[int]) -> Ints:
     try:
         return (operator.index(shape),)  # type: ignore[arg-type]
     except TypeError:
@@ -42,7 +42,7 @@ def reshaped(node: Node, shape: int | Sequence[int]) -> Node:
     ValueError
         If the number of elements differs.
     """
-    extents = _whole_numbers(shape)
+    extents = _as_ints(shape)
     if extents.count(-1) == 1:
         known = -math.prod(extents)
         rest = node.size // known if known else 0
@@ -65,14 +65,14 @@ def sliced(node: Node, numbers: Sequence[tuple[int, int, int]]) -> Node:
     return move(node, ViewOp("slice", flat))
 
 
-def whole(shape: Ints) -> list[tuple[int, int, int]]:
+def full_slices(shape: Ints) -> list[tuple[int, int, int]]:
     """The slice that covers a whole array."""
     return [(0, 1, n) for n in shape]
 
 
 def flipped(node: Node, axes: Ints) -> Node:
     """Reverse along axes."""
-    numbers = whole(node.shape)
+    numbers = full_slices(node.shape)
     for axis in axes:
         n = node.shape[axis]
         numbers[axis] = (max(n - 1, 0), -1, n)
@@ -100,9 +100,9 @@ def joined(parts: Sequence[Node], slices: Sequence[Sequence[tuple[int, int, int]
     return Node(SCATTER_SLICES, data, tuple(parts), dtype, shape, parts[0].device)
 
 
-def copied(node: Node) -> Node:
+def contiguous_copy(node: Node) -> Node:
     """A contiguous copy in its own memory."""
-    return joined([node], [whole(node.shape)], node.shape, node.dtype)
+    return joined([node], [full_slices(node.shape)], node.shape, node.dtype)
 
 
 def concatenated(nodes: Sequence[Node], axis: int) -> Node:
@@ -113,7 +113,7 @@ def concatenated(nodes: Sequence[Node], axis: int) -> Node:
     parts, slices, start = [], [], 0
     for node in nodes:
         if node.size:
-            region = whole(node.shape)
+            region = full_slices(node.shape)
             region[axis] = (start, 1, node.shape[axis])
             parts.append(node)
             slices.append(region)

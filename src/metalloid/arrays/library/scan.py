@@ -11,7 +11,7 @@ from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name
 from metalloid.arrays.ir.layout import is_contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
-from metalloid.arrays.ir.views import copied
+from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
 from metalloid.kernels.library import Library, library
@@ -26,7 +26,7 @@ _KERNELS = ("total_tiles", "scan_tiles")
 def scanned_rows(x: Node, name: str) -> list[Memory]:
     """Return the cumulative sums or products along the last axis."""
     if not is_contiguous(x.layout):
-        x = copied(x)
+        x = contiguous_copy(x)
         evaluate([x], wait=False)
     assert x.memory is not None
     device, count, size = x.device, x.shape[-1], x.dtype.itemsize
@@ -35,7 +35,7 @@ def scanned_rows(x: Node, name: str) -> list[Memory]:
     scanned, totals = Memory(device, x.size * size), Memory(device, rows * tiles * size)
     is_aligned = (x.memory.address + offset * size) % (VECTOR_WIDTH * size) == 0
     form = "packed" if is_aligned and count % VECTOR_WIDTH == 0 else "loose"
-    lib, values = _library(name, msl_type(x.dtype), device), x.memory.bound
+    lib, values = _library(name, wrapping_type(x.dtype), device), x.memory.bound
     grid: dict[str, Any] = {
         "threads": (tiles * _THREADS, rows), "group_size": (_THREADS, 1), "wait": False,
     }  # fmt: skip
@@ -47,7 +47,7 @@ def scanned_rows(x: Node, name: str) -> list[Memory]:
     return [scanned]
 
 
-def msl_type(dtype: DType) -> str:
+def wrapping_type(dtype: DType) -> str:
     """The MSL type of a scan: signed integers wrap around like unsigned ones."""
     if kind_of(dtype) != "i":
         return msl_name(dtype)

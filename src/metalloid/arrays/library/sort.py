@@ -15,7 +15,7 @@ from metalloid.arrays.ir.dtypes import DType, kind_of
 from metalloid.arrays.ir.layout import is_contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
-from metalloid.arrays.ir.views import copied
+from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.arrays.lowering.reductions import extreme
 from metalloid.arrays.metal import metal_source
 from metalloid.kernels.library import Library, library
@@ -80,12 +80,12 @@ def top_k_rows(x: Node, k: int) -> list[Memory]:
         rows, count, size, _, offset, indices = source
         chunk = count if rows >= _MANY_ROWS else max(_LONG_ROW, 4 * k)
         chunks = math.ceil(count / chunk)
-        kept = k * (chunks - 1) + min(k, count - chunk * (chunks - 1))
-        top, top_indices = _new(device, rows * kept, (size, 4))
+        candidates = k * (chunks - 1) + min(k, count - chunk * (chunks - 1))
+        top, top_indices = _new(device, rows * candidates, (size, 4))
         kernel(source.bits, (indices or top_indices).bound, top.bound, top_indices.bound, offset,
-               count, chunk, k, kept, passes, indices is not None, order,
+               count, chunk, k, candidates, passes, indices is not None, order,
                threads=(chunks * _LANES, rows), group_size=(_LANES, 1), wait=False)  # fmt: skip
-        source = _Rows(rows, kept, size, top, 0, top_indices)
+        source = _Rows(rows, candidates, size, top, 0, top_indices)
     return _sorted(source, device, passes, order, with_indices=True)
 
 
@@ -132,7 +132,7 @@ def _sort_chunks(
     counts = Memory(device, 4 * rows * chunks * _DIGITS)
     starts = Memory(device, 4 * rows * _DIGITS)
     count_chunks = _kernel("count_chunks", size, device)
-    place_chunks = _library(device)["place_chunks"]
+    scan_chunk_counts = _library(device)["scan_chunk_counts"]
     move_chunks = _kernel("move_chunks" + _WITH_INDICES * with_indices, size, device)
     grid: dict[str, Any] = {
         "threads": (chunks * _LANES, rows), "group_size": (_LANES, 1), "wait": False,
@@ -142,7 +142,7 @@ def _sort_chunks(
         to, old = (results, spare) if (passes - digit) % 2 else (spare, results)
         numbers = offset, count, _CHUNK, 8 * digit, order
         count_chunks(values, counts.bound, *numbers, **grid)
-        place_chunks(counts.bound, starts.bound, chunks,
+        scan_chunk_counts(counts.bound, starts.bound, chunks,
                      threads=rows * _DIGITS, group_size=_DIGITS, wait=False)  # fmt: skip
         move_chunks(values, old[1].bound, counts.bound, starts.bound, to[0].bound, to[1].bound,
                     *numbers, indices is not None, **grid)  # fmt: skip
@@ -159,7 +159,7 @@ def _sort_tiles(
     counts = Memory(device, 4 * rows * _DIGITS * tiles)
     totals = Memory(device, 4 * rows * _DIGITS)
     count_tiles = _kernel("count_tiles", size, device)
-    place_tiles = _library(device)["place_tiles"]
+    scan_tile_counts = _library(device)["scan_tile_counts"]
     move_tiles = _kernel("move_tiles" + _WITH_INDICES * with_indices, size, device)
     grid: dict[str, Any] = {
         "threads": (tiles * _TILE_THREADS, rows), "group_size": (_TILE_THREADS, 1), "wait": False,
@@ -169,7 +169,7 @@ def _sort_tiles(
         to, old = (results, spare) if (passes - digit) % 2 else (spare, results)
         numbers = offset, count, 8 * digit, order
         count_tiles(values, counts.bound, *numbers, **grid)
-        place_tiles(counts.bound, totals.bound, tiles, threads=rows * _DIGITS * _TILE_THREADS,
+        scan_tile_counts(counts.bound, totals.bound, tiles, threads=rows * _DIGITS * _TILE_THREADS,
                     group_size=_TILE_THREADS, wait=False)  # fmt: skip
         move_tiles(values, old[1].bound, counts.bound, totals.bound, to[0].bound, to[1].bound,
                    *numbers, indices is not None, **grid)  # fmt: skip
@@ -196,7 +196,7 @@ def bin_counts(x: Node, bins: int) -> list[Memory]:
     """Count the occurrences of each integer below `bins` (uint32); one row per threadgroup."""
     groups, source = count_groups(x.size, x.device), _rows(x)
     counts = Memory(x.device, 4 * groups * bins)
-    _library(x.device)["count_places"](
+    _library(x.device)["count_bins"](
         source.bits, counts.bound, source.offset, x.size, bins,
         threads=groups * _COUNTING_THREADS, group_size=_COUNTING_THREADS, wait=False,
     )  # fmt: skip
@@ -238,7 +238,7 @@ def _new(device: Device, elements: int, sizes: Sequence[int]) -> list[Memory]:
 def _rows(node: Node) -> _Rows:
     """Return the rows along the last axis of a leaf, copied if they are not contiguous."""
     if not is_contiguous(node.layout):
-        node = copied(node)
+        node = contiguous_copy(node)
         evaluate([node], wait=False)
     assert node.memory is not None
     count = node.shape[-1] if node.shape else 1

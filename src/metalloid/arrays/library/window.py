@@ -12,14 +12,15 @@ import numpy as np
 from metalloid.arrays.codegen.matmul import sum_type
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name
-from metalloid.arrays.ir.layout import Ints, is_contiguous, row_major
+from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import from_numpy
-from metalloid.arrays.ir.views import copied
+from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.matmul_dispatch import TILE
 from metalloid.kernels.library import Library, library
+from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
 
 #: Groups with fewer outputs use the direct kernel: a tile would be mostly empty.
@@ -76,7 +77,7 @@ def convolved(x: Node, weights: Node, windows: Windows, groups: int) -> list[Mem
     else:
         is_simt = _is_simt(x.dtype, x.device)
         is_adjacent = not is_simt and channels % _LANES == 0 and x.dtype.itemsize <= 8
-        name = "convolve_beside" if is_adjacent else "convolve_apart"
+        name = "convolve_adjacent" if is_adjacent else "convolve_strided"
         threads = 256 if is_simt else 512
         tiles = -(-outputs_per_group // TILE), -(-launch.count // TILE)
         grid = {"threads": (tiles[0] * threads, tiles[1], groups), "group_size": (threads, 1, 1)}
@@ -103,7 +104,7 @@ def pooled_type(dtype: DType, largest: bool) -> DType:
 def _contiguous_memory(node: Node) -> tuple[Memory, int]:
     """Return memory with the contiguous elements of a leaf, and their offset."""
     if not is_contiguous(node.layout):
-        node = copied(node)
+        node = contiguous_copy(node)
         evaluate([node], wait=False)
     assert node.memory is not None
     return node.memory, node.layout.offset
@@ -181,7 +182,7 @@ def text(dtype: DType, index_type: str) -> str:
     type_, sums = msl_name(dtype), sum_type(dtype)
     kernels = {
         f"convolve_{how}": f"convolve<{type_}, {sums}, {index_type}, {flag}>"
-        for how, flag in (("beside", "true"), ("apart", "false"))
+        for how, flag in (("adjacent", "true"), ("strided", "false"))
     }
     pooled_sum = msl_name(pooled_type(dtype, False))
     for how, flag in (("across", "true"), ("along", "false")):
@@ -204,5 +205,5 @@ def text(dtype: DType, index_type: str) -> str:
 
 @functools.cache
 def _library(dtype: DType, index_type: str, device: Device) -> Library:
-    macros = {"METALLOID_THIN_THREADS": True} if _is_simt(dtype, device) else {}
+    macros = {"METALLOID_SIMT": True} if _is_simt(dtype, device) else {}
     return library(text(dtype, index_type), device=device, defines=macros)

@@ -17,14 +17,14 @@ from metalloid.arrays.ir.node import GATHER, IOTA, Node, broadcast, cast, permut
 from metalloid.arrays.ir.operands import (
     as_number,
     binary,
-    broadcast_shape,
     converted,
     from_numpy,
     op,
     to_node,
     where_node,
 )
-from metalloid.arrays.ir.views import joined, sliced, whole
+from metalloid.arrays.ir.views import full_slices, joined, sliced
+from metalloid.kernels.strides import broadcast_shape
 
 
 class Selection:
@@ -78,18 +78,18 @@ class Selection:
             axis = len(self.slices)
             if item is Ellipsis:
                 for extent in node.shape[axis : axis + rank - used]:
-                    self._keep((0, 1, extent))
+                    self._add_slice((0, 1, extent))
             elif item is None:
                 self.shape.append(1)
             elif isinstance(item, slice):
                 first, stop, step = item.indices(node.shape[axis])
-                self._keep((first, step, len(range(first, stop, step))))
+                self._add_slice((first, step, len(range(first, stop, step))))
             elif isinstance(item, Node):
                 self._array(item, node)
             else:
                 self.slices.append((_in_range(item, node.shape[axis], axis), 1, 1))
 
-    def _keep(self, numbers: tuple[int, int, int]) -> None:
+    def _add_slice(self, numbers: tuple[int, int, int]) -> None:
         if numbers[2] <= 1:  # the step is irrelevant
             numbers = (numbers[0] if numbers[2] else 0, 1, numbers[2])
         self.slices.append(numbers)
@@ -115,7 +115,7 @@ class Selection:
             indices = (checked_index(item, node.shape[axis], axis),)
         for index in indices:
             self.arrays.append((len(self.shape), index))
-            self._keep((0, 1, node.shape[len(self.slices)]))
+            self._add_slice((0, 1, node.shape[len(self.slices)]))
 
 
 def _plain_item(item: Any, node: Node) -> Any:
@@ -254,7 +254,7 @@ def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
         changed = new if function == "set" else binary(op(function), _Operand(node), _Operand(new))
         return where_node(_Operand(selection.mask), _Operand(changed), _Operand(node))
     if selection.arrays:
-        return _scattered(node, selection, new, function)
+        return _host_scatter(node, selection, new, function)
     shape = tuple(selection.shape)
     if function != "set":
         old = reshape(sliced(node, selection.slices), shape)
@@ -263,7 +263,7 @@ def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
     region = tuple(count for _, _, count in selection.slices)
     if math.prod(region) == 0:
         return unshared(node)
-    slices = [whole(node.shape), selection.slices]
+    slices = [full_slices(node.shape), selection.slices]
     return joined([node, reshape(new, region)], slices, node.shape, node.dtype)
 
 
@@ -299,7 +299,7 @@ def _fitting(new: Node, shape: Ints) -> Node:
     return broadcast(new, shape)
 
 
-def _scattered(node: Node, selection: Selection, new: Node, function: str) -> Node:
+def _host_scatter(node: Node, selection: Selection, new: Node, function: str) -> Node:
     """Scatter at index arrays, on the host."""
     arrays = [item for item in selection.items if isinstance(item, Node)]
     key = tuple(

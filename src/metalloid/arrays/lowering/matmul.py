@@ -25,7 +25,7 @@ from metalloid.arrays.ir.node import (
     reduce,
     reshape,
 )
-from metalloid.arrays.ir.operands import binary_operands, broadcast_shape
+from metalloid.arrays.ir.operands import binary_operands
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.lowering.vendor_matmul import multiplied
 from metalloid.arrays.planning.matmul_dispatch import (
@@ -43,6 +43,7 @@ from metalloid.arrays.planning.matmul_dispatch import (
     kernel_for,
     shape_of_work,
 )
+from metalloid.kernels.strides import broadcast_shape
 from metalloid.runtime.devices.device import Device
 from metalloid.settings import settings
 

@@ -8,7 +8,7 @@ from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node, in_memory
-from metalloid.arrays.ir.views import copied
+from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.runtime.devices.libraries import Matrices, Products
 from metalloid.runtime.memory.buffer import Buffer
 
@@ -50,7 +50,7 @@ def _stack(node: Node, shape: Ints, may_repeat: bool) -> Node:
         stack = in_memory(node.memory, layout, node.dtype)
         if _matrices(stack, may_repeat) is not None:
             return stack
-    copy = copied(node)
+    copy = contiguous_copy(node)
     evaluate([copy], wait=False)
     assert copy.memory is not None
     return in_memory(copy.memory, contiguous(shape), node.dtype)
@@ -68,9 +68,9 @@ def _matrices(stack: Node, may_repeat: bool) -> Matrices | None:
     if count == 1:
         step = lines * line
     is_dense = (inner == 1 or length == 1) and line >= length
-    in_place = isinstance(stack.memory.bound, Buffer)
+    is_bound = isinstance(stack.memory.bound, Buffer)
     is_disjoint = step >= lines * line or (may_repeat and step == 0)
-    if not in_place or not is_dense or not is_disjoint or step % line:
+    if not is_bound or not is_dense or not is_disjoint or step % line:
         return None
     size, name = stack.dtype.itemsize, stack.dtype.name
     start, row, matrix = (n * size for n in (stack.layout.offset, line, step))

@@ -118,7 +118,7 @@ METAL_FUNC bool operator==(complex<T> a, complex<T> b) { return a.re == b.re && 
 template <typename T>
 METAL_FUNC bool operator!=(complex<T> a, complex<T> b) { return !(a == b); }
 
-// Both numbers are scaled first, so that nothing on the way overflows, or is lost, that is not in
+// Both numbers are scaled first, so that no intermediate result overflows or underflows that is not in
 // the result (the example of C99, G.5.1, which scales the divisor).
 template <typename T>
 METAL_FUNC complex<T> operator/(complex<T> a, complex<T> b) {

@@ -34,9 +34,9 @@ METAL_FUNC double polynomial(const thread double (&of)[N], double x) {
 
 // Between two limits; of NaN the first. A comparison and the choice are one instruction, fmin is
 // not.
-METAL_FUNC double within(double x, double least, double most) {
-  const double not_less = x > least ? x : least;
-  return not_less < most ? not_less : most;
+METAL_FUNC double within(double x, double lowest, double highest) {
+  const double not_less = x > lowest ? x : lowest;
+  return not_less < highest ? not_less : highest;
 }
 
 // 2^power for powers of normal numbers.
@@ -89,10 +89,10 @@ METAL_FUNC double rest_of_root(double root, Pair square) {
 // its square lacks (C. F. Borges, "An improved algorithm for hypot(a, b)", 2019).
 METAL_FUNC double hypot(double a, double b) {
   constexpr double huge = 0x1p500l, tiny = 0x1p-400l, up = 0x1p600l, down = 0x1p-600l;
-  const double x = metal::fabs(a), y = metal::fabs(b), most = x > y ? x : y;
-  const double scale = most > huge ? down : most < tiny ? up : 1.0;
-  const double back = most > huge ? up : most < tiny ? down : 1.0;
-  const double larger = scale * most, smaller = scale * (x > y ? y : x);
+  const double x = metal::fabs(a), y = metal::fabs(b), highest = x > y ? x : y;
+  const double scale = highest > huge ? down : highest < tiny ? up : 1.0;
+  const double back = highest > huge ? up : highest < tiny ? down : 1.0;
+  const double larger = scale * highest, smaller = scale * (x > y ? y : x);
   const Pair square = product_of(larger, larger), other = product_of(smaller, smaller);
   const Pair sum = sum_of_larger(square.high, other.high);
   const double root = metal::sqrt(sum.high);
@@ -100,16 +100,16 @@ METAL_FUNC double hypot(double a, double b) {
   return x == INFINITY || y == INFINITY ? INFINITY : back * (root + rest);
 }
 
-// The bits of a number from `least` up to twice that, of which a positive one is a multiple by a
+// The bits of a number from `lowest` up to twice that, of which a positive one is a multiple by a
 // power of two: counted from -1023, or from -1077 for those below the normal numbers.
 struct Normalised {
   ulong bits;
   int power;
   bool is_small;
 };
-METAL_FUNC Normalised normalised(double x, double least) {
+METAL_FUNC Normalised normalised(double x, double lowest) {
   const bool is_small = x < LEAST_NORMAL;
-  const ulong bits = as_type<ulong>(is_small ? x * 0x1p54f : x), start = as_type<ulong>(least);
+  const ulong bits = as_type<ulong>(is_small ? x * 0x1p54f : x), start = as_type<ulong>(lowest);
   const ulong above = bits + (0x3FF0000000000000ul - start);
   return {(above & 0xFFFFFFFFFFFFFul) + start, int(above >> 52), is_small};
 }
@@ -149,9 +149,9 @@ METAL_FUNC double fmod(double a, double b) {
   const double size = fabs(b);
   double rest = fabs(a);
   const bool has_meaning = rest < INFINITY && size > 0.0;  // false for NaN
-  const int least = ilogb(size);
+  const int lowest = ilogb(size);
   while (has_meaning && rest >= size) {
-    const int beyond = ilogb(rest) - least - 51;
+    const int beyond = ilogb(rest) - lowest - 51;
     const double step = numpy::scaled(size, beyond > 0 ? beyond : 0);
     const double left = fma(-trunc(rest / step), step, rest);
     rest = left < 0.0 ? left + step : left;

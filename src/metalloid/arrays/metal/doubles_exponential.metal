@@ -11,12 +11,12 @@ struct Exponent {
   int power;
 };
 METAL_FUNC Exponent exponent_of(double high, double low = 0.0) {
-  const double whole = metal::rint(high * LN2_INVERSE);
+  const double integer = metal::rint(high * LN2_INVERSE);
   // Exact, as the difference is small and a multiple of 2^-54.
-  const double near = metal::fma(-whole, LN2.high, high);
-  // Where the second is the larger one, both are too small to matter beside 2^power.
-  const Pair rest = sum_of_larger(near, metal::fma(-whole, LN2.low, low));
-  return {rest.high, rest.low, int(whole)};
+  const double near = metal::fma(-integer, LN2.high, high);
+  // Where the second is the larger one, both are negligible compared with 2^power.
+  const Pair rest = sum_of_larger(near, metal::fma(-integer, LN2.low, low));
+  return {rest.high, rest.low, int(integer)};
 }
 
 // Taylor's series of (sinh(x) - x) / x^3 and (cosh(x) - 1) / x^2 of x^2, whose errors are below
@@ -136,9 +136,9 @@ METAL_FUNC double exp(double x) {
   return x != x ? x : result;
 }
 METAL_FUNC double exp2(double x) {
-  const double inside = numpy::within(x, -1400.0, 1400.0), whole = rint(inside);
-  const numpy::Pair rest = numpy::product_of({inside - whole, 0.0}, numpy::LN2);
-  const double result = numpy::exp(numpy::Exponent{rest.high, rest.low, int(whole)});
+  const double inside = numpy::within(x, -1400.0, 1400.0), integer = rint(inside);
+  const numpy::Pair rest = numpy::product_of({inside - integer, 0.0}, numpy::LN2);
+  const double result = numpy::exp(numpy::Exponent{rest.high, rest.low, int(integer)});
   return x != x ? x : result;
 }
 
@@ -163,13 +163,13 @@ METAL_FUNC double log10(double x) {
 // Special cases as in C99, F.9.4.4. Infinite and huge exponents are even numbers.
 METAL_FUNC double pow(double x, double y) {
   const double size = fabs(x), half_y = 0.5 * y;
-  const bool is_whole = trunc(y) == y, is_odd = is_whole && trunc(half_y) != half_y;
+  const bool is_integer = trunc(y) == y, is_odd = is_integer && trunc(half_y) != half_y;
   const bool is_extreme = size == 0.0 || size == INFINITY;
   const double limit = (size == 0.0) == (y < 0.0) ? INFINITY : 0.0;
   const double usual = numpy::power_of(size, y);
   const double of_size = is_extreme ? limit : size == 1.0 ? 1.0 : usual;
   const double signed_power = is_odd && signbit(x) ? -of_size : of_size;
-  const double defined = x < 0.0 && !is_whole && !is_extreme ? NAN : signed_power;
+  const double defined = x < 0.0 && !is_integer && !is_extreme ? NAN : signed_power;
   return x == 1.0 || y == 0.0 ? 1.0 : x != x || y != y ? x + y : defined;
 }
 

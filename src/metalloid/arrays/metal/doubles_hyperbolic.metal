@@ -24,7 +24,7 @@ METAL_FUNC Hyperbolic hyperbolic(double size) {
 }
 
 // Above this, 1 + x is x, and the square of x may be too large.
-constant constexpr double WITHOUT_ONE = 0x1p60l;
+constant constexpr double ONE_IS_NEGLIGIBLE = 0x1p60l;
 
 }  // namespace numpy
 
@@ -50,7 +50,7 @@ METAL_FUNC double tanh(double x) {
 METAL_FUNC double asinh(double x) {
   const double size = fabs(x), square = size * size;
   const numpy::Pair sum = numpy::sum_of_larger(size, square / (1.0 + sqrt(1.0 + square)));
-  const bool is_large = size > numpy::WITHOUT_ONE;
+  const bool is_large = size > numpy::ONE_IS_NEGLIGIBLE;
   const numpy::Pair rest = {is_large ? size : sum.high, is_large ? 0.0 : sum.low};
   const double result = numpy::log1p_of(rest, is_large ? 1.0 : 0.0);
   constexpr double tiny = 0x1p-28l;
@@ -64,7 +64,7 @@ METAL_FUNC double acosh(double x) {
   const numpy::Pair exact = {square.high, square.low + of_d.low};
   const double root = sqrt(exact.high), lacks = numpy::rest_of_root(root, exact);
   const numpy::Pair sum = numpy::sum_of(d, root);
-  const bool is_large = x > numpy::WITHOUT_ONE;
+  const bool is_large = x > numpy::ONE_IS_NEGLIGIBLE;
   const numpy::Pair rest = {is_large ? x : sum.high, is_large ? 0.0 : sum.low + lacks};
   const double result = numpy::log1p_of(rest, is_large ? 1.0 : 0.0);
   return x < 1.0 ? NAN : x == 1.0 ? 0.0 : x < INFINITY ? result : x;

@@ -51,7 +51,7 @@ METAL_FUNC Pair octant_angle(double smaller, double larger) {
   return {sum.high, sum.low + (base_low + curve)};
 }
 
-// The angle of (x, y) for numbers that are not negative: y by their ratio, and turned to the left.
+// The angle of (x, y) for numbers that are not negative, from their ratio and a rotation.
 METAL_FUNC double angle_of(double y, double x, bool is_left) {
   constexpr double up = 0x1p500l, down = 0x1p-500l;
   const bool is_steep = y > x;
@@ -78,7 +78,7 @@ METAL_FUNC double asin(double x) {
 }
 METAL_FUNC double acos(double x) {
   const numpy::Arcsine arc = numpy::arcsine_of(fabs(x));
-  // Beside 0, pi/2 or pi.
+  // The offset: 0, pi/2 or pi.
   const double turn = arc.is_above ? signbit(x) ? 2.0 : 0.0 : 1.0;
   const double size = arc.is_above ? 2.0 : 1.0, factor = signbit(x) == arc.is_above ? -size : size;
   const numpy::Pair sum = numpy::sum_of_larger(turn * numpy::HALF_PI.high, factor * arc.high);

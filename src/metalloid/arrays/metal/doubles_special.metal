@@ -29,7 +29,7 @@ METAL_FUNC double erf(double x) {
   return size >= 1.0 ? metal::copysign(1.0 - rest, x) : metal::fma(x, factor, x);
 }
 
-// As the one for floats, with polynomials of higher degrees: interpolated at Chebyshev's places,
+// As the one for floats, with polynomials of higher degrees: interpolated at Chebyshev nodes,
 // relative errors below 5e-17.
 METAL_FUNC double erfinv(double x) {
   constexpr double low[] = {

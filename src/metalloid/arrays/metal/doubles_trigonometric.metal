@@ -19,7 +19,7 @@ METAL_FUNC Angle angle_of(double x) {
   return {sum.high, sum.low, int(n)};
 }
 
-// The bits of 2/pi behind 32 zeros.
+// The bits of 2/pi after 32 zeros.
 constant constexpr uint TWO_OVER_PI[] = {
     0x00000000u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u,
     0xfe5163abu, 0xdebbc561u, 0xb7246e3au, 0x424dd2e0u, 0x06492eeau, 0x09d1921cu, 0xfe1deb1cu,
@@ -37,7 +37,7 @@ METAL_FUNC Angle angle_of_huge(double x) {
   const int e = int(bits >> 52 & 0x7FF) - 1075;
   const ulong integer = (bits & 0xFFFFFFFFFFFFFul) | 0x10000000000000ul;
   const ulong bottom = integer & 0xFFFFFFFFul, top = integer >> 32;
-  const uint place = uint(e + 30), word = place >> 5, shift = place & 31;
+  const uint bit = uint(e + 30), word = bit >> 5, shift = bit & 31;
 
   ulong product[6], carry = 0, before = 0;
   for (short k = 5; k >= 0; --k) {
@@ -54,10 +54,10 @@ METAL_FUNC Angle angle_of_huge(double x) {
   // To the nearest quarter: the other sign, and what is missing to a whole one.
   const bool is_above = fraction >> 63 != 0;
   const ulong high = is_above ? ~fraction : fraction, low = is_above ? ~(second << 2) : second << 2;
-  const double most = double(high);
+  const double highest = double(high);
   constexpr double unit = 0x1p-64l;
-  const double rest = double(long(high - ulong(most))) + double(low) * unit;
-  const Pair of_quarter = sum_of_larger(most * unit, rest * unit);
+  const double rest = double(long(high - ulong(highest))) + double(low) * unit;
+  const Pair of_quarter = sum_of_larger(highest * unit, rest * unit);
   const Pair angle = product_of(of_quarter, HALF_PI);
   const Pair sum = sum_of_larger(angle.high, angle.low);
   const bool is_negative = is_above != metal::signbit(x);
@@ -89,9 +89,9 @@ METAL_FUNC Pair cosine(Angle x) {
   constexpr double series[] = {-1.1359660941236839e-11l, 2.0875723518038729e-9l,
                                -2.7557314354064302e-7l,  2.480158728948792e-5l,
                                -1.3888888888874133e-3l,  4.1666666666666602e-2l};
-  const double square = x.high * x.high, halved = 0.5 * square, near_one = 1.0 - halved;
+  const double square = x.high * x.high, halved = 0.5 * square, first_terms = 1.0 - halved;
   const double rest = metal::fma(square * square, polynomial(series, square), -x.high * x.low);
-  return {near_one, ((1.0 - near_one) - halved) + rest};
+  return {first_terms, ((1.0 - first_terms) - halved) + rest};
 }
 
 // The sine of an angle some quarters further.

@@ -5,7 +5,7 @@
 // whole row or column of the tile.
 //
 // A kernel says how it reads an element of a factor (`Left`, `Right`, by row and column), and what
-// it makes of a sum (`Store`), so that neither casts before nor activations behind take memory.
+// it makes of a sum (`Store`), so that casts of operands and activations of results are fused.
 namespace numpy {
 
 // Rows and columns of a tile, and the threads that make it: 16 simdgroups.
@@ -16,22 +16,22 @@ constexpr constant uint product_threads = 512;
 template <typename T>
 constexpr uint product_step() { return sizeof(T) > 8 ? 16 : 32; }
 template <typename T>
-constexpr uint product_room() { return 2 * product_tile * product_step<T>(); }
+constexpr uint product_capacity() { return 2 * product_tile * product_step<T>(); }
 
 METAL_FUNC float times_plus(float a, float b, float sum) { return fma(a, b, sum); }
 template <typename T>
 METAL_FUNC T times_plus(T a, T b, T sum) { return add(multiply(a, b), sum); }
 
-// Read a tile from a row and a column on, with zeros beyond the end. Threads beside each other read
-// along rows, or along columns if `down`; the tile has columns beside each other if `turned`.
-template <uint rows, uint columns, bool down, bool turned, typename T, typename Read>
+// Read a tile from a row and a column on, with zeros beyond the end. Adjacent threads read
+// along rows, or along columns if `down`; columns of the tile are contiguous if `transposed`.
+template <uint rows, uint columns, bool down, bool transposed, typename T, typename Read>
 METAL_FUNC void read_tile(threadgroup T *tile, Read read, uint row, uint column, uint2 end,
                           uint own) {
-  const bool is_whole = row + rows <= end.x && column + columns <= end.y;
+  const bool is_full = row + rows <= end.x && column + columns <= end.y;
   for (uint k = own; k < rows * columns; k += product_threads) {
     const uint i = down ? k % rows : k / columns, j = down ? k / rows : k % columns;
-    const uint to = turned ? j * rows + i : i * columns + j;
-    if (is_whole) {
+    const uint to = transposed ? j * rows + i : i * columns + j;
+    if (is_full) {
       tile[to] = T(read(row + i, column + j));
     } else {
       tile[to] = row + i < end.x && column + j < end.y ? T(read(row + i, column + j)) : T(0);
@@ -119,8 +119,8 @@ METAL_FUNC void multiply_in_simdgroups(threadgroup T *tiles, Left left, Right ri
       }
     }
   }
-  // The sums take the place of the tiles, for any thread to read.
-  static_assert(tile * tile <= product_room<T>(), "the sums do not fit");
+  // The sums overwrite the tiles, for any thread to read.
+  static_assert(tile * tile <= product_capacity<T>(), "the sums do not fit");
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint i = 0; i < 4; ++i) {
     simdgroup_store(sums[i / 2][i % 2], tiles + (y + i / 2 * 8) * tile + x + i % 2 * 8, tile);

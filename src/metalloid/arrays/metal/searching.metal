@@ -1,36 +1,36 @@
 // Searches in sorted rows, and counts.
 
-// Where values would go in a sorted array: before those equal to them, or behind (`is_behind`).
+// Where values would go in a sorted array: before elements equal to them, or after (`is_right`).
 // The steps are the same for all threads.
 template <typename Bits>
-[[kernel]] void search(device const Bits *sorted, device const Bits *values, device uint *places,
+[[kernel]] void search(device const Bits *sorted, device const Bits *values, device uint *indices,
                        constant ulong &sorted_start, constant ulong &start, constant uint &count,
-                       constant bool &is_behind, constant Order<Bits> &given,
+                       constant bool &is_right, constant Order<Bits> &given,
                        uint i [[thread_position_in_grid]]) {
   const Order<Bits> order = given;
   const Bits wanted = order.key(values[start + i]);
   sorted += sorted_start;
-  uint place = 0;
+  uint index = 0;
   for (uint step = count > 0 ? 1u << (31 - clz(count)) : 0; step > 0; step /= 2) {
-    const uint further = place + step;
-    const Bits found = order.key(sorted[min(further, count) - 1]);
-    const bool is_before = found < wanted || (is_behind && found == wanted);
-    place = further <= count && is_before ? further : place;
+    const uint further = index + step;
+    const Bits probe = order.key(sorted[min(further, count) - 1]);
+    const bool is_before = probe < wanted || (is_right && probe == wanted);
+    index = further <= count && is_before ? further : index;
   }
-  places[i] = place;
+  indices[i] = index;
 }
 
-constant constexpr uint most_bins = 4096;
+constant constexpr uint max_bins = 4096;
 
 // How often each number below `bins` occurs in a part of the numbers: a row of counts for each
 // threadgroup. Larger numbers are counted together, and forgotten.
-[[kernel]] void count_places(device const uint *places, device uint *counts,
+[[kernel]] void count_bins(device const uint *indices, device uint *counts,
                              constant ulong &start, constant ulong &size, constant uint &bins,
                              uint group [[threadgroup_position_in_grid]],
                              uint groups [[threadgroups_per_grid]],
                              uint thread_index [[thread_index_in_threadgroup]],
                              uint threads [[threads_per_threadgroup]]) {
-  threadgroup atomic_uint own[most_bins + 1];
+  threadgroup atomic_uint own[max_bins + 1];
   for (uint bin = thread_index; bin < bins; bin += threads) {
     atomic_store_explicit(&own[bin], 0, memory_order_relaxed);
   }
@@ -38,11 +38,11 @@ constant constexpr uint most_bins = 4096;
   const ulong part = (size + groups - 1) / groups;
   const ulong first = group * part;
   const uint count = uint(min(part, size - min(first, size)));
-  places += start + first;
+  indices += start + first;
   for (uint at = 0; at < count; at += threads) {
     const uint k = at + thread_index;
     if (k < count) {
-      atomic_fetch_add_explicit(&own[min(places[k], bins)], 1, memory_order_relaxed);
+      atomic_fetch_add_explicit(&own[min(indices[k], bins)], 1, memory_order_relaxed);
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -7,7 +7,7 @@ METAL_FUNC Bits key_of(thread uint &which, device const Bits *values, uint count
                        Order<Bits> order, threadgroup atomic_uint *counts, uint lane) {
   constexpr uint digits_of_lane = digits / lanes;
   // Digits that all have in common are left out.
-  Bits found = passes < sizeof(Bits) ? Bits(order.turn >> (8 * passes)) : Bits(0);
+  Bits prefix = passes < sizeof(Bits) ? Bits(order.turn >> (8 * passes)) : Bits(0);
   for (uint pass = passes; pass-- > 0;) {
     for (uint digit = lane; digit < digits; digit += lanes) {
       atomic_store_explicit(&counts[digit], 0, memory_order_relaxed);
@@ -17,8 +17,8 @@ METAL_FUNC Bits key_of(thread uint &which, device const Bits *values, uint count
       const uint k = first + lane;
       if (k < count) {
         const Bits begin = Bits(order.key(values[k]) >> (8 * pass));
-        // What is out of the running is counted as well, each lane's in a place of its own.
-        const uint digit = Bits(begin >> 8) == found ? uint(begin) & 0xFF : digits + lane;
+        // Excluded elements are counted as well, in a counter of each lane.
+        const uint digit = Bits(begin >> 8) == prefix ? uint(begin) & 0xFF : digits + lane;
         atomic_fetch_add_explicit(&counts[digit], 1, memory_order_relaxed);
       }
     }
@@ -38,32 +38,32 @@ METAL_FUNC Bits key_of(thread uint &which, device const Bits *values, uint count
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
     which -= simd_sum(skipped);
-    found = Bits(Bits(found << 8) | Bits(simd_sum(digit)));
+    prefix = Bits(Bits(prefix << 8) | Bits(simd_sum(digit)));
   }
-  return found;
+  return prefix;
 }
 
-// Keeps the first `most` of the order, in the order in which they stand, and their places; of equal
-// ones the first. A simdgroup takes a chunk. A row of results has `most` for each chunk but the
-// last, which may be shorter. Elements that were chosen before have places already.
+// Selects the first `max_count` of the order, in their original order, with their indices; of equal
+// elements the first. A simdgroup takes a chunk. A row of results has `max_count` for each chunk but the
+// last, which may be shorter. Elements that were selected before have indices already.
 template <typename Bits>
-[[kernel]] void top_chunks(device const Bits *values, device const uint *places, device Bits *top,
-                           device uint *top_places, constant ulong &start, constant uint &count,
-                           constant uint &chunk, constant uint &most, constant uint &most_of_row,
-                           constant uint &passes, constant bool &has_places,
+[[kernel]] void top_chunks(device const Bits *values, device const uint *indices, device Bits *top,
+                           device uint *top_indices, constant ulong &start, constant uint &count,
+                           constant uint &chunk, constant uint &max_count, constant uint &results_of_row,
+                           constant uint &passes, constant bool &has_indices,
                            constant Order<Bits> &given,
                            uint2 group [[threadgroup_position_in_grid]],
                            uint lane [[thread_index_in_threadgroup]]) {
   threadgroup atomic_uint counts[digits + lanes];
   const Order<Bits> order = given;
   const uint first = group.x * chunk, length = min(chunk, count - first);
-  const ulong to = ulong(group.y) * most_of_row + group.x * most;
+  const ulong to = ulong(group.y) * results_of_row + group.x * max_count;
   values += start + ulong(group.y) * count + first;
-  places += has_places ? ulong(group.y) * count + first : 0;
-  uint most_equal = min(most, length);
-  const Bits last = key_of(most_equal, values, length, passes, order, counts, lane);
+  indices += has_indices ? ulong(group.y) * count + first : 0;
+  uint max_equal = min(max_count, length);
+  const Bits last = key_of(max_equal, values, length, passes, order, counts, lane);
   const uint lanes_before = (1u << lane) - 1;
-  uint kept = 0, equal = 0;
+  uint selected = 0, equal = 0;
   for (uint at = 0; at < length; at += lanes) {
     const uint k = at + lane;
     const bool takes_part = k < length;
@@ -71,14 +71,14 @@ template <typename Bits>
     const Bits key = order.key(value);
     const uint same = votes(takes_part && key == last);
     const uint number = equal + popcount(same & lanes_before);
-    const bool is_kept = takes_part && (key < last || (key == last && number < most_equal));
-    const uint all_kept = votes(is_kept);
-    if (is_kept) {
-      const ulong place = to + kept + popcount(all_kept & lanes_before);
-      top[place] = value;
-      top_places[place] = has_places ? places[k] : first + k;
+    const bool is_selected = takes_part && (key < last || (key == last && number < max_equal));
+    const uint selected_lanes = votes(is_selected);
+    if (is_selected) {
+      const ulong to_index = to + selected + popcount(selected_lanes & lanes_before);
+      top[to_index] = value;
+      top_indices[to_index] = has_indices ? indices[k] : first + k;
     }
-    kept += popcount(all_kept);
+    selected += popcount(selected_lanes);
     equal += popcount(same);
   }
 }

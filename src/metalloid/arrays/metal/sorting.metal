@@ -43,11 +43,11 @@ METAL_FUNC void count_digits(device const Bits *values, uint count, uint shift, 
 }
 
 // Elements moved to where the next with their digit belongs, equal digits in the order of the
-// elements. Places are moved along; those of the first pass are `at`, `at + 1` ...
-template <typename Bits, bool with_places>
-METAL_FUNC void move_elements(device const Bits *values, device const uint *places, uint at,
+// elements. Indices are moved as well; those of the first pass are `at`, `at + 1` ...
+template <typename Bits, bool with_indices>
+METAL_FUNC void move_elements(device const Bits *values, device const uint *indices, uint at,
                               bool is_first, uint count, uint shift, Order<Bits> order,
-                              threadgroup uint *next, device Bits *to, device uint *places_to,
+                              threadgroup uint *next, device Bits *to, device uint *indices_to,
                               uint lane) {
   for (uint first = 0; first < count; first += lanes) {
     const uint k = first + lane;
@@ -56,29 +56,29 @@ METAL_FUNC void move_elements(device const Bits *values, device const uint *plac
     const uint digit = digit_of(value, shift, order);
     const uint same = lanes_with(digit, takes_part);
     const uint before = popcount(same & ((1u << lane) - 1));
-    const uint place = next[digit] + before;
+    const uint index = next[digit] + before;
     simdgroup_barrier(mem_flags::mem_threadgroup);
     if (takes_part && before == 0) {
-      next[digit] = place + popcount(same);
+      next[digit] = index + popcount(same);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
     if (takes_part) {
-      to[place] = value;
-      if (with_places) {
-        places_to[place] = is_first ? at + k : places[k];
+      to[index] = value;
+      if (with_indices) {
+        indices_to[index] = is_first ? at + k : indices[k];
       }
     }
   }
 }
 
 // A simdgroup sorts a row, pass by pass. The last pass writes to `sorted`, the one before to
-// `spare`, and so on. Elements that have places already (`has_places`) have them where the first
+// `spare`, and so on. Given indices (`has_indices`) are stored where the first
 // pass does not write.
-template <typename Bits, bool with_places>
-[[kernel]] void sort_rows(device const Bits *values, device Bits *sorted, device uint *places,
-                          device Bits *spare, device uint *spare_places, constant ulong &start,
+template <typename Bits, bool with_indices>
+[[kernel]] void sort_rows(device const Bits *values, device Bits *sorted, device uint *indices,
+                          device Bits *spare, device uint *spare_indices, constant ulong &start,
                           constant uint &count, constant uint &passes,
-                          constant bool &has_places, constant Order<Bits> &given,
+                          constant bool &has_indices, constant Order<Bits> &given,
                           uint row [[threadgroup_position_in_grid]],
                           uint lane [[thread_index_in_threadgroup]]) {
   threadgroup atomic_uint counts[digits];
@@ -87,8 +87,8 @@ template <typename Bits, bool with_places>
   const ulong first = ulong(row) * count;
   sorted += first;
   spare += first;
-  places += with_places ? first : 0;
-  spare_places += with_places ? first : 0;
+  indices += with_indices ? first : 0;
+  spare_indices += with_indices ? first : 0;
   for (uint pass = 0; pass < passes; ++pass) {
     const bool is_spare = (passes - pass) % 2 == 0;
     device const Bits *from = pass == 0 ? values + start + first : is_spare ? sorted : spare;
@@ -103,36 +103,36 @@ template <typename Bits, bool with_places>
       next[lane * (digits / lanes) + k] = sum + mine[k];
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    move_elements<Bits, with_places>(from, is_spare ? places : spare_places, 0,
-                                     pass == 0 && !has_places, count, 8 * pass, order, next,
-                                     is_spare ? spare : sorted, is_spare ? spare_places : places,
+    move_elements<Bits, with_indices>(from, is_spare ? indices : spare_indices, 0,
+                                     pass == 0 && !has_indices, count, 8 * pass, order, next,
+                                     is_spare ? spare : sorted, is_spare ? spare_indices : indices,
                                      lane);
     simdgroup_barrier(mem_flags::mem_device);
   }
 }
 
-// A thread finds the place of an element in a short row by comparing it with all others. The first
-// `most` of each row are kept.
-template <typename Bits, bool with_places>
-[[kernel]] void sort_short_rows(device const Bits *values, device const uint *given_places,
-                                device Bits *sorted, device uint *places, constant ulong &start,
-                                constant uint &count, constant uint &most,
-                                constant bool &has_places, constant Order<Bits> &given,
+// A thread finds the rank of an element in a short row by comparing it with all others. The first
+// `max_results` of each row are kept.
+template <typename Bits, bool with_indices>
+[[kernel]] void sort_short_rows(device const Bits *values, device const uint *given_indices,
+                                device Bits *sorted, device uint *indices, constant ulong &start,
+                                constant uint &count, constant uint &max_results,
+                                constant bool &has_indices, constant Order<Bits> &given,
                                 uint2 at [[thread_position_in_grid]]) {
   const Order<Bits> order = given;
   const ulong first = ulong(at.y) * count;
   values += start + first;
   const Bits value = values[at.x], key = order.key(value);
-  uint place = 0;
+  uint index = 0;
   for (uint k = 0; k < count; ++k) {
     const Bits other = order.key(values[k]);
-    place += other < key || (other == key && k < at.x) ? 1 : 0;
+    index += other < key || (other == key && k < at.x) ? 1 : 0;
   }
-  if (place < most) {
-    const ulong to = ulong(at.y) * most + place;
+  if (index < max_results) {
+    const ulong to = ulong(at.y) * max_results + index;
     sorted[to] = value;
-    if (with_places) {
-      places[to] = has_places ? given_places[first + at.x] : at.x;
+    if (with_indices) {
+      indices[to] = has_indices ? given_indices[first + at.x] : at.x;
     }
   }
 }
@@ -157,7 +157,7 @@ template <typename Bits>
 }
 
 // A thread adds up the counts of a digit over the chunks of a row; a threadgroup is a row.
-[[kernel]] void place_chunks(device uint *counts, device uint *starts, constant uint &chunks,
+[[kernel]] void scan_chunk_counts(device uint *counts, device uint *starts, constant uint &chunks,
                              uint row [[threadgroup_position_in_grid]],
                              uint digit [[thread_index_in_threadgroup]],
                              uint lane [[thread_index_in_simdgroup]],
@@ -182,12 +182,12 @@ template <typename Bits>
   starts[row * digits + digit] = start;
 }
 
-template <typename Bits, bool with_places>
-[[kernel]] void move_chunks(device const Bits *values, device const uint *places,
+template <typename Bits, bool with_indices>
+[[kernel]] void move_chunks(device const Bits *values, device const uint *indices,
                             device const uint *counts, device const uint *starts, device Bits *to,
-                            device uint *places_to, constant ulong &start, constant uint &count,
+                            device uint *indices_to, constant ulong &start, constant uint &count,
                             constant uint &chunk, constant uint &shift,
-                            constant Order<Bits> &order, constant bool &has_places,
+                            constant Order<Bits> &order, constant bool &has_indices,
                             uint2 group [[threadgroup_position_in_grid]],
                             uint2 groups [[threadgroups_per_grid]],
                             uint lane [[thread_index_in_threadgroup]]) {
@@ -199,10 +199,10 @@ template <typename Bits, bool with_places>
     next[digit] = starts[group.y * digits + digit] + counts[digit];
   }
   simdgroup_barrier(mem_flags::mem_threadgroup);
-  const ulong own = with_places ? row : 0;
-  move_elements<Bits, with_places>(values + start + row + first, places + own + first, first,
-                                   shift == 0 && !has_places, min(chunk, count - first), shift,
-                                   Order<Bits>(order), next, to + row, places_to + own, lane);
+  const ulong own = with_indices ? row : 0;
+  move_elements<Bits, with_indices>(values + start + row + first, indices + own + first, first,
+                                   shift == 0 && !has_indices, min(chunk, count - first), shift,
+                                   Order<Bits>(order), next, to + row, indices_to + own, lane);
 }
 
 #define SORTING(name, Bits)                                                                 \

@@ -78,8 +78,8 @@ METAL_FUNC void multiply_blocks(thread float (&sums)[4], const thread uint (&lef
 #endif
 }
 
-// 16 bytes on their way to threadgroup memory, or zeros. What was begun is closed at times; whoever
-// waits leaves the last so many that were closed on their way.
+// Begins an asynchronous copy of 16 bytes to threadgroup memory, or of zeros. Copies are committed
+// in groups; a wait leaves the given number of latest groups in flight.
 template <typename T>
 METAL_FUNC void begin_copy(threadgroup T *to, device const T *from, bool is_inside) {
 #if defined(METALLOID_TENSOR_BLOCKS)

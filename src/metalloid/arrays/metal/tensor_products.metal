@@ -3,13 +3,13 @@
 // METALLOID_TENSOR_BLOCKS is defined the functions of tensor_blocks.metal are instructions.
 //
 // Each simdgroup makes 64 x 64 sums. The depth goes through a ring of stages in threadgroup memory:
-// while one is multiplied, those behind it come from memory. Blocks are taken from a stage while
-// those before them are multiplied, so that nobody waits for them either.
+// while one is multiplied, the next ones are loaded from memory. Blocks are loaded from a stage
+// while the blocks before them are multiplied, which hides their latency too.
 namespace numpy {
 
 // Rows and columns of a simdgroup.
-constexpr constant uint tensor_side = 64;
-constexpr constant uint tensor_blocks = tensor_side / 16;
+constexpr constant uint simdgroup_extent = 64;
+constexpr constant uint tensor_blocks = simdgroup_extent / 16;
 constexpr constant uint tensor_stages = 4;
 // Tiles below each other whose threadgroups follow each other, and use the same columns.
 constexpr constant uint tensor_panel = 8;
@@ -21,16 +21,16 @@ template <typename T>
 constexpr uint tensor_depth() { return 32 / sizeof(T); }
 template <typename T>
 constexpr uint tensor_step() { return 2 * tensor_depth<T>(); }
-// Of both factors, for so many simdgroups below and beside each other.
+// Elements of both factors, for `down` times `across` simdgroups.
 template <typename T, uint down, uint across>
-constexpr uint tensor_stage() { return (down + across) * tensor_side * tensor_step<T>(); }
+constexpr uint tensor_stage() { return (down + across) * simdgroup_extent * tensor_step<T>(); }
 template <typename T, uint down, uint across>
-constexpr uint tensor_room() { return tensor_stages * tensor_stage<T, down, across>(); }
+constexpr uint tensor_capacity() { return tensor_stages * tensor_stage<T, down, across>(); }
 
-// Where an element of a factor lies in a stage: in groups, as in the factor. Groups change places
+// The index of an element of a factor in a stage: in groups, as in the factor. Groups are swapped
 // so that those of eight lines, which are read together, lie in different banks.
 template <typename T, bool along_depth, uint lines>
-METAL_FUNC uint tensor_place(uint line, uint depth) {
+METAL_FUNC uint tensor_index(uint line, uint depth) {
   constexpr uint each = tensor_group<T>(), step = tensor_step<T>();
   if (along_depth) {
     const uint turn = line * step / (8 * each) % (step / each);
@@ -41,34 +41,34 @@ METAL_FUNC uint tensor_place(uint line, uint depth) {
 }
 
 // A block of a factor for all lanes. Quarters of a left one are below each other first, those of a
-// right one beside each other along the depth.
+// right one adjacent along the depth.
 template <typename T, bool is_left, bool along_depth, uint lines>
 METAL_FUNC void take_block(thread uint (&to)[4], threadgroup const T *stage, uint line, uint depth,
                            uint lane) {
   const uint second = lane / 8 % 2, third = lane / 16, each = tensor_group<T>();
   if (along_depth) {
-    const uint from = tensor_place<T, true, lines>(line + lane % 8 + (is_left ? second : third) * 8,
+    const uint from = tensor_index<T, true, lines>(line + lane % 8 + (is_left ? second : third) * 8,
                                                    depth + (is_left ? third : second) * each);
     load_blocks<false>(to, stage, from, lane);
   } else if (sizeof(T) == 2) {
-    const uint from = tensor_place<T, false, lines>(line + (is_left ? second : third) * 8,
+    const uint from = tensor_index<T, false, lines>(line + (is_left ? second : third) * 8,
                                                     depth + lane % 8 + (is_left ? third : second) * 8);
     load_blocks<true>(to, stage, from, lane);
   } else {
     #pragma clang loop unroll(full)
     for (uint k = 0; k < 4; ++k) {
-      const uint below = is_left ? k % 2 : k / 2, behind = is_left ? k / 2 : k % 2;
-      const T element = stage[tensor_place<T, false, lines>(line + lane / 4 + below * 8,
-                                                            depth + lane % 4 + behind * each)];
+      const uint below = is_left ? k % 2 : k / 2, outer = is_left ? k / 2 : k % 2;
+      const T element = stage[tensor_index<T, false, lines>(line + lane / 4 + below * 8,
+                                                            depth + lane % 4 + outer * each)];
       to[k] = tensor_word<T>::of(element);
     }
   }
 }
 
-// A factor on its way to a stage. If it lies in memory as it is it is copied there, 16 bytes at a
-// time. Otherwise what it is made of is fetched four by four, held while others are multiplied, and
-// put there. Beyond its end are zeros; other places are read for them, so that there are no
-// branches.
+// The transfer of a factor to a stage. A factor that is stored in memory is copied, 16 bytes at a
+// time. Otherwise its operands are loaded four by four, held in registers during a multiplication,
+// and the computed elements stored. Beyond its end are zeros; valid addresses are read for them to
+// avoid branches.
 template <typename T, bool is_left, bool along_depth, bool is_copied, uint lines, uint threads,
           typename Factor>
 struct tensor_factor {
@@ -83,14 +83,14 @@ struct tensor_factor {
   typename Factor::Fetched held[groups * fours];
   uint held_depth;
 
-  // The groups that a thread brings: a line and a place of the depth.
+  // The groups that a thread loads: a line and an index along the depth.
   METAL_FUNC uint2 group(uint k) const {
     const uint n = k * threads + own;
     return along_depth ? uint2(n / (step / size), n % (step / size) * size)
                        : uint2(n % (lines / size) * size, n / (lines / size));
   }
-  METAL_FUNC uint place(uint k) const {
-    return tensor_place<T, along_depth, lines>(group(k).x, group(k).y);
+  METAL_FUNC uint factor_index(uint k) const {
+    return tensor_index<T, along_depth, lines>(group(k).x, group(k).y);
   }
   METAL_FUNC bool is_inside(uint2 at) const { return at.x < end.x && at.y < end.y; }
 
@@ -98,7 +98,7 @@ struct tensor_factor {
     #pragma clang loop unroll(full)
     for (uint k = 0; k < groups && is_copied; ++k) {
       const uint2 at = group(k) + uint2(first, depth);
-      begin_copy(stage + place(k), factor.at(is_left ? at.x : at.y, is_left ? at.y : at.x),
+      begin_copy(stage + factor_index(k), factor.at(is_left ? at.x : at.y, is_left ? at.y : at.x),
                  is_inside(at));
     }
   }
@@ -124,21 +124,21 @@ struct tensor_factor {
   METAL_FUNC void put(threadgroup T *stage) const {
     #pragma clang loop unroll(full)
     for (uint k = 0; k < groups && !is_copied; ++k) {
-      T made[size];
+      T elements[size];
       #pragma clang loop unroll(full)
       for (uint e = 0; e < size; e += 4) {
         const uint which = (k * size + e) / 4;
         const bool is_there = is_inside(four_at(which));
         const uint2 at = is_there ? four_at(which) : uint2(0);
         const uint last = last_of(at);
-        factor.make(held[which], is_left ? at.x : at.y, is_left ? at.y : at.x, last, made + e);
+        factor.make(held[which], is_left ? at.x : at.y, is_left ? at.y : at.x, last, elements + e);
         #pragma clang loop unroll(full)
         for (uint i = 0; i < 4; ++i) {
-          made[e + i] = is_there && i <= last ? made[e + i] : T(0);
+          elements[e + i] = is_there && i <= last ? elements[e + i] : T(0);
         }
       }
-      *reinterpret_cast<threadgroup uint4 *>(stage + place(k)) =
-          tensor_word<T>::rounded(tensor_word<T>::group(made));
+      *reinterpret_cast<threadgroup uint4 *>(stage + factor_index(k)) =
+          tensor_word<T>::rounded(tensor_word<T>::group(elements));
     }
   }
 
@@ -147,11 +147,11 @@ struct tensor_factor {
     uint4 own_groups[groups];
     #pragma clang loop unroll(full)
     for (uint k = 0; k < groups && is_copied && sizeof(T) == 4; ++k) {
-      own_groups[k] = *reinterpret_cast<threadgroup uint4 *>(stage + place(k));
+      own_groups[k] = *reinterpret_cast<threadgroup uint4 *>(stage + factor_index(k));
     }
     #pragma clang loop unroll(full)
     for (uint k = 0; k < groups && is_copied && sizeof(T) == 4; ++k) {
-      *reinterpret_cast<threadgroup uint4 *>(stage + place(k)) =
+      *reinterpret_cast<threadgroup uint4 *>(stage + factor_index(k)) =
           tensor_word<T>::rounded(own_groups[k]);
     }
   }
@@ -168,7 +168,7 @@ template <typename T, uint down, uint across, bool left_down, bool right_down, b
           bool right_copied, typename Left, typename Right, typename Store>
 METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right, Store store,
                                     uint3 size, uint3 group, uint own) {
-  constexpr uint rows = down * tensor_side, columns = across * tensor_side;
+  constexpr uint rows = down * simdgroup_extent, columns = across * simdgroup_extent;
   constexpr uint threads = down * across * 32, stage = tensor_stage<T, down, across>();
   constexpr uint step = tensor_step<T>(), depth = tensor_depth<T>();
   constexpr uint blocks = tensor_blocks, wide = 2 * blocks;
@@ -176,7 +176,7 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
       group.xy, uint2((size.y + columns - 1) / columns, (size.x + rows - 1) / rows));
   const uint row = tile.y * rows, column = tile.x * columns;
   const uint simdgroup = simd_broadcast_first(own / 32), lane = own % 32;
-  const uint y = simdgroup / across * tensor_side, x = simdgroup % across * tensor_side;
+  const uint y = simdgroup / across * simdgroup_extent, x = simdgroup % across * simdgroup_extent;
   tensor_factor<T, true, !left_down, left_copied, rows, threads, Left> lefts{left, row, own,
                                                                             size.xz};
   tensor_factor<T, false, right_down, right_copied, columns, threads, Right> rights{
@@ -214,7 +214,7 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
   threadgroup T *now = tiles, *before = tiles + (tensor_stages - 1) * stage;
   #pragma clang loop unroll(disable)
   for (uint k = 0; k < size.z; k += step) {
-    const uint behind = k + tensor_stages * step;
+    const uint ahead = k + tensor_stages * step;
     threadgroup T *next = now == tiles + (tensor_stages - 1) * stage ? tiles : now + stage;
     #pragma clang loop unroll(full)
     for (uint j = 0; j < step; j += depth) {
@@ -223,8 +223,8 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
       if (is_last) {
         lefts.put(before);
         rights.put(before + rows * step);
-        lefts.fetch(behind);
-        rights.fetch(behind);
+        lefts.fetch(ahead);
+        rights.fetch(ahead);
         wait_for_copies<tensor_stages - 2>();
         threadgroup_barrier(mem_flags::mem_threadgroup);
       }
@@ -243,8 +243,8 @@ METAL_FUNC void multiply_in_tensors(threadgroup T *tiles, Left left, Right right
           lefts.round(third);
           rights.round(third + rows * step);
         }
-        lefts.copy(now, behind);
-        rights.copy(now + rows * step, behind);
+        lefts.copy(now, ahead);
+        rights.copy(now + rows * step, ahead);
         close_copies();
       }
       #pragma clang loop unroll(full)

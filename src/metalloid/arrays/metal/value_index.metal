@@ -1,4 +1,4 @@
-// Values with their places, for the search of the largest and the smallest. Plain MSL.
+// Values with their indices, for the search of the largest and the smallest. Plain MSL.
 template <typename T>
 struct value_index {
   T value;

@@ -1,4 +1,4 @@
-// Products of matrices on devices with many thin threads: 256 of them make a tile, each in a square
+// Products of matrices on SIMT devices: 256 threads compute a tile, each in a square
 // of sums. While they multiply a step of the depth, the next one comes from memory.
 namespace numpy {
 
@@ -7,8 +7,8 @@ constexpr constant uint square_threads = 256;
 constexpr constant uint step_elements = 4 * square_threads;
 
 // Rows and columns of a tile, elements of the depth in a step, and those of a line of it in
-// threadgroup memory. The few that are too many keep writers down its columns out of each other's
-// way.
+// threadgroup memory. The padding avoids bank conflicts between
+// writers down its columns.
 template <uint each>
 constexpr uint square_tile() { return 16 * each; }
 template <uint each>
@@ -17,25 +17,25 @@ template <uint each>
 constexpr uint square_line() { return square_tile<each>() + 4; }
 // For both factors, twice.
 template <uint each>
-constexpr uint square_room() { return 4 * square_step<each>() * square_line<each>(); }
+constexpr uint square_capacity() { return 4 * square_step<each>() * square_line<each>(); }
 
-// The four elements of a factor that a thread brings: along the depth, or along the tile.
+// The four elements of a factor that a thread loads: along the depth, or along the tile.
 template <typename T, uint each, bool is_left, bool along_depth, typename Factor>
-METAL_FUNC void bring(thread T *to, Factor factor, uint first, uint depth, uint2 end, uint own) {
+METAL_FUNC void load_four(thread T *to, Factor factor, uint first, uint depth, uint2 end, uint own) {
   constexpr uint tile = square_tile<each>(), step = square_step<each>();
   const uint line = first + (along_depth ? own / (step / 4) : own % (tile / 4) * 4);
-  const uint place = depth + (along_depth ? own % (step / 4) * 4 : own / (tile / 4));
+  const uint column = depth + (along_depth ? own % (step / 4) * 4 : own / (tile / 4));
   if (first + tile <= end.x && depth + step <= end.y) {
     if (is_left) {
-      factor.four(line, place, to);
+      factor.four(line, column, to);
     } else {
-      factor.four(place, line, to);
+      factor.four(column, line, to);
     }
     return;
   }
   #pragma clang loop unroll(full)
   for (uint e = 0; e < 4; ++e) {
-    const uint i = along_depth ? line : line + e, k = along_depth ? place + e : place;
+    const uint i = along_depth ? line : line + e, k = along_depth ? column + e : column;
     to[e] = T(0);
     if (i < end.x && k < end.y) {
       to[e] = is_left ? T(factor(i, k)) : T(factor(k, i));
@@ -71,7 +71,7 @@ template <typename T, uint each, bool left_down, bool right_down, typename Left,
 METAL_FUNC void multiply_in_squares(threadgroup T *tiles, Left left, Right right, Store store,
                                     uint3 size, uint3 group, uint own) {
   constexpr uint tile = square_tile<each>(), step = square_step<each>();
-  constexpr uint line = square_line<each>(), half_room = square_room<each>() / 2;
+  constexpr uint line = square_line<each>(), half_capacity = square_capacity<each>() / 2;
   const uint row = group.y * tile, column = group.x * tile;
   const uint y = own / 16 * 4, x = own % 16 * 4;
   T sums[each][each];
@@ -83,17 +83,17 @@ METAL_FUNC void multiply_in_squares(threadgroup T *tiles, Left left, Right right
     }
   }
   T from_left[4], from_right[4];
-  threadgroup T *now = tiles, *next = tiles + half_room;
-  bring<T, each, true, !left_down>(from_left, left, row, 0, size.xz, own);
-  bring<T, each, false, right_down>(from_right, right, column, 0, size.yz, own);
+  threadgroup T *now = tiles, *next = tiles + half_capacity;
+  load_four<T, each, true, !left_down>(from_left, left, row, 0, size.xz, own);
+  load_four<T, each, false, right_down>(from_right, right, column, 0, size.yz, own);
   put<T, each, !left_down>(now, from_left, own);
   put<T, each, right_down>(now + step * line, from_right, own);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint k = 0; k < size.z; k += step) {
     const bool is_last = k + step >= size.z;
     if (!is_last) {
-      bring<T, each, true, !left_down>(from_left, left, row, k + step, size.xz, own);
-      bring<T, each, false, right_down>(from_right, right, column, k + step, size.yz, own);
+      load_four<T, each, true, !left_down>(from_left, left, row, k + step, size.xz, own);
+      load_four<T, each, false, right_down>(from_right, right, column, k + step, size.yz, own);
     }
     #pragma clang loop unroll(full)
     for (uint j = 0; j < step; ++j) {

@@ -1,6 +1,6 @@
-// Running sums and products of rows on devices with many thin threads: a threadgroup adds up a
+// Running sums and products of rows on SIMT devices: a threadgroup adds up a
 // tile, another one the totals of all tiles of a row, and each tile is gone through again, from
-// where the one before it ends. In front of this text stands `Op`: `of(a, b)` and `none()`.
+// where the one before it ends. The text is preceded by `Op`: `of(a, b)` and `none()`.
 constant constexpr uint scan_threads = 256;
 constant constexpr uint scan_simdgroups = scan_threads / 32;
 constant constexpr uint scan_parts = 4;  // of a tile; a thread has four elements in each
@@ -97,8 +97,8 @@ METAL_FUNC T scan_parts_of_tile(thread T *before, const thread T *totals, thread
   threadgroup_barrier(mem_flags::mem_threadgroup);
   #pragma clang loop unroll(full)
   for (uint k = 0; k < scan_parts; ++k) {
-    const uint place = k * scan_simdgroups + simdgroup;
-    const T earlier = place > 0 ? shared[place - 1] : Op<T>::none();
+    const uint partial_index = k * scan_simdgroups + simdgroup;
+    const T earlier = partial_index > 0 ? shared[partial_index - 1] : Op<T>::none();
     const T within = from_before(up_to[k], 1);
     before[k] = lane > 0 ? Op<T>::of(earlier, within) : earlier;
   }

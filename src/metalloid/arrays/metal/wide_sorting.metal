@@ -1,4 +1,4 @@
-// Sorting by digits on devices with many thin threads: a threadgroup takes a tile of a row, finds
+// Radix sort on SIMT devices: a threadgroup takes a tile of a row, finds
 // where each of its elements belongs among those of the tile (A. Adinets, D. Merrill, "Onesweep",
 // 2022, without its look back), and writes runs of equal digits, neighbours by neighbours.
 constant constexpr uint tile_threads = 256;  // one for each value of a digit
@@ -23,7 +23,7 @@ METAL_FUNC uint lanes_with_digit(uint digit, bool takes_part) {
 
 // The k-th element of a thread in its tile: simdgroups have parts of their own.
 template <typename Bits>
-METAL_FUNC uint place_in_tile(uint k, uint own) {
+METAL_FUNC uint index_in_tile(uint k, uint own) {
   return own / lanes * (lanes * tile_each<Bits>()) + k * lanes + own % lanes;
 }
 
@@ -31,8 +31,8 @@ template <typename Bits>
 METAL_FUNC void read_tile(thread Bits *to, device const Bits *from, uint count, uint own) {
   #pragma clang loop unroll(full)
   for (uint k = 0; k < tile_each<Bits>(); ++k) {
-    const uint place = place_in_tile<Bits>(k, own);
-    to[k] = place < count ? from[place] : Bits(0);
+    const uint position = index_in_tile<Bits>(k, own);
+    to[k] = position < count ? from[position] : Bits(0);
   }
 }
 
@@ -50,7 +50,7 @@ METAL_FUNC uint sum_before(uint x, threadgroup uint *totals, uint own) {
   return sum;
 }
 
-// How often each digit occurs in each tile of a row: counts of a digit stand behind each other.
+// How often each digit occurs in each tile of a row: counts of a digit are contiguous.
 template <typename Bits>
 [[kernel]] void count_tiles(device const Bits *values, device uint *counts, constant ulong &start,
                             constant uint &given_count, constant uint &given_shift,
@@ -58,34 +58,34 @@ template <typename Bits>
                             uint2 group [[threadgroup_position_in_grid]],
                             uint2 groups [[threadgroups_per_grid]],
                             uint own [[thread_index_in_threadgroup]]) {
-  threadgroup atomic_uint found[tile_simdgroups * digits];
+  threadgroup atomic_uint digit_counts[tile_simdgroups * digits];
   const Order<Bits> order = given;  // kept: memory may have changed after each barrier
   const uint count = given_count, shift = given_shift;
   const uint first = group.x * tile_elements<Bits>();
   for (uint k = own; k < tile_simdgroups * digits; k += tile_threads) {
-    atomic_store_explicit(&found[k], 0, memory_order_relaxed);
+    atomic_store_explicit(&digit_counts[k], 0, memory_order_relaxed);
   }
   Bits mine[tile_each<Bits>()];
   read_tile(mine, values + start + ulong(group.y) * count + first, count - first, own);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   #pragma clang loop unroll(full)
   for (uint k = 0; k < tile_each<Bits>(); ++k) {
-    if (first + place_in_tile<Bits>(k, own) < count) {
+    if (first + index_in_tile<Bits>(k, own) < count) {
       const uint digit = digit_of(mine[k], shift, order);
-      atomic_fetch_add_explicit(&found[own / lanes * digits + digit], 1, memory_order_relaxed);
+      atomic_fetch_add_explicit(&digit_counts[own / lanes * digits + digit], 1, memory_order_relaxed);
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   uint sum = 0;
   for (uint k = 0; k < tile_simdgroups; ++k) {
-    sum += atomic_load_explicit(&found[k * digits + own], memory_order_relaxed);
+    sum += atomic_load_explicit(&digit_counts[k * digits + own], memory_order_relaxed);
   }
   counts[(ulong(group.y) * digits + own) * groups.x + group.x] = sum;
 }
 
 // A threadgroup adds up the counts of a digit: each becomes the sum of those before it, and
 // `totals` has the sum of all.
-[[kernel]] void place_tiles(device uint *counts, device uint *totals, constant uint &tiles,
+[[kernel]] void scan_tile_counts(device uint *counts, device uint *totals, constant uint &tiles,
                             uint group [[threadgroup_position_in_grid]],
                             uint own [[thread_index_in_threadgroup]]) {
   threadgroup uint of_simdgroups[tile_simdgroups];
@@ -117,20 +117,20 @@ template <typename Bits>
 
 // A tile in the order of a digit, in threadgroup memory, and from there to where its runs belong.
 // The attribute leaves registers for three threadgroups on a multiprocessor.
-template <typename Bits, bool with_places>
-[[kernel, max_total_threads_per_threadgroup(768)]] void move_tiles(device const Bits *values, device const uint *places,
+template <typename Bits, bool with_indices>
+[[kernel, max_total_threads_per_threadgroup(768)]] void move_tiles(device const Bits *values, device const uint *indices,
                            device const uint *counts, device const uint *totals, device Bits *to,
-                           device uint *places_to, constant ulong &start, constant uint &given_count,
+                           device uint *indices_to, constant ulong &start, constant uint &given_count,
                            constant uint &given_shift, constant Order<Bits> &given,
-                           constant bool &has_places,
+                           constant bool &has_indices,
                            uint2 group [[threadgroup_position_in_grid]],
                            uint2 groups [[threadgroups_per_grid]],
                            uint own [[thread_index_in_threadgroup]]) {
   constexpr uint each = tile_each<Bits>();
-  // Elements at first, places after them.
-  threadgroup ulong room[tile_elements<Bits>() * (sizeof(Bits) > 4 ? 8 : 4) / 8];
-  threadgroup Bits *sorted = reinterpret_cast<threadgroup Bits *>(room);
-  threadgroup uint *sorted_places = reinterpret_cast<threadgroup uint *>(room);
+  // Elements first, indices after them.
+  threadgroup ulong storage[tile_elements<Bits>() * (sizeof(Bits) > 4 ? 8 : 4) / 8];
+  threadgroup Bits *sorted = reinterpret_cast<threadgroup Bits *>(storage);
+  threadgroup uint *sorted_indices = reinterpret_cast<threadgroup uint *>(storage);
   threadgroup uint next[tile_simdgroups * digits];
   threadgroup uint shifts[digits];
   threadgroup uint of_simdgroups[2 * tile_simdgroups];
@@ -152,7 +152,7 @@ template <typename Bits, bool with_places>
   #pragma clang loop unroll(full)
   for (uint k = 0; k < each; ++k) {
     const uint digit = digit_of(mine[k], shift, order);
-    const bool takes_part = place_in_tile<Bits>(k, own) < left;
+    const bool takes_part = index_in_tile<Bits>(k, own) < left;
     const uint same = lanes_with_digit(digit, takes_part);
     const uint before = popcount(same & ((1u << lane) - 1));
     const uint rank = mine_next[digit] + before;
@@ -182,14 +182,14 @@ template <typename Bits, bool with_places>
   threadgroup_barrier(mem_flags::mem_threadgroup);
   #pragma clang loop unroll(full)
   for (uint k = 0; k < each; ++k) {
-    const uint place = place_in_tile<Bits>(k, own);
+    const uint position = index_in_tile<Bits>(k, own);
     ranks[k] = (ranks[k] & 0xFFFF) + mine_next[ranks[k] >> 16];
-    if (place < left) {
+    if (position < left) {
       sorted[ranks[k]] = mine[k];
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (!with_places) {
+  if (!with_indices) {
     #pragma clang loop unroll_count(4)
     for (uint at = own; at < left; at += tile_threads) {
       const Bits value = sorted[at];
@@ -210,9 +210,9 @@ template <typename Bits, bool with_places>
   threadgroup_barrier(mem_flags::mem_threadgroup);
   #pragma clang loop unroll(full)
   for (uint k = 0; k < each; ++k) {
-    const uint at = first + place_in_tile<Bits>(k, own);
+    const uint at = first + index_in_tile<Bits>(k, own);
     if (at < count) {
-      sorted_places[ranks[k]] = shift == 0 && !has_places ? at : places[row + at];
+      sorted_indices[ranks[k]] = shift == 0 && !has_indices ? at : indices[row + at];
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -220,7 +220,7 @@ template <typename Bits, bool with_places>
   for (uint k = 0; k < each; ++k) {
     const uint at = k * tile_threads + own;
     if (at < left) {
-      places_to[row + wanted[k]] = sorted_places[at];
+      indices_to[row + wanted[k]] = sorted_indices[at];
     }
   }
 }

@@ -1,9 +1,9 @@
 // Windows over an array whose channels come last: convolution and pooling. Plain MSL.
 //
-// What a window has at one of its places lies at three distances, added up: that of the row of
-// windows, of which there is a table; that of the window in its row, which grows by a step; and
-// that of the place, of which there is a table again. So windows with any number of axes, strides
-// and gaps are the same here.
+// The address of an element of a window is the sum of three offsets: that of the row of windows,
+// from a table; that of the window in its row, a multiple of a step; and that of the element within
+// the window, from a second table. So windows with any number of axes, strides and dilations share
+// this code.
 namespace numpy {
 
 struct Windows {
@@ -12,34 +12,34 @@ struct Windows {
   uint width;     // windows of a row
   uint step;      // from one to the next
   uint count;     // of all windows
-  uint depth;     // places
+  uint depth;     // elements of a window
   uint channels;  // of a group
   uint outputs;   // of a group
   uint all;       // outputs of all groups
 };
 
-// A matrix with the contents of a window in each row, which is nowhere in memory. If `beside`, the
-// places of a simdgroup lie beside each other.
-template <typename T, typename Place, bool beside>
+// A matrix with the contents of a window in each row (im2col), which is not stored. If `adjacent`,
+// the elements of a simdgroup are contiguous in memory.
+template <typename T, typename Index, bool adjacent>
 struct Patches {
   device const T *x;
   device const long *rows;
-  device const Place *places;
+  device const Index *offsets;
   uint width, step;
 
-  METAL_FUNC T operator()(uint window, uint place) const {
+  METAL_FUNC T operator()(uint window, uint element) const {
     const uint row = window / width;
     device const T *from = x + rows[row] + long(window - row * width) * step;
-    if (beside) {
-      const uint first = simd_broadcast_first(place);
-      return from[places[first] + Place(place - first)];
+    if (adjacent) {
+      const uint first = simd_broadcast_first(element);
+      return from[offsets[first] + Index(element - first)];
     }
-    return from[places[place]];
+    return from[offsets[element]];
   }
   template <typename S>
-  METAL_FUNC void four(uint window, uint place, thread S *to) const {
+  METAL_FUNC void four(uint window, uint element, thread S *to) const {
     for (ushort e = 0; e < 4; ++e) {
-      to[e] = S((*this)(window, place + e));
+      to[e] = S((*this)(window, element + e));
     }
   }
 };
@@ -66,26 +66,26 @@ struct Rows {
 }  // namespace numpy
 
 // A convolution as a product of matrices: windows times weights, which lie in rows of outputs.
-template <typename T, typename S, typename Place, bool beside>
+template <typename T, typename S, typename Index, bool adjacent>
 [[kernel]] void convolve(device const T *x, device const T *weights, device T *out,
-                         device const long *rows, device const Place *places,
+                         device const long *rows, device const Index *offsets,
                          constant numpy::Windows &given,
                          uint3 group [[threadgroup_position_in_grid]],
                          uint simdgroup [[simdgroup_index_in_threadgroup]],
                          uint lane [[thread_index_in_simdgroup]]) {
   const long part = group.z;
-  const numpy::Patches<T, Place, beside> left{x + given.start + part * given.channels, rows, places,
+  const numpy::Patches<T, Index, adjacent> left{x + given.start + part * given.channels, rows, offsets,
                                               given.width, given.step};
   const numpy::Rows<const T> right{weights + given.weights + part * given.outputs,
                                     given.all};
   const numpy::Rows<T> store{out + part * given.outputs, given.all};
   const uint3 size(given.count, given.outputs, given.depth);
-#ifdef METALLOID_THIN_THREADS
-  threadgroup S tiles[numpy::square_room<4>()];
+#ifdef METALLOID_SIMT
+  threadgroup S tiles[numpy::square_capacity<4>()];
   numpy::multiply_in_squares<S, 4, false, false>(tiles, left, right, store, size, group,
                                                  simdgroup * 32 + lane);
 #else
-  threadgroup S tiles[numpy::product_room<S>()];
+  threadgroup S tiles[numpy::product_capacity<S>()];
   numpy::multiply_in_registers<S, false, false>(tiles, left, right, store, size, group, simdgroup,
                                                 lane);
 #endif
@@ -93,9 +93,9 @@ template <typename T, typename S, typename Place, bool beside>
 
 // With few outputs in a group: each thread makes one. Neighbours are outputs, or windows if
 // `across`.
-template <typename T, typename S, typename Place, bool across>
+template <typename T, typename S, typename Index, bool across>
 [[kernel]] void convolve_directly(device const T *x, device const T *weights, device T *out,
-                                  device const long *rows, device const Place *places,
+                                  device const long *rows, device const Index *offsets,
                                   constant numpy::Windows &given,
                                   uint3 at [[thread_position_in_grid]]) {
   const uint output = across ? at.y : at.x, window = across ? at.x : at.y;
@@ -105,21 +105,21 @@ template <typename T, typename S, typename Place, bool across>
   device const T *own = weights + given.weights + output;
   S sum = S(0);
   for (uint k = 0; k < given.depth; ++k) {
-    sum = numpy::times_plus(S(from[places[k]]), S(own[long(k) * given.all]), sum);
+    sum = numpy::times_plus(S(from[offsets[k]]), S(own[long(k) * given.all]), sum);
   }
   out[(long(at.z) * given.width + window) * given.all + output] = T(sum);
 }
 
 // The largest of each window, or the sum, for each channel.
-template <typename T, typename S, typename Place, bool across, bool largest>
+template <typename T, typename S, typename Index, bool across, bool largest>
 [[kernel]] void pool(device const T *x, device S *out, device const long *rows,
-                     device const Place *places, constant numpy::Windows &given,
+                     device const Index *offsets, constant numpy::Windows &given,
                      uint3 at [[thread_position_in_grid]]) {
   const uint channel = across ? at.y : at.x, window = across ? at.x : at.y;
   device const T *from = x + given.start + rows[at.z] + long(window) * given.step + channel;
-  S pooled = S(from[places[0]]);
+  S pooled = S(from[offsets[0]]);
   for (uint k = 1; k < given.depth; ++k) {
-    const S value = S(from[places[k]]);
+    const S value = S(from[offsets[k]]);
     if constexpr (largest) {
       pooled = numpy::maximum(pooled, value);
     } else {

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metalloid.arrays.ir.dtypes import DType
-from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, collapse, contiguous
+from metalloid.arrays.ir.layout import (
+    MAX_COLLAPSED_EXTENT,
+    Ints,
+    Layout,
+    ViewOp,
+    apply_view,
+    contiguous,
+)
 from metalloid.arrays.ir.node import (
     BUFFER,
     CONSTANT,
@@ -25,6 +32,7 @@ from metalloid.arrays.ir.node import (
 from metalloid.arrays.planning.context import PlanContext
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.schedule import MaterializeReason
+from metalloid.kernels.strides import collapse
 
 #: A kernel may have 31 buffers; the result and the layout are two of them.
 MAX_LOADS = 28
@@ -219,7 +227,7 @@ class KernelBuilder:
         shape, *strides = (
             tuple(each[axis] for axis in self.row_axes) for each in (self.iteration_space, *read)
         )
-        return collapse(shape, *strides)[0] or (1,)
+        return collapse(shape, *strides, max_extent=MAX_COLLAPSED_EXTENT)[0] or (1,)
 
     def add(self, op: KernelOp) -> int:
         """The index of an operation, the same for equal ones."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from metalloid.arrays.ir.layout import Ints, collapse
+from metalloid.arrays.ir.layout import MAX_COLLAPSED_EXTENT, Ints
 from metalloid.arrays.planning.schedule import FusedKernel
+from metalloid.kernels.strides import collapse
 
 #: Lanes of a simdgroup, which reduces a row together.
 LANES = 32
@@ -45,13 +46,14 @@ class Axes:
         iteration_space = kernel.iteration_space
         read = [k for k, op in enumerate(kernel.ops) if op.is_read]
         strides = [*(kernel.ops[k].strides for k in read), kernel.strides[: len(iteration_space)]]
-        kept_axes = tuple(k for k in range(len(iteration_space)) if k not in kernel.row_axes)
+        outer_axes = tuple(k for k in range(len(iteration_space)) if k not in kernel.row_axes)
 
         def along(axes: Ints) -> tuple[Ints, list[Ints]]:
             shape = tuple(iteration_space[k] for k in axes)
-            return collapse(shape, *(tuple(each[k] for k in axes) for each in strides))
+            own = (tuple(each[k] for k in axes) for each in strides)
+            return collapse(shape, *own, max_extent=MAX_COLLAPSED_EXTENT)
 
-        self.outer, outer = along(kept_axes)
+        self.outer, outer = along(outer_axes)
         self.row, row = along(kernel.row_axes)
         if kernel.row_axes and not self.row:
             self.row, row = (1,), [(0,)] * len(row)

@@ -77,10 +77,10 @@ _TILE, _TRANSPOSE, _ELEMENT, _MATRIX, _KERNEL, _KERNEL_ELEMENT = 300, 30, 0.2, 5
 def shape_of_work(shape: Ints, right: Node) -> Ints:
     """The shape of a product. A stack of matrices times a single matrix counts as one matrix."""
     *batch, rows, columns = shape
-    is_one = right.kind is BUFFER and not any(right.data[0][:-2])
+    is_single = right.kind is BUFFER and not any(right.data[0][:-2])
     if right.kind is VIEW and right.data.kind == "broadcast":
-        is_one = math.prod(right.args[0].shape[:-2]) == 1
-    return (math.prod(batch) * rows, columns) if is_one else shape
+        is_single = math.prod(right.args[0].shape[:-2]) == 1
+    return (math.prod(batch) * rows, columns) if is_single else shape
 
 
 def is_transposed(node: Node) -> bool:

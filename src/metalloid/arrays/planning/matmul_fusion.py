@@ -111,8 +111,8 @@ def compute(planner: PlanContext, index: int, product: int, out: int) -> None:
     if product in builder.fused_nodes:
         across = tuple(-(-n // TILE) for n in reversed(shape[-2:]))
         by = backend(planner, product, True)
-        sides = zip(planner.graph.args[product], across, strict=True)
-        factors = tuple(_factor(planner, builder, arg, times, by) for arg, times in sides)
+        operands = zip(planner.graph.args[product], across, strict=True)
+        factors = tuple(_factor(planner, builder, arg, times, by) for arg, times in operands)
         step = ProductKernel(shape, (), ops, result, out, strides, factors=factors,
                              backend=by)  # fmt: skip
     planner.fused_nodes.append(builder.fused_nodes)

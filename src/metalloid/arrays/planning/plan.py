@@ -359,9 +359,9 @@ class Planner:
         """Compute each argument into its slice of the result."""
         node = self.graph.nodes[index]
         out = self._new(node.dtype, node.shape, MaterializeReason.SCATTER_SLICES)
-        whole = contiguous(node.shape)
+        strides = contiguous(node.shape)
         for arg, view_op in zip(self.graph.args[index], node.data, strict=True):
-            region = apply_view(whole, view_op)
+            region = apply_view(strides, view_op)
             assert region is not None
 
             def attempt(arg: int = arg, shape: Ints = region.shape) -> tuple[KernelBuilder, int]:
@@ -371,7 +371,7 @@ class Planner:
             split = functools.partial(self.store, arg, MaterializeReason.SIZE)
             builder, result = self.retry_after_split(attempt, split)
             self._emit(builder, result, out, plain(region), region.offset)
-        self.materialized[index] = out, whole
+        self.materialized[index] = out, strides
 
     def _call(self, index: int) -> None:
         if index in self._calls:
@@ -397,14 +397,14 @@ class Planner:
     def shared(self) -> set[int]:
         """Costly nodes that several kernels compute; only the last of a chain."""
         counts = Counter(index for fused_nodes in self.fused_nodes for index in fused_nodes)
-        several = {index for index, n in counts.items() if n > 1} - set(self.pinned)
-        products = {index for index in several if self.graph.nodes[index].kind is MATMUL}
-        return highest_costly(self.graph, several - set(self.materialized) | products)
+        used_repeatedly = {index for index, n in counts.items() if n > 1} - set(self.pinned)
+        products = {index for index in used_repeatedly if self.graph.nodes[index].kind is MATMUL}
+        return highest_costly(self.graph, used_repeatedly - set(self.materialized) | products)
 
 
 def make_plan(graph: LinearizedGraph) -> Planner:
     """The plan of a graph; costly values that several kernels would compute are materialized."""
-    pinned = dict.fromkeys(graph.recomputed, MaterializeReason.AGAIN)
+    pinned = dict.fromkeys(graph.recomputed, MaterializeReason.RECOMPUTED_EARLIER)
     while True:
         planner = Planner(graph, dict(pinned))
         planner.run()

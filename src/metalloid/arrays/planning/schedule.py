@@ -18,7 +18,7 @@ class MaterializeReason(Enum):
     LONG_ROWS = "a reduction with few, long rows: many threadgroups share a row"
     SHARED = "costly, and used by several kernels"
     REPEATED = "costly, and used at several indices of one kernel"
-    AGAIN = "an earlier evaluation computed it without saving it"
+    RECOMPUTED_EARLIER = "an earlier evaluation computed it without saving it"
     ORDER = "strides cannot express the order in which it is read"
     SIZE = "one kernel would be too large"
     CUSTOM_CALL = "an argument of a call"

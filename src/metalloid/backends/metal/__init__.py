@@ -1,1 +1,1 @@
-"""Apple GPUs, by Metal's own compiler."""
+"""Apple GPUs, by Metal's own compiler: ``pyobjc``, ``compile`` and ``runtime``, in this order."""

@@ -86,16 +86,16 @@ __all__ += [name for name in vars(constants) if name.startswith("MTL")]
 @functools.cache
 def _devices() -> tuple[MTLDevice, ...]:
     # What is named metal may itself run on this module.
-    found = [device for kind in kinds() if kind != "metal" for device in devices_of(kind)]
-    return tuple(MTLDevice(device, place + 1) for place, device in enumerate(found))
+    devices = [device for kind in kinds() if kind != "metal" for device in devices_of(kind)]
+    return tuple(MTLDevice(device, index + 1) for index, device in enumerate(devices))
 
 
 def MTLCreateSystemDefaultDevice() -> MTLDevice | None:
     """The default device, or the first there is; None if there is none."""
-    found, wanted = _devices(), settings.device
+    devices, wanted = _devices(), settings.device
     names = (wanted, f"{wanted}:0")
-    chosen = (device for device in found if device.metalloid.name in names)
-    return next(chosen, found[0] if found else None)
+    chosen = (device for device in devices if device.metalloid.name in names)
+    return next(chosen, devices[0] if devices else None)
 
 
 def MTLCopyAllDevices() -> tuple[MTLDevice, ...]:

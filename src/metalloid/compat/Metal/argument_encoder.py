@@ -12,8 +12,8 @@ from metalloid.compat.Metal.buffer import MTLBuffer
 from metalloid.compat.Metal.conversions import instance, unsigned
 from metalloid.compat.Metal.failures import fail
 from metalloid.compat.Metal.objects import MetalObject
+from metalloid.compat.Metal.resource_ranges import ResourceRanges
 from metalloid.compat.Metal.samplers import MTLSamplerState
-from metalloid.compat.Metal.several import SeveralResources
 from metalloid.compat.Metal.textures import MTLTexture
 from metalloid.msl.layout import Layout
 
@@ -38,7 +38,7 @@ class PyObjCPointer:
         self.pointerAsInteger, self._owner = address, owner
 
 
-class MTLArgumentEncoder(MetalObject, SeveralResources):
+class MTLArgumentEncoder(MetalObject, ResourceRanges):
     """Writes to an argument buffer by the numbers of the struct's members.
 
     Parameters
@@ -48,11 +48,11 @@ class MTLArgumentEncoder(MetalObject, SeveralResources):
         Of the parameter or member that points to the argument buffer.
     """
 
-    __slots__ = ("_buffer", "_offset", "_places", "_struct")
+    __slots__ = ("_buffer", "_members", "_offset", "_struct")
 
     def __init__(self, device: MTLDevice, struct: Layout) -> None:
         super().__init__(device)
-        self._struct, self._places = struct, dict(_numbered(struct.members))
+        self._struct, self._members = struct, dict(_numbered(struct.members))
         self._buffer: MTLBuffer | None = None
         self._offset = 0
 
@@ -61,7 +61,7 @@ class MTLArgumentEncoder(MetalObject, SeveralResources):
         return self._struct.bytes
 
     def alignment(self) -> int:
-        """What the offset of an argument buffer is a multiple of."""
+        """The alignment of the offset of an argument buffer."""
         return self._struct.alignment
 
     def setArgumentBuffer_offset_(self, buffer: MTLBuffer | None, offset: int) -> None:
@@ -71,16 +71,16 @@ class MTLArgumentEncoder(MetalObject, SeveralResources):
     def setArgumentBuffer_startOffset_arrayElement_(
         self, buffer: MTLBuffer | None, offset: int, element: int
     ) -> None:
-        """Choose one of several argument buffers that lie behind each other."""
+        """Choose one of several contiguous argument buffers."""
         selector = "setArgumentBuffer:startOffset:arrayElement:"
         self._choose(selector, buffer, unsigned(offset) + unsigned(element) * self._struct.bytes)
 
     def _choose(self, selector: str, buffer: MTLBuffer | None, offset: int) -> None:
         if buffer is not None:
-            room = instance(buffer, MTLBuffer).length() - offset
-            if room < self._struct.bytes:
+            available = instance(buffer, MTLBuffer).length() - offset
+            if available < self._struct.bytes:
                 need = f"argument buffer of {self._struct.bytes} bytes"
-                self._fail(selector, f"offset({offset}) leaves {room} bytes for an {need}.")
+                self._fail(selector, f"offset({offset}) leaves {available} bytes for an {need}.")
             if offset % self._struct.alignment:
                 multiple = self._struct.alignment
                 self._fail(selector, f"offset({offset}) must be a multiple of {multiple}.")
@@ -89,24 +89,24 @@ class MTLArgumentEncoder(MetalObject, SeveralResources):
     def setBuffer_offset_atIndex_(self, buffer: MTLBuffer | None, offset: int, index: int) -> None:
         """Let a pointer point into a buffer; None is the null pointer."""
         selector = "setBuffer:offset:atIndex:"
-        place = self._place(selector, index, "buffer", ("pointer", "reference"))
+        word = self._word(selector, index, "buffer", ("pointer", "reference"))
         if buffer is None:
-            place[:] = 0
+            word[:] = 0
             return
         length = instance(buffer, MTLBuffer).length()
         if unsigned(offset) >= length:
             self._fail(selector, f"offset({offset}) must be < [buffer length]({length}).")
-        place[:] = buffer.gpuAddress() + offset
+        word[:] = buffer.gpuAddress() + offset
 
     def setTexture_atIndex_(self, texture: MTLTexture | None, index: int) -> None:
         """Put in a texture."""
-        place = self._place("setTexture:atIndex:", index, "texture", ("texture",))
-        place[:] = 0 if texture is None else instance(texture, MTLTexture).texture.address
+        word = self._word("setTexture:atIndex:", index, "texture", ("texture",))
+        word[:] = 0 if texture is None else instance(texture, MTLTexture).texture.address
 
     def setSamplerState_atIndex_(self, state: MTLSamplerState | None, index: int) -> None:
         """Put in a sampler."""
-        place = self._place("setSamplerState:atIndex:", index, "sampler", ("sampler",))
-        place[:] = 0 if state is None else instance(state, MTLSamplerState).sampler.word
+        word = self._word("setSamplerState:atIndex:", index, "sampler", ("sampler",))
+        word[:] = 0 if state is None else instance(state, MTLSamplerState).sampler.word
 
     def constantDataAtIndex_(self, index: int) -> PyObjCPointer:
         """Where a value lies in the argument buffer, to be written there."""
@@ -123,7 +123,7 @@ class MTLArgumentEncoder(MetalObject, SeveralResources):
             self._fail(selector, f"index({index}) is not an argument buffer.")
         return MTLArgumentEncoder(self._device, layout)
 
-    def _place(self, selector: str, index: int, what: str, forms: tuple[str, ...]) -> np.ndarray:
+    def _word(self, selector: str, index: int, what: str, forms: tuple[str, ...]) -> np.ndarray:
         """The word of a resource."""
         offset, _ = self._member(selector, index, what, forms)
         start = self._offset + offset
@@ -133,7 +133,7 @@ class MTLArgumentEncoder(MetalObject, SeveralResources):
     def _member(
         self, selector: str, index: int, what: str, forms: tuple[str, ...]
     ) -> tuple[int, Layout]:
-        offset, layout = self._places.get(unsigned(index), (0, None))
+        offset, layout = self._members.get(unsigned(index), (0, None))
         if layout is None or layout.form not in forms:
             self._fail(selector, f"index({index}) is not a {what} of the argument buffer.")
         return offset, layout
@@ -150,7 +150,7 @@ class MTLArgumentEncoder(MetalObject, SeveralResources):
 def _numbered(members: Sequence[Layout]) -> Iterator[tuple[int, tuple[int, Layout]]]:
     """``id, (offset, layout)`` of the members of a struct, and of those of structs in it.
 
-    A member without an id has the one behind the last of the member before it. Elements of an array
+    A member without an id has the one after the last of the member before it. Elements of an array
     count, and so do members of a struct in a struct, whose own ids begin where that stands.
     """
     free = 0
@@ -158,10 +158,10 @@ def _numbered(members: Sequence[Layout]) -> Iterator[tuple[int, tuple[int, Layou
         number = free if member.id is None else member.id
         is_value = member.form == "value"
         step = member.bytes if is_value else _WORD_BYTES
-        one = replace(member, count=0)
+        scalar = replace(member, count=0)
         for element in range(max(member.count, 1)):
             offset, first = member.offset + element * step, number
-            inner = _numbered(member.members) if is_value and member.members else [(0, (0, one))]
+            inner = _numbered(member.members) if is_value and member.members else [(0, (0, scalar))]
             for below, (inside, layout) in inner:
                 yield first + below, (offset + inside, layout)
                 number = max(number, first + below + 1)
@@ -172,7 +172,7 @@ def argument_encoder(
     device: MTLDevice, parameters: Sequence[Any], index: int, selector: str
 ) -> MTLArgumentEncoder:
     """The encoder for the parameter that has a buffer index."""
-    found = next((p.layout for p in parameters if p.index == unsigned(index)), None)
-    if found is None or not found.members:
+    layout = next((p.layout for p in parameters if p.index == unsigned(index)), None)
+    if layout is None or not layout.members:
         fail(selector, f"buffer({index}) is not an argument buffer whose members are known.")
-    return MTLArgumentEncoder(device, found)
+    return MTLArgumentEncoder(device, layout)

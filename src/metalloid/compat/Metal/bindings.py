@@ -1,4 +1,4 @@
-"""What an encoder has bound to buffer indices."""
+"""The resources that an encoder has bound to indices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from metalloid.compat.Metal.textures import MTLTexture, check_use
 #: Of buffers that a kernel may have.
 INDICES = 31
 TEXTURE_INDICES, SAMPLER_INDICES = 128, 16
-MOST_INLINE_BYTES = 4096
+MAX_INLINE_BYTES = 4096
 
 Binding = tuple[SharedMemory | CopiedBytes, int, MTLBuffer | None]
 
@@ -60,14 +60,14 @@ class Bindings:
     def arguments(
         self, pipeline: MTLComputePipelineState, selector: str
     ) -> tuple[list[Any], list[Any]]:
-        """What to pass to the kernel of a pipeline, and whose memory that is.
+        """The arguments for the kernel of a pipeline, and the owners of their memory.
 
         Raises
         ------
         FailedAssertion
             If something is missing or too small.
         """
-        found, owners = [], []
+        resources, owners = [], []
         for index, element, alignment, name in pipeline.buffers:
             bound = self._memory.get(index)
             if bound is None:
@@ -75,47 +75,47 @@ class Bindings:
             memory, offset, owner = bound
             owners.append(owner)
             if memory.length - offset < element:
-                room = memory.length - offset
+                available_bytes = memory.length - offset
                 fail(
                     selector,
                     f"Compute Function({pipeline.kernel.name}): argument {name}[0] from "
                     f"buffer({index}) with offset({offset}) and length({memory.length}) has space "
-                    f"for {room} bytes, but argument has a length({element}).",
+                    f"for {available_bytes} bytes, but argument has a length({element}).",
                 )
             if offset % alignment:
                 fail(selector, f"offset({offset}) for {name}[0] must be a multiple of {alignment}.")
-            found.append(memory.argument(element, offset))
+            resources.append(memory.argument(element, offset))
         if pipeline.resources:
-            return self._with_textures(pipeline, iter(found), selector), owners
-        return found, owners
+            return self._with_textures(pipeline, iter(resources), selector), owners
+        return resources, owners
 
     def _with_textures(
         self, pipeline: MTLComputePipelineState, memory: Iterator[Any], selector: str
     ) -> list[Any]:
         """Memory, textures and samplers in the order of the kernel's parameters."""
-        found: list[Any] = []
+        resources: list[Any] = []
         for parameter in pipeline.resources:
             if parameter.resource == "buffer":
-                found.append(next(memory))
+                resources.append(next(memory))
                 continue
-            several: list[Any] = []
+            of_parameter: list[Any] = []
             for index in range(parameter.index, parameter.index + max(parameter.layout.count, 1)):
                 if parameter.resource == "sampler":
                     if index not in self.samplers:
                         _missing(pipeline, selector, "Sampler", index, parameter.name)
-                    several.append(self.samplers[index].sampler)
+                    of_parameter.append(self.samplers[index].sampler)
                 else:
                     if index not in self.textures:
                         _missing(pipeline, selector, "Texture", index, parameter.name)
                     check_use(self.textures[index], parameter, pipeline.kernel.name, selector)
-                    several.append(self.textures[index].texture)
-            found.append(several if parameter.layout.count else several[0])
-        return found
+                    of_parameter.append(self.textures[index].texture)
+            resources.append(of_parameter if parameter.layout.count else of_parameter[0])
+        return resources
 
     def threadgroup_arguments(
-        self, pipeline: MTLComputePipelineState, most: int, selector: str
+        self, pipeline: MTLComputePipelineState, limit: int, selector: str
     ) -> list[Any]:
-        """What to pass for parameters that take threadgroup memory: whole elements.
+        """The arguments for parameters that take threadgroup memory: whole elements.
 
         Raises
         ------
@@ -127,8 +127,8 @@ class Bindings:
                 _missing(pipeline, selector, "Threadgroup Memory", index, name)
         total = pipeline.staticThreadgroupMemoryLength()
         total += sum(self._threadgroup[index] for index, _, _ in pipeline.threadgroup)
-        if total > most:
-            fail(selector, f"Threadgroup memory size ({total}) exceeds the limit of {most} bytes.")
+        if total > limit:
+            fail(selector, f"Threadgroup memory size ({total}) exceeds the limit of {limit} bytes.")
         return [
             mtl.threadgroup_memory(self._threadgroup[index] // element * element)
             for index, element, _ in pipeline.threadgroup

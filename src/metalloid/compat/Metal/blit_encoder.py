@@ -19,7 +19,7 @@ from metalloid.compat.Metal.structures import extents, location_and_length
 from metalloid.compat.Metal.textures import MTLTexture
 
 #: Between two rows of a buffer.
-_MOST_TEXELS = 32767
+_MAX_TEXELS = 32767
 
 
 class MTLBlitCommandEncoder(CommandEncoder):
@@ -125,14 +125,17 @@ class MTLBlitCommandEncoder(CommandEncoder):
     def _rows(
         self, selector: str, buffer: MTLBuffer, offset: int, row: int, image: int, part: np.ndarray
     ) -> _Texels:
-        """Those of a buffer that go with a part of a texture."""
+        """The rows of a buffer that correspond to a region of a texture."""
         depth, height, width, texel = part.shape
         memory, name = instance(buffer, MTLBuffer).memory, f"MTLBlitCommandEncoder {selector}"
         if unsigned(offset) % texel:
             fail(name, f"offset({offset}) must be a multiple of the texel's {texel} bytes.")
-        if unsigned(row) % texel or not width * texel <= row <= _MOST_TEXELS * texel:
-            least, most = width * texel, _MOST_TEXELS * texel
-            fail(name, f"bytesPerRow({row}) must be {least} to {most}, a multiple of {texel}.")
+        if unsigned(row) % texel or not width * texel <= row <= _MAX_TEXELS * texel:
+            low, high = width * texel, _MAX_TEXELS * texel
+            fail(
+                name,
+                f"bytesPerRow({row}) must be {low} to {high}, a multiple of {texel}.",
+            )
         if unsigned(image) < row * height and depth > 1:
             fail(name, f"bytesPerImage({image}) must be >= {row * height}.")
         end = offset + (depth - 1) * image + (height - 1) * row + width * texel
@@ -167,7 +170,7 @@ class _Texels(NamedTuple):
         return memoryview(memory[low:high])  # type: ignore[arg-type]
 
     def buffers(self) -> tuple[MTLBuffer, ...]:
-        """Who is looked at for hazards."""
+        """The buffers that are checked for hazards."""
         return () if isinstance(self.owner, MTLTexture) else (self.owner,)
 
 

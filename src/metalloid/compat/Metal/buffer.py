@@ -36,7 +36,7 @@ class Contents:
         self._bytes, self._owner = contents, weakref.ref(owner)
 
     def as_buffer(self, count: int) -> memoryview:
-        """The first `count` bytes, writable, once no command buffer under way writes them."""
+        """The first `count` bytes, writable, once no pending command buffer writes them."""
         owner = self._owner()
         if owner is not None:
             check_host(owner)
@@ -53,19 +53,19 @@ class MTLBuffer(MetalObject):
     memory : SharedMemory
     writer : weakref.ref or None
         The last command buffer that writes it, and when that was committed; see `hazards`.
-    is_told : bool
-        Whether an event is signalled behind what writes it.
+    is_synchronized : bool
+        Whether an event is signalled after the commands that write it.
     written : int
     """
 
-    __slots__ = ("_options", "is_told", "memory", "writer", "written")
+    __slots__ = ("_options", "is_synchronized", "memory", "writer", "written")
 
     def __init__(self, device: MTLDevice, memory: SharedMemory, options: int) -> None:
         super().__init__(device)
         self.memory, self._options = memory, unsigned(options)
         self.writer: weakref.ref[Any] | None = None
         self.written = 0
-        self.is_told = False
+        self.is_synchronized = False
         device.allocated_bytes += memory.bytes.nbytes
         weakref.finalize(self, device.forget, memory.bytes.nbytes).atexit = False
 

@@ -24,7 +24,7 @@ from metalloid.compat.Metal.constants import (
 from metalloid.compat.Metal.conversions import instance, text, unsigned
 from metalloid.compat.Metal.events import MTLEvent
 from metalloid.compat.Metal.failures import NSError, fail
-from metalloid.compat.Metal.hazards import Borrowed, check_order
+from metalloid.compat.Metal.hazards import UnretainedResources, check_order
 from metalloid.compat.Metal.objects import MetalObject
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ class MTLCommandBuffer(MetalObject):
     """Commands that are run together, in order."""
 
     __slots__ = (
-        "_borrowed",
         "_commands",
         "_completed_handlers",
         "_encoder",
@@ -48,15 +47,16 @@ class MTLCommandBuffer(MetalObject):
         "_handlers_thread",
         "_is_finished",
         "_is_issued",
-        "_kept",
         "_launches",
         "_lock",
-        "_place",
+        "_next_command",
         "_queue",
+        "_retained",
         "_retains",
         "_scheduled_handlers",
         "_start",
         "_status",
+        "_unretained",
     )
 
     def __init__(self, queue: MTLCommandQueue, retains: bool) -> None:
@@ -64,16 +64,16 @@ class MTLCommandBuffer(MetalObject):
         self._queue, self._retains = queue, retains
         self._commands: list[Command] = []
         self._launches: list[mtl.Event] = []
-        self._kept: list[Any] = []
+        self._retained: list[Any] = []
         self._encoder = False
         self._status = MTLCommandBufferStatusNotEnqueued
-        self._place = self._groups = 0
+        self._next_command = self._groups = 0
         self._completed_handlers: list[Handler] = []
         self._scheduled_handlers: list[Handler] = []
         self._handlers_thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._is_issued = self._is_finished = False
-        self._borrowed = None if retains else Borrowed()
+        self._unretained = None if retains else UnretainedResources()
         self._error: NSError | None = None
         self._start = self._end = 0.0
 
@@ -105,7 +105,7 @@ class MTLCommandBuffer(MetalObject):
         self.add(Wait(instance(event, MTLEvent), unsigned(value)))
 
     def pushDebugGroup_(self, string: str) -> None:
-        """Begin a group for whoever debugs."""
+        """Begin a debug group."""
         text(string)
         self._groups += 1
 
@@ -119,10 +119,10 @@ class MTLCommandBuffer(MetalObject):
         """Take a command from an encoder."""
         self._commands.append(command)
 
-    def keep(self, resource: Any) -> None:
+    def retain(self, resource: Any) -> None:
         """Keep something until the end."""
         if self._retains:
-            self._kept.append(resource)
+            self._retained.append(resource)
 
     def encoder_ended(self) -> None:
         """Let another encoder begin."""
@@ -149,7 +149,7 @@ class MTLCommandBuffer(MetalObject):
         return self._retains
 
     def enqueue(self) -> None:
-        """Take the next place in the queue."""
+        """Take the next position in the queue."""
         if self._status != MTLCommandBufferStatusNotEnqueued:
             self._fail("enqueue", "enqueue of a command buffer that has a place in the queue")
         self._status = MTLCommandBufferStatusEnqueued
@@ -165,10 +165,10 @@ class MTLCommandBuffer(MetalObject):
         if self._status == MTLCommandBufferStatusNotEnqueued:
             self.enqueue()
         self._status = MTLCommandBufferStatusCommitted
-        if self._borrowed is not None:
+        if self._unretained is not None:
             for command in self._commands:
                 if isinstance(command, Launch):
-                    self._borrowed.add(command)
+                    self._unretained.add(command)
         self._queue.advance()
         if self._completed_handlers:
             self._handlers_thread = threading.Thread(target=self._call_handlers, name="Metal")
@@ -178,15 +178,15 @@ class MTLCommandBuffer(MetalObject):
         """Hand the commands to metalloid as far as they go; whether that is all of them."""
         if self._status < MTLCommandBufferStatusCommitted:
             return False
-        while self._place < len(self._commands):
+        while self._next_command < len(self._commands):
             try:
-                issued = self._commands[self._place].issue(self._queue.latest)
+                issued = self._commands[self._next_command].issue(self._queue.latest)
             except mtl.MetalloidError as failure:
                 self._error = _error_of(failure)
                 break
             if issued is False:
                 return False
-            self._place += 1
+            self._next_command += 1
             if issued is not True:
                 self._launches.append(issued)
                 self._queue.latest = issued
@@ -209,8 +209,8 @@ class MTLCommandBuffer(MetalObject):
     def waitUntilCompleted(self) -> None:
         """Wait until all is done. What went wrong is told by `status` and `error`."""
         self._check_committed("waitUntilCompleted")
-        if self._borrowed is not None:
-            self._borrowed.check()
+        if self._unretained is not None:
+            self._unretained.check()
         self._finish()
         thread = self._handlers_thread
         if thread is not None and thread is not threading.current_thread():
@@ -248,13 +248,13 @@ class MTLCommandBuffer(MetalObject):
                     self._error = self._error or _error_of(failure)
             self._start, self._end = self._queue.timeline(seconds)
             self._is_finished = True
-            # Whoever keeps the command buffer does not keep what it used.
-            self._commands, self._launches, self._kept = [], [], []
+            # A reference to the command buffer does not keep its resources alive.
+            self._commands, self._launches, self._retained = [], [], []
 
     # -- afterwards
 
     def status(self) -> int:
-        """How far it is: ``MTLCommandBufferStatusCompleted`` ..."""
+        """Its state: ``MTLCommandBufferStatusCompleted`` ..."""
         if self._status < MTLCommandBufferStatusScheduled:
             return self._status
         if not self._is_finished:
@@ -265,7 +265,7 @@ class MTLCommandBuffer(MetalObject):
         return MTLCommandBufferStatusError if self._error else MTLCommandBufferStatusCompleted
 
     def error(self) -> NSError | None:
-        """What went wrong; None if nothing did, or it is not done yet."""
+        """The error; None without one, and before completion."""
         return self._error
 
     def GPUStartTime(self) -> float:

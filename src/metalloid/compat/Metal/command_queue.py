@@ -43,7 +43,7 @@ class MTLCommandQueue(MetalObject):
         return MTLCommandBuffer(self, False)
 
     def insertDebugCaptureBoundary(self) -> None:
-        """A mark for whoever debugs."""
+        """Insert a debug mark."""
 
     def append(self, buffer: MTLCommandBuffer) -> None:
         """Put a command buffer at the end of the line."""

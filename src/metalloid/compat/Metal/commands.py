@@ -1,4 +1,4 @@
-"""What a command buffer holds: commands that are handed to metalloid when their turn comes."""
+"""The commands of a command buffer, which are passed to metalloid in order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Command(Protocol):
         Returns
         -------
         Event or bool
-            A launch under way; or whether the command has been carried out. False: not yet.
+            A pending launch; or whether the command has been carried out.
 
         Raises
         ------
@@ -109,7 +109,7 @@ class Signal:
 
 
 class Wait:
-    """Nothing behind it in the queue begins before an event has reached a value.
+    """Later commands of the queue wait until an event has reached a value.
 
     Launches of a device run in the order in which they are issued. So it is enough that the
     launches which the event follows have been issued.

@@ -23,7 +23,7 @@ _MATH_MODES = {
 
 
 class MTLCompileOptions:
-    """What `newLibraryWithSource_options_error_` may be told; its defaults are Metal's."""
+    """Options of `newLibraryWithSource_options_error_`, with Metal's defaults."""
 
     __slots__ = (
         "_functions",
@@ -56,7 +56,7 @@ class MTLCompileOptions:
         return self
 
     def as_keywords(self) -> dict[str, Any]:
-        """What `metalloid.library` is told."""
+        """The keyword arguments for `metalloid.library`."""
         return {"math_mode": _MATH_MODES[self._math_mode], "defines": self._macros or {}}
 
     def fastMathEnabled(self) -> bool:
@@ -102,7 +102,7 @@ class MTLCompileOptions:
         self._library_type = unsigned(library_type)
 
     def optimizationLevel(self) -> int:
-        """What is optimised for."""
+        """The optimisation goal."""
         return self._optimization_level
 
     def setOptimizationLevel_(self, level: int) -> None:

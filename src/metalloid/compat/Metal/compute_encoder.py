@@ -9,7 +9,7 @@ import metalloid as mtl
 from metalloid.compat.memory import CopiedBytes
 from metalloid.compat.Metal.bindings import (
     INDICES,
-    MOST_INLINE_BYTES,
+    MAX_INLINE_BYTES,
     SAMPLER_INDICES,
     TEXTURE_INDICES,
     Bindings,
@@ -27,8 +27,8 @@ from metalloid.compat.Metal.encoder import CommandEncoder
 from metalloid.compat.Metal.failures import fail
 from metalloid.compat.Metal.hazards import Overlap
 from metalloid.compat.Metal.pipeline import MTLComputePipelineState
+from metalloid.compat.Metal.resource_ranges import ResourceRanges
 from metalloid.compat.Metal.samplers import MTLSamplerState
-from metalloid.compat.Metal.several import SeveralResources
 from metalloid.compat.Metal.structures import extents
 from metalloid.compat.Metal.textures import MTLTexture
 
@@ -40,7 +40,7 @@ _THREADGROUP_GRANULE = 16
 Resource = MTLBuffer | MTLTexture
 
 
-class MTLComputeCommandEncoder(CommandEncoder, SeveralResources):
+class MTLComputeCommandEncoder(CommandEncoder, ResourceRanges):
     """Encodes launches. What is set stays set for those that follow."""
 
     __slots__ = ("_bindings", "_dispatch_type", "_overlap", "_pipeline")
@@ -87,8 +87,8 @@ class MTLComputeCommandEncoder(CommandEncoder, SeveralResources):
         """Bind a copy of some bytes."""
         selector = "setBytes:length:atIndex:"
         self._check_index(selector, index)
-        if unsigned(length) > MOST_INLINE_BYTES:
-            self._fail(selector, f"length({length}) must be <= {MOST_INLINE_BYTES}.")
+        if unsigned(length) > MAX_INLINE_BYTES:
+            self._fail(selector, f"length({length}) must be <= {MAX_INLINE_BYTES}.")
         if length == 0:
             self._fail(selector, "length(0) must be > 0.")
         self._bindings.set_bytes(index, CopiedBytes(leading_bytes(value, length), length))
@@ -116,8 +116,8 @@ class MTLComputeCommandEncoder(CommandEncoder, SeveralResources):
         if unsigned(length) % _THREADGROUP_GRANULE:
             self._fail(selector, f"length({length}) must be a multiple of {_THREADGROUP_GRANULE}.")
         if length > self.device().maxThreadgroupMemoryLength():
-            most = self.device().maxThreadgroupMemoryLength()
-            self._fail(selector, f"length({length}) exceeds the limit of {most} bytes.")
+            limit = self.device().maxThreadgroupMemoryLength()
+            self._fail(selector, f"length({length}) exceeds the limit of {limit} bytes.")
         self._bindings.set_threadgroup(index, length)
 
     def dispatchThreads_threadsPerThreadgroup_(self, threads: Any, group: Any) -> None:
@@ -154,14 +154,14 @@ class MTLComputeCommandEncoder(CommandEncoder, SeveralResources):
         """Say that a buffer or texture is used which no index names."""
         self.check("useResource:usage:")
         unsigned(usage)
-        self._buffer.keep(_resource(resource))
+        self._buffer.retain(_resource(resource))
 
     def useResources_count_usage_(
         self, resources: Sequence[Resource], count: int, usage: int
     ) -> None:
         """Say so of several."""
-        for place in range(unsigned(count)):
-            self.useResource_usage_(resources[place], usage)
+        for index in range(unsigned(count)):
+            self.useResource_usage_(resources[index], usage)
 
     def memoryBarrierWithScope_(self, scope: int) -> None:
         """Wait for the launches so far: all do in any case."""
@@ -172,7 +172,7 @@ class MTLComputeCommandEncoder(CommandEncoder, SeveralResources):
     def memoryBarrierWithResources_count_(self, resources: Sequence[Resource], count: int) -> None:
         """Wait for the launches so far that use some buffers: all do in any case."""
         self.check("memoryBarrierWithResources:count:")
-        ordered = [_resource(resources[place]) for place in range(unsigned(count))]
+        ordered = [_resource(resources[index]) for index in range(unsigned(count))]
         if self._overlap is not None:
             self._overlap.barrier(ordered)
 
@@ -203,11 +203,11 @@ class MTLComputeCommandEncoder(CommandEncoder, SeveralResources):
             self._fail(selector, "A compute pipeline state must be set before a dispatch.")
         if 0 in group:
             self._fail(selector, f"threadsPerThreadgroup {group} has no threads.")
-        count, most = group[0] * group[1] * group[2], pipeline.maxTotalThreadsPerThreadgroup()
-        if count > most:
+        count, limit = group[0] * group[1] * group[2], pipeline.maxTotalThreadsPerThreadgroup()
+        if count > limit:
             self._fail(
                 selector,
-                f"threadsPerThreadgroup {group} has {count} threads, which must be <= {most}. "
+                f"threadsPerThreadgroup {group} has {count} threads, which must be <= {limit}. "
                 "(kernel threadgroup size limit)",
             )
         if pipeline.required_group not in (None, group):
@@ -215,8 +215,8 @@ class MTLComputeCommandEncoder(CommandEncoder, SeveralResources):
         name = f"MTLComputeCommandEncoder {selector}"
         arguments, owners = self._bindings.arguments(pipeline, name)
         if pipeline.threadgroup:
-            most = self.device().maxThreadgroupMemoryLength()
-            arguments += self._bindings.threadgroup_arguments(pipeline, most, name)
+            limit = self.device().maxThreadgroupMemoryLength()
+            arguments += self._bindings.threadgroup_arguments(pipeline, limit, name)
         uses = [owner for owner in owners if owner is not None]
         writes = [
             owner

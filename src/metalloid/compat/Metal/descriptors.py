@@ -1,4 +1,4 @@
-"""What descriptors have in common: settings with a method to get and one to set each."""
+"""The base of descriptors: settings with a getter and a setter each."""
 
 from __future__ import annotations
 

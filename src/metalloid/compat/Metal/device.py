@@ -49,8 +49,8 @@ from metalloid.compat.Metal.samplers import (
 from metalloid.compat.Metal.structures import MTLSize
 from metalloid.compat.Metal.textures import MTLTexture, MTLTextureDescriptor, texture_of
 
-_MOST_THREADGROUP_BYTES = 32 * 1024
-_MOST_THREADS = 1024
+_MAX_THREADGROUP_BYTES = 32 * 1024
+_MAX_THREADS = 1024
 #: Apple's GPUs have memory by the page, and programs launch threads beyond the ends of their arrays
 #: without harm. The guide's own `load` runs 1024 threads for one number.
 _PAGE = 16 * 1024
@@ -69,10 +69,10 @@ class MTLDevice:
     waiting : set of MTLCommandQueue
         Those with command buffers that cannot be issued yet.
     running : deque of MTLCommandBuffer
-        Those that were issued. They live until they have ended, whoever else has forgotten them.
+        Those that were issued. They live until they have ended, even if unreferenced elsewhere.
     allocated_bytes : int
     alive : set of MetalObject
-        Whatever it has made that nobody has released.
+        Objects of the device that have not been released.
     """
 
     def __init__(self, device: Any, registry_id: int) -> None:
@@ -152,11 +152,11 @@ class MTLDevice:
 
     def maxThreadgroupMemoryLength(self) -> int:
         """Bytes of threadgroup memory."""
-        return _MOST_THREADGROUP_BYTES
+        return _MAX_THREADGROUP_BYTES
 
     def maxThreadsPerThreadgroup(self) -> MTLSize:
         """Threads of a threadgroup along each axis."""
-        return MTLSize(_MOST_THREADS, _MOST_THREADS, _MOST_THREADS)
+        return MTLSize(_MAX_THREADS, _MAX_THREADS, _MAX_THREADS)
 
     def supportsFamily_(self, family: int) -> bool:
         """Whether it can compute what a family of GPUs can."""
@@ -212,9 +212,9 @@ class MTLDevice:
         return buffer
 
     def _check_length(self, method: str, length: int) -> None:
-        most = self.maxBufferLength()
-        if length > most:
-            fail(f"MTLDevice {method}", f"length({length}) must not exceed {most}.")
+        max_bytes = self.maxBufferLength()
+        if length > max_bytes:
+            fail(f"MTLDevice {method}", f"length({length}) must not exceed {max_bytes}.")
 
     def newTextureWithDescriptor_(self, descriptor: MTLTextureDescriptor) -> MTLTexture | None:
         """A texture of zeros; None if there is no room."""

@@ -1,4 +1,4 @@
-"""What encoders have in common."""
+"""The base class of encoders."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class CommandEncoder(MetalObject):
         self._buffer.encoder_ended()
 
     def insertDebugSignpost_(self, string: str) -> None:
-        """A mark for whoever debugs."""
+        """Insert a debug mark."""
         text(string)
 
     def pushDebugGroup_(self, string: str) -> None:
-        """Begin a group for whoever debugs."""
+        """Begin a debug group."""
         text(string)
         self._groups += 1
 

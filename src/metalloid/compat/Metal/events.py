@@ -15,7 +15,7 @@ from metalloid.compat.Metal.objects import MetalObject
 if TYPE_CHECKING:
     from metalloid.compat.Metal.device import MTLDevice
 
-_LONGEST_WAIT = 0.1  # seconds between looks at launches that are under way
+_LONGEST_WAIT = 0.1  # seconds between checks of pending launches
 
 
 class MTLEvent(MetalObject):
@@ -28,7 +28,7 @@ class MTLEvent(MetalObject):
         self._issued = self._value = 0
         #: Those that signal it; see `hazards`.
         self.queues: set[Any] = set()
-        #: Values to come, each with the launch that is under way before it.
+        #: Future values, each with the pending launch before it.
         self._signals: list[tuple[int, mtl.Event | None]] = []
 
     def reach(self, value: int, after: mtl.Event | None) -> None:
@@ -41,7 +41,7 @@ class MTLEvent(MetalObject):
         self._device.advance()
 
     def is_issued(self, value: int) -> bool:
-        """Whether all is under way that comes before the value."""
+        """Whether all commands before the value have been issued."""
         return self._issued >= value
 
     def _current(self) -> int:
@@ -104,7 +104,7 @@ class MTLSharedEvent(MTLEvent):
 
 
 class MTLSharedEventListener:
-    """What calls functions when events have reached their values."""
+    """Calls functions when events have reached their values."""
 
     __slots__ = ()
 
@@ -121,6 +121,6 @@ class MTLSharedEventListener:
 
 
 class MTLFence(MetalObject):
-    """What encoders wait for. Here they run in order, and do not have to."""
+    """A fence between encoders, which have no effect here because encoders run in order."""
 
     __slots__ = ()

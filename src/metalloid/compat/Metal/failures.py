@@ -1,4 +1,4 @@
-"""How the software device says no: assertions that end a process on a Mac, and NSError objects."""
+"""Errors of the software device: assertions, which end a process on a Mac, and NSError objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NoReturn
 
 
 class FailedAssertion(AssertionError):
-    """What Metal's runtime prints before it ends the process; here it is raised."""
+    """The message with which Metal's runtime ends the process, raised as an exception."""
 
 
 def fail(selector: str, what: str) -> NoReturn:
@@ -15,7 +15,7 @@ def fail(selector: str, what: str) -> NoReturn:
 
 
 class NSError:
-    """An error that a method returns beside None."""
+    """An error that a method returns along with None."""
 
     __slots__ = ("_code", "_description", "_domain")
 
@@ -27,11 +27,11 @@ class NSError:
         return self._domain
 
     def code(self) -> int:
-        """What it is, as a number of its domain."""
+        """The error code in its domain."""
         return self._code
 
     def localizedDescription(self) -> str:
-        """What it is, in words: for a text that does not compile, all the compiler said."""
+        """The message; for a text that does not compile, the compiler's output."""
         return self._description
 
     def localizedFailureReason(self) -> str | None:

@@ -73,8 +73,8 @@ class MTLFunctionConstantValues:
     def setConstantValues_type_withRange_(self, values: Any, kind: int, indices: Any) -> None:
         """The constants of some indices one after the other."""
         location, length = location_and_length(indices)
-        for place in range(length):
-            self.values[location + place] = _value(values, kind, place)
+        for element in range(length):
+            self.values[location + element] = _value(values, kind, element)
 
     def reset(self) -> None:
         """Forget all values."""
@@ -84,8 +84,8 @@ class MTLFunctionConstantValues:
 def size_of(kind: int, selector: str) -> tuple[int, int]:
     """Bytes and alignment of a type in memory."""
     scalar, lanes = _layout(kind, selector)
-    room = scalar.itemsize * (4 if lanes == 3 else lanes)
-    return room, room
+    slot_bytes = scalar.itemsize * (4 if lanes == 3 else lanes)
+    return slot_bytes, slot_bytes
 
 
 def _layout(kind: int, where: str) -> tuple[np.dtype[Any], int]:
@@ -97,10 +97,10 @@ def _layout(kind: int, where: str) -> tuple[np.dtype[Any], int]:
     return scalar_type(_NAMES[scalar]).dtype, lanes
 
 
-def _value(memory: Any, kind: int, place: int) -> Any:
+def _value(memory: Any, kind: int, element: int) -> Any:
     """One number, or a tuple for a vector, of those that lie in memory."""
     scalar, lanes = _layout(kind, "MTLFunctionConstantValues")
-    room, _ = size_of(kind, "MTLFunctionConstantValues")
-    start, size = place * room, scalar.itemsize * lanes
+    slot_bytes, _ = size_of(kind, "MTLFunctionConstantValues")
+    start, size = element * slot_bytes, scalar.itemsize * lanes
     numbers = leading_bytes(memory, start + size)[start:].view(scalar).tolist()
     return tuple(numbers) if lanes > 1 else numbers[0]

@@ -1,4 +1,4 @@
-"""What Metal leaves to the program, and nobody notices until it goes wrong: found here.
+"""Detects hazards that Metal leaves to the program, and that often go unnoticed.
 
 Metal orders launches of one queue by the buffers they use, and nothing else: not launches of a
 concurrent encoder, not those of another queue, not what the host does. A buffer that a command
@@ -26,7 +26,7 @@ _turns = itertools.count(1)
 
 
 class Overlap:
-    """What launches of a concurrent encoder use that may run at once."""
+    """The resources of launches of a concurrent encoder that may run at the same time."""
 
     def __init__(self) -> None:
         self._read: dict[int, str] = {}
@@ -49,7 +49,7 @@ class Overlap:
             (self._written if id(buffer) in writes else self._read)[id(buffer)] = kernel
 
     def barrier(self, buffers: Iterable[Any] | None = None) -> None:
-        """Order what follows behind what was added; of some buffers only, if they are named."""
+        """Order later launches after the earlier ones; only those that use `buffers`, if given."""
         for used in (self._read, self._written):
             if buffers is None:
                 used.clear()
@@ -73,9 +73,9 @@ def check_order(commands: MTLCommandBuffer, launches: Iterable[Any]) -> None:
         if isinstance(command, Signal):
             command.event.queues.add(queue)
             for buffer in written:
-                buffer.is_told = True
+                buffer.is_synchronized = True
         elif isinstance(command, Wait):
-            # The host may signal it, or who has not been committed yet: that is not looked into.
+            # The host may signal it, or a buffer not yet committed: that is not checked.
             for other in command.event.queues or {None}:
                 queue.ordered[other] = turn
         elif isinstance(command, Launch):
@@ -85,14 +85,14 @@ def check_order(commands: MTLCommandBuffer, launches: Iterable[Any]) -> None:
                     _check_known(queue, writer, buffer)
             for buffer in command.writes:
                 buffer.writer, buffer.written = itself, turn
-                buffer.is_told = False
+                buffer.is_synchronized = False
                 written.append(buffer)
 
 
 def _check_known(queue: MTLCommandQueue, writer: MTLCommandBuffer, buffer: MTLBuffer) -> None:
     """Raise if a queue has not waited for what another one writes now."""
     known = max(queue.ordered.get(writer.commandQueue(), 0), queue.ordered.get(None, 0))
-    if known < buffer.written and under_way(buffer) is not None:
+    if known < buffer.written and pending_writer(buffer) is not None:
         fail(
             "MTLCommandBuffer commit",
             "it uses a buffer that a command buffer of another queue has yet to write: wait for "
@@ -100,7 +100,7 @@ def _check_known(queue: MTLCommandQueue, writer: MTLCommandBuffer, buffer: MTLBu
         )
 
 
-def under_way(buffer: MTLBuffer) -> MTLCommandBuffer | None:
+def pending_writer(buffer: MTLBuffer) -> MTLCommandBuffer | None:
     """The command buffer that writes a buffer now.
 
     What still waits in line, perhaps for this queue or the host, is not looked into.
@@ -114,10 +114,10 @@ def under_way(buffer: MTLBuffer) -> MTLCommandBuffer | None:
 def check_host(buffer: MTLBuffer) -> None:
     """Raise if the host looks at what a command buffer writes now.
 
-    Behind what writes it an event may be signalled, by which the host knows before the command
-    buffer is done: that is not looked into.
+    After the commands that write it an event may be signalled; the host may then
+    continue before the command buffer is done: that is not checked.
     """
-    if under_way(buffer) is not None and not buffer.is_told:
+    if pending_writer(buffer) is not None and not buffer.is_synchronized:
         fail(
             "MTLBuffer contents",
             "the host uses a buffer that a command buffer under way writes: wait until it has "
@@ -125,7 +125,7 @@ def check_host(buffer: MTLBuffer) -> None:
         )
 
 
-class Borrowed:
+class UnretainedResources:
     """Buffers of a command buffer that does not retain them."""
 
     def __init__(self) -> None:

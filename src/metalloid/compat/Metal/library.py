@@ -153,12 +153,12 @@ def library_of_source(
 def library_of_file(device: MTLDevice, path: str) -> tuple[MTLLibrary | None, NSError | None]:
     """The library of a file of MSL.
 
-    Where a ``.metallib`` is asked for that does not exist or is for Apple's GPUs, the ``.metal`` of
-    the same name beside it takes its place.
+    If a ``.metallib`` does not exist or is for Apple's GPUs, the ``.metal`` of
+    the same name in its folder replaces it.
     """
-    found = msl_file(text(path))
-    if found is not None:
-        return _compiled(device, None, path=found)
+    file = msl_file(text(path))
+    if file is not None:
+        return _compiled(device, None, path=file)
     source = os.path.splitext(path)[0] + ".metal"
     if os.path.exists(path):
         what = (
@@ -184,10 +184,10 @@ def _compiled(
 
 
 def _double(library: mtl.Library) -> str:
-    """What Metal's compiler says where a text computes with doubles; empty where none does."""
+    """The message of Metal's compiler for a text that computes with doubles, or ""."""
     if not library.uses("double"):
         return ""
     lines = [line.split("//", 1)[0] for line in library.source.splitlines()]
-    places = ((number, _DOUBLE.search(line)) for number, line in enumerate(lines, 1))
-    number, start = next(((n, found.start()) for n, found in places if found), (1, 0))
+    matches = ((number, _DOUBLE.search(line)) for number, line in enumerate(lines, 1))
+    number, start = next(((n, match.start()) for n, match in matches if match), (1, 0))
     return f"{PROGRAM_SOURCE}:{number}:{start + 1}: error: 'double' is not supported in Metal"

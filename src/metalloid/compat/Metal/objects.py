@@ -1,4 +1,4 @@
-"""What the objects of a device have in common."""
+"""The base class of the objects of a device."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MetalObject:
         return self._device
 
     def label(self) -> str | None:
-        """What its owner calls it."""
+        """The label that the program gave it."""
         return self._label
 
     def setLabel_(self, label: str | None) -> None:

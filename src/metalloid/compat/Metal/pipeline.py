@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _DOMAIN = "CompilerError"
 _COMPILER_ERROR = 2
-_MOST_ALIGNMENT = 16  # that metalloid asks for
+_MAX_ALIGNMENT = 16  # that metalloid asks for
 _CONSTANT_ALIGNMENT = 4  # of where `constant` memory begins in a buffer, on Apple's GPUs
 _SIMDGROUP_WIDTH = 32  # of every device
 
@@ -67,14 +67,14 @@ class MTLComputePipelineState(MetalObject):
 
 
 class MTLComputePipelineDescriptor:
-    """What a pipeline state is made of."""
+    """The description of a pipeline state."""
 
-    __slots__ = ("_function", "_label", "_most", "_multiple")
+    __slots__ = ("_function", "_label", "_max_threads", "_multiple")
 
     def __init__(self) -> None:
         self._function: MTLFunction | None = None
         self._label: str | None = None
-        self._most, self._multiple = 0, False
+        self._max_threads, self._multiple = 0, False
 
     @classmethod
     def alloc(cls) -> MTLComputePipelineDescriptor:
@@ -105,11 +105,11 @@ class MTLComputePipelineDescriptor:
 
     def maxTotalThreadsPerThreadgroup(self) -> int:
         """Threads a threadgroup will have at most; 0 for the device's choice."""
-        return self._most
+        return self._max_threads
 
-    def setMaxTotalThreadsPerThreadgroup_(self, most: int) -> None:
-        """Promise a most; remembered."""
-        self._most = most
+    def setMaxTotalThreadsPerThreadgroup_(self, limit: int) -> None:
+        """Set the limit."""
+        self._max_threads = limit
 
     def threadGroupSizeIsMultipleOfThreadExecutionWidth(self) -> bool:
         """Whether threadgroups are whole simdgroups."""
@@ -121,9 +121,9 @@ class MTLComputePipelineDescriptor:
 
 
 def _alignment(layout: Layout) -> int:
-    """What the place of a parameter's memory in a buffer is a multiple of."""
+    """The alignment of the offset of a parameter's memory in a buffer."""
     least = _CONSTANT_ALIGNMENT if layout.space == "constant" else 1
-    return max(min(layout.alignment, _MOST_ALIGNMENT), least)
+    return max(min(layout.alignment, _MAX_ALIGNMENT), least)
 
 
 def pipeline_of(
@@ -136,10 +136,10 @@ def pipeline_of(
         kernel = instance(function, MTLFunction).kernel()
     except mtl.MetalloidError as failure:
         return None, NSError(_DOMAIN, _COMPILER_ERROR, str(failure))
-    size, most = kernel.threadgroup_bytes, device.maxThreadgroupMemoryLength()
-    if size > most:
+    size, limit = kernel.threadgroup_bytes, device.maxThreadgroupMemoryLength()
+    if size > limit:
         refused = f"Threadgroup memory size ({size}) exceeds the maximum threadgroup memory allowed"
-        return None, NSError(_DOMAIN, _COMPILER_ERROR, f"{refused} ({most})")
+        return None, NSError(_DOMAIN, _COMPILER_ERROR, f"{refused} ({limit})")
     state = MTLComputePipelineState(device, kernel)
     state.setLabel_(function.label())
     return state, None

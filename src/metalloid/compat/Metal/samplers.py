@@ -33,11 +33,11 @@ _WORDS = {
         "never", "less", "equal", "less_equal", "greater", "not_equal", "greater_equal", "always",
     ),
 }  # fmt: skip
-_MOST_LOD = 3.4028234663852886e38  # FLT_MAX
+_MAX_LOD = 3.4028234663852886e38  # FLT_MAX
 
 
 class MTLSamplerDescriptor(Descriptor):
-    """How a sampler reads a texture."""
+    """The description of a sampler."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ class MTLSamplerDescriptor(Descriptor):
     reductionMode, setReductionMode_ = setting("reductionMode", 0, unsigned)
     maxAnisotropy, setMaxAnisotropy_ = setting("maxAnisotropy", 1, unsigned)
     lodMinClamp, setLodMinClamp_ = setting("lodMinClamp", 0.0, float)
-    lodMaxClamp, setLodMaxClamp_ = setting("lodMaxClamp", _MOST_LOD, float)
+    lodMaxClamp, setLodMaxClamp_ = setting("lodMaxClamp", _MAX_LOD, float)
     lodBias, setLodBias_ = setting("lodBias", 0.0, float)
     normalizedCoordinates, setNormalizedCoordinates_ = setting("normalizedCoordinates", True, bool)
     supportArgumentBuffers, setSupportArgumentBuffers_ = setting(
@@ -76,12 +76,12 @@ class MTLSamplerState(MetalObject):
         self.sampler = sampler
 
     def gpuResourceID(self) -> MTLResourceID:
-        """What stands for it in an argument buffer."""
+        """Its handle in an argument buffer."""
         return MTLResourceID(self.sampler.word)
 
 
 def sampler_state(device: MTLDevice, descriptor: MTLSamplerDescriptor) -> MTLSamplerState:
-    """What ``newSamplerStateWithDescriptor:`` makes."""
+    """The result of ``newSamplerStateWithDescriptor:``."""
     numbers = {
         "mag_filter": descriptor.magFilter(), "min_filter": descriptor.minFilter(),
         "mip_filter": descriptor.mipFilter(), "border_color": descriptor.borderColor(),

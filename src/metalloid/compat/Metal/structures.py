@@ -37,7 +37,7 @@ def MTLSizeMake(width: int, height: int, depth: int) -> MTLSize:
 
 @dataclass(slots=True)
 class MTLOrigin:
-    """A place along three axes."""
+    """A position along three axes."""
 
     x: int = 0
     y: int = 0
@@ -49,7 +49,7 @@ class MTLOrigin:
 
 @dataclass(slots=True)
 class MTLResourceID:
-    """What stands for a texture or a sampler in an argument buffer."""
+    """The handle of a texture or a sampler in an argument buffer."""
 
     _impl: int = 0
 
@@ -69,7 +69,7 @@ class MTLRegion:
 
 
 def MTLOriginMake(x: int, y: int, z: int) -> MTLOrigin:
-    """A place."""
+    """Make a position."""
     return MTLOrigin(unsigned(x), unsigned(y), unsigned(z))
 
 
@@ -95,7 +95,7 @@ def MTLRegionMake3D(x: int, y: int, z: int, width: int, height: int, depth: int)
 
 
 def box(region: Any) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Origin and size of an `MTLRegion`, or of tuples in its place."""
+    """Origin and size of an `MTLRegion`, or of an equivalent tuple."""
     try:
         origin, size = region
     except TypeError:
@@ -104,7 +104,7 @@ def box(region: Any) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
 
 
 def extents(size: Any) -> tuple[int, int, int]:
-    """The three numbers of an `MTLSize`, or of a tuple in its place."""
+    """The three numbers of an `MTLSize`, or of an equivalent tuple."""
     try:
         width, height, depth = size
     except TypeError:
@@ -113,7 +113,7 @@ def extents(size: Any) -> tuple[int, int, int]:
 
 
 def location_and_length(values: Any) -> tuple[int, int]:
-    """The two numbers of an NSRange, or of a tuple in its place."""
+    """The two numbers of an NSRange, or of an equivalent tuple."""
     try:
         location, length = values
     except TypeError:

@@ -38,7 +38,7 @@ KINDS = {
 
 
 class MTLTextureDescriptor(Descriptor):
-    """What a texture is made of."""
+    """The description of a texture."""
 
     __slots__ = ()
 
@@ -60,25 +60,25 @@ class MTLTextureDescriptor(Descriptor):
     def texture2DDescriptorWithPixelFormat_width_height_mipmapped_(
         cls, pixel_format: int, width: int, height: int, mipmapped: bool
     ) -> MTLTextureDescriptor:
-        """Of a texture of two dimensions, perhaps with all its mip levels."""
-        made = cls()
-        made.setPixelFormat_(pixel_format)
-        made.setWidth_(width)
-        made.setHeight_(height)
+        """Describe a texture of two dimensions, perhaps with all its mip levels."""
+        descriptor = cls()
+        descriptor.setPixelFormat_(pixel_format)
+        descriptor.setWidth_(width)
+        descriptor.setHeight_(height)
         if mipmapped:
-            made.setMipmapLevelCount_(max(width, height).bit_length())
-        return made
+            descriptor.setMipmapLevelCount_(max(width, height).bit_length())
+        return descriptor
 
     @classmethod
     def textureCubeDescriptorWithPixelFormat_size_mipmapped_(
         cls, pixel_format: int, size: int, mipmapped: bool
     ) -> MTLTextureDescriptor:
-        """Of a cube, perhaps with all its mip levels."""
-        made = cls.texture2DDescriptorWithPixelFormat_width_height_mipmapped_(
+        """Describe a cube, perhaps with all its mip levels."""
+        descriptor = cls.texture2DDescriptorWithPixelFormat_width_height_mipmapped_(
             pixel_format, size, size, mipmapped
         )
-        made.setTextureType_(constants.MTLTextureTypeCube)
-        return made
+        descriptor.setTextureType_(constants.MTLTextureTypeCube)
+        return descriptor
 
 
 class MTLTexture(MetalObject):
@@ -110,7 +110,7 @@ class MTLTexture(MetalObject):
         return self._setting("textureType")
 
     def pixelFormat(self) -> int:
-        """How its texels lie in memory: ``MTLPixelFormatRGBA8Unorm`` ..."""
+        """The format of its texels: ``MTLPixelFormatRGBA8Unorm`` ..."""
         return self._setting("pixelFormat")
 
     def width(self) -> int:
@@ -138,7 +138,7 @@ class MTLTexture(MetalObject):
         return self._setting("sampleCount")
 
     def usage(self) -> int:
-        """What kernels may do with it."""
+        """The permitted uses in kernels."""
         return self._setting("usage")
 
     def storageMode(self) -> int:
@@ -146,7 +146,7 @@ class MTLTexture(MetalObject):
         return self._setting("storageMode")
 
     def gpuResourceID(self) -> MTLResourceID:
-        """What stands for it in an argument buffer."""
+        """Its handle in an argument buffer."""
         return MTLResourceID(self.texture.address)
 
     def replaceRegion_mipmapLevel_withBytes_bytesPerRow_(
@@ -201,18 +201,18 @@ class MTLTexture(MetalObject):
         image = self._levels[level][slice_]
         origin, size = box(region)
         extents = image.shape[2::-1]
-        if any(at + n > most for at, n, most in zip(origin, size, extents, strict=True)):
+        if any(at + n > extent for at, n, extent in zip(origin, size, extents, strict=True)):
             fail(selector, f"region {origin} + {size} must lie in {extents}")
         (x, y, z), (width, height, depth) = origin, size
-        found: np.ndarray = image[z : z + depth, y : y + height, x : x + width]
-        return found
+        texels: np.ndarray = image[z : z + depth, y : y + height, x : x + width]
+        return texels
 
     def _fail(self, selector: str, what: str) -> NoReturn:
         fail(f"MTLTexture {selector}", what)
 
 
 def texture_of(device: MTLDevice, descriptor: MTLTextureDescriptor) -> MTLTexture | None:
-    """What ``newTextureWithDescriptor:`` makes; None if there is no room."""
+    """The result of ``newTextureWithDescriptor:``; None without enough memory."""
     selector = "MTLDevice newTextureWithDescriptor:"
     wanted = instance(descriptor, MTLTextureDescriptor)
     kind, pixel_format = KINDS.get(wanted.textureType()), _FORMATS.get(wanted.pixelFormat())
@@ -227,14 +227,14 @@ def texture_of(device: MTLDevice, descriptor: MTLTextureDescriptor) -> MTLTextur
         "cube": (6, height, width), "cube_array": (wanted.arrayLength(), 6, height, width),
     }[kind]  # fmt: skip
     try:
-        made = mtl.Texture(
+        texture = mtl.Texture(
             extents, pixel_format, kind, wanted.mipmapLevelCount(), device.metalloid, visible=True
         )
     except mtl.ArgumentError as failure:
         fail(selector, str(failure))
     except mtl.OutOfMemory:
         return None
-    return MTLTexture(device, made, wanted)
+    return MTLTexture(device, texture, wanted)
 
 
 def check_use(texture: MTLTexture, parameter: Any, kernel: str, selector: str) -> None:

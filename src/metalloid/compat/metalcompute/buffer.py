@@ -15,7 +15,7 @@ from metalloid.runtime.interop.buffer_protocol import BufferExporter
 class Buffer(BufferExporter):
     """Memory; ``memoryview(buffer)`` shows its bytes, which a run may still be writing."""
 
-    __slots__ = ("memory", "whole")
+    __slots__ = ("all_bytes", "memory")
 
     def __init__(self, device: Any, source: Any) -> None:
         contents, length = _contents(source)
@@ -23,7 +23,7 @@ class Buffer(BufferExporter):
             self.memory = SharedMemory(length, device)
         except mtl.OutOfMemory:
             raise error("Could not make buffer") from None
-        self.whole = self.memory.buffer
+        self.all_bytes = self.memory.buffer
         if contents is not None:
             self.memory.bytes[:length] = contents
 
@@ -35,7 +35,7 @@ class Buffer(BufferExporter):
 
 
 def temporary(source: Any) -> CopiedBytes:
-    """What a buffer of the same source would hold, for one run."""
+    """A temporary buffer for one run."""
     contents, length = _contents(source)
     try:
         return CopiedBytes(contents, length)

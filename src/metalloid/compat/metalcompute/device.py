@@ -12,7 +12,7 @@ from metalloid.compat.metalcompute.function import Function
 
 
 class metalcompute_device(NamedTuple):
-    """What a device is.
+    """The properties of a device.
 
     Attributes
     ----------
@@ -32,8 +32,8 @@ class metalcompute_device(NamedTuple):
 
 def get_devices() -> tuple[metalcompute_device, ...]:
     """Every device; the index is what `Device` takes."""
-    found = (device.info() for device in mtl.devices())
-    return tuple(metalcompute_device(i.description, i.memory_bytes, 0, True) for i in found)
+    infos = (device.info() for device in mtl.devices())
+    return tuple(metalcompute_device(i.description, i.memory_bytes, 0, True) for i in infos)
 
 
 def open_device(arguments: tuple[Any, ...], where: str) -> Any:

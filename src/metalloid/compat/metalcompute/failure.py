@@ -8,7 +8,7 @@ import metalloid as mtl
 
 
 class error(Exception):
-    """What went wrong; for a kernel that does not compile, all the compiler said."""
+    """An error; for a kernel that does not compile, with the compiler's output."""
 
 
 error.__module__ = "metalcompute"

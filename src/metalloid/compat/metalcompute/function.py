@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import metalloid as mtl
-from metalloid.compat.memory import CopiedBytes, SharedMemory, fits_whole
+from metalloid.compat.memory import CopiedBytes, SharedMemory, divides_evenly
 from metalloid.compat.metalcompute.buffer import Buffer, temporary
 from metalloid.compat.metalcompute.failure import error
 
@@ -30,8 +30,8 @@ class Launcher:
         self.kernel = kernel
         self._parameters = [(p.index, p.layout.bytes) for p in kernel.signature.buffers]
         self.is_plain = all(
-            place == index and fits_whole(element)
-            for place, (index, element) in enumerate(self._parameters)
+            position == index and divides_evenly(element)
+            for position, (index, element) in enumerate(self._parameters)
         )
 
     def __call__(
@@ -62,7 +62,7 @@ def _interrupt_soon() -> None:
 
 
 class Run:
-    """A run under way. When the handle goes away, it waits for the end of the run.
+    """A pending run. When the handle goes away, it waits for the end of the run.
 
     A kernel that fails cannot raise there: Python prints its `KernelFault` as an exception that was
     ignored.
@@ -105,7 +105,7 @@ class Function:
         if len(arguments) == self._usual_length and type(arguments[0]) is int:
             # The usual call, made short: only buffers, used as they are.
             try:
-                bound = [argument.whole for argument in arguments[1:]]
+                bound = [argument.all_bytes for argument in arguments[1:]]
                 return Run(self._kernel(*bound, threads=arguments[0], wait=False))
             except (AttributeError, mtl.MetalloidError):
                 pass  # what is unusual or wrong is found below
@@ -113,13 +113,13 @@ class Function:
         if not given:
             raise error("Buffer not found")
         memories = [value.memory if type(value) is Buffer else temporary(value) for value in given]
-        return Run(self._launch(_whole(count), memories, False))
+        return Run(self._launch(_integer(count), memories, False))
 
     def __str__(self) -> str:
         return "metalcompute.Function"
 
 
-def _whole(count: Any) -> int:
+def _integer(count: Any) -> int:
     """Any number as an integer."""
     if isinstance(count, numbers.Number) or hasattr(count, "__int__"):
         try:

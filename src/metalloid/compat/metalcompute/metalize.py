@@ -139,8 +139,8 @@ def metalize_wth_device(device: Device) -> Callable[[Callable[..., Any]], Callab
 def _traced(function: Callable[..., Any], count: int) -> tuple[str, int]:
     """The text of the kernel, and how many results it has."""
     lines: list[str] = []
-    found = function(*(Value(lines, f"in{place}[id]") for place in range(count)))
-    results = found if isinstance(found, tuple) else (found,)
+    result = function(*(Value(lines, f"in{index}[id]") for index in range(count)))
+    results = result if isinstance(result, tuple) else (result,)
     parameters = [f"device const float *in{n} [[buffer({n})]]" for n in range(count)]
     parameters += [f"device float *out{n} [[buffer({count + n})]]" for n in range(len(results))]
     parameters.append("uint id [[thread_position_in_grid]]")

@@ -1,4 +1,4 @@
-"""The thirteen ways in which MetalPy calls its kernels, by what their parameters are."""
+"""The thirteen calling conventions of MetalPy's kernels, by their parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metalloid.compat.metalpy.metal_array import MetalArray
 
 DEFAULT_PATH = "metal_kernels.metallib"
 _OWN = Path(__file__).with_name("metal_kernels.metal")
-_MOST_THREADS, _MOST_GROUPS = 256, 64  # of a reduction
+_MAX_THREADS, _MAX_GROUPS = 256, 64  # of a reduction
 
 
 class Launchers:
@@ -122,21 +122,21 @@ class Launchers:
         return float(np.asarray(result)[0])
 
     def launcher_13(self, init: str, final: str, a: MetalArray) -> tuple[int, float]:
-        """A reduction to a place and what is there."""
+        """A reduction to an index and its value."""
         threads, group = _shared_work(a.length)
         first, last = self._kernel(init), self._kernel(final)
         values, value = (
             mtl.Buffer(np.zeros(n, np.float32), self.device) for n in (threads // group, 1)
         )
-        places, place = (
+        indices, index = (
             mtl.Buffer(np.zeros(n, np.uint32), self.device) for n in (threads // group, 1)
         )
-        first(a.buffer, places, values, a.length, group, threads=threads, group_size=group)
-        last(places, values, place, value, threads // group, threads=1)
-        return int(np.asarray(place)[0]), float(np.asarray(value)[0])
+        first(a.buffer, indices, values, a.length, group, threads=threads, group_size=group)
+        last(indices, values, index, value, threads // group, threads=1)
+        return int(np.asarray(index)[0]), float(np.asarray(value)[0])
 
 
 def _shared_work(length: int) -> tuple[int, int]:
     """Threads of a reduction, and of each of its threadgroups: a power of two."""
-    group = 1 << (min(max(length, 1), _MOST_THREADS).bit_length() - 1)
-    return group * min(-(-length // group), _MOST_GROUPS), group
+    group = 1 << (min(max(length, 1), _MAX_THREADS).bit_length() - 1)
+    return group * min(-(-length // group), _MAX_GROUPS), group

@@ -82,26 +82,26 @@ OPERAND_AND_NUMBER(leaky_relu_kernel, x > 0.0f ? x : c * x)
 
 // -- reductions: a number for each threadgroup, and then one of these
 
-constant constexpr uint MOST_THREADS = 256;
+constant constexpr uint MAX_THREADS = 256;
 
-#define REDUCTION(name, start, together)                                                    \
+#define REDUCTION(name, start, combine)                                                    \
   kernel void name##_reduce_kernel(                                                         \
       device const float *a [[buffer(0)]], device float *partial [[buffer(1)]],             \
       constant uint &N [[buffer(2)]], constant uint &TPT [[buffer(3)]],                     \
       uint local [[thread_position_in_threadgroup]],                                        \
       uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]]) { \
-    threadgroup float scratch[MOST_THREADS];                                                \
+    threadgroup float scratch[MAX_THREADS];                                                \
     float x = start;                                                                        \
     for (uint i = group * TPT + local; i < N; i += groups * TPT) {                          \
       const float y = a[i];                                                                 \
-      x = together;                                                                         \
+      x = combine;                                                                         \
     }                                                                                       \
     scratch[local] = x;                                                                     \
     threadgroup_barrier(mem_flags::mem_threadgroup);                                        \
     for (uint step = TPT / 2; step > 0; step /= 2) {                                        \
       if (local < step) {                                                                   \
         const float y = scratch[local + step];                                              \
-        x = together;                                                                       \
+        x = combine;                                                                       \
         scratch[local] = x;                                                                 \
       }                                                                                     \
       threadgroup_barrier(mem_flags::mem_threadgroup);                                      \
@@ -117,7 +117,7 @@ constant constexpr uint MOST_THREADS = 256;
       float x = start;                                                                      \
       for (uint i = 0; i < N; ++i) {                                                        \
         const float y = partial[i];                                                         \
-        x = together;                                                                       \
+        x = combine;                                                                       \
       }                                                                                     \
       out[0] = x;                                                                           \
     }                                                                                       \
@@ -129,44 +129,44 @@ REDUCTION(max, -INFINITY, fmax(x, y))
 REDUCTION(min, INFINITY, fmin(x, y))
 
 // Of equal ones the first that a tree of comparisons meets; NaN is never found.
-#define PLACE_OF(name, start, is_better)                                                    \
+#define INDEX_OF(name, start, is_better)                                                    \
   kernel void name##_reduce_kernel(                                                         \
-      device const float *a [[buffer(0)]], device uint *places [[buffer(1)]],               \
+      device const float *a [[buffer(0)]], device uint *indices [[buffer(1)]],               \
       device float *values [[buffer(2)]], constant uint &N [[buffer(3)]],                   \
       constant uint &TPT [[buffer(4)]], uint local [[thread_position_in_threadgroup]],      \
       uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]]) { \
-    threadgroup float scratch[MOST_THREADS];                                                \
-    threadgroup uint scratch_places[MOST_THREADS];                                          \
+    threadgroup float scratch[MAX_THREADS];                                                \
+    threadgroup uint scratch_indices[MAX_THREADS];                                          \
     float x = start;                                                                        \
-    uint place = 0;                                                                         \
+    uint index = 0;                                                                         \
     for (uint i = group * TPT + local; i < N; i += groups * TPT) {                          \
       const float y = a[i];                                                                 \
       if (is_better) {                                                                      \
         x = y;                                                                              \
-        place = i;                                                                          \
+        index = i;                                                                          \
       }                                                                                     \
     }                                                                                       \
     scratch[local] = x;                                                                     \
-    scratch_places[local] = place;                                                          \
+    scratch_indices[local] = index;                                                          \
     threadgroup_barrier(mem_flags::mem_threadgroup);                                        \
     for (uint step = TPT / 2; step > 0; step /= 2) {                                        \
       if (local < step) {                                                                   \
         const float y = scratch[local + step];                                              \
         if (is_better) {                                                                    \
           x = scratch[local] = y;                                                           \
-          scratch_places[local] = scratch_places[local + step];                             \
+          scratch_indices[local] = scratch_indices[local + step];                             \
         }                                                                                   \
       }                                                                                     \
       threadgroup_barrier(mem_flags::mem_threadgroup);                                      \
     }                                                                                       \
     if (local == 0) {                                                                       \
-      places[group] = scratch_places[0];                                                    \
+      indices[group] = scratch_indices[0];                                                    \
       values[group] = x;                                                                    \
     }                                                                                       \
   }                                                                                         \
   kernel void name##_reduce_final_kernel(                                                   \
-      device const uint *places [[buffer(0)]], device const float *values [[buffer(1)]],    \
-      device uint *place [[buffer(2)]], device float *value [[buffer(3)]],                  \
+      device const uint *indices [[buffer(0)]], device const float *values [[buffer(1)]],    \
+      device uint *index [[buffer(2)]], device float *value [[buffer(3)]],                  \
       constant uint &N [[buffer(4)]], uint id [[thread_position_in_grid]]) {                \
     if (id == 0) {                                                                          \
       float x = values[0];                                                                  \
@@ -178,13 +178,13 @@ REDUCTION(min, INFINITY, fmin(x, y))
           at = i;                                                                           \
         }                                                                                   \
       }                                                                                     \
-      place[0] = places[at];                                                                \
+      index[0] = indices[at];                                                                \
       value[0] = x;                                                                         \
     }                                                                                       \
   }
 
-PLACE_OF(argmax, -INFINITY, y > x)
-PLACE_OF(argmin, INFINITY, y < x)
+INDEX_OF(argmax, -INFINITY, y > x)
+INDEX_OF(argmin, INFINITY, y < x)
 
 // -- matrices, row by row
 

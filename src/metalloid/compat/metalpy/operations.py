@@ -34,7 +34,7 @@ def _of_two(name: str, kernel: str) -> Any:
     return _documented(operation, name, f"`{kernel}` of two arrays of one length.")
 
 
-def _of_one(name: str) -> Any:
+def _unary(name: str) -> Any:
     def operation(self: Launchers, a: MetalArray) -> MetalArray:
         _check(name, a)
         return self.launcher_1(f"{name}_kernel", [a])
@@ -60,7 +60,7 @@ def _reduction(name: str) -> Any:
     return _documented(operation, name, "A number of all elements.")
 
 
-def _place(name: str) -> Any:
+def _arg_reduction(name: str) -> Any:
     def operation(self: Launchers, a: MetalArray) -> tuple[int, float]:
         _check_reducible(name, a)
         return self.launcher_13(f"{name}_reduce_kernel", f"{name}_reduce_final_kernel", a)
@@ -86,7 +86,7 @@ class MetalPy(Launchers):
     Parameters
     ----------
     kernel_path : str
-        A ``.metal`` file with the 51 kernels, or the ``.metallib`` beside it, which is code for
+        A ``.metal`` file with the 51 kernels, or the ``.metallib`` of that name, which is code for
         Apple's GPUs. Without, ours.
 
     Raises
@@ -109,16 +109,16 @@ class MetalPy(Launchers):
     add, sub = _of_two("add", "add_kernel"), _of_two("sub", "sub_kernel")
     multiply, divide = _of_two("multiply", "multiply_kernel"), _of_two("divide", "division_kernel")
     atan2 = _of_two("atan2", "atan2_kernel")
-    negate, abs, square = _of_one("negate"), _of_one("abs"), _of_one("square")
-    sqrt, exp, log = _of_one("sqrt"), _of_one("exp"), _of_one("log")
-    sin, cos, tan, asin = _of_one("sin"), _of_one("cos"), _of_one("tan"), _of_one("asin")
-    floor, ceil, sign, round = _of_one("floor"), _of_one("ceil"), _of_one("sign"), _of_one("round")
-    relu, sigmoid, tanh = _of_one("relu"), _of_one("sigmoid"), _of_one("tanh")
-    softplus, swish, gelu = _of_one("softplus"), _of_one("swish"), _of_one("gelu")
+    negate, abs, square = _unary("negate"), _unary("abs"), _unary("square")
+    sqrt, exp, log = _unary("sqrt"), _unary("exp"), _unary("log")
+    sin, cos, tan, asin = _unary("sin"), _unary("cos"), _unary("tan"), _unary("asin")
+    floor, ceil, sign, round = _unary("floor"), _unary("ceil"), _unary("sign"), _unary("round")
+    relu, sigmoid, tanh = _unary("relu"), _unary("sigmoid"), _unary("tanh")
+    softplus, swish, gelu = _unary("softplus"), _unary("swish"), _unary("gelu")
     broadcast_add, broadcast_multiply = _repeated("broadcast_add"), _repeated("broadcast_multiply")
     sum, product = _reduction("sum"), _reduction("product")
     max, min = _reduction("max"), _reduction("min")
-    argmax, argmin = _place("argmax"), _place("argmin")
+    argmax, argmin = _arg_reduction("argmax"), _arg_reduction("argmin")
 
     def pow(self, a: MetalArray, b: float) -> MetalArray:
         """Each element to the power of `b`."""
@@ -127,7 +127,7 @@ class MetalPy(Launchers):
         return self.launcher_2("pow_kernel", a, b)
 
     def leaky_relu(self, a: MetalArray, alpha: float = 0.01) -> MetalArray:
-        """What is negative, times `alpha`."""
+        """Multiply negative elements by `alpha`."""
         _check("leaky_relu", a)
         _check_number("leaky_relu", alpha)
         return self.launcher_2("leaky_relu_kernel", a, alpha)

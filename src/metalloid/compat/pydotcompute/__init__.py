@@ -3,6 +3,6 @@
     from metalloid.compat.pydotcompute.backends.metal import MetalBackend
     from metalloid.compat.pydotcompute.core.unified_buffer import UnifiedBuffer
 
-Arrays on the device are metalloid's. Where a program computes with ``mlx.core as mx``, ``import
-metalloid as mx`` takes its place.
+Arrays on the device are metalloid's. In a program that computes with ``mlx.core as mx``, write
+``import metalloid as mx`` instead.
 """

@@ -1,4 +1,4 @@
-"""What PyDotCompute raises. Attributes are called as the arguments."""
+"""PyDotCompute's exceptions. Attributes have the names of the arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far an address lies from another, in bytes."""
+"""Distances between addresses, in bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from metalloid.compiler.ir.function import Instruction, Value, gep_terms
 
 def parts_of(
     address: Value,
-    made: Callable[[Value], Instruction | None],
+    inst: Callable[[Value], Instruction | None],
     is_base: Callable[[Value], bool],
 ) -> tuple[Value, int, list[tuple[Value, int]]] | None:
     """The base that an address is reached from by ``getelementptr``, and what these add.
@@ -17,14 +17,14 @@ def parts_of(
     Parameters
     ----------
     address : Value
-    made : callable
+    inst : callable
         The instruction that computes a value, as far as it may be looked at.
     is_base : callable
         Whether to stop at a value.
     """
     distance, variable = 0, []
     while not is_base(address):
-        step = made(address)
+        step = inst(address)
         if step is None or step.op != "getelementptr":
             return None
         constant, factors = gep_terms(step)
@@ -55,6 +55,9 @@ def root_of(address: Value, computed_by: dict[str, Instruction]) -> tuple[Root, 
 
 def underlying_object(address: Value, computed_by: dict[str, Instruction]) -> str | None:
     """The pointer that an address is computed from; None if it may be one of several."""
-    while (made := computed_by.get(address.name)) and made.op in ("getelementptr", "bitcast"):
-        address = made.operands[0]
-    return None if made is not None and made.op in ("phi", "select") else address.name
+    while (inst := computed_by.get(address.name)) and inst.op in (
+        "getelementptr",
+        "bitcast",
+    ):
+        address = inst.operands[0]
+    return None if inst is not None and inst.op in ("phi", "select") else address.name

@@ -1,4 +1,4 @@
-"""What atomic operations make of a number, by the names that ``atomicrmw`` has for them."""
+"""The operations of ``atomicrmw`` as plain instructions and as combiners."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import re
 PLAIN = {"add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "fadd": "fadd",
          "fsub": "fsub", "min": "@llvm.smin", "max": "@llvm.smax", "umin": "@llvm.umin",
          "umax": "@llvm.umax", "fmin": "@llvm.minnum", "fmax": "@llvm.maxnum"}  # fmt: skip
-#: Of integers, where nobody looks at the results, the order does not show: what makes one update
-#: of the numbers of two.
+#: Combiners: one update with the combined operand equals two updates. For integers whose results
+#: are unused, so that the order of updates cannot be observed.
 BOTH = {name: PLAIN["add" if name == "sub" else name]
         for name in ("add", "sub", "and", "or", "xor", "min", "max", "umin", "umax")}  # fmt: skip
 

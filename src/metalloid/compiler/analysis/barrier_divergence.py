@@ -1,8 +1,8 @@
-"""Branches at which lanes may not part, because a barrier waits behind one of their sides.
+"""Branches that must be uniform, because a barrier follows on one of their edges.
 
-Where one side comes to a barrier for certain and the other does not come to the same one first,
-lanes that part there never meet at it: a launch with strict barriers fails. So the code goes on as
-if they had agreed, without masks, and where they have not it says so at once.
+If one edge always reaches a barrier and the other does not reach the same one first, lanes that
+diverge there never reconverge at it: a launch with strict barriers fails. So the code assumes a
+uniform branch, without masks, and reports a fault at once if the branch diverges.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ def must_be_uniform(function: Function, graph: Graph) -> dict[str, tuple[int, st
     ends = names | {EXIT}
     # The barriers that paths come to first; the exit among them, if one has none.
     first = graph.ahead({name: graph.bits([name]) for name in ends}, ends)
-    found = {}
+    forbidden = {}
     for name in graph.order:
         labels = function.blocks[name].end.labels
         if len(labels) != 2:
             continue
-        for side, (label, other) in enumerate((labels, labels[::-1])):
+        for edge, (label, other) in enumerate((labels, labels[::-1])):
             here, there = first[label], first[other]
             others = graph.reach[other] & ~graph.reach[label]
             if here and not here & (end | there) and not barriers & others:
-                found[name] = side, graph.order[(here & -here).bit_length() - 1]
+                forbidden[name] = edge, graph.order[(here & -here).bit_length() - 1]
                 break
-    return found
+    return forbidden

@@ -19,10 +19,10 @@ def block_order(graph: Graph) -> list[str]:
 
 
 def _is_topological(graph: Graph, order: list[str]) -> bool:
-    place = {name: i for i, name in enumerate(order)}
+    position = {name: i for i, name in enumerate(order)}
     latches = {loop.latch for loop in graph.loops}
     return len(order) == len(graph.order) and all(
-        place[successor] > place[name] or name in latches
+        position[successor] > position[name] or name in latches
         for name in order
         for successor in graph.successors[name]
     )
@@ -38,38 +38,38 @@ class _Dominance:
             self._dominated.setdefault(graph.dominator[name], []).append(name)
         self._loop_at = {loop.header: loop for loop in graph.loops}
         #: As keys, for they are asked for.
-        self._placed: dict[str, None] = {}
+        self._ordered: dict[str, None] = {}
         # Python's stack is too short for the tree of a long kernel.
-        stack = [self._place(graph.entry, None)]
+        stack = [self._append(graph.entry, None)]
         while stack:
             following = next(stack[-1], None)
             if following is None:
                 stack.pop()
             else:
-                stack.append(self._place(*following))
-        self.order = list(self._placed)
+                stack.append(self._append(*following))
+        self.order = list(self._ordered)
 
-    def _place(self, name: str, loop: Loop | None) -> Iterator[tuple[str, Loop | None]]:
-        """Place a block; what it yields is to be placed before it is asked for more."""
+    def _append(self, name: str, loop: Loop | None) -> Iterator[tuple[str, Loop | None]]:
+        """Append a block; blocks that it yields have to be appended before it is resumed."""
         inner = self._loop_at.get(name)
         if inner is not None and inner is not loop:
             if inner.parent is loop:
-                yield from self._place_loop(inner)
+                yield from self._append_loop(inner)
         elif self._graph.loop_of[name] is loop:
-            self._placed[name] = None
+            self._ordered[name] = None
             for below in self._dominated.get(name, ()):
                 if loop is None or below in loop.blocks:
                     yield below, loop
 
-    def _place_loop(self, loop: Loop) -> Iterator[tuple[str, Loop | None]]:
+    def _append_loop(self, loop: Loop) -> Iterator[tuple[str, Loop | None]]:
         yield loop.header, loop
-        del self._placed[loop.latch]
-        self._placed[loop.latch] = None
+        del self._ordered[loop.latch]
+        self._ordered[loop.latch] = None
         outer = loop.parent
         dominated = [below for name in loop.blocks for below in self._dominated.get(name, ())]
         for name in sorted(dominated, key=self._graph.number.__getitem__):
-            behind = name not in loop.blocks and (outer is None or name in outer.blocks)
-            if behind and name not in self._placed:
+            follows = name not in loop.blocks and (outer is None or name in outer.blocks)
+            if follows and name not in self._ordered:
                 yield name, outer
 
 
@@ -87,8 +87,8 @@ def _collapsed(graph: Graph, loop: Loop | None, start: str) -> list[str]:
 
     def successors(name: str) -> list[str]:
         inner = child(name)
-        found = graph.successors[name] if inner is None else inner.exits
-        inside = [n for n in found if loop is None or (n in loop.blocks and n != loop.header)]
+        targets = graph.successors[name] if inner is None else inner.exits
+        inside = [n for n in targets if loop is None or (n in loop.blocks and n != loop.header)]
         return [n if (c := child(n)) is None else c.header for n in inside]
 
     order: list[str] = []

@@ -1,9 +1,10 @@
-"""Where the lanes of a simdgroup go different ways, and which values they see differently.
+"""Divergent branches of a simdgroup, and the values that vary between its lanes.
 
 Shapes of values and divergence of branches depend on each other: a branch on a varying condition
-makes the values that meet behind it varying. Starting from the hope that all is uniform, both are
-worked out in turns until nothing changes. (Rosemann, Moll, Hack: An Abstract Interpretation for
-SPMD Divergence on Reducible Control Flow Graphs, POPL 2021, in the plain form of section 2.)
+makes the values varying that its edges join. Both start from the assumption that everything is
+uniform, and are refined in turns to a fixed point. (Rosemann, Moll, Hack: An Abstract
+Interpretation for SPMD Divergence on Reducible Control Flow Graphs, POPL 2021, in the plain form of
+section 2.)
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ class Divergence:
     branches : set of str
         Blocks that end in a divergent branch.
     forbidden : dict
-        Branches at which lanes may not part (`partings`); and those of them where they could.
+        Branches that must be uniform (`barrier_divergence`), as far as they may diverge.
     agreed : set of str
     masked : set of str
         Blocks that may run with some lanes inactive.
     loops : set of Loop
-        Those that lanes leave in different rounds.
+        Loops that lanes leave in different iterations.
     joins : set of str
-        Blocks where lanes that have parted meet.
+        Blocks where lanes that have diverged reconverge.
     """
 
     function: Function
@@ -73,10 +74,10 @@ class Divergence:
     def shape(self, value: Value, block: str) -> Shape:
         """Shape of `value` as seen from `block`.
 
-        What a loop computes in rounds that lanes leave one by one is varying behind the loop.
+        A value of a loop that lanes leave in different iterations is varying after the loop.
         """
-        found = self._shape(value, block)
-        return VARYING if found is None else found
+        computed = self._shape(value, block)
+        return VARYING if computed is None else computed
 
     def _shape(self, value: Value, block: str) -> Shape | None:
         if value.is_constant:
@@ -158,7 +159,7 @@ class _Analysis:
     def run(self) -> None:
         while True:
             self._find_shapes()
-            found = False
+            computed = False
             for name in self._graph.order:
                 end = self._blocks[name].end
                 if len(end.labels) != 2 or name in self._result.branches | self._result.agreed:
@@ -169,8 +170,8 @@ class _Analysis:
                         continue
                     self._result.branches.add(name)
                     self._spread(self._meeting[name], end.labels, self._graph.loop_of[name])
-                    found = True
-            if not found:
+                    computed = True
+            if not computed:
                 return
 
     # -- shapes
@@ -219,35 +220,35 @@ class _Analysis:
         if instruction.op == "call":
             if instruction.callee in (ALL_PASS, NONE_PASSES):
                 return uniform(width)
-            found = shape_of_call(instruction, known, width)
-            if found is not None:
-                return found
+            computed = shape_of_call(instruction, known, width)
+            if computed is not None:
+                return computed
         return shape_of(instruction, known, width)
 
     # -- control
 
     def _spread(self, stop: str, targets: list[str], loop: Loop | None) -> None:
-        """Lanes part towards `targets`, and meet again at `stop` for certain.
+        """Mark joins of lanes that diverge towards `targets` and reconverge by `stop`.
 
-        Each block they come to by two different ways is a join. The way to a block is named after
-        the last join on it, or else the target it began with.
+        A block that is reached on two different paths is a join. A path is identified by its last
+        join, or else by the target it began with.
         """
         graph, number = self._graph, self._graph.number
-        ways: dict[str, str] = {}
+        incoming: dict[str, str] = {}
         todo: list[int] = []
         left = False
 
-        def arrive(block: str, way: str) -> None:
+        def arrive(block: str, edge: str) -> None:
             nonlocal left
             if loop is not None and block == loop.header:
                 return
             if loop is not None and block not in loop.blocks:
                 left = True
-            elif block not in ways:
-                ways[block] = way
+            elif block not in incoming:
+                incoming[block] = edge
                 heapq.heappush(todo, number[block])
-            elif ways[block] != way:
-                ways[block] = block
+            elif incoming[block] != edge:
+                incoming[block] = block
                 self._result.joins.add(block)
 
         for target in targets:
@@ -263,12 +264,12 @@ class _Analysis:
                     inner is not None and successor == inner.header and inner is not loop
                 )
                 if not is_back:
-                    arrive(successor, ways[block])
+                    arrive(successor, incoming[block])
         if left and loop is not None:
             self._leave(loop)
 
     def _leave(self, loop: Loop) -> None:
-        """Lanes leave `loop` in different rounds, or by different ways out."""
+        """Mark a loop that lanes leave in different iterations, or by different exits."""
         result, graph = self._result, self._graph
         if loop.header in result.loops:
             return

@@ -1,4 +1,4 @@
-"""How a value differs between the lanes of a simdgroup.
+"""Shapes: how a value varies between the lanes of a simdgroup.
 
 A value is *indexed* if lane i has base + offsets[i], with offsets that are known now; the base,
 which is the value of lane 0, is computed once, as a scalar. With all offsets zero it is *uniform*.
@@ -84,7 +84,7 @@ def join(a: Shape | None, b: Shape | None) -> Shape | None:
 
 
 def alignment_of(number: int) -> int:
-    """How often 2 divides `number`."""
+    """The number of trailing zeros of `number`."""
     return (number & -number).bit_length() - 1 if number else MAX_ALIGNMENT
 
 
@@ -106,9 +106,9 @@ def shape_of(instruction: Instruction, shapes: list[Shape], width: int) -> Shape
     """
     rule = _RULES.get(instruction.op)
     if rule is not None:
-        found = rule(instruction, shapes, width)
-        if found is not None:
-            return found
+        by_rule = rule(instruction, shapes, width)
+        if by_rule is not None:
+            return by_rule
     return uniform(width) if all(shape.is_uniform for shape in shapes) else VARYING
 
 
@@ -119,9 +119,9 @@ def _add(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | N
     sign = -1 if instruction.op == "sub" else 1
     offsets = tuple(x + sign * y for x, y in zip(a.offsets, b.offsets, strict=True))
     # The promise is for active lanes. A sum that does not wrap there does not in lane 0, where it
-    # is the least; a difference may, as that of `i - n` behind `if (i >= n)`.
-    kept = instruction.op == "or" or ("nuw" in instruction.flags and sign > 0)
-    wraps = a.wraps or b.wraps or not kept
+    # is the least; a difference may, as that of `i - n` after `if (i >= n)`.
+    aligned = instruction.op == "or" or ("nuw" in instruction.flags and sign > 0)
+    wraps = a.wraps or b.wraps or not aligned
     return Shape(offsets, min(a.align, b.align), a.exact and b.exact, wraps)
 
 
@@ -143,10 +143,10 @@ def _multiply(instruction: Instruction, shapes: list[Shape], width: int) -> Shap
 
 
 def _shift_left(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
-    places = instruction.operands[1].integer
-    if places is None or shapes[0].offsets is None:
+    amount = instruction.operands[1].integer
+    if amount is None or shapes[0].offsets is None:
         return None
-    return _scaled(instruction, shapes[0], 1 << places)
+    return _scaled(instruction, shapes[0], 1 << amount)
 
 
 def _scaled(instruction: Instruction, shape: Shape, factor: int) -> Shape:
@@ -157,7 +157,7 @@ def _scaled(instruction: Instruction, shape: Shape, factor: int) -> Shape:
     return Shape(offsets, align, shape.exact, wraps)
 
 
-def fills_aligned_place(shape: Shape) -> bool:
+def is_aligned_to_lanes(shape: Shape) -> bool:
     """Whether base and offsets have no bit in common."""
     offsets = shape.offsets
     return (
@@ -169,7 +169,7 @@ def fills_aligned_place(shape: Shape) -> bool:
 def _and(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
     for k in (0, 1):
         mask, shape = instruction.operands[k].integer, shapes[1 - k]
-        if mask is None or not fills_aligned_place(shape) or shape.offsets is None:
+        if mask is None or not is_aligned_to_lanes(shape) or shape.offsets is None:
             continue
         # Bits of base and offset do not mix, so the mask goes to each.
         offsets = tuple(offset & mask for offset in shape.offsets)
@@ -181,11 +181,11 @@ def _and(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | N
 
 
 def _shift_right(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
-    places, shape = instruction.operands[1].integer, shapes[0]
-    if places is None or not fills_aligned_place(shape) or shape.offsets is None:
+    amount, shape = instruction.operands[1].integer, shapes[0]
+    if amount is None or not is_aligned_to_lanes(shape) or shape.offsets is None:
         return None
-    offsets = tuple(offset >> places for offset in shape.offsets)
-    return Shape(offsets, max(shape.align - places, 0), wraps=False)
+    offsets = tuple(offset >> amount for offset in shape.offsets)
+    return Shape(offsets, max(shape.align - amount, 0), wraps=False)
 
 
 def _signed_shift_right(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
@@ -199,11 +199,11 @@ def _divide(instruction: Instruction, shapes: list[Shape], width: int) -> Shape 
     divisor = instruction.operands[1].integer
     if divisor is None or divisor <= 0 or divisor & (divisor - 1):
         return None
-    places = Value(instruction.type, str(alignment_of(divisor)))
+    amount = Value(instruction.type, str(alignment_of(divisor)))
     mask = Value(instruction.type, str(divisor - 1))
     first = instruction.operands[0]
     if instruction.op == "udiv":
-        return _shift_right(Instruction("lshr", operands=[first, places]), shapes, width)
+        return _shift_right(Instruction("lshr", operands=[first, amount]), shapes, width)
     return _and(Instruction("and", operands=[first, mask]), shapes, width)
 
 
@@ -213,7 +213,7 @@ def _compare(instruction: Instruction, shapes: list[Shape], width: int) -> Shape
     if (
         instruction.predicate in ("eq", "ne")
         or not limit.is_uniform
-        or not fills_aligned_place(shape)
+        or not is_aligned_to_lanes(shape)
     ):
         return None
     assert shape.offsets is not None
@@ -230,12 +230,12 @@ def _widen(instruction: Instruction, shapes: list[Shape], width: int) -> Shape |
     if shape.offsets is None or not isinstance(source, Integer) or source.bits == 1:
         return None
     # Without a carry from the offsets no lane wraps, nor changes its sign.
-    exact = shape.is_uniform or fills_aligned_place(shape)
+    exact = shape.is_uniform or is_aligned_to_lanes(shape)
     exact = exact or (instruction.op == "zext" and not shape.wraps)
     return Shape(shape.offsets, shape.align, shape.exact and exact, wraps=False)
 
 
-def _keep(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
+def _preserved(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
     shape = shapes[0]
     return None if shape.offsets is None else Shape(shape.offsets, shape.align, shape.exact)
 
@@ -257,7 +257,7 @@ def _address(instruction: Instruction, shapes: list[Shape], width: int) -> Shape
 
 
 def steps(instruction: Instruction) -> list[int | None]:
-    """What each operand of a ``getelementptr`` is multiplied with; None for members of structs."""
+    """The factor of each operand of a ``getelementptr``; None for members of structs."""
     sizes: list[int | None] = [1]
     inside: Type = instruction.source
     for number, index in enumerate(instruction.operands[1:]):
@@ -276,7 +276,7 @@ def steps(instruction: Instruction) -> list[int | None]:
 def _pointer_cast(instruction: Instruction, shapes: list[Shape], width: int) -> Shape | None:
     types = instruction.operands[0].type, instruction.type
     wide = all(isinstance(type, Pointer) or type == I64 for type in types)
-    return _keep(instruction, shapes, width) if wide else None
+    return _preserved(instruction, shapes, width) if wide else None
 
 
 def _matrix(instruction: Instruction, shapes: list[Shape], width: int) -> Shape:
@@ -292,7 +292,7 @@ _RULES: dict[str, _Rule] = {
     "add": _add, "sub": _add, "or": _or, "mul": _multiply, "shl": _shift_left,
     "and": _and, "lshr": _shift_right, "ashr": _signed_shift_right,
     "udiv": _divide, "urem": _divide, "icmp": _compare,
-    "zext": _widen, "sext": _widen, "trunc": _keep, "freeze": _keep,
+    "zext": _widen, "sext": _widen, "trunc": _preserved, "freeze": _preserved,
     "getelementptr": _address, "select": _choose, "bitcast": _pointer_cast,
     "ptrtoint": _pointer_cast, "inttoptr": _pointer_cast,
     "to_matrix": _matrix, "load_matrix": _matrix, "of_matrix": _element,

@@ -20,9 +20,9 @@ def sizes(ir: str) -> dict[str, int]:
 
 def distances(ir: str) -> tuple[dict[str, int], int]:
     """Distance from each threadgroup variable to the end of them all, and their size, in bytes."""
-    found, total = {}, 0
+    distances, total = {}, 0
     for match in _VARIABLE.finditer(ir):
         size, align = type_of(match[2], ir).size, int(match[3] or 16)
         total = -(-(total + size) // align) * align
-        found[match[1]] = total
-    return found, -(-total // _ALIGNMENT) * _ALIGNMENT
+        distances[match[1]] = total
+    return distances, -(-total // _ALIGNMENT) * _ALIGNMENT

@@ -1,4 +1,4 @@
-"""How many threads a threadgroup is likely to have, by what the kernel says of its arrays.
+"""Inference of the threadgroup size from the sizes of a kernel's arrays.
 
 ``threadgroup float parts[256]`` whose elements are ``parts[t]`` is for 256 threads: with more the
 kernel would be wrong, and with fewer it would waste memory. Nothing relies on it: code for exactly
@@ -33,35 +33,35 @@ def infer_workgroup_size(ir: str, own: str) -> tuple[int, int] | None:
         A module without address spaces.
     own : str
         Of it, the function of one thread, whose position are its parameters ``x``, ``y`` and
-        ``index``, with all its places computed from these.
+        ``index``, with all its indices computed from these.
     """
     left = sizes(ir)  # bytes from an address to the end of what it is in
     # Positions by value: of which parameter, divided by what.
-    places = {f"%{axis}": (axis, 1) for axis in ("x", "y", "index")}
-    found: dict[str, int] = {}
+    factors = {f"%{axis}": (axis, 1) for axis in ("x", "y", "index")}
+    extents: dict[str, int] = {}
     size_of = functools.cache(lambda text: type_of(text, ir).size)
     for line in own.splitlines() if left else ():
         if " = zext " in line or " = sext " in line:
             match = _WIDENED.match(line)
-            if match and match[2] in places:
-                places[match[1]] = places[match[2]]
+            if match and match[2] in factors:
+                factors[match[1]] = factors[match[2]]
         elif " = lshr " in line:
             match = _SHIFTED.match(line)
-            if match and match[2] in places:
-                axis, divisor = places[match[2]]
-                places[match[1]] = axis, divisor << int(match[3])
+            if match and match[2] in factors:
+                axis, divisor = factors[match[2]]
+                factors[match[1]] = axis, divisor << int(match[3])
         elif " = getelementptr " in line:
             match = _ELEMENT.match(line)
             if not match or match[3] not in left:
                 continue
             step = size_of(match[2])
-            if match[4] in places and step:
-                axis, divisor = places[match[4]]
+            if match[4] in factors and step:
+                axis, divisor = factors[match[4]]
                 count = left[match[3]] // step * divisor
-                found[axis] = min(count, found.get(axis, count))
+                extents[axis] = min(count, extents.get(axis, count))
             left[match[1]] = step
-    height = found.get("y", 1)
-    width = found.get("x") or (found.get("index", 0) if height == 1 else 0)
+    height = extents.get("y", 1)
+    width = extents.get("x") or (extents.get("index", 0) if height == 1 else 0)
     if not width or not height:
         return None
     # Rows may be longer than needed, so that columns lie apart.

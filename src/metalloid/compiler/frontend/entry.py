@@ -1,4 +1,4 @@
-"""What surrounds a kernel in the text that clang compiles, and what it says of the parameters."""
+"""The entry code around a kernel in the text that clang compiles, and its parameter table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def entry_text(
     constants: Mapping[int, str],
     functions: str,
     inline_all: bool = True,
-    keeps_kernel: bool = True,
+    retains_kernel: bool = True,
 ) -> str:
     """The unit's text with its constants defined, and the functions that a device calls.
 
@@ -34,7 +34,7 @@ def entry_text(
         Their C++; the kernel is ``mtl_entry_type`` there.
     inline_all : bool
         Whether all of the unit's functions are inlined, whatever their size.
-    keeps_kernel : bool
+    retains_kernel : bool
         Whether code is also made of the kernel by itself, besides that inlined into `functions`.
     """
     definitions = [
@@ -46,7 +46,7 @@ def entry_text(
     return "\n".join(
         (
             *definitions,
-            _with_attributes(text, inline_all, keeps_kernel),
+            _with_attributes(text, inline_all, retains_kernel),
             f'# 1 "{ENTRY_FILE}"',
             f"using mtl_entry_type = metalloid::entry<&::{entry.expression}{inputs}>;",
             functions,
@@ -65,7 +65,7 @@ def read_layouts(ir: str) -> list[int]:
     return [int(number.split()[-1]) for number in table[1].split(",")][:-1]  # without its end mark
 
 
-def _with_attributes(text: str, inline_all: bool, keeps_kernel: bool) -> str:
+def _with_attributes(text: str, inline_all: bool, retains_kernel: bool) -> str:
     if not inline_all:
         return text
-    return wrapped(text) if keeps_kernel else wrapped(text, "always_inline, internal_linkage")
+    return wrapped(text) if retains_kernel else wrapped(text, "always_inline, internal_linkage")

@@ -11,7 +11,7 @@ could not have it: one with constructors takes no ``{value}``.)
 
 from __future__ import annotations
 
-from metalloid.msl.diagnostics import Diagnostic, PlaceMap
+from metalloid.msl.diagnostics import Diagnostic, SourceMap
 from metalloid.msl.tokens import TokenStream, is_identifier
 
 _REPAIRABLE = ("incompatible operand types", "conditional expression is ambiguous")
@@ -20,17 +20,17 @@ _NO_COPY = "is implicitly deleted because variant field"
 _COPIES = "METALLOID_COPIED_AS_BYTES("
 
 
-def repair(stream: TokenStream, places: PlaceMap, messages: list[Diagnostic]) -> bool:
+def repair(stream: TokenStream, source_map: SourceMap, messages: list[Diagnostic]) -> bool:
     """Mend what `messages` refuse; whether anything was changed."""
-    conditionals = repair_conditionals(stream, places, messages)
-    return repair_unions(stream, places, messages) or conditionals
+    conditionals = repair_conditionals(stream, source_map, messages)
+    return repair_unions(stream, source_map, messages) or conditionals
 
 
-def repair_unions(stream: TokenStream, places: PlaceMap, messages: list[Diagnostic]) -> bool:
+def repair_unions(stream: TokenStream, source_map: SourceMap, messages: list[Diagnostic]) -> bool:
     """Give a copy to the unions whose members deny it; whether anything was changed."""
     changed = False
     for message in messages:
-        member = places.token_at(message) if _NO_COPY in message.message else None
+        member = source_map.token_at(message) if _NO_COPY in message.message else None
         if member is None:
             continue
         brace = _opening_brace(stream, member)
@@ -52,13 +52,15 @@ def _opening_brace(stream: TokenStream, inside: int) -> int:
     return position
 
 
-def repair_conditionals(stream: TokenStream, places: PlaceMap, messages: list[Diagnostic]) -> bool:
+def repair_conditionals(
+    stream: TokenStream, source_map: SourceMap, messages: list[Diagnostic]
+) -> bool:
     """Wrap the arms of the conditionals that `messages` refuse; whether anything was changed."""
     changed = False
     for message in messages:
         if not message.is_error or not message.message.startswith(_REPAIRABLE):
             continue
-        question = places.token_at(message)
+        question = source_map.token_at(message)
         if question is None or stream.text(question) != "?":
             continue
         if _WRAPPER in stream.current(question):
@@ -94,7 +96,7 @@ def _partner_colon(stream: TokenStream, question: int) -> int:
 
 
 def _end_of_arm(stream: TokenStream, colon: int) -> int:
-    """Token behind the last one of the arm that begins after `colon`."""
+    """Token after the last one of the arm that begins after `colon`."""
     position = stream.next(colon)
     while colon >= 0 and position < len(stream):
         token = stream.text(position)

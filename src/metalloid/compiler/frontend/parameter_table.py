@@ -1,4 +1,4 @@
-"""What a kernel's parameters are, for devices that have a compiler of their own."""
+"""The parameters of a kernel, for devices that have a compiler of their own."""
 
 from __future__ import annotations
 

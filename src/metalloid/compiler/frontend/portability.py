@@ -11,7 +11,7 @@ from metalloid.compiler.frontend.unit import Options, TranslationUnit
 from metalloid.compiler.toolchain.cache import Cache
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import CompileError
-from metalloid.msl.diagnostics import Diagnostic, PlaceMap, parse_messages, report
+from metalloid.msl.diagnostics import Diagnostic, SourceMap, parse_messages, report
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.lower import lower_stream
 from metalloid.msl.portable.conversions import check_conversions
@@ -34,7 +34,7 @@ _VARIABLE_LENGTH = (
 def portability_findings(
     source: str, file: str, options: Options, target: Target, cache: Cache
 ) -> list[Diagnostic]:
-    """What Apple's compiler would refuse in a text that `translate` takes, in its order.
+    """Findings that Apple's compiler would reject in a text that `translate` accepts, in order.
 
     Only what is known to be refused is reported: a text without findings need not compile there.
     """
@@ -51,10 +51,10 @@ def portability_findings(
     )  # fmt: skip
     read = functools.partial(translate.read_source, {file: source})
     text = Text(
-        stream, list(lowered.attributes), parse_dump(outcome.text), PlaceMap(stream, read), []
+        stream, list(lowered.attributes), parse_dump(outcome.text), SourceMap(stream, read), []
     )
     for message in parse_messages(outcome.messages):
-        position = text.places.token_at(message)
+        position = text.source_map.token_at(message)
         if message.message.startswith("variable length array") and position is not None:
             text.report(position, _VARIABLE_LENGTH)
     check_words(text)
@@ -62,7 +62,9 @@ def portability_findings(
     check_declarations(text)
     check_conversions(text)
     check_kernels(text, lowered.kernels)
-    order = {name: place for place, name in enumerate(dict.fromkeys(f.file for f in text.findings))}
+    order = {
+        name: number for number, name in enumerate(dict.fromkeys(f.file for f in text.findings))
+    }
     return sorted(text.findings, key=lambda f: (order[f.file], f.line, f.column))
 
 
@@ -101,5 +103,5 @@ def require_portable_memory(unit: TranslationUnit, entry: EntryPoint, nbytes: in
 
 def _one_of_each(kernels: Iterable[EntryPoint]) -> list[EntryPoint]:
     """One instance of each template: the others differ by their types only."""
-    found = {kernel.expression.partition("<")[0]: kernel for kernel in kernels}
-    return [kernel for kernel in found.values() if "<" in kernel.expression]
+    by_name = {kernel.expression.partition("<")[0]: kernel for kernel in kernels}
+    return [kernel for kernel in by_name.values() if "<" in kernel.expression]

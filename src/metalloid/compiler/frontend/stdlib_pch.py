@@ -118,7 +118,7 @@ def precompiled_header(cache: Cache, target: Target, math_mode: MathMode, text: 
 
 
 def checked(outcome: clang.Outcome) -> clang.Outcome:
-    """What came of code of ours, which compiles."""
+    """The outcome of compiling our own code, which has no errors."""
     if outcome.status != 0:
         raise MetalloidError(
             "[compiler] the Metal standard library does not compile with "

@@ -27,10 +27,10 @@ from metalloid.compiler.toolchain.target import Target, math_flags
 from metalloid.errors import CompileError
 from metalloid.msl.diagnostics import (
     Diagnostic,
-    PlaceMap,
+    SourceMap,
     parse_messages,
     report,
-    without_own_places,
+    without_generated_positions,
 )
 from metalloid.msl.entry_points import EntryPoint, parse_line_marker
 from metalloid.msl.features import named_refusal, with_hint
@@ -76,7 +76,7 @@ def translate(
     source : str
         MSL text.
     file : str
-        Its file, or `PROGRAM_SOURCE`; relative includes are searched beside it.
+        Its file, or `PROGRAM_SOURCE`; relative includes are searched in its folder.
 
     Raises
     ------
@@ -92,8 +92,8 @@ def translate(
         # An included file has changed: this entry is of no use to anybody.
         cache.discard(key)
     with compiling(f"the library {file!r}") as begin:
-        found = _translated(source, file, options, target, cache, begin)
-    unit = restore(cache.save(key, found), options, {file: source}, check=False)
+        result = _translated(source, file, options, target, cache, begin)
+    unit = restore(cache.save(key, result), options, {file: source}, check=False)
     assert unit is not None
     return unit
 
@@ -139,15 +139,15 @@ def preprocess(
     )
     messages = parse_messages(outcome.messages)
     read = functools.partial(read_source, {file: source})
-    places = PlaceMap(TokenStream(""), read)
-    messages = [places.localise(message) for message in messages]
+    source_map = SourceMap(TokenStream(""), read)
+    messages = [source_map.localise(message) for message in messages]
     if outcome.status != 0:
         raise _compile_error(messages, outcome.messages)
     return outcome.text, [message for message in messages if message.severity == "warning"]
 
 
 def with_includes(source: str, file: str, options: Options, cache: Cache) -> str:
-    """The text, nothing expanded, with every file it includes put in its place."""
+    """The text with every included file inserted, and no macros expanded."""
     return _preprocessed(source, file, options, cache, "-frewrite-includes").text
 
 
@@ -197,16 +197,16 @@ def _check(
         stream,
         lambda text: wrapped(f"{unknown}\n{text}{uses}"),
     )
-    places = PlaceMap(stream, read)
+    source_map = SourceMap(stream, read)
     raw = parse_messages(outcome.messages)
-    found = [places.localise(message) for message in _about_the_text(raw, target)]
+    result = [source_map.localise(message) for message in _about_the_text(raw, target)]
     if outcome.status != 0:
-        raise _compile_error(found, outcome.messages)
-    return stream.render(), [message for message in found if message.severity == "warning"]
+        raise _compile_error(result, outcome.messages)
+    return stream.render(), [message for message in result if message.severity == "warning"]
 
 
 def instantiations(kernels: Iterable[EntryPoint]) -> str:
-    """What makes clang check the bodies of templates, each at the line that asks for it."""
+    """Instantiations, at their own lines, that make clang check the bodies of templates."""
     return "".join(
         f'\n# {kernel.line} "{_quoted(kernel.file)}"\n'
         f"template decltype({kernel.expression}) {kernel.expression};"
@@ -230,15 +230,15 @@ def run_repairing(
         outcome = clang.run(command, embed(stream.render()))
         if outcome.status == 0:
             return outcome
-        places = PlaceMap(stream, lambda file: None)
-        if not repair(stream, places, parse_messages(outcome.messages)):
+        source_map = SourceMap(stream, lambda file: None)
+        if not repair(stream, source_map, parse_messages(outcome.messages)):
             return outcome
 
 
 def _about_the_text(messages: list[Diagnostic], target: Target) -> list[Diagnostic]:
     # clang names what is no file in angle brackets: the lines we put around the user's text.
     own = ("<", str(include_folder()), str(target.entry_header.parent))
-    return without_own_places(messages, lambda file: file.startswith(own))
+    return without_generated_positions(messages, lambda file: file.startswith(own))
 
 
 def compile_command(text: str, options: Options, target: Target, cache: Cache) -> list[str]:
@@ -285,18 +285,18 @@ def read_source(known: dict[str, str], file: str) -> str | None:
 def _dependencies(stream: TokenStream, file: str, cache: Cache) -> dict[str, str]:
     """Digest of each file the text includes, ours and the stubs aside."""
     own = (str(include_folder()), str(stub_folder(cache)))
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for position in stream.directives:
         marker = parse_line_marker(stream.text(position))
-        if marker is None or marker[0] in found or marker[0] in (file, ""):
+        if marker is None or marker[0] in result or marker[0] in (file, ""):
             continue
         if marker[0].startswith(("<", *own)):
             continue
         try:
-            found[marker[0]] = digest(Path(marker[0]).read_bytes())
+            result[marker[0]] = digest(Path(marker[0]).read_bytes())
         except OSError:
             continue  # a name from a #line directive
-    return found
+    return result
 
 
 def compile_entry(
@@ -335,12 +335,12 @@ def compile_entry(
         text = stream.render()
     if outcome.status == 0:
         return embed(text), outcome.text
-    places = PlaceMap(stream, functools.partial(read_source, unit.sources))
-    found = []
+    source_map = SourceMap(stream, functools.partial(read_source, unit.sources))
+    result = []
     for message in _about_the_text(parse_messages(outcome.messages), target):
         if message.file == ENTRY_FILE:
             message = replace(message, file=entry.file, line=entry.line, column=1)
-        message = places.localise(message)
-        if message not in found:
-            found.append(message)
-    raise _compile_error(found, outcome.messages)
+        message = source_map.localise(message)
+        if message not in result:
+            result.append(message)
+    raise _compile_error(result, outcome.messages)

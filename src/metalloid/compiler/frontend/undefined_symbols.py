@@ -10,10 +10,11 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 
+from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.translate import read_source
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.errors import CompileError
-from metalloid.msl.diagnostics import Diagnostic, PlaceMap, report
+from metalloid.msl.diagnostics import Diagnostic, SourceMap, report
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.tokens import TokenStream
 
@@ -22,8 +23,6 @@ _DECLARED = re.compile(rf"^declare [^\n]*?{_NAME}\(", re.M)
 _EXTERNAL = re.compile(rf"^{_NAME} = external [^\n]*?(?:global|constant) ", re.M)
 #: C++ writes ``f(float)`` as ``_Z1ff`` and ``a::f()`` as ``_ZN1a1fEv``: lengths before names.
 _MANGLED = re.compile(r"_Z(N?)([KVrR]*)(?=\d)")
-#: An option of clang's: instructions know their lines.
-LINE_TABLES = "-gline-tables-only"
 #: What the compiler itself may call; kernels can do no harm with them.
 MEMORY_FUNCTIONS = frozenset({"memcpy", "memmove", "memset", "memcmp"})
 
@@ -88,38 +87,14 @@ def undefined(
         "call its own functions and those of Metal's standard library only."
     )
     file, line, column = _first_use(symbol, compile_with_lines()) or (entry.file, entry.line, 1)
-    places = PlaceMap(TokenStream(unit.text), functools.partial(read_source, unit.sources))
-    found = places.localise(Diagnostic("error", file, line, column, message))
-    return CompileError(report([found]), [found])
+    source_map = SourceMap(TokenStream(unit.text), functools.partial(read_source, unit.sources))
+    localised = source_map.localise(Diagnostic("error", file, line, column, message))
+    return CompileError(report([localised]), [localised])
 
 
 def _first_use(symbol: str, ir: str) -> tuple[str, int, int] | None:
     """File, line and column of the first instruction that names a symbol."""
     use = re.compile(rf'^ [^\n]*@"?(?:\\01)?{re.escape(symbol)}\b[^\n]*!dbg !(\d+)', re.M)
     match = use.search(ir)
-    if match is None:
-        return None
-    location = _node(ir, match[1])
-    file = _file_of(ir, location)
-    return (file, _number(location, "line"), _number(location, "column") or 1) if file else None
-
-
-def _file_of(ir: str, node: str) -> str:
-    """The file of a debug location: that of the scope it is in."""
-    while not (file := re.search(r"\bfile: !(\d+)", node)):
-        scope = re.search(r"\bscope: !(\d+)", node)
-        if scope is None:
-            return ""
-        node = _node(ir, scope[1])
-    name = re.search(r'filename: "([^"]*)"', _node(ir, file[1]))
-    return name[1].replace("\\5C", "\\").replace("\\22", '"') if name else ""
-
-
-def _node(ir: str, number: str) -> str:
-    match = re.search(rf"^!{number} = (.*)$", ir, re.M)
-    return match[1] if match else ""
-
-
-def _number(node: str, field: str) -> int:
-    match = re.search(rf"\b{field}: (\d+)", node)
-    return int(match[1]) if match else 0
+    localised = location_of(ir, f"!{match[1]}") if match else None
+    return (localised.file, localised.line, localised.column) if localised else None

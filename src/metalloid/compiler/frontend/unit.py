@@ -20,7 +20,7 @@ _FACTS, _TEXT = "unit.json", "lowered.cpp"
 
 @dataclass(frozen=True)
 class Options:
-    """How a library is compiled, whatever the device.
+    """The options of a library, for all devices.
 
     Attributes
     ----------
@@ -66,12 +66,12 @@ class KernelTable(Mapping[str, EntryPoint]):
 
     def __getitem__(self, name: str) -> EntryPoint:
         name, expression, line, head = self._rows[name]
-        rows, file, (most, size) = self._heads[head]
+        rows, file, (max_total, size) = self._heads[head]
         parameters = tuple(
             Parameter(name, declaration, tuple((key, value) for key, value in attributes))
             for name, declaration, attributes in rows
         )
-        limits = GroupLimits(most, tuple(size) if size else None)
+        limits = GroupLimits(max_total, tuple(size) if size else None)
         return EntryPoint(name, expression, parameters, file, line, limits)
 
     def __iter__(self) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.function import Block, Function
 from metalloid.compiler.ir.types import Unsupported
 
 #: Name of the single exit block that `loop_simplify` makes.
@@ -39,14 +39,14 @@ class Loop:
 
 
 class Graph:
-    """What the blocks of a function are to each other. A snapshot: make a new one after edits.
+    """The control flow graph of a function. A snapshot: make a new one after edits.
 
     Attributes
     ----------
     order : list of str
         Reachable blocks in reverse postorder.
     number : dict
-        Place of each in `order`.
+        Position of each in `order`.
     successors, predecessors : dict of list
     dominator : dict
         Immediate dominator; the entry's is itself.
@@ -60,14 +60,14 @@ class Graph:
         blocks = function.blocks
         self.entry = function.entry.name
         self.order = reverse_postorder(self.entry, lambda name: blocks[name].successors)
-        self.number = {name: place for place, name in enumerate(self.order)}
+        self.number = {name: position for position, name in enumerate(self.order)}
         self.successors = {name: blocks[name].successors for name in self.order}
         self.predecessors: dict[str, list[str]] = {name: [] for name in self.order}
         for name in self.order:
             for successor in self.successors[name]:
                 self.predecessors[successor].append(name)
         self.dominator = immediate_dominators(self.order, self.predecessors)
-        self._find_loops()
+        self._find_loops(blocks)
 
     def dominates(self, above: str, below: str) -> bool:
         """Whether every path to `below` goes through `above`."""
@@ -80,7 +80,7 @@ class Graph:
     @cached_property
     def reach(self) -> dict[str, int]:
         """The blocks of all paths from each block, with itself: bits by `number`."""
-        return self.ahead({name: 1 << place for name, place in self.number.items()})
+        return self.ahead({name: 1 << position for name, position in self.number.items()})
 
     def bits(self, names: Iterable[str]) -> int:
         """A set of blocks."""
@@ -88,39 +88,39 @@ class Graph:
 
     def ahead(self, own: Mapping[str, int], ends: Set[str] = frozenset()) -> dict[str, int]:
         """The bits that are the `own` ones of any block on paths from each; `ends` end paths."""
-        found = {name: own.get(name, 0) for name in self.order}
+        reached = {name: own.get(name, 0) for name in self.order}
         changed = True
         while changed:  # once more for each level of loops
             changed = False
             for name in reversed(self.order):
                 if name in ends:
                     continue
-                bits = found[name]
+                bits = reached[name]
                 for successor in self.successors[name]:
-                    bits |= found[successor]
-                changed |= bits != found[name]
-                found[name] = bits
-        return found
+                    bits |= reached[successor]
+                changed |= bits != reached[name]
+                reached[name] = bits
+        return reached
 
-    def _find_loops(self) -> None:
-        found: dict[str, Loop] = {}
+    def _find_loops(self, blocks: dict[str, Block]) -> None:
+        reached: dict[str, Loop] = {}
         for name in self.order:
             for header in self.successors[name]:
                 if self.number[header] > self.number[name]:
                     continue
                 if not self.dominates(header, name):
-                    raise Unsupported("a loop with two entries")
-                loop = found.setdefault(header, Loop(header, {header}))
+                    raise Unsupported("a loop with two entries").at(blocks[name].end.debug)
+                loop = reached.setdefault(header, Loop(header, {header}))
                 todo = [name]
                 while todo:
                     block = todo.pop()
                     if block not in loop.blocks:
                         loop.blocks.add(block)
                         todo += self.predecessors[block]
-        self.loops = sorted(found.values(), key=lambda loop: len(loop.blocks))
+        self.loops = sorted(reached.values(), key=lambda loop: len(loop.blocks))
         self.loop_of: dict[str, Loop | None] = dict.fromkeys(self.order)
-        for place, loop in enumerate(self.loops):
-            outer = self.loops[place + 1 :]
+        for position, loop in enumerate(self.loops):
+            outer = self.loops[position + 1 :]
             loop.parent = next((other for other in outer if loop.header in other.blocks), None)
             for name in loop.blocks:
                 self.loop_of[name] = self.loop_of[name] or loop
@@ -156,7 +156,7 @@ def reverse_postorder(start: str, successors: Callable[[str], Iterable[str]]) ->
 
 def immediate_dominators(order: list[str], predecessors: Mapping[str, list[str]]) -> dict[str, str]:
     """Immediate dominator of each node of a reverse postorder (Cooper, Harvey, Kennedy, 2001)."""
-    number = {name: place for place, name in enumerate(order)}
+    number = {name: position for position, name in enumerate(order)}
     dominator = {order[0]: order[0]}
     changed = True
     while changed:
@@ -187,7 +187,7 @@ def immediate_postdominators(graph: Graph, exit: str) -> dict[str, str]:
     Unsupported
         If some block does not lead there: a loop without end.
     """
-    # Without a way to the exit at all, it is no part of the graph.
+    # A block that cannot reach the exit is not in the reversed graph.
     order = reverse_postorder(exit, lambda name: graph.predecessors.get(name, ()))
     if len(order) != len(graph.order):
         raise Unsupported("a loop that never ends")

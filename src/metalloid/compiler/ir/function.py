@@ -60,7 +60,7 @@ class Value(NamedTuple):
 
 
 class CallAttributes(NamedTuple):
-    """Attributes of a call, as tokens; the parser keeps them with `keep_hints`.
+    """Attributes of a call, as tokens; the parser keeps them with `retain_hints`.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Instruction:
     align : int
         Of a memory access; 0 if the text says nothing.
     metadata : tuple of (str, str)
-        Attachments: ``(("!llvm.loop", "!5"),)``. The parser keeps them with `keep_hints`.
+        Attachments: ``(("!llvm.loop", "!5"),)``. The parser keeps them with `retain_hints`.
     attributes : CallAttributes or None
         Of a call, if the parser keeps hints.
     """
@@ -151,6 +151,11 @@ class Instruction:
     def value(self) -> Value:
         """Its result as an operand."""
         return Value(self.type, self.result)
+
+    @property
+    def debug(self) -> str:
+        """Its ``!dbg`` attachment, such as ``"!12"``; empty if it has none."""
+        return next((node for name, node in self.metadata if name == "!dbg"), "")
 
     @property
     def operation_key(self) -> tuple[object, ...]:
@@ -211,7 +216,7 @@ class Function:
     result : Type
     parameters : list of Value
     attributes : str
-        Its attribute groups, ``"#0"``; with `keep_hints` all that stands after its parameters.
+        Its attribute groups, ``"#0"``; with `retain_hints` all that stands after its parameters.
     blocks : dict of Block by name
         The first is the entry.
     linkage : str
@@ -222,7 +227,7 @@ class Function:
         Tokens of each parameter's attributes: ``["noundef", "byval", "(", "%struct.S", ")"]``.
     qualifiers : tuple of str
         Words before the result type, linkage aside: ``("dso_local", "ptx_kernel")``. The parser
-        keeps them with `keep_hints`.
+        keeps them with `retain_hints`.
     """
 
     name: str
@@ -266,7 +271,7 @@ def replace_predecessor(block: Block, old: str, new: str) -> None:
 
 
 def gep_terms(step: Instruction) -> tuple[int, list[tuple[Value, int]]]:
-    """What a ``getelementptr`` adds to its first operand.
+    """The terms that a ``getelementptr`` adds to its first operand.
 
     Returns
     -------
@@ -278,22 +283,22 @@ def gep_terms(step: Instruction) -> tuple[int, list[tuple[Value, int]]]:
     distance, variable = 0, []
     inside: Type = step.source
     for number, index in enumerate(step.operands[1:]):
-        place = index.integer
+        member_index = index.integer
         if number == 0:
             size = inside.size
         elif isinstance(inside, Struct):
-            distance += inside.offset(place or 0)
-            inside = inside.members[place or 0]
+            distance += inside.offset(member_index or 0)
+            inside = inside.members[member_index or 0]
             continue
         elif isinstance(inside, Array | Vector):
             inside = inside.element
             size = inside.size
         else:
             raise Unsupported(f"a step into {inside}")
-        if place is None:
+        if member_index is None:
             variable.append((index, size))
         else:
-            distance += place * size
+            distance += member_index * size
     return distance, variable
 
 

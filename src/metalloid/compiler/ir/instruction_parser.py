@@ -35,6 +35,12 @@ class Line(TokenLine):
 
     def instruction(self) -> Instruction:
         """The whole line."""
+        try:
+            return self._instruction()
+        except Unsupported as error:
+            raise error.at(self._debug()) from None
+
+    def _instruction(self) -> Instruction:
         result = ""
         if len(self._tokens) > 1 and self._tokens[1] == "=":
             result = self._tokens[0]
@@ -42,15 +48,22 @@ class Line(TokenLine):
         early = self.flags()  # of calls
         op = self.next()
         flags = early + self.flags()
-        made = self._made(op, flags)
-        made.result = result if made.type is not VOID else ""
-        if self._keep_hints:
-            made.metadata = tuple(self._metadata())
-        return made
+        inst = self._build(op, flags)
+        inst.result = result if inst.type is not VOID else ""
+        if self._retain_hints:
+            inst.metadata = tuple(self._metadata())
+        elif debug := self._debug():
+            inst.metadata = (("!dbg", debug),)
+        return inst
 
     def result(self) -> tuple[tuple[str, ...], Type]:
         """Take the words of a definition up to its name: those before the type, and the type."""
         return self._attributes(), self.type()
+
+    def _debug(self) -> str:
+        """The node of the ``!dbg`` attachment; empty if there is none."""
+        tokens = self._tokens
+        return tokens[tokens.index("!dbg") + 1] if "!dbg" in tokens else ""
 
     def _metadata(self) -> Iterator[tuple[str, str]]:
         """The attachments at the end of the line."""
@@ -60,7 +73,7 @@ class Line(TokenLine):
             if comma == "," and name[0] == node[0] == "!" and name != "!invariant.load":
                 yield name, node
 
-    def _made(self, op: str, flags: tuple[str, ...]) -> Instruction:
+    def _build(self, op: str, flags: tuple[str, ...]) -> Instruction:
         if op in INTEGER_BINARY or op in FLOAT_BINARY:
             left = self.value()
             self.skip(",")
@@ -90,9 +103,9 @@ class Line(TokenLine):
         handler = getattr(self, f"_{op}", None)
         if handler is None:
             raise Unsupported(f"the instruction {op}")
-        made: Instruction = handler(flags)
-        made.op = op
-        return made
+        inst: Instruction = handler(flags)
+        inst.op = op
+        return inst
 
     def _dialect(self, op: str) -> Instruction:
         """One of our own instructions, in the generic form that `printer` writes."""
@@ -115,14 +128,14 @@ class Line(TokenLine):
         return Instruction("", type=operands[1].type, operands=operands, flags=flags)
 
     def _phi(self, flags: tuple[str, ...]) -> Instruction:
-        made = Instruction("", type=matrix_type(self.type()), flags=flags)
+        inst = Instruction("", type=matrix_type(self.type()), flags=flags)
         while self.skip("["):
-            made.operands.append(Value(made.type, self.constant_or_name()))
+            inst.operands.append(Value(inst.type, self.constant_or_name()))
             self.skip(",")
-            made.labels.append(self.next())
+            inst.labels.append(self.next())
             self.skip("]")
             self.skip(",")
-        return made
+        return inst
 
     def _getelementptr(self, flags: tuple[str, ...]) -> Instruction:
         source = self.type()
@@ -131,7 +144,7 @@ class Line(TokenLine):
         type_ = operands[0].type
         vector = next((v.type for v in operands if isinstance(v.type, Vector)), None)
         if vector is not None:
-            if not self._keep_hints:
+            if not self._retain_hints:
                 raise Unsupported("a vector of addresses")
             type_ = type_ if isinstance(type_, Vector) else Vector(vector.lanes, type_)
         return Instruction("", type=type_, operands=operands, flags=flags, source=source)
@@ -160,7 +173,7 @@ class Line(TokenLine):
         if not self.skip("atomic"):
             return "", flags
         # In the code of CPUs atomic accesses are as good as volatile ones.
-        if self.skip("volatile") and self._keep_hints:
+        if self.skip("volatile") and self._retain_hints:
             flags += ("volatile",)
         return self._orderings(), flags
 
@@ -173,19 +186,19 @@ class Line(TokenLine):
         return Instruction("", operands=[condition], labels=labels)
 
     def _switch(self, flags: tuple[str, ...]) -> Instruction:
-        made = Instruction("", operands=[self.value()])
+        inst = Instruction("", operands=[self.value()])
         self.skip(",")
         self.skip("label")
-        made.labels.append(self.next())
+        inst.labels.append(self.next())
         self.skip("[")
         cases = []
         while not self.skip("]"):
             cases.append(self._case())
             self.skip(",")
             self.skip("label")
-            made.labels.append(self.next())
-        made.cases = tuple(cases)
-        return made
+            inst.labels.append(self.next())
+        inst.cases = tuple(cases)
+        return inst
 
     def _case(self) -> int:
         """Take a case of a switch."""
@@ -223,7 +236,7 @@ class Line(TokenLine):
             self._at += 2
             operands.append(self.value())
         elif following and following not in AFTER_VALUES:
-            if not self._keep_hints:
+            if not self._retain_hints:
                 raise Unsupported("an array of a size known only when it runs")
             self.skip(",")
             operands = self.values()
@@ -257,13 +270,13 @@ class Line(TokenLine):
     def _extractvalue(self, flags: tuple[str, ...]) -> Instruction:
         aggregate = self.value()
         indices = self._members()
-        if not self._keep_hints and (len(indices) > 1 or not isinstance(aggregate.type, Struct)):
+        if not self._retain_hints and (len(indices) > 1 or not isinstance(aggregate.type, Struct)):
             raise Unsupported("extractvalue of an array")
         type_ = member_type(aggregate.type, indices)
         return Instruction("", type=type_, operands=[aggregate], indices=indices)
 
     def _insertvalue(self, flags: tuple[str, ...]) -> Instruction:
-        if not self._keep_hints:
+        if not self._retain_hints:
             raise Unsupported("a struct as a value")
         aggregate = self.value()
         self.skip(",")
@@ -295,12 +308,12 @@ class Line(TokenLine):
         )  # fmt: skip
 
     def _orderings(self) -> str:
-        """The orderings of an atomic operation, behind a scope of one thread if that is it."""
+        """The orderings of an atomic operation, after the scope of one thread if it has that."""
         words = [token for token in self._tokens if token in _ORDERINGS]
         if "syncscope" not in self._tokens:
             return " ".join(words)
         scope = f"syncscope({self._tokens[self._tokens.index('syncscope') + 2]})"
-        return " ".join([scope, *words] if self._keep_hints or scope == ONE_THREAD else words)
+        return " ".join([scope, *words] if self._retain_hints or scope == ONE_THREAD else words)
 
     def _call(self, flags: tuple[str, ...]) -> Instruction:
         of_result = self._attributes()
@@ -316,7 +329,7 @@ class Line(TokenLine):
             operands.append(Value(argument, self.constant_or_name()))
             self.skip(",")
         attributes = None
-        if self._keep_hints:
+        if self._retain_hints:
             of_function = []
             while self.more() and self.peek() != ",":
                 of_function.append(self.next())
@@ -334,7 +347,7 @@ class Line(TokenLine):
             return " ".join(self._tokens[start : self._at]).replace(" ,", ",")
         if self.peek().startswith("@"):
             return self.next()
-        if not self._keep_hints or self.peek() == "(":
+        if not self._retain_hints or self.peek() == "(":
             raise Unsupported("a call through a pointer")
         return ""
 

@@ -41,9 +41,9 @@ class TokenLine:
     """The tokens of one line and how far they are read."""
 
     def __init__(
-        self, text: str, named_type: Callable[[str], Type], keep_hints: bool = False
+        self, text: str, named_type: Callable[[str], Type], retain_hints: bool = False
     ) -> None:
-        self._named_type, self._keep_hints = named_type, keep_hints
+        self._named_type, self._retain_hints = named_type, retain_hints
         self._tokens = _TOKEN.findall(text)
         self._at = 0
 
@@ -80,10 +80,10 @@ class TokenLine:
 
     def flags(self) -> tuple[str, ...]:
         """Take the flags that come next."""
-        found = []
+        indices = []
         while self.peek() in _FLAGS or self.peek().startswith("deferred."):
-            found.append(self.next())
-        return tuple(found)
+            indices.append(self.next())
+        return tuple(indices)
 
     def until_comma(self) -> list[str]:
         """Tokens up to a comma or closing bracket outside of brackets; the comma is skipped."""
@@ -137,7 +137,7 @@ class TokenLine:
         """
         start = self._at
         token = self.next()
-        inside = "" if self._keep_hints else self._constant_address(token)
+        inside = "" if self._retain_hints else self._constant_address(token)
         if inside:
             return inside
         if token.isalpha() and token not in LITERALS:  # an operation with its operands
@@ -152,7 +152,7 @@ class TokenLine:
         return " ".join(self._tokens[start : self._at])
 
     def _constant_address(self, op: str) -> str:
-        """Take a constant expression of an address behind its `op`; empty if it is none."""
+        """Take a constant expression of an address after its `op`; empty if it is none."""
         start = self._at
         if op == "bitcast" and self.skip("("):
             value = self.value()
@@ -180,11 +180,11 @@ class TokenLine:
 
     def values(self) -> list[Value]:
         """Values with commas between, up to metadata."""
-        found = [self.value()]
+        indices = [self.value()]
         while self.peek() == "," and not self._tokens[self._at + 1].startswith(AFTER_VALUES):
             self._at += 1
-            found.append(self.value())
-        return found
+            indices.append(self.value())
+        return indices
 
     def align(self) -> int:
         """The alignment that stands further on; 0 if none does."""
@@ -193,7 +193,7 @@ class TokenLine:
 
 
 def inside_of(address: str, distance: int) -> str:
-    """The constant address so many bytes behind another."""
+    """The constant address so many bytes after another."""
     variable, before = variable_of(address)
     distance += before
     return f"getelementptr ( i8 , ptr {variable} , i64 {distance} )" if distance else variable
@@ -201,5 +201,5 @@ def inside_of(address: str, distance: int) -> str:
 
 def variable_of(address: str) -> tuple[str, int]:
     """The variable that a constant address is inside of, and its distance from there."""
-    found = _INSIDE.match(address)
-    return (found[1], int(found[2])) if found else (address, 0)
+    indices = _INSIDE.match(address)
+    return (indices[1], int(indices[2])) if indices else (address, 0)

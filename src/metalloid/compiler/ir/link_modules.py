@@ -14,6 +14,8 @@ _NUMBERED = re.compile(r"([#!])(\d+)\b")
 _TYPE = re.compile(r'(%"?)((?:struct|class|union)\.)')
 _DECLARATION = re.compile(r"^declare [^\n]*?(@[\w.$]+)\([^\n]*\n", re.M)
 _NAMED = re.compile(r"^(?:declare|define) [^\n]*?(@[\w.$]+)\(", re.M)
+#: Compile units of debug information.
+_UNITS = re.compile(r"^!llvm\.dbg\.cu = !\{(.*)\}$", re.M)
 _HELPER = re.compile(r"^define linkonce_odr [^\n]*?(@[\w.$]+)\(", re.M)
 #: What a module has once; comdats are for functions that others may have as well.
 _ONCE = re.compile(r"^(?:source_filename|target|!llvm\.|\$|;)[^\n]*\n", re.M)
@@ -30,6 +32,7 @@ def link_modules(first: str, second: str, prefix: str) -> str:
     prefix : str
         For types and inline functions of `second`.
     """
+    units = _UNITS.search(second)
     second = _ONCE.sub("", second)
     known = set(_NAMED.findall(first))
     second = _DECLARATION.sub(lambda match: "" if match[1] in known else match[0], second)
@@ -39,9 +42,16 @@ def link_modules(first: str, second: str, prefix: str) -> str:
         r"^define linkonce_odr ([^\n]*?)comdat ", r"define internal \1", second, flags=re.M
     )
     second = _TYPE.sub(rf"\1{prefix}.\2", second)
-    behind = {
+    suffixes = {
         "#": 1 + max(map(int, _ATTRIBUTES.findall(first)), default=-1),
         "!": 1 + max(map(int, _NODE.findall(first)), default=-1),
     }
-    second = _NUMBERED.sub(lambda match: f"{match[1]}{int(match[2]) + behind[match[1]]}", second)
+
+    def renumbered(text: str) -> str:
+        return _NUMBERED.sub(lambda match: f"{match[1]}{int(match[2]) + suffixes[match[1]]}", text)
+
+    if units is not None:
+        more = renumbered(units[1])
+        first = _UNITS.sub(lambda match: f"!llvm.dbg.cu = !{{{match[1]}, {more}}}", first)
+    second = renumbered(second)
     return f"{first}\n{second}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from metalloid.compiler.ir.types import FLOAT, Type
 
-SIDE = 8
+ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Matrix(Type):
     columns: int
 
     def __str__(self) -> str:
-        return f"[{SIDE} x {self.row}]"
+        return f"[{ROWS} x {self.row}]"
 
     @property
     def row(self) -> str:
@@ -24,7 +24,7 @@ class Matrix(Type):
         return f"<{self.columns} x {FLOAT}>"
 
 
-MATRIX, PAIR = Matrix(SIDE), Matrix(2 * SIDE)
+MATRIX, PAIR = Matrix(ROWS), Matrix(2 * ROWS)
 
 
 def matrix_type(type: Type) -> Type:

@@ -40,14 +40,14 @@ def flatten_address_spaces(ir: str) -> str:
     return _CONSTANT_CAST.sub(r"\1", flat)
 
 
-def parse_function(ir: str, name: str, keep_hints: bool = False) -> Function:
+def parse_function(ir: str, name: str, retain_hints: bool = False) -> Function:
     """The function `name` of a module.
 
     Parameters
     ----------
     ir : str
         The module, for CPUs without address spaces.
-    keep_hints : bool
+    retain_hints : bool
         Keep what the vectoriser has no use for: metadata, attributes, names of structs, calls that
         only inform the optimiser. Then `replace_function` gives an equivalent module.
 
@@ -56,7 +56,7 @@ def parse_function(ir: str, name: str, keep_hints: bool = False) -> Function:
     Unsupported
         If there is something in it that no kernel was seen to contain.
     """
-    return _parser(ir, keep_hints).function(_definition(ir, name))
+    return _parser(ir, retain_hints).function(_definition(ir, name))
 
 
 def is_hint(instruction: Instruction) -> bool:
@@ -71,9 +71,9 @@ def function_names(ir: str) -> list[str]:
 
 def first_bad_line(ir: str, name: str) -> tuple[int, str] | None:
     """Number in the module and text of the first line of a function that does not parse."""
-    found, parser = _definition(ir, name), _parser(ir, False)
-    number = ir.count("\n", 0, found.start(5))
-    for line in found[5].split("\n"):
+    definition, parser = _definition(ir, name), _parser(ir, False)
+    number = ir.count("\n", 0, definition.start(5))
+    for line in definition[5].split("\n"):
         number += 1
         words = line.partition(";")[0]
         if not words.strip() or _LABEL.match(words) or _HINTS.search(words):
@@ -134,15 +134,15 @@ def type_of(text: str, ir: str) -> Type:
 
 
 @functools.lru_cache(maxsize=2)
-def _parser(ir: str, keep_hints: bool) -> _Parser:
-    return _Parser(ir, keep_hints)
+def _parser(ir: str, retain_hints: bool) -> _Parser:
+    return _Parser(ir, retain_hints)
 
 
 class _Parser:
     """Parses the functions of one module."""
 
-    def __init__(self, ir: str, keep_hints: bool) -> None:
-        self._keep_hints = keep_hints
+    def __init__(self, ir: str, retain_hints: bool) -> None:
+        self._retain_hints = retain_hints
         self._definitions = dict(_TYPE_DEFINITION.findall(ir))
         self._named: dict[str, Type] = {}
         arrays = ((name, Line(text, self.named_type).type()) for name, text in _TABLE.findall(ir))
@@ -152,10 +152,10 @@ class _Parser:
         """The function that `_DEFINITION` matched."""
         head, name, parameters, attributes, body = match.groups()
         words, result = self._line(head).result()
-        if isinstance(result, Struct) and not self._keep_hints:
+        if isinstance(result, Struct) and not self._retain_hints:
             raise Unsupported("a struct as the result of a function")
         values, parameter_attributes = self._parameters(parameters)
-        groups = attributes.split() if self._keep_hints else re.findall(r"#\d+", attributes)
+        groups = attributes.split() if self._retain_hints else re.findall(r"#\d+", attributes)
         qualifiers = (word for word in words if word not in _LINKAGES)
         function = Function(
             name,
@@ -166,7 +166,7 @@ class _Parser:
             next((word for word in words if word in _LINKAGES), ""),
             self._tables,
             parameter_attributes,
-            tuple(qualifiers) if self._keep_hints else (),
+            tuple(qualifiers) if self._retain_hints else (),
         )
         block = None
         for line in _joined_lines(body):
@@ -182,7 +182,7 @@ class _Parser:
             if line.lstrip().startswith("#dbg"):
                 continue
             # An assumption about bundles of operands is one of the hints that may be dropped.
-            if _HINTS.search(line) and (not self._keep_hints or _BUNDLES.search(line)):
+            if _HINTS.search(line) and (not self._retain_hints or _BUNDLES.search(line)):
                 continue
             instruction = self._line(line).instruction()
             if instruction.op == "phi":
@@ -209,14 +209,14 @@ class _Parser:
         if name not in self._named:
             if name not in self._definitions:
                 raise Unsupported(f"the type {name}")
-            found = self._line(self._definitions[name]).type()
-            if self._keep_hints and isinstance(found, Struct):
-                found = replace(found, name=name)
-            self._named[name] = found
+            result_type = self._line(self._definitions[name]).type()
+            if self._retain_hints and isinstance(result_type, Struct):
+                result_type = replace(result_type, name=name)
+            self._named[name] = result_type
         return self._named[name]
 
     def _line(self, text: str) -> Line:
-        return Line(text, self.named_type, self._keep_hints)
+        return Line(text, self.named_type, self._retain_hints)
 
 
 def _joined_lines(body: str) -> list[str]:

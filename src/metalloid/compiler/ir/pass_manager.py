@@ -23,12 +23,13 @@ from typing import Generic, Protocol, TypeVar
 
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.printer import function_text
+from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.ir.verifier import verify
 from metalloid.settings import settings
 
 
 class PassContext(Protocol):
-    """What the passes of a pipeline share besides the function.
+    """The state that the passes of a pipeline share besides the function.
 
     Attributes
     ----------
@@ -79,7 +80,7 @@ class PipelineError(Exception):
 
 @dataclass
 class PassStatistics:
-    """What a pass has cost in this process.
+    """The cost of a pass in this process.
 
     Attributes
     ----------
@@ -97,7 +98,7 @@ class PassStatistics:
 
 @dataclass
 class _Process:
-    """What is counted over all pipelines of the process."""
+    """The counts over all pipelines of the process."""
 
     optional_runs: int = 0
     statistics: dict[str, PassStatistics] = field(default_factory=dict)
@@ -124,7 +125,11 @@ def run_passes(function: Function, passes: Sequence[Pass[C]], context: C) -> Non
             continue
         if each.optional and not _is_enabled(each.name, function.name):
             continue
-        changed = _timed(each, function, context) is not False
+        try:
+            changed = _timed(each, function, context) is not False
+        except Unsupported as error:
+            error.pass_name = error.pass_name or each.name
+            raise
         if changed:
             context.valid.difference_update(each.invalidates)
         context.valid.update(each.gives)

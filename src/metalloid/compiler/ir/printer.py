@@ -28,7 +28,7 @@ _TAIL = ("tail", "musttail", "notail")
 
 
 def function_text(function: Function) -> str:
-    """The definition of `function`, without a line end behind it."""
+    """The definition of `function`, without a line end."""
     parameters = _list(function.parameters, function.parameter_attributes)
     words = (
         "define", function.linkage, *function.qualifiers, str(function.result),
@@ -51,10 +51,10 @@ def _block_text(block: Block) -> str:
 def instruction_text(instruction: Instruction) -> str:
     """One instruction as LLVM writes it."""
     result = f"{_name(instruction.result)} = " if instruction.result else ""
-    return result + _right_side(instruction)
+    return result + _expression(instruction)
 
 
-def _right_side(i: Instruction) -> str:
+def _expression(i: Instruction) -> str:
     metadata = "".join(f", {name} {node}" for name, node in i.metadata)
     return _without_metadata(i) + metadata
 

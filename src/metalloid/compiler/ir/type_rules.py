@@ -32,7 +32,7 @@ from metalloid.compiler.ir.types import (
 
 
 def type_error(i: Instruction) -> str:
-    """What is wrong with the types of an instruction by themselves; empty if nothing is."""
+    """The error in the types of an instruction by themselves; empty without one."""
     if (i.result == "") != (i.type.__class__ is Void):
         return f"a result of type {i.type}"
     if i.op not in _RULES:
@@ -61,7 +61,7 @@ _matching: set[tuple[type[Type], str]] = set()
 
 
 def constant_error(value: Value) -> str:
-    """What is wrong with a constant of a type; empty if nothing is."""
+    """The error in a constant of a type; empty without one."""
     type_, text = value
     if (type_.__class__, text) in _matching:
         return ""
@@ -222,18 +222,18 @@ def _extractvalue(i: Instruction) -> str:
 
 
 def _insertvalue(i: Instruction) -> str:
-    whole, member = i.operands
-    return _differing(i.type, (whole,)) or _member_error(i, member.type)
+    aggregate, member = i.operands
+    return _differing(i.type, (aggregate,)) or _member_error(i, member.type)
 
 
 def _member_error(i: Instruction, type_: Type) -> str:
-    """What is wrong with a member of the first operand, of that type."""
-    whole = i.operands[0].type
+    """The error in a member of the first operand, of that type."""
+    aggregate = i.operands[0].type
     try:
-        is_right = bool(i.indices) and member_type(whole, i.indices) == type_
+        is_right = bool(i.indices) and member_type(aggregate, i.indices) == type_
     except (Unsupported, IndexError):
         is_right = False
-    return "" if is_right else f"member {', '.join(map(str, i.indices))} of {whole} as {type_}"
+    return "" if is_right else f"member {', '.join(map(str, i.indices))} of {aggregate} as {type_}"
 
 
 def _extractelement(i: Instruction) -> str:
@@ -303,13 +303,13 @@ _FLOAT_NAMES = {"bf16": "bfloat", "f16": "half", "f32": "float", "f64": "double"
 def _call(i: Instruction) -> str:
     if not i.callee.startswith("@llvm."):
         return ""
-    found = _INTRINSIC.match(i.callee)
-    if found is None or found[1] not in _ELEMENTWISE:
+    match = _INTRINSIC.match(i.callee)
+    if match is None or match[1] not in _ELEMENTWISE:
         return ""
-    element = Float(_FLOAT_NAMES[found[3]]) if found[3][0] != "i" else Integer(int(found[3][1:]))
-    wanted: Type = Vector(int(found[2][1:]), element) if found[2] else element
-    count = _ELEMENTWISE[found[1]]
-    flags = 1 if found[1] in _WITH_FLAG else 0
+    element = Float(_FLOAT_NAMES[match[3]]) if match[3][0] != "i" else Integer(int(match[3][1:]))
+    wanted: Type = Vector(int(match[2][1:]), element) if match[2] else element
+    count = _ELEMENTWISE[match[1]]
+    flags = 1 if match[1] in _WITH_FLAG else 0
     if len(i.operands) != count + flags:
         return f"{len(i.operands)} arguments instead of {count + flags}"
     if i.type != wanted:

@@ -7,7 +7,24 @@ from dataclasses import dataclass, field
 
 
 class Unsupported(Exception):
-    """A kernel uses something that this part of the compiler does not know; the text says what."""
+    """A kernel uses something that this part of the compiler does not know; the text says what.
+
+    Attributes
+    ----------
+    debug : str
+        The ``!dbg`` attachment of the instruction, where that is known.
+    pass_name : str
+        The pass that met it; empty for the parser.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.debug = self.pass_name = ""
+
+    def at(self, debug: str) -> Unsupported:
+        """The same error, at an instruction unless it is at one already."""
+        self.debug = self.debug or debug
+        return self
 
 
 @dataclass(frozen=True)

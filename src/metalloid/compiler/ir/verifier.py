@@ -52,7 +52,7 @@ class _Verifier:
         self._definitions: dict[str, tuple[Type, str, int]] = {}
 
     def errors(self) -> Iterator[str]:
-        """What is wrong, in words; it takes long only where something is."""
+        """The errors, in words; slow only if there are any."""
         if not self._blocks:
             yield "no blocks"
             return
@@ -176,15 +176,15 @@ class _Verifier:
                     if error := constant_error(value):
                         yield i, error
                     continue
-                found = definitions.get(name)
-                if found is None:
+                known = definitions.get(name)
+                if known is None:
                     yield i, f"{name} is not defined"
                     continue
-                defined, home, place = found
+                defined, home, index = known
                 if defined is not type_ and defined != type_:
                     yield i, f"{name} is of type {defined}"
                 if home == here:
-                    dominates = place < position
+                    dominates = index < position
                 else:
                     dominates = self._dominates(home, here)
                 if not dominates:

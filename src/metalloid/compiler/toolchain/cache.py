@@ -1,7 +1,7 @@
 """Compiled kernels on disk: checksummed, replaced atomically, capped in size, shared by processes.
 
 The folder is the user's own (`cache_folder`): other users can neither read it nor write to it. An
-entry is a folder of files. It is written under a temporary name and renamed into place, so a reader
+entry is a folder of files. It is written under a temporary name and then renamed, so a reader
 sees all of it or nothing; a process that loses the race takes the winner's. An entry whose
 checksums do not hold is removed and made again.
 """
@@ -101,7 +101,7 @@ class Cache:
                     check_entry(entry)
                 files = _verified(entry)
             except (OSError, ValueError, KeyError, TypeError, AttributeError):
-                # Not what another process has put in its place meanwhile.
+                # Unless another process has replaced it meanwhile.
                 if _inode(entry) == inode:
                     shutil.rmtree(entry, ignore_errors=True)
                 continue
@@ -147,12 +147,12 @@ class Cache:
 
     def entries(self) -> list[tuple[Path, int, float]]:
         """``(folder, bytes, time of last use)`` of every entry on disk."""
-        found = []
+        values = []
         for manifest in self.folder.glob(f"??/*/{_MANIFEST}"):
             with contextlib.suppress(OSError):
                 size = sum(file.stat().st_size for file in manifest.parent.rglob("*"))
-                found.append((manifest.parent, size, manifest.stat().st_mtime))
-        return found
+                values.append((manifest.parent, size, manifest.stat().st_mtime))
+        return values
 
     def trim(self, limit: int | None = None) -> int:
         """Remove entries, the least recently used first, until `limit` holds; how many went."""
@@ -196,7 +196,7 @@ def _entry(root: Path, key: str) -> Path:
 
 
 def _inode(entry: Path) -> int | None:
-    """What tells one entry of a name from the next; None if there is none."""
+    """The identity of an entry, which its replacement does not have; None without an entry."""
     try:
         return entry.lstat().st_ino
     except OSError:
@@ -255,6 +255,6 @@ def shared_cache() -> Cache:
 def _folder(configured: str) -> Path:
     if configured:
         return Path(configured).expanduser()
-    from platformdirs import user_cache_path  # not needed by those who set a folder
+    from platformdirs import user_cache_path  # not needed if a folder is set
 
     return user_cache_path("metalloid", appauthor=False)

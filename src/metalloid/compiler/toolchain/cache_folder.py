@@ -1,8 +1,9 @@
-"""Folders whose code this process may run: its own, to which nobody else may write.
+"""Folders whose code this process may run: those that only its user may write to.
 
-Code from the cache is loaded into the process, and checksums beside it prove nothing: whoever can
-write the code can write the checksums. So the rule is pip's: a folder is used only if the effective
-user owns it and nobody else may write to it, and it is made readable for that user alone.
+Code from the cache is loaded into the process, and checksums in the folder prove nothing: a user
+that can write the code can write the checksums. So the rule is pip's: a folder is used only if the
+effective user owns it and no other user may write to it, and it is made readable for that user
+alone.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _ROOT = 0
 
 
 class UntrustedFolder(OSError):
-    """A folder that somebody else owns or may write to; the text says which and why."""
+    """A folder that another user owns or may write to; the text says which and why."""
 
 
 def open_private(base: Path, name: str, is_ours: bool) -> Path:
@@ -33,7 +34,7 @@ def open_private(base: Path, name: str, is_ours: bool) -> Path:
     Raises
     ------
     UntrustedFolder
-        If somebody else owns one of them, or may write to it.
+        If another user owns one of them, or may write to it.
     OSError
         If it cannot be made.
     """
@@ -61,7 +62,7 @@ def check_private(folder: Path) -> None:
 
 
 def check_entry(entry: Path) -> None:
-    """Refuse an entry of the cache that somebody else owns or may have written to.
+    """Refuse an entry of the cache that another user owns or may have written to.
 
     Raises
     ------

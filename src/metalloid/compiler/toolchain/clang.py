@@ -21,7 +21,7 @@ if sys.platform == "linux":
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a compiler run left: exit status, standard output, diagnostics."""
+    """The outcome of a compiler run: exit status, standard output, diagnostics."""
 
     status: int
     output: bytes

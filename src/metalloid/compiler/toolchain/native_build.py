@@ -34,7 +34,9 @@ def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = ()) -
     headers : sequence of Path
         Folders whose headers the sources include besides their own.
     """
-    included = [path for place in (folder, *headers) for path in sorted(place.glob("*.h"))]
+    included = [
+        path for source_folder in (folder, *headers) for path in sorted(source_folder.glob("*.h"))
+    ]
     parts = [path.read_bytes() for path in (*_sources(folder), *included)]
     key = digest(name, clang.fingerprint(), _target(), *_FLAGS, *parts)
     files = cache.load(key)
@@ -67,7 +69,7 @@ def objects(folder: Path, target: str, headers: Sequence[Path] = ()) -> dict[str
         If one does not compile.
     """
     with tempfile.TemporaryDirectory(prefix="metalloid-") as scratch, ThreadPoolExecutor() as pool:
-        flags = ["-target", target, *_FLAGS, *(f"-I{place}" for place in headers)]
+        flags = ["-target", target, *_FLAGS, *(f"-I{source_folder}" for source_folder in headers)]
         compile_one = functools.partial(_object, flags=flags, folder=Path(scratch))
         return {path.name: path.read_bytes() for path in pool.map(compile_one, _sources(folder))}
 

@@ -1,4 +1,4 @@
-"""What takes time when compiling takes longer than a second.
+"""Progress of compilations that take longer than a second.
 
 On a terminal one line on standard error says it while it lasts; elsewhere nothing is printed. The
 logger ``metalloid`` gets the same at level INFO, and at the end how long each stage took.
@@ -33,13 +33,13 @@ class _Compilation:
         self.stages: list[tuple[str, float]] = []
 
     def line(self) -> str:
-        """What it does now, and since when it runs."""
+        """The current stage, and the start of the compilation."""
         seconds = int(time.perf_counter() - self.started)
         doing = f": {self.stages[-1][0]}" if self.stages else ""
         return f"compiling {self.subject}{doing} ({seconds} s)"
 
     def summary(self) -> str:
-        """How long its stages took."""
+        """The times of its stages."""
         now = time.perf_counter()
         starts = [start for _, start in self.stages]
         parts = ", ".join(

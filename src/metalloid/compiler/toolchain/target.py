@@ -1,4 +1,4 @@
-"""What a device tells the compiler: target flags, and how each math mode is compiled."""
+"""The target of a device: flags, and the flags of each math mode."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Target:
         Header by which the device calls kernels; it includes ``kernel_entry.h``. Part of the
         precompiled header.
     identity : str
-        Everything else the generated code depends on, such as the model of the CPU behind
-        ``-march=native``; part of the cache key.
+        Everything else the generated code depends on, such as the CPU model that
+        ``-march=native`` selects; part of the cache key.
     vectors : str
         The widest vector instructions of a CPU, by their usual name: ``"AVX2"``, ``"NEON"``.
     """
@@ -52,7 +52,7 @@ class Target:
 
     @property
     def triple(self) -> str:
-        """What clang calls the machine: ``"x86_64-unknown-linux-gnu"``."""
+        """The target triple: ``"x86_64-unknown-linux-gnu"``."""
         return self.flags[self.flags.index("-target") + 1]
 
 

@@ -1,4 +1,4 @@
-"""What kernels say to the host: log messages, and assertions.
+"""Messages of kernels to the host: logs and assertions.
 
 clang makes a branch of an assertion, to a block that ends the thread. Lanes would diverge there,
 and all code after it would need masks. But if an assertion fails the launch ends; so a branch to a
@@ -71,7 +71,7 @@ def _assertion(op: str, condition: Value, reported: list[Value]) -> Instruction:
 def _let_fall_through(function: Function, block: Block, failed: Block) -> None:
     """Let `block` go to a copy of `failed`, and from there to where it goes otherwise.
 
-    No lane comes so far, but then all others do: no code behind it needs masks.
+    No lane continues, and if one did all would: code after it needs no masks.
     """
     new, _ = clone(function, [failed.name], f"~{block.name[1:]}")
     copy = function.blocks[new[failed.name]]
@@ -86,10 +86,10 @@ def _let_fall_through(function: Function, block: Block, failed: Block) -> None:
 
 
 def _taken_from(phi: Instruction, origin: str) -> Value:
-    """What `phi` has from `origin`, which is no predecessor any more."""
-    place = phi.labels.index(origin)
-    del phi.labels[place]
-    return phi.operands.pop(place)
+    """The operand of `phi` for `origin`, which is no predecessor any more."""
+    position = phi.labels.index(origin)
+    del phi.labels[position]
+    return phi.operands.pop(position)
 
 
 def _other(block: Block, failed: Block) -> str:

@@ -21,7 +21,7 @@ from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.parser import definition, parse_function, type_of
 from metalloid.compiler.ir.types import I1, I32, I64, POINTER, VOID, Struct, Type, Unsupported
 
-#: Flag of the ``alloca`` that stands for the array behind a private parameter.
+#: Flag of the ``alloca`` that represents the array of a private parameter.
 PARAMETER = "parameter"
 PRIVATE, UNIFORM, VARYING = "private", "uniform", "varying"
 
@@ -90,10 +90,10 @@ def callees_of(ir: str, name: str) -> dict[str, Callee]:
     calls = _calls(functions)
     private = _private_parameters(functions, calls)
 
-    def kind(function: str, place: int) -> str:
-        if (function, place) in private:
+    def kind(function: str, argument: int) -> str:
+        if (function, argument) in private:
             return PRIVATE
-        given = {call.operands[place] for _, call in calls[function]}
+        given = {call.operands[argument] for _, call in calls[function]}
         return UNIFORM if len(given) == 1 and next(iter(given)).is_constant else VARYING
 
     return {each: _callee(functions[each], kind, ir) for each in order}
@@ -102,7 +102,7 @@ def callees_of(ir: str, name: str) -> dict[str, Callee]:
 def _callee(function: Function, kind: Callable[[str, int], str], ir: str) -> Callee:
     name = f"@{function.name}"
     texts = [" ".join(words) for words in function.parameter_attributes]
-    kinds = [kind(name, place) for place in range(len(texts))]
+    kinds = [kind(name, argument) for argument in range(len(texts))]
     types = [_pointed_to(text, ir) for text in texts]
     copies = ["byval" in text for text in texts]
     read_only = ["readonly" in text or "readnone" in text for text in texts]
@@ -118,23 +118,23 @@ def _callee(function: Function, kind: Callable[[str, int], str], ir: str) -> Cal
 
 def _order(ir: str, name: str) -> list[str]:
     defined = set(_DEFINED.findall(ir))
-    found: list[str] = []
+    reached: list[str] = []
     active: list[str] = []
 
     def visit(function: str) -> None:
         if function in active:
             raise Unsupported("recursion")
-        if function in found:
+        if function in reached:
             return
         active.append(function)
         for called in dict.fromkeys(_CALL.findall(definition(ir, function[1:]))):
             if called in defined and not _BUILT_IN.match(called):
                 visit(called)
         active.pop()
-        found.append(function)
+        reached.append(function)
 
     visit(name)
-    return found[:-1]
+    return reached[:-1]
 
 
 def _calls(functions: Mapping[str, Function]) -> dict[str, list[tuple[str, Instruction]]]:
@@ -156,15 +156,15 @@ def _private_parameters(
         for name, function in functions.items()
     }
     copied = {
-        (name, place)
+        (name, argument)
         for name, function in functions.items()
-        for place, words in enumerate(function.parameter_attributes)
+        for argument, words in enumerate(function.parameter_attributes)
         if "byval" in words
     }
     private = {
-        (name, place)
+        (name, argument)
         for name, function in functions.items()
-        for place, parameter in enumerate(function.parameters)
+        for argument, parameter in enumerate(function.parameters)
         if parameter.type is POINTER and calls[name]
     }
 
@@ -179,14 +179,16 @@ def _private_parameters(
     changed = True
     while changed:
         changed = False
-        for name, place in sorted(private - copied):
-            if not all(is_private(caller, call.operands[place]) for caller, call in calls[name]):
-                private.discard((name, place))
+        for name, argument in sorted(private - copied):
+            if not all(is_private(caller, call.operands[argument]) for caller, call in calls[name]):
+                private.discard((name, argument))
                 changed = True
     for name, function in functions.items():
-        for place, parameter in enumerate(function.parameters):
-            shared = parameter.type is POINTER and (name, place) not in private
-            if shared and any(is_private(who, call.operands[place]) for who, call in calls[name]):
+        for argument, parameter in enumerate(function.parameters):
+            shared = parameter.type is POINTER and (name, argument) not in private
+            if shared and any(
+                is_private(calling, call.operands[argument]) for calling, call in calls[name]
+            ):
                 raise Unsupported("a pointer to private memory at some calls only")
     return private
 
@@ -222,11 +224,11 @@ def lower_call_arguments(function: Function, callees: Callees) -> None:
             if callee is None:
                 body.append(call)
                 continue
-            for place in _copied(call, callee, computed_by):
-                copy, size = new(callee.types[place]), callee.types[place].size
-                given = [copy, call.operands[place], Value(I64, str(size)), Value(I1, "false")]
+            for argument in _copied(call, callee, computed_by):
+                copy, size = new(callee.types[argument]), callee.types[argument].size
+                given = [copy, call.operands[argument], Value(I64, str(size)), Value(I1, "false")]
                 body.append(Instruction("call", operands=given, callee="@llvm.memcpy.p0.p0.i64"))
-                call.operands[place] = copy
+                call.operands[argument] = copy
             if callee.result is VOID:
                 body.append(call)
                 continue
@@ -244,8 +246,8 @@ def _copied(
 ) -> Iterator[int]:
     """Positions of the arguments that have to be copied.
 
-    Those that are the callee's own copies, but for what is private already, and changes in no other
-    way during the call.
+    Those that are the callee's own copies, but for what is private already, and changes only by
+    the callee during the call.
     """
     roots = [root_of(value, computed_by).name for value in call.operands]
 
@@ -253,17 +255,17 @@ def _copied(
         origin = computed_by.get(root)
         return origin is not None and PARAMETER in origin.flags
 
-    for place, root in enumerate(roots):
-        if not callee.copies[place]:
+    for argument, root in enumerate(roots):
+        if not callee.copies[argument]:
             continue
         origin = computed_by.get(root)
-        may_change = not callee.read_only[place] or any(
+        may_change = not callee.read_only[argument] or any(
             other == root or (is_parameter(other) and is_parameter(root))
             for k, other in enumerate(roots)
-            if k != place and not callee.read_only[k]
+            if k != argument and not callee.read_only[k]
         )
         if may_change or origin is None or origin.op != "alloca":
-            yield place
+            yield argument
 
 
 def _loaded(result: Value, memory: Value) -> Iterator[Instruction]:
@@ -286,14 +288,14 @@ def receive(function: Function, callee: Callee) -> None:
                 block.end = Instruction("ret")
         function.result = VOID
     arrays, renamed = [], {}
-    for place, parameter in enumerate(function.parameters):
+    for argument, parameter in enumerate(function.parameters):
         # The author's name could be one that the vector code has.
-        own = renamed[parameter.name] = Value(parameter.type, f"%mtl.parameter{place}")
-        function.parameters[place] = own
-        if callee.kinds[place] == PRIVATE:
+        own = renamed[parameter.name] = Value(parameter.type, f"%mtl.parameter{argument}")
+        function.parameters[argument] = own
+        if callee.kinds[argument] == PRIVATE:
             array = Instruction(
                 "alloca", f"{own.name}.array", POINTER, [own], (PARAMETER,),
-                source=callee.types[place],
+                source=callee.types[argument],
             )  # fmt: skip
             arrays.append(array)
             renamed[parameter.name] = array.value
@@ -310,7 +312,7 @@ def _store_result(body: list[Instruction], value: Value, number: int) -> None:
 
 
 def with_units(callee: Callee, function: Function) -> Callee:
-    """With what `interleave` has found about the private arrays of its function."""
+    """Insert the call, given the layout of its function's private arrays."""
     units = {
         i.operands[0].name: i.lane_step
         for i in function.instructions()
@@ -319,6 +321,6 @@ def with_units(callee: Callee, function: Function) -> Callee:
     return replace(callee, units=tuple(units.get(p.name, 0) for p in function.parameters))
 
 
-def vector_places(callee: Callee) -> tuple[int, ...]:
+def vector_positions(callee: Callee) -> tuple[int, ...]:
     """Positions of the parameters that are vectors."""
-    return tuple(place for place, kind in enumerate(callee.kinds) if kind == VARYING)
+    return tuple(argument for argument, kind in enumerate(callee.kinds) if kind == VARYING)

@@ -24,8 +24,10 @@ _LONG = 160
 _NOT_BY_ROWS = ("alloca", "atomicrmw", "cmpxchg", "fence", "switch")
 
 
-def coarsen(function: Function, along: Set[str], across: Set[str], index: str, most: int) -> int:
-    """Let each thread do the work of several, if that pays; how many.
+def coarsen(
+    function: Function, along: Set[str], across: Set[str], index: str, max_carried: int
+) -> int:
+    """Let each thread do the work of several, if profitable; return how many.
 
     Parameters
     ----------
@@ -37,7 +39,7 @@ def coarsen(function: Function, along: Set[str], across: Set[str], index: str, m
         Parameters by which lanes differ.
     index : str
         Parameter that is a thread's index in its threadgroup: what uses it is left as it is.
-    most : int
+    max_carried : int
         Numbers of each lane that loops may carry on, of all rows.
     """
     instructions = list(function.instructions())
@@ -50,7 +52,7 @@ def coarsen(function: Function, along: Set[str], across: Set[str], index: str, m
     if not _can_be_joined(function, graph, by_row):
         return 1
     carried = _carried_on(function, graph, by_row, by_lane)
-    rows = most // carried if carried else 1
+    rows = max_carried // carried if carried else 1
     if rows > 1:
         indices = {value.name: value for value in function.parameters if value.name in along}
         threads = MergedThreads(
@@ -61,14 +63,14 @@ def coarsen(function: Function, along: Set[str], across: Set[str], index: str, m
 
 
 def _computed_from(function: Function, names: Set[str]) -> set[str]:
-    """What depends on `names`, and these."""
-    found, before = set(names), 0
-    while len(found) > before:  # once more for what comes around a loop
-        before = len(found)
+    """The values that depend on `names`, and `names`."""
+    dependent, before = set(names), 0
+    while len(dependent) > before:  # once more for what comes around a loop
+        before = len(dependent)
         for one in function.instructions():
-            if one.result and any(value.name in found for value in one.operands):
-                found.add(one.result)
-    return found
+            if one.result and any(value.name in dependent for value in one.operands):
+                dependent.add(one.result)
+    return dependent
 
 
 def _can_be_joined(function: Function, graph: Graph, by_row: Set[str]) -> bool:
@@ -76,19 +78,19 @@ def _can_be_joined(function: Function, graph: Graph, by_row: Set[str]) -> bool:
     for one in function.instructions():
         if one.op in _NOT_BY_ROWS or (one.op == "call" and not is_lanewise(one.callee)):
             return False
-    behind_stores = 0
+    later_stores = 0
     for name in graph.order:
         if any(one.op in ("store", "copy", "fill") for one in function.blocks[name].body):
-            behind_stores |= graph.reach[name]
+            later_stores |= graph.reach[name]
     return not any(
-        graph.loop_of[name] or behind_stores >> graph.number[name] & 1
+        graph.loop_of[name] or later_stores >> graph.number[name] & 1
         for name in graph.order
         if diverges(function.blocks[name], by_row)
     )
 
 
 def _carried_on(function: Function, graph: Graph, by_row: Set[str], by_lane: Set[str]) -> int:
-    """How many numbers loops carry on for a row, if rows share what lanes load there; else 0."""
+    """The number of loop-carried values of a row, if rows share loads in loops; else 0."""
     blocks = [function.blocks[name] for name in graph.order if graph.loop_of[name]]
     shared = (
         one.op == "load" and one.operands[0].name not in by_row and one.operands[0].name in by_lane

@@ -42,10 +42,10 @@ def defer_atomics(function: Function, threadgroup_memory: Value) -> None:
     def is_of_the_device(access: Instruction) -> bool:
         if access.reads_the_same or ONE_THREAD in access.ordering:
             return False
-        for place in (value for value in access.operands if value.type is POINTER):
-            origin = underlying_object(place, computed_by)
-            made = computed_by.get(origin or "")
-            if origin != threadgroup_memory.name and (made is None or made.op != "alloca"):
+        for pointer in (value for value in access.operands if value.type is POINTER):
+            origin = underlying_object(pointer, computed_by)
+            inst = computed_by.get(origin or "")
+            if origin != threadgroup_memory.name and (inst is None or inst.op != "alloca"):
                 return True
         return False
 

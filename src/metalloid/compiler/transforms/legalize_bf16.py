@@ -80,7 +80,7 @@ def _compute(instruction: Instruction, body: list[Instruction], names: Iterator[
         instruction.callee = instruction.callee.replace(".bf16", ".f32")
     if instruction.type == BFLOAT:
         instruction.result, instruction.type = next(names), FLOAT if in_float else BFLOAT
-        made = instruction.value
+        inner = instruction.value
         if in_float:
-            made = cast("fptrunc", next(names), BFLOAT, made)
-        cast("bitcast", result, I16, made)
+            inner = cast("fptrunc", next(names), BFLOAT, inner)
+        cast("bitcast", result, I16, inner)

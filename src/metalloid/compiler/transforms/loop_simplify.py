@@ -1,7 +1,7 @@
 """Control flow in the form that the other passes expect.
 
-One exit block without instructions; two-way branches only; every loop with one block that enters it
-(the preheader) and one empty block that returns to its header (the latch).
+One exit block without instructions; branches of at most two edges; every loop with one block that
+enters it (the preheader) and one empty block that returns to its header (the latch).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ def simplify_loops(function: Function) -> Graph:
     for block in function.blocks.values():
         _join_equal_targets(function, block)
     _drop_unreachable(function)
-    # New blocks change the graph, but not the other ways into a header: one snapshot does for all.
+    # New blocks change the graph, but not the other edges into a header: one snapshot does for all.
     graph = Graph(function)
     for loop in sorted(graph.loops, key=lambda loop: loop.header):
         for inside in (False, True):
-            _one_way_in(function, graph, loop, inside)
+            _single_entry(function, graph, loop, inside)
     return Graph(function)
 
 
@@ -62,11 +62,11 @@ def _lower_switch(function: Function, block: Block) -> None:
     for target, froms in origins.items():
         for phi in function.blocks[target].phis:
             value = phi.operands[phi.labels.index(block.name)]
-            kept = [
+            remaining = [
                 pair for pair in zip(phi.operands, phi.labels, strict=True) if pair[1] != block.name
             ]
-            kept += [(value, origin) for origin in dict.fromkeys(froms)]
-            phi.operands, phi.labels = [v for v, _ in kept], [label for _, label in kept]
+            remaining += [(value, origin) for origin in dict.fromkeys(froms)]
+            phi.operands, phi.labels = [v for v, _ in remaining], [label for _, label in remaining]
 
 
 def _join_equal_targets(function: Function, block: Block) -> None:
@@ -77,11 +77,11 @@ def _join_equal_targets(function: Function, block: Block) -> None:
     if target != block.end.labels[1]:
         return
     for phi in function.blocks[target].phis:
-        places = [i for i, label in enumerate(phi.labels) if label == block.name]
-        if len({phi.operands[i].name for i in places}) > 1:
-            raise Unsupported("a phi with two values from one block")
-        for place in places[:0:-1]:
-            del phi.operands[place], phi.labels[place]
+        duplicates = [i for i, label in enumerate(phi.labels) if label == block.name]
+        if len({phi.operands[i].name for i in duplicates}) > 1:
+            raise Unsupported("a phi with two values from one block").at(phi.debug)
+        for duplicate in duplicates[:0:-1]:
+            del phi.operands[duplicate], phi.labels[duplicate]
     block.end = Instruction("br", labels=[target])
 
 
@@ -92,10 +92,10 @@ def _drop_unreachable(function: Function) -> None:
             del function.blocks[name]
     for block in function.blocks.values():
         for phi in block.phis:
-            kept = [
+            remaining = [
                 pair for pair in zip(phi.operands, phi.labels, strict=True) if pair[1] in reachable
             ]
-            phi.operands, phi.labels = [v for v, _ in kept], [label for _, label in kept]
+            phi.operands, phi.labels = [v for v, _ in remaining], [label for _, label in remaining]
 
 
 def remove_edge(function: Function, block: str, target: str) -> None:
@@ -106,7 +106,7 @@ def remove_edge(function: Function, block: str, target: str) -> None:
     _drop_unreachable(function)
 
 
-def _one_way_in(function: Function, graph: Graph, loop: Loop, inside: bool) -> None:
+def _single_entry(function: Function, graph: Graph, loop: Loop, inside: bool) -> None:
     """Give a loop a preheader, or (`inside`) an empty latch."""
     origins = [p for p in graph.predecessors[loop.header] if (p in loop.blocks) == inside]
     header = function.blocks[loop.header]

@@ -24,8 +24,8 @@ from metalloid.compiler.ir.types import (
     Vector,
 )
 
-_MOST_BYTES = 1024
-_MOST_PIECES = 256
+_MAX_BYTES = 1024
+_MAX_PIECES = 256
 _LARGE = (16, 32, 64)
 _COPIES = ("@llvm.memcpy.", "@llvm.memmove.")
 _FILL = "@llvm.memset."
@@ -41,7 +41,7 @@ def lower_memcpy(function: Function) -> None:
             callee = instruction.callee if instruction.op == "call" else ""
             if not callee.startswith((*_COPIES, _FILL)):
                 body.append(instruction)
-            elif _stays_whole(instruction, computed_by):
+            elif _is_aggregate_copy(instruction, computed_by):
                 target, source, size = instruction.operands[:3]
                 op = "fill" if callee.startswith(_FILL) else "copy"
                 body.append(Instruction(op, operands=[source, size, target]))
@@ -52,9 +52,9 @@ def lower_memcpy(function: Function) -> None:
         block.body = body
 
 
-def _stays_whole(call: Instruction, computed_by: dict[str, Instruction]) -> bool:
+def _is_aggregate_copy(call: Instruction, computed_by: dict[str, Instruction]) -> bool:
     target, source, size = call.operands[:3]
-    if size.integer is None or size.integer > _MOST_BYTES:
+    if size.integer is None or size.integer > _MAX_BYTES:
         return True
     if call.callee.startswith(_FILL):
         return source.integer is None
@@ -71,7 +71,7 @@ def _private_array(address: Value, computed_by: dict[str, Instruction]) -> Instr
 
 
 def _unit(call: Instruction, computed_by: dict[str, Instruction]) -> Integer:
-    """What is copied at a time: elements of a private array, so that all its accesses are alike."""
+    """The type to copy by: elements of a private array, so that all its accesses agree."""
     size = call.operands[2].integer or 0
     addresses = call.operands[:1] if call.callee.startswith(_FILL) else call.operands[:2]
     for address in addresses:
@@ -79,7 +79,7 @@ def _unit(call: Instruction, computed_by: dict[str, Instruction]) -> Integer:
         if array is not None:
             element = _only_element(array.source)
             is_scalar = isinstance(element, Integer | Float)
-            if is_scalar and size % element.size == 0 and size <= _MOST_PIECES * element.size:
+            if is_scalar and size % element.size == 0 and size <= _MAX_PIECES * element.size:
                 return Integer(8 * element.size)
     return I32 if size % 4 == 0 else I8
 
@@ -108,8 +108,8 @@ def _expanded(call: Instruction, stem: str, unit: Integer) -> list[Instruction]:
             load = Instruction("load", f"{stem}.{number}", unit, [origin], align=1)
             loads.append(load)
             value = load.value
-        place = _at(target, offset, f"{stem}.to{number}", stores)
-        stores.append(Instruction("store", operands=[value, place], align=1))
+        target_address = _at(target, offset, f"{stem}.to{number}", stores)
+        stores.append(Instruction("store", operands=[value, target_address], align=1))
     return loads + stores
 
 

@@ -31,11 +31,11 @@ _WRITES = frozenset(("store", "copy", "fill", "call", "atomicrmw", "cmpxchg", "f
 
 @dataclass(frozen=True)
 class _Composition:
-    """How two values make a third: the operations there and back, and the types."""
+    """A composition of two values: the operations to compose and to split, and the types."""
 
     compose: str
     part: str
-    whole: Type
+    composed: Type
     half: Type
 
 
@@ -75,7 +75,7 @@ class _Keeping:
         self._computed_by: dict[str, Instruction] = {}
         self._home: dict[str, str] = {}
         self._todo: list[tuple[str, Instruction]] = []
-        self._same: dict[str, Value] = {}  # what takes the place of a value
+        self._same: dict[str, Value] = {}  # replacements of values
         for name, block in function.blocks.items():
             for instruction in (*block.phis, *block.body):
                 self._computed_by[instruction.result] = instruction
@@ -91,9 +91,9 @@ class _Keeping:
             first, second = (self._computed_by.get(v.name) for v in instruction.operands)
             if first is None or second is None:
                 continue
-            whole = self._whole_of(name, first, second)
-            if whole is not None:
-                self._same[instruction.result] = whole
+            composed = self._composed_value(name, first, second)
+            if composed is not None:
+                self._same[instruction.result] = composed
         for instruction in self._function.instructions():
             instruction.operands = [self._resolved(value) for value in instruction.operands]
         _drop_unused(self._function)
@@ -103,15 +103,18 @@ class _Keeping:
             value = self._same[value.name]
         return value
 
-    def _whole_of(self, name: str, first: Instruction, second: Instruction) -> Value | None:
+    def _composed_value(self, name: str, first: Instruction, second: Instruction) -> Value | None:
         """The value of which these are the parts."""
         if first.op == second.op == "phi" and self._is_variable(first, second):
             first, second = self._joined(first, second)
         if first.op == second.op == self._form.part:
-            [whole] = first.operands
-            same = whole == second.operands[0] and (first.indices, second.indices) == ((0,), (1,))
+            [composed] = first.operands
+            same = composed == second.operands[0] and (first.indices, second.indices) == (
+                (0,),
+                (1,),
+            )
             leaves = self._divergence.leaves_loop(first.value, name)
-            return whole if same and not leaves else None
+            return composed if same and not leaves else None
         for cast in ("fpext", "bitcast"):  # the second of the bits of bfloats
             if first.op == second.op == cast:
                 first, second = (
@@ -133,16 +136,16 @@ class _Keeping:
         )
 
     def _joined(self, first: Instruction, second: Instruction) -> list[Instruction]:
-        """Make one variable of two; the parts that take their place."""
+        """Merge two variables into one; return the parts that replace them."""
         form = self._form
-        variable = Instruction("phi", f"{first.result}~whole", form.whole, labels=first.labels)
+        variable = Instruction("phi", f"{first.result}~whole", form.composed, labels=first.labels)
         for label, value in zip(first.labels, first.operands, strict=True):
             other = second.operands[second.labels.index(label)]
             name = f"{variable.result}~{len(variable.operands)}"
-            made = Instruction(form.compose, name, form.whole, [value, other])
-            self._function.blocks[label].body.append(made)
-            self._todo.append((label, made))
-            variable.operands.append(made.value)
+            composition = Instruction(form.compose, name, form.composed, [value, other])
+            self._function.blocks[label].body.append(composition)
+            self._todo.append((label, composition))
+            variable.operands.append(composition.value)
         block = self._function.blocks[self._home[first.result]]
         block.phis = [phi for phi in block.phis if phi is not first and phi is not second]
         block.phis.append(variable)
@@ -174,29 +177,29 @@ class _Keeping:
             root_of(i.operands[0], self._computed_by) for i in (first, second)
         )
         down, right = offsets[_NEXT_ROW], end - begin
-        places = (row_of(lane) * down + column_of(lane) * right for lane in range(WIDTH))
-        if tuple(places) != offsets or start != other or type.size not in (down, right):
+        lane_offsets = (row_of(lane) * down + column_of(lane) * right for lane in range(WIDTH))
+        if tuple(lane_offsets) != offsets or start != other or type.size not in (down, right):
             return None
         body = self._function.blocks[home].body
         at = next(n for n, i in enumerate(body) if i is first)
         until = next(n for n, i in enumerate(body) if i is second)
         if until < at or any(i.op in _WRITES for i in body[at:until]):
             return None
-        made = Instruction(
+        composition = Instruction(
             "load_matrix", name, MATRIX, first.operands, indices=(down, right), source=type,
             align=min(i.align or type.size for i in (first, second)),
         )  # fmt: skip
-        body.insert(at, made)
-        self._computed_by[name] = made
-        return made.value
+        body.insert(at, composition)
+        self._computed_by[name] = composition
+        return composition.value
 
 
 def _paired(body: list[Instruction]) -> list[Instruction]:
     """Make one product of two with the same first factor, in place of the second."""
-    made: list[Instruction] = []
+    composition: list[Instruction] = []
     waiting: Instruction | None = None  # a product without a second
     parts: list[Instruction] = []  # its elements, which can come later
-    place = {instruction.result: number for number, instruction in enumerate(body)}
+    position = {instruction.result: number for number, instruction in enumerate(body)}
     for instruction in body:
         used = {value.name for value in instruction.operands}
         if waiting is not None and instruction.op == "of_matrix" and waiting.result in used:
@@ -206,21 +209,21 @@ def _paired(body: list[Instruction]) -> list[Instruction]:
         unrelated = waiting is None or used.isdisjoint(i.result for i in (waiting, *parts))
         if waiting is not None and (is_product or not unrelated):
             if unrelated and waiting.operands[0] == instruction.operands[0]:
-                made = [other for other in made if other is not waiting]
-                made += [*_both(waiting, instruction, place), *parts]
+                composition = [other for other in composition if other is not waiting]
+                composition += [*_both(waiting, instruction, position), *parts]
                 waiting, parts = None, []
                 continue
-            made += parts
+            composition += parts
             waiting, parts = None, []
         if is_product:
             waiting = instruction
-        made.append(instruction)
-    return made + parts
+        composition.append(instruction)
+    return composition + parts
 
 
-def _both(first: Instruction, second: Instruction, place: dict[str, int]) -> list[Instruction]:
+def _both(first: Instruction, second: Instruction, position: dict[str, int]) -> list[Instruction]:
     """Two products as one. What stands first in a pair is always the same: pairs are kept then."""
-    if place.get(first.operands[1].name, 0) > place.get(second.operands[1].name, 0):
+    if position.get(first.operands[1].name, 0) > position.get(second.operands[1].name, 0):
         first, second = second, first
     joined = [
         Instruction("join_matrices", f"{second.result}~{name}", PAIR, list(operands))
@@ -239,7 +242,7 @@ def _both(first: Instruction, second: Instruction, place: dict[str, int]) -> lis
 
 def _late(body: list[Instruction]) -> list[Instruction]:
     """Load matrices where they are used first, and join them once."""
-    made: list[Instruction] = []
+    composition: list[Instruction] = []
     loads: dict[str, Instruction] = {}
     for instruction in body:
         if instruction.op == "load_matrix":
@@ -248,9 +251,9 @@ def _late(body: list[Instruction]) -> list[Instruction]:
         wanted = [value.name for value in instruction.operands]
         if instruction.op in _WRITES:
             wanted = list(loads)
-        made += [loads.pop(name) for name in wanted if name in loads]
-        made.append(instruction)
-    return made + list(loads.values())
+        composition += [loads.pop(name) for name in wanted if name in loads]
+        composition.append(instruction)
+    return composition + list(loads.values())
 
 
 def _drop_unused(function: Function) -> None:
@@ -259,12 +262,12 @@ def _drop_unused(function: Function) -> None:
         used = {v.name for i in function.instructions() for v in i.operands}
         dropped = False
         for block in function.blocks.values():
-            kept = [i for i in block.body if i.result in used or not _is_pure(i)]
-            dropped = dropped or len(kept) < len(block.body)
-            block.body = kept
+            remaining = [i for i in block.body if i.result in used or not _is_pure(i)]
+            dropped = dropped or len(remaining) < len(block.body)
+            block.body = remaining
 
 
 def _is_pure(instruction: Instruction) -> bool:
-    """Whether it does nothing if nobody uses the result."""
+    """Whether it has no effect if its result is unused."""
     is_special = instruction.op == "load" and (instruction.flags or instruction.ordering)
     return instruction.op in _DROPPED and not is_special

@@ -1,9 +1,9 @@
 """simdgroup_matrix: 8 x 8 floats that the lanes of a simdgroup hold together.
 
-A thread has two neighbours of a row (Apple's layout). Together they are one value of the simdgroup,
-the rows one behind the other: `MATRIX`, which is uniform. Two of them side by side are a `PAIR`,
-whose rows fill the widest registers. `lower_matrix_products` rewrites the code of a thread
-in these terms, with operations of its own:
+A thread has two adjacent elements of a row (Apple's layout). Together they are one value of the
+simdgroup, with contiguous rows: `MATRIX`, which is uniform. Two of them side by side are a `PAIR`,
+whose rows fill the widest registers. `lower_matrix_products` rewrites the code of a thread in these
+terms, with operations of its own:
 
 - ``to_matrix``: the matrix whose elements the lanes hold, inactive lanes zeros
 - ``of_matrix``: the lane's first or second element

@@ -1,10 +1,10 @@
-"""What is quickly computed anew is not kept across barriers.
+"""Rematerialise cheap values after a barrier instead of spilling them.
 
-A value that is needed behind a barrier lives in the simdgroup's state, in memory. For addresses and
-indices, which come from a thread's position and the kernel's arguments by a few additions, it is
-cheaper to compute them again where they are needed: then they stay in registers, and offsets become
-part of other instructions. (Contiguous values in the region builder of PoCL, Jääskeläinen et al.,
-IJPP 2015, section 4.7, and of hipSYCL.)
+A value that is needed after a barrier is spilled to the simdgroup's context frame, in memory. For
+addresses and indices, which come from a thread's position and the kernel's arguments by a few
+additions, it is cheaper to compute them again where they are needed: then they stay in registers,
+and offsets become part of other instructions. (Contiguous values in the region builder of PoCL,
+Jääskeläinen et al., IJPP 2015, section 4.7, and of hipSYCL.)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PURE = frozenset(
     )
 )  # fmt: skip
 #: A value that takes more instructions is kept.
-_MOST = 12
+_MAX_INSTRUCTIONS = 12
 
 
 def rematerialize(function: Function, graph: Graph, uniform: set[str]) -> None:
@@ -51,7 +51,7 @@ class _Recomputing:
     ) -> None:
         self._function, self._graph = function, graph
         self._uniform = set(uniform)
-        # The blocks that paths from each block come to behind a barrier.
+        # The blocks that are reachable from each block through a barrier.
         self._beyond = graph.ahead(
             {
                 name: functools.reduce(or_, (graph.reach[s] for s in graph.successors[name]), 0)
@@ -90,7 +90,7 @@ class _Recomputing:
                 cost = 1 + sum(self._cost.get(o, 0) for o in operands)
                 is_uniform = self._uniform.issuperset(operands)
                 is_constant = instruction.reads_the_same and is_uniform
-                if cost > _MOST or not (instruction.op in _PURE or is_constant):
+                if cost > _MAX_INSTRUCTIONS or not (instruction.op in _PURE or is_constant):
                     continue
                 if known.issuperset(operands):
                     known.add(instruction.result)

@@ -1,8 +1,8 @@
-"""Take small vectors apart: a ``float4`` of a thread becomes four floats.
+"""Split small vectors into scalars: a ``float4`` of a thread becomes four floats.
 
-Each lane of the vector code holds one thread, so a thread's own vectors are in the way. As scalars
-their extraction, insertion and shuffling cost nothing; neighbouring loads and stores are put
-together again, for all lanes at once, where memory is accessed.
+Each lane of the vector code is one thread, so its values should be scalars. Extraction, insertion
+and shuffles of components then cost nothing; adjacent loads and stores are combined for all lanes
+by interleave groups.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def scalarize_vectors(function: Function) -> None:
         For what cannot be done component by component.
     """
     if any(_has_vectors(instruction) for instruction in function.instructions()):
-        _TakingApart(function).run()
+        _Scalarizer(function).run()
 
 
 def _has_vectors(instruction: Instruction) -> bool:
@@ -59,7 +59,7 @@ def _has_vectors(instruction: Instruction) -> bool:
     )
 
 
-class _TakingApart:
+class _Scalarizer:
     def __init__(self, function: Function) -> None:
         self._function = function
         self._parts: dict[str, list[Value]] = {}
@@ -79,7 +79,10 @@ class _TakingApart:
             body, block.body = block.body, []
             self._out = block.body
             for instruction in body:
-                self._take(instruction)
+                try:
+                    self._take(instruction)
+                except Unsupported as error:
+                    raise error.at(instruction.debug) from None
             block.end.operands = [self._resolved(value) for value in block.end.operands]
         for block in function.blocks.values():
             block.phis = [part for phi in block.phis for part in self._phi_parts(phi)]
@@ -96,9 +99,9 @@ class _TakingApart:
         return f"%~{self._count}"
 
     def _emit(self, op: str, type: Type, operands: list[Value], **more: object) -> Value:
-        made = Instruction(op, self._fresh(), type, operands, **more)  # type: ignore[arg-type]
-        self._out.append(made)
-        return made.value
+        emitted = Instruction(op, self._fresh(), type, operands, **more)  # type: ignore[arg-type]
+        self._out.append(emitted)
+        return emitted.value
 
     def _resolved(self, value: Value) -> Value:
         while value.name in self._alias:
@@ -217,20 +220,21 @@ class _TakingApart:
     def _load(self, instruction: Instruction) -> None:
         self._parts[instruction.result] = parts = self._named(instruction)
         [address] = [self._resolved(value) for value in instruction.operands]
-        for part, place, align in self._places(instruction, address, parts):
+        for part, target, align in self._component_addresses(instruction, address, parts):
             self._out.append(
-                Instruction("load", part.name, part.type, [place], instruction.flags, align=align)
+                Instruction("load", part.name, part.type, [target], instruction.flags, align=align)
             )
 
     def _store(self, instruction: Instruction) -> None:
         value, address = instruction.operands
         parts = self._parts_of(value)
-        for part, place, align in self._places(instruction, self._resolved(address), parts):
+        address = self._resolved(address)
+        for part, target, align in self._component_addresses(instruction, address, parts):
             self._out.append(
-                Instruction("store", operands=[part, place], flags=instruction.flags, align=align)
+                Instruction("store", operands=[part, target], flags=instruction.flags, align=align)
             )
 
-    def _places(
+    def _component_addresses(
         self, access: Instruction, address: Value, parts: list[Value]
     ) -> list[tuple[Value, Value, int]]:
         """Each component with its address and alignment."""
@@ -239,24 +243,24 @@ class _TakingApart:
         if parts[0].type == I1:
             raise Unsupported("a vector of bits in memory")
         size = parts[0].type.size
-        found = []
+        addresses = []
         for i, part in enumerate(parts):
             offset = i * size
-            place = address
+            target = address
             if offset:
-                place = self._emit(
+                target = self._emit(
                     "getelementptr", POINTER, [address, Value(I64, str(offset))], source=I8
                 )
             align = access.align or size
-            found.append((part, place, min(align, offset & -offset) if offset else align))
-        return found
+            addresses.append((part, target, min(align, offset & -offset) if offset else align))
+        return addresses
 
     def _extractelement(self, instruction: Instruction) -> None:
         vector, index = (self._resolved(v) for v in instruction.operands)
         parts = self._parts_of(vector)
-        place = index.integer
-        if place is not None:
-            self._alias[instruction.result] = parts[place]
+        element = index.integer
+        if element is not None:
+            self._alias[instruction.result] = parts[element]
             return
         chosen = parts[0]
         for i, part in enumerate(parts[1:], 1):
@@ -267,9 +271,9 @@ class _TakingApart:
     def _insertelement(self, instruction: Instruction) -> None:
         vector, scalar, index = (self._resolved(v) for v in instruction.operands)
         parts = list(self._parts_of(vector))
-        place = index.integer
-        if place is not None:
-            parts[place] = scalar
+        element = index.integer
+        if element is not None:
+            parts[element] = scalar
         else:
             parts = [
                 self._emit("select", part.type, [self._equal(index, i), scalar, part])
@@ -315,7 +319,7 @@ class _TakingApart:
 
 
 def _suffix(type: Type) -> str:
-    """How the name of an intrinsic ends for `type`: ``f32``."""
+    """The suffix of an intrinsic's name for `type`: ``f32``."""
     if isinstance(type, Float):
         return "bf16" if type.name == "bfloat" else f"f{type.bits}"
     return str(type)
@@ -362,15 +366,15 @@ def _cast_parts(text: str, vector: Vector) -> list[str]:
         ]
     each = wanted // step
     return [
-        constant_of(_put_together(pieces[first : first + each], step), vector.element)
+        constant_of(_combined(pieces[first : first + each], step), vector.element)
         for first in range(0, len(pieces), each)
     ]
 
 
-def _put_together(pieces: list[int | None], width: int) -> int | None:
+def _combined(pieces: list[int | None], width: int) -> int | None:
     if all(piece is None for piece in pieces):
         return None
-    return sum((piece or 0) << place * width for place, piece in enumerate(pieces))
+    return sum((piece or 0) << element * width for element, piece in enumerate(pieces))
 
 
 def _split(text: str) -> list[str]:

@@ -1,13 +1,11 @@
-"""Private arrays with the lanes' elements side by side.
+"""Private arrays as structures of arrays (SoA): the lanes' elements become contiguous.
 
-An array of each thread that did not become registers lies in memory once for each lane, one behind
-the other: then lanes that access the same place of theirs access memory with gaps. If all accesses
-are to elements of one size, the arrays are interleaved: first all lanes' first elements, then their
-second ones. An index that is the same for all lanes is one vector access then; one that differs is
-a gather, as before.
+A private array that did not become registers is in memory once for each lane, array after array, so
+lanes that access the same element access memory with gaps. If all accesses are to elements of one
+size, the arrays are interleaved: all lanes' first elements, then their second ones. An access with
+a uniform index is then one vector access; with a varying index it is a gather, as before.
 
-Only the steps from the array to an element change: all distances are as many times as long as there
-are lanes.
+Only strides within the arrays change: they are multiplied by the number of lanes.
 """
 
 from __future__ import annotations
@@ -41,7 +39,8 @@ def soa_private(function: Function, width: int, callees: Callees = NO_CALLEES) -
             array = _Array(instruction, users, computed_by, callees)
             is_passed = array.is_argument or PARAMETER in instruction.flags
             if is_passed and array.is_used and not array.size:
-                raise Unsupported("a private array that functions access in different units")
+                message = "a private array that functions access in different units"
+                raise Unsupported(message).at(instruction.debug)
             if array.size:
                 instruction.lane_step = array.size
                 longer |= array.steps
@@ -57,12 +56,12 @@ def soa_private(function: Function, width: int, callees: Callees = NO_CALLEES) -
 
 
 class _Array:
-    """What is done with a private array.
+    """The uses of a private array.
 
     Attributes
     ----------
     size : int
-        Of its elements; 0 if it is used in ways that want it in one piece.
+        Bytes of its elements; 0 if a use requires it to be contiguous.
     is_argument : bool
         Whether it is passed to a function that has a vector form.
     is_used : bool
@@ -146,17 +145,17 @@ def _factor(index: Value, computed_by: dict[str, Instruction], steps: int = _STE
 def _lengthened(step: Instruction, times: int) -> list[Instruction]:
     """A ``getelementptr`` over `times` the distance."""
     constant, variable = gep_terms(step)
-    made: list[Instruction] = []
+    inserted: list[Instruction] = []
     base = step.operands[0]
     for number, (index, size) in enumerate(variable):
         stem = f"{step.result}~{number}"
         if index.type != I64:
-            made.append(Instruction("sext", f"{stem}~index", I64, [index]))
-            index = made[-1].value
+            inserted.append(Instruction("sext", f"{stem}~index", I64, [index]))
+            index = inserted[-1].value
         factor = Value(I64, str(size * times))
-        made.append(Instruction("mul", f"{stem}~distance", I64, [index, factor]))
-        operands = [base, made[-1].value]
-        made.append(Instruction("getelementptr", stem, POINTER, operands, source=I8))
-        base = made[-1].value
+        inserted.append(Instruction("mul", f"{stem}~distance", I64, [index, factor]))
+        operands = [base, inserted[-1].value]
+        inserted.append(Instruction("getelementptr", stem, POINTER, operands, source=I8))
+        base = inserted[-1].value
     operands = [base, Value(I64, str(constant * times))]
-    return [*made, Instruction("getelementptr", step.result, POINTER, operands, source=I8)]
+    return [*inserted, Instruction("getelementptr", step.result, POINTER, operands, source=I8)]

@@ -1,8 +1,7 @@
-"""Threadgroup variables of a kernel: places in memory that the caller gives.
+"""Threadgroup variables of a kernel: memory that the caller passes.
 
-clang makes globals of them, one for each thread of the operating system, whose address a call must
-find anew in every piece of code. Here they lie at known distances in front of an address that the
-function is given.
+clang makes thread-local globals of them, whose address every piece of code must find by a call.
+This pass replaces them by constant offsets before an address that the function has as a parameter.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from metalloid.compiler.ir.types import I64, POINTER, Integer, Unsupported
 
 
 def lower_threadgroup_variables(function: Function, variables: dict[str, int], end: Value) -> None:
-    """Let instructions use addresses in front of `end` for the variables.
+    """Replace variables by addresses before `end`.
 
     Raises
     ------
     Unsupported
-        If one is used in a way that no kernel was seen to.
+        If one has a use that is not supported.
     """
-    made: dict[str, Instruction] = {}
+    replaced: dict[str, Instruction] = {}
 
     def local(value: Value) -> Value:
         variable, offset = variable_of(value.name)
@@ -28,15 +27,15 @@ def lower_threadgroup_variables(function: Function, variables: dict[str, int], e
             if any(word in variables for word in value.name.split()):
                 raise Unsupported(f"the address {value.name}")
             return value
-        name = f"%mtl.variable{len(made)}"
+        name = f"%mtl.variable{len(replaced)}"
         step = Value(I64, str(offset - variables[variable]))
-        made.setdefault(
+        replaced.setdefault(
             value.name,
             Instruction("getelementptr", name, POINTER, [end, step], source=Integer(8)),
         )
-        return made[value.name].value
+        return replaced[value.name].value
 
     for instruction in function.instructions():
         if variables:
             instruction.operands = [local(value) for value in instruction.operands]
-    function.entry.body[:0] = made.values()
+    function.entry.body[:0] = replaced.values()

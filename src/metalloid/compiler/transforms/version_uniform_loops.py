@@ -1,17 +1,18 @@
-"""Loops over indices, once more without masks for as long as all lanes go on.
+"""Versions of loops over indices without masks, for while all lanes are active.
 
 ``for (i = t; i < n; i += 256)`` is the form of most loops in kernels. Lanes leave it in different
-rounds only if n lies between two of them; but as nobody knows n, all rounds would run under masks.
-So a copy of the loop stands in front of it, whose branches ask whether all lanes go on, or none: of
-the first lane and the last (`agreement.all_lanes_pass`). Where they part the loop does the rest::
+iterations only if n lies between their indices; but as n is unknown, all iterations would be
+masked. So a copy of the loop precedes it, whose branches test whether all lanes continue, or none,
+from the first lane and the last (`lane_votes.all_lanes_pass`). If lanes diverge, the loop runs the
+rest::
 
-    guard:  br pass, loop, behind             guard:   br all pass, copy, guard'
-    loop:   ...; br pass, loop, behind        copy:    ...; br all pass, copy, between
-                                              between: br none pass, behind, parted
-                                              parted:  br pass, enter, behind
-                                              guard':  br pass, enter, behind
+    guard:  br pass, loop, exit               guard:   br all pass, copy, guard'
+    loop:   ...; br pass, loop, exit          copy:    ...; br all pass, copy, between
+                                              between: br none pass, exit, divergent
+                                              divergent: br pass, enter, exit
+                                              guard':  br pass, enter, exit
                                               enter:   br loop
-                                              loop:    ...; br pass, loop, behind
+                                              loop:    ...; br pass, loop, exit
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from metalloid.compiler.ir.function import Block, Function, Instruction, Value, 
 from metalloid.compiler.ir.types import I1
 from metalloid.compiler.transforms.clone_blocks import clone
 
-#: Instructions of a loop that is not copied for its length.
+#: Loops with more instructions than this are not duplicated.
 _LONG = 96
 
 
@@ -37,22 +38,22 @@ class _Counting:
     Attributes
     ----------
     loop : Loop
-    behind : str
+    exit_label : str
         The block after it.
     before : str
         That which enters it.
     guard : str
-        The block with the branch in front; may be the one before.
+        The block with the branch before the loop; may be `before`.
     """
 
     loop: Loop
-    behind: str
+    exit_label: str
     before: str
     guard: str
 
 
 def version_uniform_loops(function: Function, positions: Set[str]) -> None:
-    """Put such a copy in front of each loop over indices.
+    """Insert such a copy before each loop over indices.
 
     Parameters
     ----------
@@ -66,22 +67,22 @@ def version_uniform_loops(function: Function, positions: Set[str]) -> None:
     others = outer | _used_outside(function, graph)
     inner = [loop for loop in graph.loops if loop.header not in others]
     # No copy changes what is known of another loop.
-    for found in [_counting(function, graph, loop, differing) for loop in inner]:
-        if found is not None:
-            _copy(function, found)
+    for candidate in [_counting(function, graph, loop, differing) for loop in inner]:
+        if candidate is not None:
+            _copy(function, candidate)
 
 
 def _counting(
     function: Function, graph: Graph, loop: Loop, differing: Set[str]
 ) -> _Counting | None:
-    """What there is to know of a loop over indices; None if it is another."""
+    """The parts of a loop over indices; None for another loop."""
     blocks = function.blocks
     if not loop.latch or not loop.preheader or len(loop.exits) != 1:
         return None
-    latch, before, [behind] = blocks[loop.latch], loop.preheader, loop.exits
-    if behind not in latch.end.labels or len(latch.end.labels) != 2:
+    latch, before, [exit_label] = blocks[loop.latch], loop.preheader, loop.exits
+    if exit_label not in latch.end.labels or len(latch.end.labels) != 2:
         return None
-    if sum(behind in graph.successors[name] for name in loop.blocks) > 1:
+    if sum(exit_label in graph.successors[name] for name in loop.blocks) > 1:
         return None
     inside = [one for name in loop.blocks for one in blocks[name].instructions()]
     if len(inside) > _LONG or any(map(_meets_others, [*inside, *blocks[before].body])):
@@ -93,29 +94,29 @@ def _counting(
         if len(graph.predecessors[before]) != 1 or blocks[before].phis:
             return None
         guard = graph.predecessors[before][0]
-    if len(blocks[guard].end.labels) != 2 or behind not in blocks[guard].end.labels:
+    if len(blocks[guard].end.labels) != 2 or exit_label not in blocks[guard].end.labels:
         return None
-    return _Counting(loop, behind, before, guard)
+    return _Counting(loop, exit_label, before, guard)
 
 
 def _used_outside(function: Function, graph: Graph) -> set[str]:
-    """Headers of loops whose values are used outside, not just by phis that come behind them."""
+    """Headers of loops whose values are used outside, other than by phis after them."""
     loop_of = {
         one.result: loop
         for name in graph.order
         if (loop := graph.loop_of[name]) is not None
         for one in function.blocks[name].instructions()
     }
-    found = set()
+    candidate = set()
     for name in graph.order:
         for one in function.blocks[name].instructions():
-            for place, value in enumerate(one.operands):
+            for position, value in enumerate(one.operands):
                 loop = loop_of.get(value.name)
                 if loop is None or name in loop.blocks:
                     continue
-                if one.op != "phi" or one.labels[place] != loop.latch:
-                    found.add(loop.header)
-    return found
+                if one.op != "phi" or one.labels[position] != loop.latch:
+                    candidate.add(loop.header)
+    return candidate
 
 
 def _meets_others(instruction: Instruction) -> bool:
@@ -127,12 +128,12 @@ def _meets_others(instruction: Instruction) -> bool:
 def _is_counted(function: Function, loop: Loop, differing: Set[str]) -> bool:
     """Whether it compares a sum of what lanes have different values of with what they share."""
     blocks = function.blocks
-    made = {one.result: one for name in loop.blocks for one in blocks[name].instructions()}
+    computed_by = {one.result: one for name in loop.blocks for one in blocks[name].instructions()}
     latch = blocks[loop.latch]
-    test = made.get(latch.end.operands[0].name)
+    test = computed_by.get(latch.end.operands[0].name)
     if test is None or test.op != "icmp" or test not in latch.body:
         return False
-    step = made.get(test.operands[0].name)
+    step = computed_by.get(test.operands[0].name)
     if step is None or step.op != "add":
         return False
     index = next((phi for phi in blocks[loop.header].phis if phi.value in step.operands), None)
@@ -143,13 +144,13 @@ def _is_counted(function: Function, loop: Loop, differing: Set[str]) -> bool:
 
 
 def _depend_on(function: Function, graph: Graph, names: Set[str]) -> set[str]:
-    """What is computed from `names`, as far as it does not come around a loop."""
-    found = set(names)
+    """Values computed from `names`, except along back edges."""
+    candidate = set(names)
     for name in graph.order:
         for one in function.blocks[name].instructions():
-            if one.result and any(value.name in found for value in one.operands):
-                found.add(one.result)
-    return found
+            if one.result and any(value.name in candidate for value in one.operands):
+                candidate.add(one.result)
+    return candidate
 
 
 def _copy(function: Function, counting: _Counting) -> None:
@@ -159,47 +160,47 @@ def _copy(function: Function, counting: _Counting) -> None:
     entered = [] if before is guard else [before.name]
     twice = loop.blocks.union(entered)
     new, mapped = clone(function, twice, ".together")
-    again, between, parted, enter = (
+    second_guard, between, divergent, enter = (
         f"{loop.header}.{end}" for end in ("guard", "between", "parted", "enter")
     )
 
     last, header = blocks[new[loop.latch]], blocks[loop.header]
     test = last.end
-    [way_on] = [label for label in test.labels if label != counting.behind]
-    blocks[parted] = Block(parted, end=replace(test, labels=list(test.labels)))
-    blocks[parted].end.labels[test.labels.index(way_on)] = enter
-    done = _asked(last, test, counting.behind, "done")
-    last.end = _branch(_asked(last, test, way_on, "all"), way_on, between)
-    blocks[between] = Block(between, end=_branch(done, counting.behind, parted))
+    [stay] = [label for label in test.labels if label != counting.exit_label]
+    blocks[divergent] = Block(divergent, end=replace(test, labels=list(test.labels)))
+    blocks[divergent].end.labels[test.labels.index(stay)] = enter
+    done = _asked(last, test, counting.exit_label, "done")
+    last.end = _branch(_asked(last, test, stay, "all"), stay, between)
+    blocks[between] = Block(between, end=_branch(done, counting.exit_label, divergent))
 
-    blocks[again] = Block(again, end=guard.end)
-    for successor in blocks[again].successors:
-        replace_predecessor(blocks[successor], guard.name, again)
-    [into] = [label for label in guard.end.labels if label != counting.behind]
-    guard.end = _branch(_asked(guard, guard.end, into, "all"), new[into], again)
+    blocks[second_guard] = Block(second_guard, end=guard.end)
+    for successor in blocks[second_guard].successors:
+        replace_predecessor(blocks[successor], guard.name, second_guard)
+    [into] = [label for label in guard.end.labels if label != counting.exit_label]
+    guard.end = _branch(_asked(guard, guard.end, into, "all"), new[into], second_guard)
 
-    entering = before.name if entered else again
+    entering = before.name if entered else second_guard
     blocks[enter] = Block(enter, end=Instruction("br", labels=[loop.header]))
 
     def joined(of: Instruction, first: Value, later: Value) -> Value:
         phi = Instruction("phi", f"{of.result}.enter", of.type, [first, later])
-        phi.labels = [entering, parted]
+        phi.labels = [entering, divergent]
         blocks[enter].phis.append(phi)
         return phi.value
 
     for phi in header.phis:
-        place = phi.labels.index(entering)
+        position = phi.labels.index(entering)
         of_latch = phi.operands[phi.labels.index(loop.latch)]
-        phi.operands[place] = joined(phi, phi.operands[place], mapped(of_latch))
-        phi.labels[place] = enter
+        phi.operands[position] = joined(phi, phi.operands[position], mapped(of_latch))
+        phi.labels[position] = enter
     end = blocks[entering].end
     end.labels = [enter if label == loop.header else label for label in end.labels]
-    behind = blocks[counting.behind].phis
-    for phi in behind:
-        found = mapped(phi.operands[phi.labels.index(loop.latch)])
-        phi.operands += [found, found]
-        phi.labels += [between, parted]
-    # What is computed on the way to the loop has two origins as well.
+    exit_label = blocks[counting.exit_label].phis
+    for phi in exit_label:
+        candidate = mapped(phi.operands[phi.labels.index(loop.latch)])
+        phi.operands += [candidate, candidate]
+        phi.labels += [between, divergent]
+    # Values computed before the loop have two incoming blocks as well.
     computed = {
         one.result: joined(one, one.value, mapped(one.value))
         for name in entered
@@ -209,14 +210,14 @@ def _copy(function: Function, counting: _Counting) -> None:
     for name in loop.blocks if computed else ():
         for one in blocks[name].instructions():
             one.operands = [computed.get(value.name, value) for value in one.operands]
-    for phi in behind:
-        place = phi.labels.index(loop.latch)
-        phi.operands[place] = computed.get(phi.operands[place].name, phi.operands[place])
+    for phi in exit_label:
+        position = phi.labels.index(loop.latch)
+        phi.operands[position] = computed.get(phi.operands[position].name, phi.operands[position])
 
 
-def _asked(block: Block, branch: Instruction, way: str, name: str) -> Value:
-    """Whether all lanes would follow `branch` that way; it is asked in `block`."""
-    callee = ALL_PASS if branch.labels[0] == way else NONE_PASSES
+def _asked(block: Block, branch: Instruction, target: str, name: str) -> Value:
+    """Whether all lanes would follow `branch` to `target`; the test is inserted in `block`."""
+    callee = ALL_PASS if branch.labels[0] == target else NONE_PASSES
     asked = Instruction("call", f"{block.name}.{name}", I1, [branch.operands[0]], callee=callee)
     block.body.append(asked)
     return asked.value

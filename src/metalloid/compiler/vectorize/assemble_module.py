@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES
 from metalloid.compiler.vectorize.context import VectorizedFunction
+from metalloid.compiler.vectorize.subprograms import with_subprograms
 
 _ATTRIBUTES = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
 _DEFINED = re.compile(r"^define [^@]*@([\w.]+)\(", re.M)
@@ -21,11 +22,9 @@ _SHORT_NUMBERS = tuple(map(re.compile, (r" x i8>", r" x i16>", r"half\b", r"bflo
 _NOT_FOR_VECTORS = re.compile(r'\b(?:noinline|optnone|mustprogress|willreturn)\b|memory\([^"]*?\) ')
 
 
-def assemble(
-    ir: str, scalar: str, functions: Sequence[VectorizedFunction], rounds: str = ""
-) -> str:
+def assemble(ir: str, scalar: str, functions: Sequence[VectorizedFunction], loops: str = "") -> str:
     """The module with the functions added, and the loops over simdgroups."""
-    texts = [*(function.text for function in functions), rounds]
+    texts, nodes = with_subprograms(ir, scalar, [*(each.text for each in functions), loops])
     defined = {name for text in texts for name in _DEFINED.findall(text)}
     ir = _DECLARED.sub(lambda match: "" if match[1] in defined else match[0], ir)
     declarations = {k: v for function in functions for k, v in function.declarations.items()}
@@ -40,9 +39,12 @@ def assemble(
             f"attributes {VECTOR_ATTRIBUTES} = {{ {attributes} }}",
             "",
             *added,
+            *nodes,
             "",
         )
     )
+    group = 1 + max((int(number[1:]) for number, _ in _ATTRIBUTES.findall(ir)), default=-1)
+    module = module.replace(VECTOR_ATTRIBUTES, f"#{group}")
     if any(pattern.search(module) for pattern in _SHORT_NUMBERS):
         return module
     return _WITH_LONG_MASKS.sub(r"-\1", module)
@@ -51,6 +53,6 @@ def assemble(
 def _vector_attributes(ir: str, groups: str) -> str:
     """The scalar function's attributes, as far as they hold for vector code."""
     known = dict(_ATTRIBUTES.findall(ir))
-    kept = " ".join(_NOT_FOR_VECTORS.sub("", known.get(group, "")) for group in groups.split())
+    retained = " ".join(_NOT_FOR_VECTORS.sub("", known.get(group, "")) for group in groups.split())
     # Tunings for some processors would split the widest registers.
-    return f'{kept} "min-legal-vector-width"="512" "prefer-vector-width"="512"'
+    return f'{retained} "min-legal-vector-width"="512" "prefer-vector-width"="512"'

@@ -1,7 +1,7 @@
 """The text of the vector code while it is written: values, slots, masks.
 
 Values that outlive their block go through slots, which are plain stack variables: clang's mem2reg
-makes registers of them and places the phis. So no pass of ours ever repairs SSA form.
+makes registers of them and inserts phis. So no pass of ours has to repair SSA form.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 _SLOT_ALIGNMENT = 64
 #: What a scalar takes at most, and lies at a multiple of.
 SCALAR_BYTES = 8
-#: Attribute group of the functions that are written.
-VECTOR_ATTRIBUTES = "#31999"
+#: The attribute group of emitted functions, until the module gives it a number.
+VECTOR_ATTRIBUTES = "#vector_function"
 
 
 class Builder:
     """Writes one function for a simdgroup.
 
     A value has a scalar form (what is uniform, or the base of what is indexed) or a vector form, or
-    both; the second of an indexed value is made when somebody asks for it.
+    both; the second one of an indexed value is emitted on demand.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Builder:
 
     #: Whether inactive lanes get garbage in every vector that is computed. Nothing may come of it:
     #: tests set this to see that nothing does.
-    spoils_inactive_lanes = False
+    poisons_inactive_lanes = False
 
     def __init__(
         self,
@@ -75,13 +75,14 @@ class Builder:
         self.looks_ahead = False  # outside of loops, see prefetch.py
         self.parameter_vectors: dict[str, str] = {}  # of parameters that are varying
         self.blocks: list[EmittedBlock] = []
+        self._attachment = ""
         self._current = EmittedBlock("")  # not one of the blocks before the first label
         self._lines = self._current.lines
         self.declarations: dict[str, str] = {}
         self.slots: dict[Slot, str] = {}
         self.vectors_wanted: set[str] = set()  # inexact values that are not only addresses
-        self.outliving: set[str] = set()  # values used in other blocks
-        self.leaving: set[str] = set()  # values used behind the divergent loop they come from
+        self.live_out: set[str] = set()  # values used in other blocks
+        self.leaving: set[str] = set()  # values used after the divergent loop that defines them
         self.computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
         self.pairs: dict[str, tuple[str, str]] = {}  # results of compare-exchanges
         self.streamed: set[Instruction] = set()  # non-temporal stores
@@ -95,14 +96,18 @@ class Builder:
 
     # -- text
 
+    def locate(self, debug: str) -> None:
+        """Give what follows a ``!dbg`` attachment; none if `debug` is empty."""
+        self._attachment = f", !dbg {debug}" if debug else ""
+
     def emit(self, text: str) -> None:
         """Add an instruction without a result."""
-        self._lines.append(f"  {text}")
+        self._lines.append(f"  {text}{self._attachment}")
 
     def new(self, text: str) -> str:
         """Add an instruction; the name of its result."""
         self._count += 1
-        self._lines.append(f"  %v{self._count} = {text}")
+        self._lines.append(f"  %v{self._count} = {text}{self._attachment}")
         return f"%v{self._count}"
 
     def label(self, name: str) -> None:
@@ -127,7 +132,7 @@ class Builder:
         self._continue(current)
 
     def fresh_label(self, stem: str) -> str:
-        """A label nobody has."""
+        """An unused label."""
         self._count += 1
         return f"{stem}{self._count}"
 
@@ -136,7 +141,7 @@ class Builder:
         return f"<{self.width} x {type}>"
 
     def call(self, result: str, callee: str, arguments: Iterable[tuple[str, str]]) -> str:
-        """Call a function, declared on the way; its result if it has one.
+        """Declare and call a function; return its result if it has one.
 
         Parameters
         ----------
@@ -208,7 +213,7 @@ class Builder:
         self._scalars, self._vectors, self._mask_as_bits, self._shared = {}, {}, {}, {}
 
     def registers(self) -> tuple[dict[str, str], dict[str, str]]:
-        """What is in registers now, to come back to it."""
+        """The values in registers now, to restore them."""
         return dict(self._scalars), dict(self._vectors)
 
     def restore(self, saved: tuple[dict[str, str], dict[str, str]]) -> None:
@@ -218,17 +223,17 @@ class Builder:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Write code on a path of its own: what it has in registers is forgotten behind it."""
+        """Write code on a separate path: values that it computes are not available after it."""
         saved = dict(self._scalars), dict(self._vectors), dict(self._mask_as_bits)
         yield
         self._scalars, self._vectors, self._mask_as_bits = saved
 
-    def remember(self, key: object, made: Any) -> None:
+    def remember(self, key: object, emitted: Any) -> None:
         """Keep what more than one instruction needs, until the block ends."""
-        self._shared[key] = made
+        self._shared[key] = emitted
 
     def remembered(self, key: object) -> Any:
-        """What `remember` was given, if anything."""
+        """The value given to `remember`, if any."""
         return self._shared.get(key)
 
     # -- values
@@ -269,20 +274,20 @@ class Builder:
             return self.parameter_vectors[name]
         shape = self.own_shape(value)
         if self.divergence.leaves_loop(value, self.block):
-            made = self.load_slot(self.slot(SlotKind.LIVE_OUT, name, wide))
+            emitted = self.load_slot(self.slot(SlotKind.LIVE_OUT, name, wide))
         elif shape.offsets is None or not shape.exact:
-            made = self.load_slot(self.slot(SlotKind.VECTOR, name, wide))
+            emitted = self.load_slot(self.slot(SlotKind.VECTOR, name, wide))
         elif shape.is_uniform:
-            made = self.splat(self.scalar(value), value.type)
+            emitted = self.splat(self.scalar(value), value.type)
         elif isinstance(value.type, Pointer):
             offsets = self.constants(I64, shape.offsets)
             base = self.scalar(value)
-            made = self.new(f"getelementptr i8, ptr {base}, <{self.width} x i64> {offsets}")
+            emitted = self.new(f"getelementptr i8, ptr {base}, <{self.width} x i64> {offsets}")
         else:
             base = self.splat(self.scalar(value), value.type)
-            made = self.new(f"add {wide} {base}, {self.constants(value.type, shape.offsets)}")
-        self._vectors[name] = made
-        return made
+            emitted = self.new(f"add {wide} {base}, {self.constants(value.type, shape.offsets)}")
+        self._vectors[name] = emitted
+        return emitted
 
     def splat(self, scalar: str, type: Type) -> str:
         """A vector with `scalar` in every lane."""
@@ -307,7 +312,7 @@ class Builder:
         """The value of one lane."""
         return self.new(f"extractelement {self.wide(value.type)} {self.vector(value)}, i64 {lane}")
 
-    def made_here(self, value: Value) -> Instruction | None:
+    def instruction_here(self, value: Value) -> Instruction | None:
         """The instruction that computes `value`, if it stands in the block being written."""
         here = self.divergence.home(value) == self.block
         return self.computed_by.get(value.name) if here else None
@@ -315,13 +320,13 @@ class Builder:
     def set(self, instruction: Instruction, scalar: str = "", vector: str = "") -> None:
         """Record what an instruction computes, and store it where other blocks look for it."""
         name, type = instruction.result, instruction.type
-        outlives = name in self.outliving
+        outlives = name in self.live_out
         if scalar:
             self._scalars[name] = scalar
             if outlives:
                 self.store_slot(scalar, self.slot(SlotKind.SCALAR, name, str(type)), SCALAR_BYTES)
         if vector:
-            if self.spoils_inactive_lanes and self.mask is not None:
+            if self.poisons_inactive_lanes and self.mask is not None:
                 vector = self.blend(self.active(), vector, self.splat(garbage(type), type), type)
             self._vectors[name] = vector
             if outlives:

@@ -1,4 +1,4 @@
-"""What the passes of the vectoriser share besides the function, and their result."""
+"""The state that the vectoriser's passes share besides the function, and their result."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class VectorizedFunction:
 
 @dataclass
 class Context:
-    """What the passes share besides the function.
+    """The state that the passes share besides the function.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ _NAME = re.compile(r"@llvm\.([a-z_.]+?)((?:\.(?:i\d+|f\d+|bf16|p0))+)$")
 
 
 def count_of_values(callee: str) -> int:
-    """How many operands of an intrinsic are values of lanes; 0 if it does not work on each alone.
+    """The number of vector operands of an intrinsic; 0 if it is not elementwise.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from metalloid.compiler.vectorize.memory.prefetch import computes_much
 from metalloid.compiler.vectorize.slots import Slot, SlotKind
 from metalloid.compiler.vectorize.spec import VectorSpec
 from metalloid.compiler.vectorize.widening import find_widened_values
-from metalloid.compiler.vectorize.workgroup.frame_layout import places
+from metalloid.compiler.vectorize.workgroup.frame_layout import lay_out_slots
 from metalloid.compiler.vectorize.workgroup.live_across_barriers import LiveAcrossBarriers
 from metalloid.compiler.vectorize.workgroup.outline_regions import functions_text
 from metalloid.compiler.vectorize.workgroup.region_cfg import Regions
@@ -39,14 +39,14 @@ def linearize(function: Function, context: Context) -> None:
         builder.streamed.update(streamed)
     linearizer.write()
     starts = [linearizer.label(graph.entry), *linearizer.regions]
-    kept: set[Slot] = set()
+    retained: set[Slot] = set()
     if linearizer.regions:
         crossing = LiveAcrossBarriers(
             function, graph, linearizer.order, linearizer.set_by, linearizer.straight
         )
-        kept = {slot for slot in builder.slots if crossing.is_crossed(slot)}
+        retained = {slot for slot in builder.slots if crossing.is_crossed(slot)}
     common = context.common
-    slots, state_bytes = places(function, builder, kept, common or (), starts)
+    slots, state_bytes = lay_out_slots(function, builder, retained, common or (), starts)
     existing = existing_lanes(form) if form.partial else []
     definitions = [*slots, *positions(function, form), *existing]
     regions = Regions(builder.blocks, starts)
@@ -68,7 +68,7 @@ def linearize(function: Function, context: Context) -> None:
 
 
 def _accumulators(function: Function, form: VectorSpec) -> Accumulators | None:
-    """Those that the function's updates need, if the form has any."""
+    """The accumulators that the function's updates need, if the form has any."""
     if form.accumulators is None:
         return None
     parameter, word = form.accumulators

@@ -17,7 +17,7 @@ class SlotAccess(NamedTuple):
 
 @dataclass(frozen=True)
 class Return:
-    """How a block leaves the function.
+    """A return from the emitted function.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Return:
 
     @property
     def value(self) -> int | None:
-        """What the function returns, if that is known at compile time."""
+        """The returned value, if known at compile time."""
         return None if self.lanes is None else self.region << 32 | self.lanes
 
 
@@ -48,7 +48,7 @@ class EmittedBlock:
     accesses : list of SlotAccess
         In order.
     escaping : set of Slot
-        Slots whose address it uses in another way.
+        Slots whose address it uses otherwise.
     successors : list of str
         Labels.
     returned : Return or None

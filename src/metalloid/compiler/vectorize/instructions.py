@@ -26,8 +26,16 @@ def write(builder: Builder, instruction: Instruction) -> None:
     Raises
     ------
     Unsupported
-        If there is no way to.
+        If it has no vector form.
     """
+    builder.locate(instruction.debug)
+    try:
+        _write(builder, instruction)
+    except Unsupported as error:
+        raise error.at(instruction.debug) from None
+
+
+def _write(builder: Builder, instruction: Instruction) -> None:
     op = instruction.op
     if op in accesses.HANDLERS:
         accesses.HANDLERS[op](builder, instruction)
@@ -72,16 +80,16 @@ def _base(builder: Builder, instruction: Instruction) -> str:
     if instruction.op not in ("zext", "sext") or shape.exact:
         return _plain(builder, instruction, flags=False)
     assert shape.offsets is not None
-    most = max(shape.offsets)
-    top = builder.new(f"add {operand.type} {builder.scalar(operand)}, {most}")
+    max_offset = max(shape.offsets)
+    top = builder.new(f"add {operand.type} {builder.scalar(operand)}, {max_offset}")
     wide = builder.new(f"{instruction.op} {operand.type} {top} to {instruction.type}")
-    return builder.new(f"sub {instruction.type} {wide}, {most}")
+    return builder.new(f"sub {instruction.type} {wide}, {max_offset}")
 
 
 def _plain(builder: Builder, instruction: Instruction, flags: bool) -> str:
-    kept = "".join(f"{flag} " for flag in instruction.flags) if flags else fast_math(instruction)
+    text = "".join(f"{flag} " for flag in instruction.flags) if flags else fast_math(instruction)
     return builder.new(
-        text_of(instruction, kept, [*map(builder.scalar, instruction.operands)], str)
+        text_of(instruction, text, [*map(builder.scalar, instruction.operands)], str)
     )
 
 
@@ -154,10 +162,10 @@ def _divide_as_doubles(builder: Builder, op: str, type: Integer, left: str, righ
     a = builder.new(f"{sign}itofp {wide} {left} to {double}")
     b = builder.new(f"{sign}itofp {wide} {right} to {double}")
     quotient = builder.new(f"fdiv {double} {a}, {b}")
-    whole = builder.new(f"fpto{sign}i {double} {quotient} to {wide}")
+    integral = builder.new(f"fpto{sign}i {double} {quotient} to {wide}")
     if op.endswith("div"):
-        return whole
-    back = builder.new(f"mul {wide} {whole}, {right}")
+        return integral
+    back = builder.new(f"mul {wide} {integral}, {right}")
     return builder.new(f"sub {wide} {left}, {back}")
 
 
@@ -243,8 +251,8 @@ def _call_by_lane(builder: Builder, instruction: Instruction) -> None:
             (str(of), builder.new(f"extractelement {wide_of} {vector}, i32 {lane}"))
             for of, wide_of, vector in vectors
         ]
-        found = builder.call(f"{flags}{type}", instruction.callee, given)
-        result = builder.new(f"insertelement {wide} {result}, {type} {found}, i32 {lane}")
+        called = builder.call(f"{flags}{type}", instruction.callee, given)
+        result = builder.new(f"insertelement {wide} {result}, {type} {called}, i32 {lane}")
     builder.set(instruction, vector=result)
 
 

@@ -1,4 +1,4 @@
-"""What the functions of a simdgroup are made of: moving values between lanes."""
+"""Building blocks of simdgroup functions: moving values between lanes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shuffled(
 
 
 def joined(builder: Builder, parts: Sequence[str], lanes: int, type: Type) -> str:
-    """Vectors of so many lanes one behind the other; a power of two of them."""
+    """Concatenate vectors of so many lanes; their number is a power of two."""
     while len(parts) > 1:
         pairs = zip(parts[::2], parts[1::2], strict=True)
         wide, everything = f"<{lanes} x {type}>", range(2 * lanes)
@@ -74,7 +74,7 @@ def is_active(builder: Builder, lanes: str) -> str:
 
 
 def read_lanes(builder: Builder, vector: str, type: Type, lanes: str) -> str:
-    """For each lane the value of another: by way of memory."""
+    """For each lane the value of another: through memory."""
     wide = builder.wide(type)
     slot = builder.address_of(builder.slot(SlotKind.EXCHANGE, f"%{type}", wide))
     builder.emit(f"store {wide} {vector}, ptr {slot}, align 64")

@@ -25,7 +25,7 @@ from metalloid.compiler.transforms.callees import (
     Callees,
     lower_call_arguments,
     receive,
-    vector_places,
+    vector_positions,
     with_units,
 )
 from metalloid.compiler.transforms.defer_atomics import defer_atomics
@@ -302,8 +302,8 @@ def vectorize_callees(
 
 
 def spec_of_callee(callee: Callee, form: VectorSpec) -> VectorSpec:
-    """How the vector form of a function is to look that vector code of `form` calls."""
-    vectors = vector_places(callee)
+    """The spec of a function that vector code of `form` calls."""
+    vectors = vector_positions(callee)
     return VectorSpec(
         callee.vector_name, form.width, form.mask_bits, dict.fromkeys(vectors, VARYING), 0,
         vectors=vectors, masked=True,

@@ -15,7 +15,7 @@ def by_registers(
     lanes: int,
     compute: Callable[[list[str]], str],
 ) -> str:
-    """What `compute` makes of `lanes` lanes of each vector, for all lanes: two registers, or fewer.
+    """Apply `compute` to chunks of `lanes` lanes of each vector: two registers, or fewer.
 
     Where the simdgroup is narrower than the register, the lanes above it are anything.
     """
@@ -29,11 +29,11 @@ def by_registers(
     return _picked(builder, lanes, (results[0], results[-1]), type, range(width))
 
 
-def _picked(builder: Builder, width: int, pair: tuple[str, str], type: Type, places: range) -> str:
-    """A vector of elements of two vectors, which count as one behind the other."""
-    if len(places) == width:
+def _picked(builder: Builder, width: int, pair: tuple[str, str], type: Type, indices: range) -> str:
+    """A vector of elements of two vectors, which are numbered consecutively."""
+    if len(indices) == width:
         return pair[0]
     wide = f"<{width} x {type}>"
-    mask = ", ".join(f"i32 {n if n < 2 * width else 'poison'}" for n in places)
-    types = f"{wide} {pair[0]}, {wide} {pair[1]}, <{len(places)} x i32>"
+    mask = ", ".join(f"i32 {n if n < 2 * width else 'poison'}" for n in indices)
+    types = f"{wide} {pair[0]}, {wide} {pair[1]}, <{len(indices)} x i32>"
     return builder.new(f"shufflevector {types} <{mask}>")

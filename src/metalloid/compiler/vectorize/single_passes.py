@@ -71,7 +71,7 @@ PIPELINES: dict[str, tuple[Pass[Context], ...]] = {
 
 @dataclass(frozen=True)
 class Target:
-    """How wide vector code is.
+    """The width of vector code.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str], target: Target)
     ir = flatten_address_spaces(ir)
     function = _parse(ir, name)
     callers = [other for other in function_names(ir) if f"@{name}" in callees_of(ir, other)]
-    kernel = callers[-1] if callers else name
+    kernel = max(callers, key=lambda other: len(callees_of(ir, other)), default=name)
     abi, spec = _abi_and_spec(ir, _parse(ir, kernel), target)
     callees = callees_of(ir, kernel)
     callee = callees.get(f"@{name}")
@@ -189,13 +189,13 @@ def _parse(ir: str, name: str) -> Function:
 
 
 def _abi_and_spec(ir: str, function: Function, target: Target) -> tuple[KernelABI, VectorSpec]:
-    """What the back end knows of a kernel, by the names of its parameters."""
-    place = {parameter.name: n for n, parameter in enumerate(function.parameters)}
+    """The ABI of a kernel, by the names of its parameters."""
+    description = {parameter.name: n for n, parameter in enumerate(function.parameters)}
     for name in (_MEMORY, _INDEX):
-        if name not in place:
+        if name not in description:
             raise InvalidInput(f"@{function.name} has no parameter {name}")
-    read_only = tuple(place[name] for name in _READ_ONLY if name in place)
-    abi = KernelABI(function.name, read_only, place[_MEMORY], distances(ir)[0])
+    read_only = tuple(description[name] for name in _READ_ONLY if name in description)
+    abi = KernelABI(function.name, read_only, description[_MEMORY], distances(ir)[0])
     waits = bool(barrier_blocks(function))
     row = consecutive(target.width)
     aligned = consecutive(target.width, target.width.bit_length() - 1)
@@ -204,10 +204,10 @@ def _abi_and_spec(ir: str, function: Function, target: Target) -> tuple[KernelAB
         "mtl_simdgroup" if waits else "mtl_threads",
         target.width,
         target.mask_bits,
-        {place[name]: shape for name, shape in shapes.items() if name in place},
-        place[_INDEX],
+        {description[name]: shape for name, shape in shapes.items() if name in description},
+        description[_INDEX],
         has_state=waits,
-        common=(*read_only, place[_MEMORY]) if waits else (),
+        common=(*read_only, description[_MEMORY]) if waits else (),
         is_strict=waits,
     )
     return abi, spec

@@ -1,6 +1,6 @@
 """Slots: the stack variables that carry values, phis and masks from block to block.
 
-clang's mem2reg makes registers of them and places the phis; those that live across a barrier lie in
+clang's mem2reg makes registers of them and inserts phis; those that live across a barrier lie in
 the simdgroup's frame instead (`workgroup.frame_layout`).
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class SlotKind(Enum):
-    """What a slot holds; its value begins the slot's name in the emitted code."""
+    """The kind of a slot's contents; its value begins the slot's name in the emitted code."""
 
     SCALAR = "s"  #: the scalar form of a value
     VECTOR = "v"  #: the vector form of a value

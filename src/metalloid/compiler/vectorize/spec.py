@@ -1,4 +1,4 @@
-"""What the vectoriser is told: the ABI of a kernel, and how its vector code is to look."""
+"""The input of the vectoriser: the ABI of a kernel, and the form of its vector code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from metalloid.compiler.analysis.shapes import Shape
 
 @dataclass(frozen=True)
 class VectorSpec:
-    """How the vector code of a function is to look.
+    """The form of the vector code of a function.
 
     Attributes
     ----------
@@ -30,8 +30,8 @@ class VectorSpec:
         Whether the simdgroup returns at barriers: then there are the size of the threadgroup in x
         and y, the number of lanes, and the state as well. The number alone if only `partial`.
     computed : tuple of int
-        If the simdgroup covers several rows: positions of the parameters that are a thread's place
-        in the threadgroup (x, y, z) and in the grid.
+        If the simdgroup covers several rows: positions of the parameters that are a thread's
+        position in the threadgroup (x, y, z) and in the grid.
     is_strict : bool
         Whether lanes that miss a barrier for which others wait are a fault.
     common : tuple of int
@@ -71,11 +71,11 @@ class KernelABI:
     ----------
     name : str
     read_only : tuple of int
-        Positions of parameters that point to memory which nobody writes meanwhile.
+        Positions of parameters that point to memory which is not written meanwhile.
     memory : int
-        Position of the parameter that points behind the threadgroup variables.
+        Position of the parameter that points to the end of the threadgroup variables.
     variables : dict of int
-        How far in front of that each of them begins.
+        The distance of each of them before that address.
     """
 
     name: str

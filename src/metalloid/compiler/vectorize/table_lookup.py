@@ -1,6 +1,6 @@
 """Small tables of constants, which a register or two hold: lanes pick from those.
 
-One permutation takes the place of a gather, which fetches lane after lane.
+One permutation replaces a gather, which fetches lane after lane.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from metalloid.compiler.vectorize.register_chunks import by_registers
 
 def look_up(builder: Builder, instruction: Instruction) -> bool:
     """Write a load from such a table; False if it is none, or the processor cannot."""
-    place = _place(builder, instruction.operands[0], instruction.type)
-    if place is None or builder.mask_type != I1:
+    lookup = _table_of(builder, instruction.operands[0], instruction.type)
+    if lookup is None or builder.mask_type != I1:
         return False
-    table, count, index, first = place
+    table, count, index, first = lookup
     type, wide = instruction.type, builder.wide(I32)
     assert isinstance(type, Integer | Float)
     rows = _rows(builder, table, count, type.bits)
@@ -38,20 +38,20 @@ def look_up(builder: Builder, instruction: Instruction) -> bool:
         given = [(row, rows[0]), (row, part), (row, rows[1])]
         return builder.call(row, "@llvm.x86.avx512.vpermi2var.d.512", given)
 
-    found = by_registers(builder, [indices], I32, MAX_LANES, picked)
+    result = by_registers(builder, [indices], I32, MAX_LANES, picked)
     bits = builder.wide(Integer(type.bits))
     if type.bits < I32.bits:
-        found = builder.new(f"trunc {wide} {found} to {bits}")
+        result = builder.new(f"trunc {wide} {result} to {bits}")
     if isinstance(type, Float):
-        found = builder.new(f"bitcast {bits} {found} to {builder.wide(type)}")
-    builder.set(instruction, vector=found)
+        result = builder.new(f"bitcast {bits} {result} to {builder.wide(type)}")
+    builder.set(instruction, vector=result)
     return True
 
 
-def _place(builder: Builder, address: Value, type: Type) -> tuple[str, int, Value, int] | None:
+def _table_of(builder: Builder, address: Value, type: Type) -> tuple[str, int, Value, int] | None:
     """Table of an address, its elements, an index in it, and what is to be added to that."""
     tables = builder.divergence.function.tables
-    parts = parts_of(address, builder.made_here, lambda value: value.name in tables)
+    parts = parts_of(address, builder.instruction_here, lambda value: value.name in tables)
     if parts is None or len(parts[2]) != 1:
         return None
     base, distance, [(index, size)] = parts
@@ -66,14 +66,14 @@ def _place(builder: Builder, address: Value, type: Type) -> tuple[str, int, Valu
 
 
 def _unmasked(builder: Builder, index: Value, bits: int) -> Value:
-    """What has the same `bits` as an index, at which alone a permutation looks."""
-    while (made := builder.made_here(index)) is not None:
-        operand = made.operands[0]
-        if made.op == "and":
-            mask = made.operands[1].integer
+    """A value with the same low `bits` as an index, the only ones that a permutation reads."""
+    while (inst := builder.instruction_here(index)) is not None:
+        operand = inst.operands[0]
+        if inst.op == "and":
+            mask = inst.operands[1].integer
             if mask is None or mask & bits != bits:
                 break
-        elif made.op not in ("zext", "sext") or operand.type.size < I32.size:
+        elif inst.op not in ("zext", "sext") or operand.type.size < I32.size:
             break
         index = operand
     return index
@@ -87,8 +87,8 @@ def _rows(builder: Builder, table: str, count: int, bits: int) -> list[str]:
         all_ = builder.new(f"zext {narrow} {all_} to {wide}")
     rows = []
     for first in range(0, count, MAX_LANES):
-        places = range(first, first + MAX_LANES)
-        mask = ", ".join(f"i32 {n if n < count else 'poison'}" for n in places)
+        positions = range(first, first + MAX_LANES)
+        mask = ", ".join(f"i32 {n if n < count else 'poison'}" for n in positions)
         pair = f"{wide} {all_}, {wide} poison, <{MAX_LANES} x i32> <{mask}>"
         rows.append(builder.new(f"shufflevector {pair}"))
     return rows

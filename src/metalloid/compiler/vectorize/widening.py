@@ -22,16 +22,16 @@ def find_widened_values(builder: Builder, linearizer: Linearizer) -> None:
                 _note_use(builder, value, origin, origin in linearizer.dispatched)
 
 
-def _note_use(builder: Builder, value: Value, block: str, behind_copies: bool) -> None:
+def _note_use(builder: Builder, value: Value, block: str, through_copies: bool) -> None:
     if value.is_constant:
         return
     home = builder.divergence.home(value)
-    if not home or (home == block and not behind_copies):
+    if not home or (home == block and not through_copies):
         return
     if builder.divergence.leaves_loop(value, block):
         builder.leaving.add(value.name)
     else:
-        builder.outliving.add(value.name)
+        builder.live_out.add(value.name)
 
 
 def _find_wanted_vectors(builder: Builder) -> None:

@@ -48,7 +48,7 @@ constexpr uint quadgroup_width = 4;
 METALLOID_INLINE uint divide_up(uint a, uint b) { return (a + b - 1) / b; }
 METALLOID_INLINE uint volume(metal::uint3 v) { return v.x * v.y * v.z; }
 
-// The ids of one thread. Each target fills it in its own way; what a kernel does not ask for is
+// The ids of one thread. Each target has its own code to fill it; what a kernel does not ask for is
 // never computed.
 struct thread_ids {
   metal::uint3 position_in_threadgroup;

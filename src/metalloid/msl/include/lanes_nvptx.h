@@ -35,7 +35,7 @@ METALLOID_LANE_FUNCTION mtl_matrix_lane() {
 METALLOID_LANE_FUNCTION mtl_matrix_lane_of(uint number) {
   return (number & 0x11) | (number & 0x08) >> 2 | (number & 0x06) << 1;
 }
-// Exchanges bits 1 and 3 of the places, then 1 and 2.
+// Exchanges bits 1 and 3 of the indices, then 1 and 2.
 METALLOID_LANE_FUNCTION mtl_matrix_numbers_of_lanes(uint lanes) {
   uint moving = (lanes >> 6 ^ lanes) & 0x00cc00cc;
   lanes ^= moving | moving << 6;
@@ -45,7 +45,7 @@ METALLOID_LANE_FUNCTION mtl_matrix_numbers_of_lanes(uint lanes) {
 #undef METALLOID_LANE_FUNCTION
 
 #define METALLOID_LANE_FUNCTION extern "C" [[clang::sycl_external]] ulong
-// clang has no function for what the instruction says beside the word.
+// clang has no function that returns the instruction's predicate as well as its word.
 METALLOID_LANE_FUNCTION mtl_plain_from_below(uint members, uint word, uint distance) {
   uint other, exists;
   asm volatile(

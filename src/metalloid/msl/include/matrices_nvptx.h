@@ -10,8 +10,8 @@
 typedef float mtl_two_floats __attribute__((ext_vector_type(2)));
 #define METALLOID_MATRIX_FUNCTION extern "C" __attribute__((const, convergent, nothrow))
 METALLOID_MATRIX_FUNCTION uint mtl_turned_matrix(uint elements);
-METALLOID_MATRIX_FUNCTION mtl_two_floats mtl_product_f16(uint a, uint turned_b, mtl_two_floats c);
-METALLOID_MATRIX_FUNCTION mtl_two_floats mtl_product_bf16(uint a, uint turned_b, mtl_two_floats c);
+METALLOID_MATRIX_FUNCTION mtl_two_floats mtl_product_f16(uint a, uint transposed_b, mtl_two_floats c);
+METALLOID_MATRIX_FUNCTION mtl_two_floats mtl_product_bf16(uint a, uint transposed_b, mtl_two_floats c);
 #undef METALLOID_MATRIX_FUNCTION
 
 namespace metalloid {

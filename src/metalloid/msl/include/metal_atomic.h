@@ -52,11 +52,11 @@ typedef atomic<float> atomic_float;
       volatile space atomic<T>* object, thread T* expected, metalloid::no_deduction<T> desired, \
       memory_order, memory_order) { \
     using bits = metalloid::bits_type<T>; \
-    bits found = as_type<bits>(*expected); \
-    bool exchanged = __atomic_compare_exchange_n((volatile space bits*)&object->value, &found, \
+    bits previous = as_type<bits>(*expected); \
+    bool exchanged = __atomic_compare_exchange_n((volatile space bits*)&object->value, &previous, \
                                                  as_type<bits>(desired), false, \
                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED); \
-    *expected = as_type<T>(found); \
+    *expected = as_type<T>(previous); \
     return exchanged; \
   }
 

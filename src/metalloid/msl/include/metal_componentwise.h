@@ -46,7 +46,7 @@
                      function(a.w, b.w, c.w)); \
   }
 
-// The vector forms of a scalar function, to be placed beside it in a namespace within metal. `R` is
+// The vector forms of a scalar function, to be declared in its namespace within metal. `R` is
 // the element type of the result in terms of T, the element type of the operands; `function` is the
 // qualified name, since the operands would find further overloads by argument-dependent lookup.
 //

@@ -43,7 +43,7 @@ struct reinterpreted<metal::packed_vec<T, N>> {
   }
 };
 
-// static_cast, and between half and bfloat by way of float: clang has no conversion between the
+// static_cast, and between half and bfloat through float: clang has no conversion between the
 // two. The lowering writes it for the casts of a text that uses both types.
 template <class To, class From>
 METALLOID_INLINE constexpr To cast(From&& from) {
@@ -61,7 +61,7 @@ METALLOID_INLINE constexpr T value_of(T value) {
 }
 
 // What a function constant holds while a library is checked, before a kernel gives it a value:
-// with any number in its place clang would warn of divisions by it and of branches never taken.
+// with any other number clang would warn of divisions by it and of branches never taken.
 template <class T>
 T unknown();
 

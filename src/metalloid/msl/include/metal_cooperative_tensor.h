@@ -58,8 +58,8 @@ struct fragment_layout {
     return fragment(i) % across * 16 + int(2 * matrix_column(__msl_simd_lane())) + i % 4;
   }
   METALLOID_INLINE static bool is_valid(int i) {
-    const bool whole = Rows % 16 == 0 && Columns % 16 == 0 && fragments % Holders == 0;
-    return whole || (row(i) < Rows && column(i) < Columns);
+    const bool is_full = Rows % 16 == 0 && Columns % 16 == 0 && fragments % Holders == 0;
+    return is_full || (row(i) < Rows && column(i) < Columns);
   }
 };
 

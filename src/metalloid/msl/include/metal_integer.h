@@ -125,9 +125,9 @@ METALLOID_INLINE constexpr T madsat(T a, T b, T c) {
 template <class T>
 METALLOID_INLINE constexpr T extract_bits(T x, uint offset, uint bits) {
   uint above = width<T> - offset - bits;
-  uint kept = width<T> - bits;
+  uint low_bits = width<T> - bits;
   // Up against the top and down again, so that the sign of a signed type follows.
-  return bits == 0 ? T(0) : T(T(unsigned_of<T>(x) << above) >> kept);
+  return bits == 0 ? T(0) : T(T(unsigned_of<T>(x) << above) >> low_bits);
 }
 
 template <class T>

@@ -95,7 +95,7 @@ METALLOID_FOR_EACH_LANE_FILL(METALLOID_INTERNAL_LANE_FILL, quad)
 #undef METALLOID_INTERNAL_LANE_MOVE
 #undef METALLOID_INTERNAL_LANE_FILL
 
-// The argument only says which integer type the caller wants.
+// The argument only says which integer type the caller expects.
 METALLOID_INLINE constexpr ushort __metal_get_simdgroup_size(ushort = 0) { return 32; }
 METALLOID_INLINE ushort __metal_get_thread_index_in_simdgroup(ushort = 0) {
   return ushort(__msl_simd_lane());

@@ -3,7 +3,7 @@
 // float_math computes in float; here each of its functions gets its forms for half, bfloat,
 // integers and vectors. Half and bfloat compute in float and round once. The functions that come in
 // a fast and a precise version are defined in namespaces metal::fast and metal::precise; `metal::`
-// itself takes one of the two by math mode. All others are defined in `metal::` and lent to both
+// itself takes one of the two by math mode. All others are defined in `metal::` and imported into both
 // namespaces, by name: a using-directive would not be searched once a user declares a function of
 // his own there.
 #pragma once

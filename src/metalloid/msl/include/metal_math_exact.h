@@ -30,8 +30,8 @@ METALLOID_INLINE T nextafter(T x, T y) {
   bits stepped = bits(from + (away_from_zero ? 1 : -1));
   // By a comparison: LLVM 22 makes a copysign of masking the sign bit of y, and loses it for bfloat.
   bits from_zero = float(y) < 0.0f ? bits(sign | 1) : bits(1);
-  T neighbour = metal::as_type<T>(float(x) == 0.0f ? from_zero : stepped);
-  T moved = float(x) == float(y) ? y : neighbour;
+  T adjacent = metal::as_type<T>(float(x) == 0.0f ? from_zero : stepped);
+  T moved = float(x) == float(y) ? y : adjacent;
   return __builtin_isunordered(float(x), float(y)) ? T(float(x) + float(y)) : moved;
 }
 METALLOID_INLINE float nextafter(float x, float y) { return precise::nextafter(x, y); }
@@ -110,9 +110,9 @@ METALLOID_INLINE vec<T, N> frexp(vec<T, N> x, thread vec<int, N>& exponent) {
 // Returns the fraction and stores the integral part.
 template <class T, metalloid::if_operands<T> = 0>
 METALLOID_INLINE T modf(T x, thread T& integral) {
-  float whole;
-  T fraction = T(metalloid::precise::modf(float(x), whole));
-  integral = T(whole);
+  float integer;
+  T fraction = T(metalloid::precise::modf(float(x), integer));
+  integral = T(integer);
   return fraction;
 }
 template <class T, int N>

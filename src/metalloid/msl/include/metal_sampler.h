@@ -32,8 +32,8 @@ struct lod_bias {
   constexpr explicit lod_bias(float value) : value(value) {}
 };
 struct lod_clamp {
-  float least, most;
-  constexpr lod_clamp(float least, float most) : least(least), most(most) {}
+  float minimum, maximum;
+  constexpr lod_clamp(float minimum, float maximum) : minimum(minimum), maximum(maximum) {}
 };
 
 }  // namespace metal
@@ -61,8 +61,8 @@ using sampler_mip = sampler_field<14, 2>;
 using sampler_compare = sampler_field<16, 4>;
 using sampler_anisotropy = sampler_field<20, 5>;
 using sampler_reduction = sampler_field<25, 2>;
-using sampler_lod_least = sampler_field<27, 13>;
-using sampler_lod_most = sampler_field<40, 13>;
+using sampler_lod_min = sampler_field<27, 13>;
+using sampler_lod_max = sampler_field<40, 13>;
 using sampler_lod_bias = sampler_field<53, 11>;
 
 // Levels of detail are kept in steps of 1/256; 31.99 is above all levels that a texture may have.
@@ -103,8 +103,8 @@ METALLOID_SAMPLER_OPTION(reduction, sampler_reduction::set(word, ulong(v)))
 METALLOID_SAMPLER_OPTION(compare_func, sampler_compare::set(word, ulong(v)))
 METALLOID_SAMPLER_OPTION(max_anisotropy, sampler_anisotropy::set(word, ulong(v.value)))
 METALLOID_SAMPLER_OPTION(lod_bias, sampler_lod_bias::set(word, lod_bias_bits(v.value)))
-METALLOID_SAMPLER_OPTION(lod_clamp, sampler_lod_most::set(sampler_lod_least::set(
-                                        word, lod_bits(v.least)), lod_bits(v.most)))
+METALLOID_SAMPLER_OPTION(lod_clamp, sampler_lod_max::set(sampler_lod_min::set(
+                                        word, lod_bits(v.minimum)), lod_bits(v.maximum)))
 #undef METALLOID_SAMPLER_OPTION
 
 // The settings of a sampler that is not told otherwise.

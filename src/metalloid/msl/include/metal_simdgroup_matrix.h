@@ -50,8 +50,8 @@ METALLOID_INLINE simdgroup_matrix<T, Columns, Rows> make_filled_simdgroup_matrix
   return matrix;
 }
 
-// Where the lane's first element lies in memory, `origin` being (column, row) of the matrix there.
-// The other lies behind it, or below it if transposed.
+// Offset in memory of the lane's first element; `origin` is (column, row) of the matrix there.
+// The other element follows it, or lies below it if transposed.
 METALLOID_INLINE ulong simdgroup_matrix_offset(ulong elements_per_row, ulong2 origin,
                                                bool transposed) {
   const uint lane = __msl_simd_lane();

@@ -140,9 +140,9 @@ class tensor {
   // The part that begins at a position: of the sizes given, else what is left of the tensor.
   template <size_t... Sizes, class... I>
   METALLOID_INLINE auto slice(I... first) const {
-    static_assert(sizeof...(I) == rank(), "slice() wants a position in every dimension");
+    static_assert(sizeof...(I) == rank(), "slice() expects a position in every dimension");
     static_assert(sizeof...(Sizes) == 0 || sizeof...(Sizes) == rank(),
-                  "slice<...>() wants a size for every dimension, or none");
+                  "slice<...>() expects a size for every dimension, or none");
     const array<long, rank()> origin = {long(first)...};
     if constexpr (sizeof...(Sizes) == 0) return part<dextents<index_type, rank()>>(origin);
     else return part<extents<index_type, Sizes...>>(origin);

@@ -3,7 +3,7 @@
 // for these GPUs (runtime/traits.py).
 //
 // A register has two elements of 16 bits. The four of a block are its quarters of 8 x 8; a lane has
-// elements 2 (lane % 4) and the one behind it of row lane / 4 of each.
+// elements 2 (lane % 4) and the one after it of row lane / 4 of each.
 #pragma once
 
 #include "metal_type_traits.h"
@@ -30,7 +30,7 @@ METALLOID_INLINE void load_blocks(uint (&to)[4], Source tile, uint offset) {
 }
 
 // sums += left right: 16 rows of 16 elements by 16 rows of 8. A lane has sums of two rows, lane / 4
-// and 8 below it, at the places of its pair.
+// and 8 below it, at the positions of its pair.
 template <class T>
 METALLOID_INLINE void multiply_blocks(float (&sums)[4], const uint (&left)[4], uint upper,
                                       uint lower) {
@@ -55,7 +55,7 @@ METALLOID_INLINE void multiply_blocks(float (&sums)[4], const uint (&left)[4], u
   }
 }
 
-// 16 bytes of memory on their way to threadgroup memory, or zeros.
+// Begins an asynchronous copy of 16 bytes to threadgroup memory, or of zeros.
 template <class Destination, class Source>
 METALLOID_INLINE void begin_copy(Destination to, Source from, bool is_inside) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(

@@ -93,11 +93,11 @@ struct layout_row {
 
 // Writes numbers, or only counts them while it has no room to write to.
 struct layout_writer {
-  unsigned* room;
+  unsigned* storage;
   unsigned length;
 
   constexpr void put(unsigned number) {
-    if (room) room[length] = number;
+    if (storage) storage[length] = number;
     ++length;
   }
   constexpr void put(const char* name) {
@@ -106,7 +106,7 @@ struct layout_writer {
     put(size);
     for (unsigned i = 0; i < size; ++i) put(unsigned(name[i]));
   }
-  // Returns the place of the number of members, which is known later.
+  // Returns the index of the number of members, which is known later.
   constexpr unsigned put(const char* name, const layout_row& row) {
     put(name);
     for (unsigned number :
@@ -192,14 +192,14 @@ constexpr void put_layout(layout_writer& writer, unsigned offset, const char* na
   row.offset = offset;
   row.id = id;
   row.count = array::count;
-  unsigned place = 0, members = 0;
+  unsigned index = 0, members = 0;
   if constexpr (__is_pointer(T) || __is_reference(T)) {
     using pointee = metal::remove_pointer_t<metal::remove_reference_t<T>>;
     row.form = __is_pointer(T) ? parameter_form::pointer : parameter_form::reference;
     row.space = space_of<metal::remove_cv_t<pointee>>::code;
     row.read_only = __is_const(pointee) || row.space == 2;
     describe_element<unqualified<pointee>>(row);
-    place = writer.put(name, row);
+    index = writer.put(name, row);
     members = put_members<unqualified<pointee>, Outer...>(writer);
   } else if constexpr (__is_base_of(texture_handle, T)) {
     row.form = parameter_form::texture;
@@ -207,7 +207,7 @@ constexpr void put_layout(layout_writer& writer, unsigned offset, const char* na
         T::access_mode == metal::access::sample || T::access_mode == metal::access::read;
     row.texture = unsigned(T::kind) | unsigned(T::is_depth) << 8 | unsigned(T::access_mode) << 16;
     describe_element<typename T::element>(row);
-    place = writer.put(name, row);
+    index = writer.put(name, row);
   } else if constexpr (__is_same(T, absent_parameter)) {
     row.form = parameter_form::absent;
     describe_element<T>(row);
@@ -220,19 +220,19 @@ constexpr void put_layout(layout_writer& writer, unsigned offset, const char* na
     row.read_only = __is_const(element) || row.space == 2;
     row.texture = tensor_rank<T>;
     describe_element<typename T::value_type>(row);
-    place = writer.put(name, row);
+    index = writer.put(name, row);
   } else if constexpr (__is_same(T, metal::sampler)) {
     row.form = parameter_form::sampler;
     row.read_only = 1;
     describe_element<ulong>(row);
-    place = writer.put(name, row);
+    index = writer.put(name, row);
   } else {
     row.form = parameter_form::value;
     describe_element<T>(row);
-    place = writer.put(name, row);
+    index = writer.put(name, row);
     members = put_members<T, Outer...>(writer);
   }
-  if (writer.room) writer.room[place] = members;
+  if (writer.storage) writer.storage[index] = members;
 }
 
 template <class T, class... Outer>

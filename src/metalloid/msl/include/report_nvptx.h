@@ -10,7 +10,7 @@ namespace nvptx {
 // The numbers are read by name in printf_buffer.py; messages as by runtime/messages.py.
 struct report_block {
   uint used, dropped, failed, line;
-  uint group[3], place[3];
+  uint group[3], position[3];
   char condition[256], file[256];
   char messages[1 << 20];
 };
@@ -18,7 +18,7 @@ struct report_block {
 struct report_message {
   uint bytes, type;
   ulong entry;
-  uint group[3], place[3];
+  uint group[3], position[3];
   uint count, unused;
 };
 
@@ -38,13 +38,13 @@ METALLOID_INLINE device char* put(device char* to, constant char* text, uint byt
   to[bytes - 1] = 0;
   return to + bytes;
 }
-METALLOID_INLINE void put_place(device uint* group, device uint* place) {
+METALLOID_INLINE void put_position(device uint* group, device uint* position) {
   group[0] = __nvvm_read_ptx_sreg_ctaid_x();
   group[1] = __nvvm_read_ptx_sreg_ctaid_y();
   group[2] = __nvvm_read_ptx_sreg_ctaid_z();
-  place[0] = __nvvm_read_ptx_sreg_tid_x();
-  place[1] = __nvvm_read_ptx_sreg_tid_y();
-  place[2] = __nvvm_read_ptx_sreg_tid_z();
+  position[0] = __nvvm_read_ptx_sreg_tid_x();
+  position[1] = __nvvm_read_ptx_sreg_tid_y();
+  position[2] = __nvvm_read_ptx_sreg_tid_z();
 }
 
 }  // namespace nvptx
@@ -62,19 +62,19 @@ extern "C" inline void __msl_log(uint type, constant char* subsystem, constant c
   uint bytes = sizeof(report_message) + 16 * count + of[0] + of[1] + of[2];
   for (uint k = 0; k < count; ++k)
     if (value[k].kind == 's') bytes += text_bytes((constant char*)value[k].bits);
-  const uint room = (bytes + 7) & ~7u;
-  const uint start = __atomic_fetch_add(&block->used, room, __ATOMIC_RELAXED);
-  if (start + room > sizeof block->messages) {
-    __atomic_fetch_sub(&block->used, room, __ATOMIC_RELAXED);
+  const uint padded_bytes = (bytes + 7) & ~7u;
+  const uint start = __atomic_fetch_add(&block->used, padded_bytes, __ATOMIC_RELAXED);
+  if (start + padded_bytes > sizeof block->messages) {
+    __atomic_fetch_sub(&block->used, padded_bytes, __ATOMIC_RELAXED);
     __atomic_fetch_add(&block->dropped, 1, __ATOMIC_RELAXED);
     return;
   }
   device report_message* message = (device report_message*)(block->messages + start);
-  message->bytes = room;
+  message->bytes = padded_bytes;
   message->type = type;
   message->entry = 0;
   message->count = count;
-  put_place(message->group, message->place);
+  put_position(message->group, message->position);
   device ulong* to = (device ulong*)(message + 1);
   for (uint k = 0; k < count; ++k) {
     to[2 * k] = value[k].kind | ulong(value[k].lanes) << 8;
@@ -96,7 +96,7 @@ extern "C" inline void __msl_assertion_failed(constant char* condition, constant
   device report_block* block = (device report_block*)mtl_report_block;
   if (__atomic_exchange_n(&block->failed, 1u, __ATOMIC_RELAXED) == 0) {
     block->line = line;
-    put_place(block->group, block->place);
+    put_position(block->group, block->position);
     const uint condition_bytes = text_bytes(condition), file_bytes = text_bytes(file);
     put(block->condition, condition, condition_bytes < 256 ? condition_bytes : 256);
     put(block->file, file, file_bytes < 256 ? file_bytes : 256);

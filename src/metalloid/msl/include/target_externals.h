@@ -7,7 +7,7 @@
 
 #include "metal_types.h"
 
-// No thread may be left behind: convergent keeps the optimiser from moving a call into a branch.
+// All threads have to take part: convergent keeps the optimiser from moving a call into a branch.
 #define METALLOID_EXTERNAL extern "C" __attribute__((convergent, nomerge, nothrow))
 
 #define METALLOID_FOR_EACH_LANE_NUMBER(X, name) \

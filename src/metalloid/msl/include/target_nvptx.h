@@ -59,9 +59,9 @@ template <class T, class Join>
 METALLOID_INLINE T join_below(uint members, T value, uint distance, T otherwise, Join joined) {
   bool exists = false;
   const T other = by_words(value, [=, &exists](uint word) METALLOID_INLINE_LAMBDA {
-    const ulong found = mtl_from_below(members, word, distance);
-    exists = found >> 32 != 0;
-    return uint(found);
+    const ulong earlier = mtl_from_below(members, word, distance);
+    exists = earlier >> 32 != 0;
+    return uint(earlier);
   });
   return exists ? joined(other) : otherwise;
 }
@@ -120,12 +120,12 @@ METALLOID_INLINE T reduce_range(uint members, T value, uint first, uint last, ui
 
 // What one instruction does, from compute capability 8.0 on.
 template <class Operation, class T>
-inline constexpr bool is_one_instruction = false;
+inline constexpr bool has_instruction = false;
 #if METALLOID_COMPUTE_CAPABILITY >= 80
 #define METALLOID_REDUX(operation, T, instruction) \
   template <> \
-  inline constexpr bool is_one_instruction<operation, T> = true; \
-  METALLOID_INLINE T in_one(operation, uint members, T value) { \
+  inline constexpr bool has_instruction<operation, T> = true; \
+  METALLOID_INLINE T reduce_instruction(operation, uint members, T value) { \
     return T(__nvvm_redux_sync_##instruction(value, members)); \
   }
 METALLOID_REDUX(sum, int, add)
@@ -144,7 +144,7 @@ struct simd_lanes {
   template <class Operation, class T>
   METALLOID_INLINE static T reduce(T value) {
     uint members = active_lanes();
-    if constexpr (is_one_instruction<Operation, T>) return in_one(Operation(), members, value);
+    if constexpr (has_instruction<Operation, T>) return reduce_instruction(Operation(), members, value);
     if (members != 0xffffffff) return reduce_range<Operation>(members, value, 0, 32, 32);
 #pragma unroll
     for (uint distance = 16; distance > 0; distance /= 2) {
@@ -249,7 +249,7 @@ METALLOID_INLINE T shuffle_down(T value, uint delta) {
 }
 
 // The group falls into parts of `modulo` lanes. Up: the lower `delta` lanes of a part take the
-// upper ones of `filling`; down: the other way round.
+// upper ones of `filling`; down: vice versa.
 template <class Group, class T>
 METALLOID_INLINE T shuffle_and_fill_up(T value, T filling, uint delta, uint modulo) {
   uint in_part = position<Group>() & (modulo - 1);

@@ -62,7 +62,7 @@ template <class Element, class Index, class Layout>
 using cooperative_matrix =
     metal::cooperative_tensor<Element, metal::extents<Index, Layout::columns, Layout::rows>, Layout>;
 
-// Element i of a product, at its place in memory or in the thread; nothing where it has none.
+// Stores element i of a product in memory or in the thread; does nothing for an element it lacks.
 template <class Layout, class Destination>
 METALLOID_INLINE bool has_element(const Destination& destination, int i) {
   if (!Layout::is_valid(i)) return false;
@@ -228,7 +228,7 @@ class matmul2d {
     else return int(left.get_extent(Descriptor.transpose_left ? 1 : 0));
   }
 
-  // What is not compatible is left as it is: a kernel asks first, and may have both ways in it.
+  // What is not compatible is left as it is: a kernel asks first, and may contain both branches.
   template <class Source, class Input>
   METALLOID_INLINE static void convert(const Source& source, Input& input) {
     if constexpr (metal::is_same_v<typename Source::layout, typename Input::layout>)

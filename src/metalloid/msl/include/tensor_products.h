@@ -39,12 +39,12 @@ METALLOID_INLINE void transpose(fragment& values) {
   exchange<1, 0>(values);
   exchange<2, 1>(values);
   exchange<3, 2>(values);
-  // What is left are two bits of the lane's number that change places.
+  // It remains to swap two bits of the lane's number.
   const uint lane = __msl_simd_lane();
-  const bool differ = (lane ^ lane >> 4) & 1;
+  const bool is_swapped = (lane ^ lane >> 4) & 1;
   for (int i = 0; i < 8; ++i) {
     const float moved = from_lane_xor(values.elements[i], 17);
-    values.elements[i] = differ ? moved : values.elements[i];
+    values.elements[i] = is_swapped ? moved : values.elements[i];
   }
 }
 

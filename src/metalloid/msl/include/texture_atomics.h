@@ -15,16 +15,16 @@ struct atomic_texture : texture_base<T, mode, kind> {
   using uints = coordinates_t<uint, axes>;
 
   METALLOID_INLINE texel atomic_load(uints coord, uint array = 0) const {
-    auto* const there = atomic_place(coord, array);
+    auto* const there = atomic_address(coord, array);
     return there ? metal::atomic_load_explicit(there, relaxed) : T(0);
   }
   METALLOID_INLINE void atomic_store(texel color, uints coord, uint array = 0) const {
-    if (auto* const there = atomic_place(coord, array))
+    if (auto* const there = atomic_address(coord, array))
       metal::atomic_store_explicit(there, color.x, relaxed);
   }
   METALLOID_INLINE bool atomic_compare_exchange_weak(uints coord, uint array,
                                                      thread texel* expected, texel desired) const {
-    auto* const there = atomic_place(coord, array);
+    auto* const there = atomic_address(coord, array);
     T value = expected->x;
     const bool exchanged = there && metal::atomic_compare_exchange_weak_explicit(
                                         there, &value, desired.x, relaxed, relaxed);
@@ -39,7 +39,7 @@ struct atomic_texture : texture_base<T, mode, kind> {
   // Read, modify and write; they return the value before.
 #define METALLOID_TEXTURE_ATOMIC(name) \
   METALLOID_INLINE texel atomic_##name(uints coord, uint array, texel operand) const { \
-    auto* const there = atomic_place(coord, array); \
+    auto* const there = atomic_address(coord, array); \
     return there ? metal::atomic_##name##_explicit(there, operand.x, relaxed) : T(0); \
   } \
   METALLOID_INLINE texel atomic_##name(uints coord, texel operand) const { \
@@ -61,7 +61,7 @@ struct atomic_texture : texture_base<T, mode, kind> {
     check_access(); \
     const metal::uint3 at = grid_position(coord, array); \
     if (!this->has(at, 0)) return; \
-    auto* const there = (device metal::atomic<T>*)this->place(at, 0); \
+    auto* const there = (device metal::atomic<T>*)this->address_of(at, 0); \
     metal::atomic_##name##_explicit(there, operand.x, relaxed); \
   } \
   METALLOID_INLINE void atomic_##name(uints coord, texel operand) const { \
@@ -79,7 +79,7 @@ struct atomic_texture : texture_base<T, mode, kind> {
                   "atomic functions need a texture of access::read_write");
   }
 
-  METALLOID_INLINE device metal::atomic<T>* atomic_place(uints coord, uint array) const {
+  METALLOID_INLINE device metal::atomic<T>* atomic_address(uints coord, uint array) const {
     check_access();
     static_assert(metal::is_same_v<T, int> || metal::is_same_v<T, uint>,
                   "atomic functions need a texture of int or uint");
@@ -88,7 +88,7 @@ struct atomic_texture : texture_base<T, mode, kind> {
                          format == format_shape(component::sint32, 1);
     const metal::uint3 at = grid_position(coord, array);
     if (!is_word || !this->has(at, 0)) return nullptr;
-    return (device metal::atomic<T>*)this->place(at, 0);
+    return (device metal::atomic<T>*)this->address_of(at, 0);
   }
 };
 

@@ -1,4 +1,4 @@
-// What the kinds of textures share: the handle, coordinates, and access to a place in memory.
+// What the kinds of textures share: the handle, coordinates, and addresses of texels.
 #pragma once
 
 #include "metal_atomic.h"
@@ -123,24 +123,24 @@ struct texture_base : texture_handle {
     return lod < this->levels() && is_inside(this->descriptor().level[lod], at.x, at.y, at.z);
   }
   // Address of a texel that there is.
-  METALLOID_INLINE device uchar* place(metal::uint3 at, uint lod) const {
-    return place_inside(this->descriptor().level[lod], this->format(), at.x, at.y, at.z);
+  METALLOID_INLINE device uchar* address_of(metal::uint3 at, uint lod) const {
+    return texel_address(this->descriptor().level[lod], this->format(), at.x, at.y, at.z);
   }
 
   METALLOID_INLINE texel load(metal::uint3 at, uint lod) const {
     static_assert(mode != metal::access::write, "a texture of access::write cannot be read");
     if (!has(at, lod)) return texel(0);
-    const device uchar* const there = place(at, lod);
+    const device uchar* const there = address_of(at, lod);
     return texel(texture_code([=, format = this->format()]() METALLOID_INLINE_LAMBDA {
-      const device uchar* const places[1] = {there};
-      return load_texels<T>(format, places).texels[0];
+      const device uchar* const addresses[1] = {there};
+      return load_texels<T>(format, addresses).texels[0];
     }));
   }
   METALLOID_INLINE void store(texel color, metal::uint3 at, uint lod) const {
     static_assert(mode == metal::access::write || mode == metal::access::read_write,
                   "only a texture of access::write or access::read_write can be written");
     if (!has(at, lod)) return;
-    device uchar* const there = place(at, lod);
+    device uchar* const there = address_of(at, lod);
     texture_code([=, format = this->format()]() METALLOID_INLINE_LAMBDA {
       store_texel<T>(format, there, working_texel<T>(color));
       return nothing();
@@ -152,11 +152,11 @@ struct texture_base : texture_handle {
                                   const sample_options& options, Map map = {}) const {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
     return texture_code([=, t = *this]() METALLOID_INLINE_LAMBDA {
-      const auto at = place_to_sample<axes>(coord, slice, options.offset);
-      const auto one = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
+      const auto at = position_to_sample<axes>(coord, slice, options.offset);
+      const auto texels_of_level = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
         return sample_level<T, axes>(t.format(), level, s, is_linear, at, map);
       };
-      return texel(sample_levels<T>(t.descriptor().level, t.levels(), s, options.lod, one));
+      return texel(sample_levels<T>(t.descriptor().level, t.levels(), s, options.lod, texels_of_level));
     });
   }
   template <class Map = unchanged>
@@ -164,11 +164,11 @@ struct texture_base : texture_handle {
                                        const sample_options& options, Map map = {}) const {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
     return texture_code([=, t = *this]() METALLOID_INLINE_LAMBDA {
-      const cube_place at = face_of(direction);
-      const auto one = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
+      const cube_position at = face_of(direction);
+      const auto texels_of_level = [&](constant texture_level& level, bool is_linear) METALLOID_INLINE_LAMBDA {
         return sample_cube_level<T>(t.format(), level, s, is_linear, at, 6 * layer, map);
       };
-      return texel(sample_levels<T>(t.descriptor().level, t.levels(), s, options.lod, one));
+      return texel(sample_levels<T>(t.descriptor().level, t.levels(), s, options.lod, texels_of_level));
     });
   }
 
@@ -184,10 +184,10 @@ struct texture_base : texture_handle {
       const int offsets[3] = {offset.x, offset.y};
       const bool misses = may_miss<2>(s);
       axis_taps taps[2];
-      const device uchar* places[4];
-      find_taps(level, s, true, place_to_sample<2>(coord, slice, offsets), taps);
-      find_corners<2>(level, format, taps, slice, misses, 4, places);
-      return gathered(load_corners<T>(format, places, misses, border_of<T>(format, s)), which, map);
+      const device uchar* addresses[4];
+      find_taps(level, s, true, position_to_sample<2>(coord, slice, offsets), taps);
+      find_corners<2>(level, format, taps, slice, misses, 4, addresses);
+      return gathered(load_corners<T>(format, addresses, misses, border_of<T>(format, s)), which, map);
     });
   }
   template <class Map = unchanged>
@@ -196,10 +196,10 @@ struct texture_base : texture_handle {
     static_assert(can_sample, METALLOID_CANNOT_SAMPLE);
     return texture_code([=, t = *this]() METALLOID_INLINE_LAMBDA {
       axis_taps taps[2];
-      const device uchar* places[4];
+      const device uchar* addresses[4];
       find_cube_taps(t.descriptor().level[0], t.format(), true, face_of(direction), 6 * layer, taps,
-                     places);
-      return gathered(load_texels<T>(t.format(), places), which, map);
+                     addresses);
+      return gathered(load_texels<T>(t.format(), addresses), which, map);
     });
   }
 
@@ -215,9 +215,9 @@ struct texture_base : texture_handle {
   }
 
   template <int axes>
-  static METALLOID_INLINE sample_place<axes> place_to_sample(coordinates_t<float, axes> coord,
+  static METALLOID_INLINE sample_position<axes> position_to_sample(coordinates_t<float, axes> coord,
                                                              uint slice, const int (&offset)[3]) {
-    sample_place<axes> at = {};
+    sample_position<axes> at = {};
     for (int axis = 0; axis < axes; ++axis)
       at.coord[axis] = coordinate(coord, axis), at.offset[axis] = offset[axis];
     at.slice = slice;

@@ -1,17 +1,17 @@
-// Cube textures: from a direction to a face and a place on it (MSL specification, "Cube Maps").
+// Cube textures: from a direction to a face and a position on it (MSL specification, "Cube Maps").
 #pragma once
 
 #include "texture_sampling.h"
 
 namespace metalloid {
 
-struct cube_place {
+struct cube_position {
   uint face;  // +x, -x, +y, -y, +z, -z
   float s, t;
 };
 
 // The face that a direction meets, with the specification's table of coordinates.
-METALLOID_INLINE cube_place face_of(metal::float3 r) {
+METALLOID_INLINE cube_position face_of(metal::float3 r) {
   const metal::float3 a = metal::fabs(r);
   float s, t, along;
   uint face;
@@ -28,9 +28,9 @@ METALLOID_INLINE cube_place face_of(metal::float3 r) {
   return {face, 0.5f * (s / along + 1), 0.5f * (t / along + 1)};
 }
 
-// The texel (i, j) of a face, where one of them may lie one step outside: that is the neighbour on
-// the face behind the edge. In integers: the direction to the centre of a texel has the components
-// 2i + 1 - n and 2j + 1 - n beside n, and behind an edge n + 1 is the largest of them.
+// The texel (i, j) of a face, where one of them may lie one step outside: that is the adjacent one
+// on the face across the edge. In integers: the direction to the centre of a texel has the components
+// 2i + 1 - n and 2j + 1 - n next to n, and across an edge n + 1 is the largest of them.
 struct cube_texel {
   uint face;
   int i, j;
@@ -61,10 +61,10 @@ METALLOID_INLINE cube_texel over_the_edge(uint face, int i, int j, int n) {
   return {face, n * (a + along) / (2 * along), n * (b + along) / (2 * along)};
 }
 
-// The four texels around a place of a face, whose faces start at `first_slice`, and their weights.
+// The four texels around a position of a face, whose faces start at `first_slice`, and their weights.
 METALLOID_INLINE void find_cube_taps(constant texture_level& level, uint format, bool is_linear,
-                                     cube_place at, uint first_slice, axis_taps (&taps)[2],
-                                     const device uchar* (&places)[4]) {
+                                     cube_position at, uint first_slice, axis_taps (&taps)[2],
+                                     const device uchar* (&addresses)[4]) {
   const int n = level.width;
   const float coords[2] = {at.s, at.t};
   for (int axis = 0; axis < 2; ++axis) {
@@ -77,24 +77,24 @@ METALLOID_INLINE void find_cube_taps(constant texture_level& level, uint format,
   for (int i = 0; i < 4 && (i == 0 || is_linear); ++i) {
     const cube_texel texel =
         over_the_edge(at.face, taps[0].index[i & 1], taps[1].index[i >> 1], n);
-    places[i] = place_inside(level, format, texel.i, texel.j, first_slice + texel.face);
+    addresses[i] = texel_address(level, format, texel.i, texel.j, first_slice + texel.face);
   }
 }
 
 template <class T, class Map>
 METALLOID_INLINE working_texel<T> sample_cube_level(uint format, constant texture_level& level,
-                                                    metal::sampler s, bool is_linear, cube_place at,
+                                                    metal::sampler s, bool is_linear, cube_position at,
                                                     uint first_slice, Map map) {
   is_linear = is_linear && is_float<T>;
   axis_taps taps[2];
-  const device uchar* places[4];
-  find_cube_taps(level, format, is_linear, at, first_slice, taps, places);
+  const device uchar* addresses[4];
+  find_cube_taps(level, format, is_linear, at, first_slice, taps, addresses);
   if constexpr (is_float<T>) {
     if (is_linear) {
-      return blend_codes<T, 2>(format, reduction_of(s), load_codes<T>(format, places), taps, map);
+      return blend_codes<T, 2>(format, reduction_of(s), load_codes<T>(format, addresses), taps, map);
     }
   }
-  return map(load_texel<T>(format, places[0], working_texel<T>(0)));
+  return map(load_texel<T>(format, addresses[0], working_texel<T>(0)));
 }
 
 }  // namespace metalloid

@@ -24,7 +24,7 @@ struct texture_descriptor {
 
 // What surrounds a kernel says which code there is for textures. Where their formats are known,
 // these stand in the upper bits of the words of textures, and the compiler sees constants; elsewhere
-// the bits are zeros. Vector code has no good way to look for a format or a setting: it calls
+// the bits are zeros. Vector code cannot efficiently test for a format or a setting: it calls
 // functions for each lane instead.
 #ifdef __NVPTX__
 constexpr bool mtl_textures_are_known = false, mtl_textures_by_lane = false;
@@ -135,8 +135,8 @@ struct texel_code {
   static constexpr float scale = component_bits<type>::scale;
 
   // As it is stored: what is normalised is `scale` times as large.
-  static METALLOID_INLINE metal::vec<value, 4> load(const device uchar* place) {
-    values v = __builtin_convertvector(components_at(place), values);
+  static METALLOID_INLINE metal::vec<value, 4> load(const device uchar* address) {
+    values v = __builtin_convertvector(components_at(address), values);
     // The most negative integer is one step below -1.
     if constexpr (scale != 0 && !is_unsigned_integer<raw>())
       v = __builtin_elementwise_max(v, (values)-scale);
@@ -147,7 +147,7 @@ struct texel_code {
   }
 
   // Normalised and integer components saturate; normalised ones round to the nearest even.
-  static METALLOID_INLINE void store(device uchar* place, metal::vec<value, 4> texel) {
+  static METALLOID_INLINE void store(device uchar* address, metal::vec<value, 4> texel) {
     values v;
     if constexpr (channels == 1) v = texel.x;
     else if constexpr (channels == 2) v = texel.data.xy;
@@ -158,13 +158,13 @@ struct texel_code {
       v = __builtin_elementwise_min(__builtin_elementwise_max(v, least), (values)1.0f);
       v = __builtin_elementwise_rint(v * scale);
       typedef int integers __attribute__((ext_vector_type(channels)));
-      put(place, __builtin_convertvector(v, integers));
+      put(address, __builtin_convertvector(v, integers));
     } else {
       if constexpr (sizeof(raw) < sizeof(value) && is_integer<raw>) {
         v = __builtin_elementwise_min(__builtin_elementwise_max(v, (values)limits::min()),
                                       (values)limits::max());
       }
-      put(place, v);
+      put(address, v);
     }
   }
 
@@ -175,33 +175,33 @@ struct texel_code {
   static constexpr bool has_words = bits < 32 && channels * bits >= 32;
   using word_part = metal::conditional_t<bits == 8, uchar, ushort>;
 
-  static METALLOID_INLINE raws components_at(const device uchar* place) {
+  static METALLOID_INLINE raws components_at(const device uchar* address) {
     if constexpr (has_words) {
       if (mtl_textures_are_known) {
         raws v;
         for (int c = 0; c < channels; ++c) {
-          const uint word = ((const device unaligned_word*)place)[c / per_word];
+          const uint word = ((const device unaligned_word*)address)[c / per_word];
           v[c] = __builtin_bit_cast(raw, word_part(word >> c % per_word * bits));
         }
         return v;
       }
     }
-    return *(const device raws*)place;
+    return *(const device raws*)address;
   }
   // v: floats, or integers of 32 bits that fit.
   template <class V>
-  static METALLOID_INLINE void put(device uchar* place, V v) {
+  static METALLOID_INLINE void put(device uchar* address, V v) {
     if constexpr (has_words) {
       if (mtl_textures_are_known) {
         for (int i = 0; i < channels / per_word; ++i) {
           uint word = 0;
           for (int c = 0; c < per_word; ++c) word |= part_of_word(v[i * per_word + c]) << c * bits;
-          ((device unaligned_word*)place)[i] = word;
+          ((device unaligned_word*)address)[i] = word;
         }
         return;
       }
     }
-    *(device raws*)place = __builtin_convertvector(v, raws);
+    *(device raws*)address = __builtin_convertvector(v, raws);
   }
   static METALLOID_INLINE uint part_of_word(float v) {
     return __builtin_bit_cast(word_part, raw(v));
@@ -254,12 +254,12 @@ struct texel_group {
 #define METALLOID_TEXEL_CASE(type, channels) \
   case format_shape(component::type, channels): \
     for (int i = 0; i < count; ++i) \
-      group.texels[i] = texel_code<component::type, channels>::load(places[i]); \
+      group.texels[i] = texel_code<component::type, channels>::load(addresses[i]); \
     return group;
 
 template <class T, int count>
 METALLOID_INLINE texel_group<T, count> load_codes_of_shape(
-    uint shape, const device uchar* const (&places)[count]) {
+    uint shape, const device uchar* const (&addresses)[count]) {
   texel_group<T, count> group = {};
   METALLOID_SWITCH_OVER(, shape)
   return group;
@@ -267,8 +267,8 @@ METALLOID_INLINE texel_group<T, count> load_codes_of_shape(
 
 template <class T, int count>
 METALLOID_INLINE texel_group<T, count> load_codes_of_format(
-    uint format, const device uchar* const (&places)[count]) {
-  auto group = load_codes_of_shape<T>(format & format_shape_mask, places);
+    uint format, const device uchar* const (&addresses)[count]) {
+  auto group = load_codes_of_shape<T>(format & format_shape_mask, addresses);
   if constexpr (is_float<T>) {
     for (auto& v : group.texels)
       if (format & format_is_bgra) v = v.bgra;
@@ -278,23 +278,23 @@ METALLOID_INLINE texel_group<T, count> load_codes_of_format(
 
 template <class T, int count>
 __attribute__((noinline)) texel_group<T, count> load_codes_of_any_format(
-    uint format, const device uchar* const (&places)[count]) {
-  return load_codes_of_format<T>(format, places);
+    uint format, const device uchar* const (&addresses)[count]) {
+  return load_codes_of_format<T>(format, addresses);
 }
 
-// Texels as they are stored, in the order of rgba. All places must be there.
+// Texels as they are stored, in the order of rgba. All addresses must be valid.
 template <class T, int count>
 METALLOID_INLINE texel_group<T, count> load_codes(uint format,
-                                                  const device uchar* const (&places)[count]) {
+                                                  const device uchar* const (&addresses)[count]) {
   texel_group<T, count> group;
   if constexpr (is_long_texel<T>) {
     for (int i = 0; i < count; ++i)
-      group.texels[i] = {*(const device ulong*)places[i], 0, 0, 1};
+      group.texels[i] = {*(const device ulong*)addresses[i], 0, 0, 1};
     return group;
   } else {
-    if (mtl_textures_are_known) return load_codes_of_format<T>(format, places);
+    if (mtl_textures_are_known) return load_codes_of_format<T>(format, addresses);
     if (!mtl_textures_by_lane) METALLOID_SWITCH_OVER(COMMON_, format)
-    return load_codes_of_any_format<T, count>(format, places);
+    return load_codes_of_any_format<T, count>(format, addresses);
   }
 }
 #undef METALLOID_TEXEL_CASE
@@ -329,27 +329,27 @@ METALLOID_INLINE working_texel<T> decoded(uint format, working_texel<T> v) {
 
 template <class T, int count>
 METALLOID_INLINE texel_group<T, count> load_texels(uint format,
-                                                   const device uchar* const (&places)[count]) {
-  auto group = load_codes<T>(format, places);
+                                                   const device uchar* const (&addresses)[count]) {
+  auto group = load_codes<T>(format, addresses);
   for (auto& v : group.texels) v = decoded<T>(format, v);
   return group;
 }
 
-// A null place gives `outside`.
+// A null address gives `outside`.
 template <class T>
-METALLOID_INLINE working_texel<T> load_texel(uint format, const device uchar* place,
+METALLOID_INLINE working_texel<T> load_texel(uint format, const device uchar* address,
                                              working_texel<T> outside) {
-  if (!place) return outside;
-  const device uchar* const places[1] = {place};
-  return load_texels<T>(format, places).texels[0];
+  if (!address) return outside;
+  const device uchar* const addresses[1] = {address};
+  return load_texels<T>(format, addresses).texels[0];
 }
 
 #define METALLOID_TEXEL_CASE(type, channels) \
   case format_shape(component::type, channels): \
-    return texel_code<component::type, channels>::store(place, v);
+    return texel_code<component::type, channels>::store(address, v);
 
 template <class T>
-METALLOID_INLINE void store_texel_of_format(uint format, device uchar* place, working_texel<T> v) {
+METALLOID_INLINE void store_texel_of_format(uint format, device uchar* address, working_texel<T> v) {
   if constexpr (is_float<T>) {
     if (format & format_is_srgb)
       v = {srgb_from_linear(v.x), srgb_from_linear(v.y), srgb_from_linear(v.z), v.w};
@@ -359,27 +359,27 @@ METALLOID_INLINE void store_texel_of_format(uint format, device uchar* place, wo
 }
 
 template <class T>
-__attribute__((noinline)) void store_texel_of_any_format(uint format, device uchar* place,
+__attribute__((noinline)) void store_texel_of_any_format(uint format, device uchar* address,
                                                          working_texel<T> v) {
-  store_texel_of_format<T>(format, place, v);
+  store_texel_of_format<T>(format, address, v);
 }
 
 template <class T>
-METALLOID_INLINE void store_texel(uint format, device uchar* place, working_texel<T> v) {
+METALLOID_INLINE void store_texel(uint format, device uchar* address, working_texel<T> v) {
   if constexpr (is_long_texel<T>) {
-    *(device ulong*)place = v.x;
+    *(device ulong*)address = v.x;
   } else {
-    if (mtl_textures_are_known) return store_texel_of_format<T>(format, place, v);
+    if (mtl_textures_are_known) return store_texel_of_format<T>(format, address, v);
     if (!mtl_textures_by_lane) METALLOID_SWITCH_OVER(COMMON_, format)
-    store_texel_of_any_format<T>(format, place, v);
+    store_texel_of_any_format<T>(format, address, v);
   }
 }
 #undef METALLOID_TEXEL_CASE
 #undef METALLOID_SWITCH_OVER
 
-// ---- places -------------------------------------------------------------------------------------
+// ---- addresses ----------------------------------------------------------------------------------
 // Address of a texel that exists. Distances of 32 bits are half the work for vector code.
-METALLOID_INLINE device uchar* place_inside(constant texture_level& level, uint format, uint x,
+METALLOID_INLINE device uchar* texel_address(constant texture_level& level, uint format, uint x,
                                             uint y, uint slice) {
   const uint bytes = texel_bytes_of(format);
   if (format & format_of_small_texture) {
@@ -396,9 +396,9 @@ METALLOID_INLINE bool is_inside(constant texture_level& level, uint x, uint y, u
 }
 
 // Address of a texel; null if there is none.
-METALLOID_INLINE device uchar* texel_place(constant texture_level& level, uint format, uint x,
+METALLOID_INLINE device uchar* texel_address_or_null(constant texture_level& level, uint format, uint x,
                                            uint y, uint slice) {
-  return is_inside(level, x, y, slice) ? place_inside(level, format, x, y, slice) : nullptr;
+  return is_inside(level, x, y, slice) ? texel_address(level, format, x, y, slice) : nullptr;
 }
 
 }  // namespace metalloid

@@ -36,10 +36,10 @@ METALLOID_INLINE float unnormalized(metal::address mode, float u, int size) {
   if (mode == metal::address::mirrored_repeat) u -= 2 * metal::floor(0.5f * u);
   return u * float(size);
 }
-constexpr int most_offset = 8;
+constexpr int max_offset = 8;
 METALLOID_INLINE float cut_off(float u, int size) {
   // fmax and fmin make a number of NaN.
-  return metal::fmin(metal::fmax(u, -1.0f - most_offset), 2.0f * size + most_offset);
+  return metal::fmin(metal::fmax(u, -1.0f - max_offset), 2.0f * size + max_offset);
 }
 
 // The two texels on an axis and the weight of the second. With nearest filtering only the first
@@ -52,7 +52,7 @@ struct axis_taps {
 METALLOID_INLINE axis_taps taps_of(metal::address mode, bool is_pixel, bool is_linear, float u,
                                    int size, int offset) {
   u = cut_off(is_pixel ? u : unnormalized(mode, u, size), size);
-  offset = metal::clamp(offset, -most_offset, most_offset - 1);
+  offset = metal::clamp(offset, -max_offset, max_offset - 1);
   if (!is_linear) return {{wrap(mode, int(metal::floor(u)) + offset, size), -1}, 0};
   u -= 0.5f;
   const float low = metal::floor(u);
@@ -63,10 +63,10 @@ METALLOID_INLINE axis_taps taps_of(metal::address mode, bool is_pixel, bool is_l
 // ---- several axes -------------------------------------------------------------------------------
 // Where to sample: the parts that kinds of textures do not use are 0.
 template <int axes>
-struct sample_place {
+struct sample_position {
   float coord[axes];
   int offset[axes];
-  uint slice;  // with 3 axes the third one takes its place
+  uint slice;  // unused with 3 axes
 };
 
 METALLOID_INLINE metal::address address_of(metal::sampler s, int axis) {
@@ -77,7 +77,7 @@ METALLOID_INLINE metal::address address_of(metal::sampler s, int axis) {
 
 template <int axes>
 METALLOID_INLINE void find_taps(constant texture_level& level, metal::sampler s, bool is_linear,
-                                const sample_place<axes>& at, axis_taps (&taps)[axes]) {
+                                const sample_position<axes>& at, axis_taps (&taps)[axes]) {
   const int sizes[3] = {int(level.width), int(level.height), int(level.slices)};
   const bool is_pixel = sampler_coord::get(s.word);
   for (int axis = 0; axis < axes; ++axis)
@@ -85,7 +85,7 @@ METALLOID_INLINE void find_taps(constant texture_level& level, metal::sampler s,
                          at.offset[axis]);
 }
 
-// Whether taps may lie outside of the texture: if not, nobody needs to look.
+// Whether taps may lie outside of the texture: if not, bounds checks are omitted.
 template <int axes>
 METALLOID_INLINE bool may_miss(metal::sampler s) {
   bool result = false;
@@ -96,19 +96,19 @@ METALLOID_INLINE bool may_miss(metal::sampler s) {
   return result;
 }
 
-// Places of the corners of the footprint: bit n of a corner chooses between the taps of axis n.
+// Addresses of the corners of the footprint: bit n of a corner chooses between the taps of axis n.
 template <int axes>
 METALLOID_INLINE void find_corners(constant texture_level& level, uint format,
                                    const axis_taps (&taps)[axes], uint slice, bool may_miss,
-                                   int count, const device uchar* (&places)[1 << axes]) {
+                                   int count, const device uchar* (&addresses)[1 << axes]) {
   for (int corner = 0; corner < count; ++corner) {
     const int x = taps[0].index[corner & 1];
     int y = 0;
     if constexpr (axes > 1) y = taps[1].index[corner >> 1 & 1];
     if constexpr (axes > 2) slice = taps[2].index[corner >> 2];
     // -1 is outside as an unsigned number, too.
-    places[corner] = may_miss ? texel_place(level, format, x, y, slice)
-                              : place_inside(level, format, x, y, slice);
+    addresses[corner] = may_miss ? texel_address_or_null(level, format, x, y, slice)
+                              : texel_address(level, format, x, y, slice);
   }
 }
 
@@ -172,16 +172,16 @@ struct unchanged {
   }
 };
 
-// The codes at several places, null ones being `outside`.
+// The codes at several addresses; null gives `outside`.
 template <class T, int count>
 METALLOID_INLINE texel_group<T, count> load_corner_codes(
-    uint format, const device uchar* const (&places)[count], bool may_miss,
+    uint format, const device uchar* const (&addresses)[count], bool may_miss,
     working_texel<T> outside) {
-  if (!may_miss) return load_codes<T>(format, places);
+  if (!may_miss) return load_codes<T>(format, addresses);
   texel_group<T, count> group;
   for (int i = 0; i < count; ++i) {
-    const device uchar* const place[1] = {places[i]};
-    group.texels[i] = place[0] ? load_codes<T>(format, place).texels[0] : outside;
+    const device uchar* const address[1] = {addresses[i]};
+    group.texels[i] = address[0] ? load_codes<T>(format, address).texels[0] : outside;
   }
   return group;
 }
@@ -189,11 +189,11 @@ METALLOID_INLINE texel_group<T, count> load_corner_codes(
 // The texels.
 template <class T, int count>
 METALLOID_INLINE texel_group<T, count> load_corners(uint format,
-                                                    const device uchar* const (&places)[count],
+                                                    const device uchar* const (&addresses)[count],
                                                     bool may_miss, working_texel<T> outside) {
-  if (!may_miss) return load_texels<T>(format, places);
+  if (!may_miss) return load_texels<T>(format, addresses);
   texel_group<T, count> group;
-  for (int i = 0; i < count; ++i) group.texels[i] = load_texel<T>(format, places[i], outside);
+  for (int i = 0; i < count; ++i) group.texels[i] = load_texel<T>(format, addresses[i], outside);
   return group;
 }
 
@@ -212,22 +212,22 @@ METALLOID_INLINE working_texel<T> blend_codes(uint format, metal::reduction how,
 template <class T, int axes, class Map>
 METALLOID_INLINE working_texel<T> sample_level(uint format, constant texture_level& level,
                                                metal::sampler s, bool is_linear,
-                                               const sample_place<axes>& at, Map map) {
+                                               const sample_position<axes>& at, Map map) {
   is_linear = is_linear && is_float<T>;
   const bool misses = may_miss<axes>(s);
   const working_texel<T> border = border_of<T>(format, s);
   axis_taps taps[axes];
-  const device uchar* places[1 << axes];
+  const device uchar* addresses[1 << axes];
   find_taps(level, s, is_linear, at, taps);
   if constexpr (is_float<T>) {
     if (is_linear) {
-      find_corners<axes>(level, format, taps, at.slice, misses, 1 << axes, places);
-      const auto corners = load_corner_codes<T>(format, places, misses, border * scale_of(format));
+      find_corners<axes>(level, format, taps, at.slice, misses, 1 << axes, addresses);
+      const auto corners = load_corner_codes<T>(format, addresses, misses, border * scale_of(format));
       return blend_codes<T, axes>(format, reduction_of(s), corners, taps, map);
     }
   }
-  find_corners<axes>(level, format, taps, at.slice, misses, 1, places);
-  return map(load_texel<T>(format, places[0], border));
+  find_corners<axes>(level, format, taps, at.slice, misses, 1, addresses);
+  return map(load_texel<T>(format, addresses[0], border));
 }
 
 // ---- levels of detail ---------------------------------------------------------------------------
@@ -256,9 +256,9 @@ METALLOID_INLINE float lod_of(const lod_request& request, metal::sampler s,
                               constant texture_level& base) {
   float lod = request.has_gradients ? lod_of_gradients(request, base) : request.level;
   lod = metal::fmax(lod + lod_bias_of(s.word), request.least);
-  const float least = float(sampler_lod_least::get(s.word)) / lod_steps;
-  const float most = float(sampler_lod_most::get(s.word)) / lod_steps;
-  return metal::fmin(metal::fmax(lod, least), most);
+  const float least = float(sampler_lod_min::get(s.word)) / lod_steps;
+  const float max_lod = float(sampler_lod_max::get(s.word)) / lod_steps;
+  return metal::fmin(metal::fmax(lod, least), max_lod);
 }
 
 // Calls f(level, is_linear) for the one or two levels that a level of detail means, and blends them

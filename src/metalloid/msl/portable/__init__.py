@@ -1,1 +1,1 @@
-"""What Apple's Metal compiler would refuse in a text that clang accepts."""
+"""Finds code that clang accepts and Apple's Metal compiler rejects."""

@@ -1,4 +1,4 @@
-"""Declarations: where MSL wants an address space, and which ones it allows where."""
+"""Declarations: where MSL expects an address space, and which ones it allows where."""
 
 from __future__ import annotations
 

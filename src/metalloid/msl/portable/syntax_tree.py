@@ -11,26 +11,26 @@ from dataclasses import dataclass, field
 
 from metalloid.msl.diagnostics import Diagnostic
 
-_PLACE = r"(?:([^\s,>][^,>]*?):(\d+):(\d+)|col:(\d+)|<invalid sloc>)"
+_LOCATION = r"(?:([^\s,>][^,>]*?):(\d+):(\d+)|col:(\d+)|<invalid sloc>)"
 _NODE = re.compile(
     r"^(?P<tree>[ |`-]*)(?P<kind>[A-Z]\w*) 0x[0-9a-f]+ "
     r"(?:parent 0x[0-9a-f]+ )?(?:prev 0x[0-9a-f]+ )?"
-    rf"<{_PLACE}(?:, {_PLACE})?>(?: {_PLACE}(?= |$))?(?P<rest>.*)$"
+    rf"<{_LOCATION}(?:, {_LOCATION})?>(?: {_LOCATION}(?= |$))?(?P<rest>.*)$"
 )
 _BEFORE_TYPE = re.compile(r"(?:^| )'")
 _TYPE = re.compile(r"'([^']*)'(?::'([^']*)')?")
 
 
 @dataclass(frozen=True)
-class Place:
-    """A place in the lowered text, in the numbering of the user's file."""
+class SourceLocation:
+    """A position in the lowered text, in the numbering of the user's file."""
 
     file: str
     line: int
     column: int
 
     def diagnostic(self) -> Diagnostic:
-        """As what `PlaceMap` takes."""
+        """The position in the form that `SourceMap` takes."""
         return Diagnostic("error", self.file, self.line, self.column, "")
 
 
@@ -42,7 +42,7 @@ class Node:
     ----------
     kind : str
         ``"ParmVarDecl"``.
-    begin, end, name : Place or None
+    begin, end, name : SourceLocation or None
         Where its text begins, where its last token begins, and where the name it declares stands.
     text : str
         The rest of its line.
@@ -51,9 +51,9 @@ class Node:
     """
 
     kind: str
-    begin: Place | None
-    end: Place | None
-    name: Place | None
+    begin: SourceLocation | None
+    end: SourceLocation | None
+    name: SourceLocation | None
     text: str
     parent: Node | None
     children: list[Node] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Node:
 
     @property
     def words(self) -> list[str]:
-        """What stands before its type: properties, and the name last."""
+        """The words before its type: properties, and the name last."""
         return _BEFORE_TYPE.split(self.text, maxsplit=1)[0].split()
 
     @property
@@ -76,7 +76,7 @@ class Node:
 
     @property
     def is_implicit(self) -> bool:
-        """Whether nobody wrote it."""
+        """Whether the compiler added it implicitly."""
         return "implicit" in self.words
 
     def ancestors(self) -> Iterator[Node]:
@@ -94,9 +94,9 @@ class Node:
 
 
 def parse_dump(dump: str) -> list[Node]:
-    """The nodes of a dump that have a place, in its order.
+    """The nodes of a dump that have a location, in its order.
 
-    A place is printed by what differs from the one printed before it, so that every line counts.
+    A location is printed as its difference from the one printed before it, so every line counts.
     """
     nodes: list[Node] = []
     path: list[tuple[int, Node]] = []
@@ -105,19 +105,19 @@ def parse_dump(dump: str) -> list[Node]:
         match = _NODE.match(text)
         if match is None:
             continue
-        places: list[Place | None] = []
+        locations: list[SourceLocation | None] = []
         groups = match.groups()
         for first in (2, 6, 10):
             where, in_line, in_column, column = groups[first : first + 4]
             if where is not None:
                 file, line = (file if where == "line" else where), int(in_line)
             column = column or in_column
-            places.append(Place(file, line, int(column)) if column else None)
+            locations.append(SourceLocation(file, line, int(column)) if column else None)
         depth = len(match["tree"])
         while path and path[-1][0] >= depth:
             path.pop()
         parent = path[-1][1] if path else None
-        begin, end, name = places
+        begin, end, name = locations
         node = Node(match["kind"], begin, end or begin, name, match["rest"].strip(), parent)
         if parent is not None:
             parent.children.append(node)

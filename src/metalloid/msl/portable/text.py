@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from metalloid.msl.address_spaces import SPACES
 from metalloid.msl.attributes import Attribute
-from metalloid.msl.diagnostics import Diagnostic, PlaceMap
+from metalloid.msl.diagnostics import Diagnostic, SourceMap
 from metalloid.msl.entry_points import STAGES, AttributeIndex, declaration_start
-from metalloid.msl.portable.syntax_tree import Node, Place
+from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 from metalloid.msl.tokens import TokenStream
 
 _QUALIFIERS = SPACES | {
@@ -19,7 +19,7 @@ _QUALIFIERS = SPACES | {
 
 @dataclass
 class Text:
-    """What the rules look at.
+    """The input of the rules.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Text:
     attributes : list of Attribute
     nodes : list of Node
         The syntax tree, in the order of clang's dump.
-    places : PlaceMap
+    source_map : SourceMap
     findings : list of Diagnostic
         What the rules have found, in no order.
     """
@@ -36,24 +36,24 @@ class Text:
     stream: TokenStream
     attributes: list[Attribute]
     nodes: list[Node]
-    places: PlaceMap
+    source_map: SourceMap
     findings: list[Diagnostic]
 
     def report(self, position: int, message: str) -> None:
         """Report `message` at a token, once."""
-        self._add(self.places.error_at(position, message))
+        self._add(self.source_map.error_at(position, message))
 
     def report_line(self, file: str, line: int, message: str) -> None:
         """Report `message` about a whole line of the user's."""
-        self._add(self.places.localise(Diagnostic("error", file, line, 1, message)))
+        self._add(self.source_map.localise(Diagnostic("error", file, line, 1, message)))
 
     def _add(self, finding: Diagnostic) -> None:
         if finding not in self.findings:
             self.findings.append(finding)
 
-    def token(self, place: Place | None) -> int | None:
-        """The token at a place of the tree; None if it is not the user's."""
-        return None if place is None else self.places.token_at(place.diagnostic())
+    def token(self, location: SourceLocation | None) -> int | None:
+        """The token at a location of the tree; None if it is not the user's."""
+        return None if location is None else self.source_map.token_at(location.diagnostic())
 
     def named(self, node: Node) -> int | None:
         """The token of the name that `node` declares; None if it has none in the user's text."""
@@ -94,8 +94,8 @@ class Text:
         """``"kernel"`` (or another stage) if the function of that name is one."""
         span = self.statement(name)
         words = self.words(span)
-        found = words.intersection(STAGES)
-        return found.pop() if found else None
+        stages = words.intersection(STAGES)
+        return stages.pop() if stages else None
 
 
 #: clang's names of the named spaces.

@@ -67,7 +67,7 @@ def check_includes(text: Text, stubs: Path) -> None:
         if marker is None:
             continue
         if Path(before[0]).parent == stubs and Path(before[0]).name in _CPP_HEADERS:
-            # The marker behind an empty header leads back to the line after the #include.
+            # The marker after an empty header leads back to the line after the #include.
             text.report_line(
                 marker[0], marker[1] - 1,
                 f"'{Path(before[0]).name}' file not found: Metal has no C++ standard library; "
@@ -77,7 +77,7 @@ def check_includes(text: Text, stubs: Path) -> None:
 
 
 def _is_operator(stream: TokenStream, position: int) -> bool:
-    """``bool b = noexcept(f());``, but not the specifier behind a function's parameters."""
+    """``bool b = noexcept(f());``, but not the specifier after a function's parameters."""
     return stream.before(position) in ("=", "(", ",", "return", "!", "&&", "||", "?", ":", "<")
 
 
@@ -88,7 +88,7 @@ def _is_member_name(stream: TokenStream, position: int) -> bool:
 
 
 def _is_statement(stream: TokenStream, position: int) -> bool:
-    """A label of a function (``void f() __asm("name");``) stands behind its parameters."""
+    """A label of a function (``void f() __asm("name");``) follows its parameters."""
     return stream.before(position) in (";", "{", "}", ":", "")
 
 

@@ -74,7 +74,7 @@ class ArgumentBinder(ABC):
             return None
         self.check_mutable(value)
         try:
-            memory = self.device.exchange.borrow(value)
+            memory = self.device.exchange.import_memory(value)
         except (ArgumentError, BufferError, RuntimeError) as error:
             raise self.refuse(value, str(error)) from None
         if memory is None:
@@ -115,7 +115,7 @@ class ArgumentBinder(ABC):
         if isinstance(value, ThreadgroupMemory):
             why, hint = "threadgroup memory goes to [[threadgroup(n)]] parameters", ""
         text = (
-            f"[{self.kernel}] {self.label} wants {self.parameter.declaration}, "
+            f"[{self.kernel}] {self.label} expects {self.parameter.declaration}, "
             f"got {describe(value)}: {why.removesuffix('.')}."
         )
         return ArgumentError(f"{text} {hint}".rstrip())

@@ -49,17 +49,17 @@ class ArgumentBuffer(EncodedStruct):
 
     def __init__(self, kernel: Kernel, parameter: str, values: Mapping[str, Any] | Any) -> None:
         signature = kernel.signature
-        found = next((p for p in signature.arguments if p.name == parameter), None)
-        if found is None:
+        described = next((p for p in signature.arguments if p.name == parameter), None)
+        if described is None:
             raise ArgumentError(
                 f"[{kernel.name}] has no parameter {parameter!r}. "
                 f"Its parameters: {', '.join(p.name for p in signature.arguments) or 'none'}."
             )
-        binder = binder_for(kernel.name, found, kernel.device)
+        binder = binder_for(kernel.name, described, kernel.device)
         if not isinstance(binder, StructBinder):
             raise ArgumentError(
-                f"[{kernel.name}] {found.label} is {found.declaration}, not a struct whose members "
-                "are known."
+                f"[{kernel.name}] {described.label} is {described.declaration}, not a struct whose "
+                "members are known."
             )
         encoded = binder.encode(values)
         super().__init__(encoded.layout, encoded.memory, encoded.arguments)

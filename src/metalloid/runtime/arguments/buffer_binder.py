@@ -18,7 +18,7 @@ from metalloid.runtime.interop.dlpack import from_dlpack
 from metalloid.runtime.launch.launches import Arguments, PlainParameter
 from metalloid.runtime.memory.buffer import Buffer, Window
 
-#: Alignment of all arrays in Python. MSL's long4 wants more; devices that use host memory in place
+#: Alignment of all arrays in Python. MSL's long4 needs more; devices that use host memory in place
 #: have to accept this.
 HOST_ALIGNMENT = 16
 
@@ -57,9 +57,9 @@ class BufferBinder(ArgumentBinder):
         "_is_padded",
         "_is_plain",
         "_is_reference",
-        "_least",
         "_least_bytes",
-        "_most",
+        "_maximum",
+        "_minimum",
         "_pack",
         "_takes_floats",
         "_takes_ints",
@@ -79,13 +79,16 @@ class BufferBinder(ArgumentBinder):
         self._ctype = _CTYPES.get((layout.kind, layout.scalar_bytes))
         bits = 8 * layout.scalar_bytes
         signed = layout.kind == "i"
-        self._least, self._most = (-(2 ** (bits - 1)) if signed else 0), 2 ** (bits - signed) - 1
+        self._minimum, self._maximum = (
+            (-(2 ** (bits - 1)) if signed else 0),
+            2 ** (bits - signed) - 1,
+        )
         self._is_reference = layout.form == "reference"
         self._least_bytes = self._bytes if self._is_reference else 0
         self._pack = _PACKERS.get((layout.kind, layout.scalar_bytes)) if self.stages else None
-        one = not self._writes and self._ctype is not None and layout.lanes * layout.columns == 1
-        self._takes_floats = one and layout.kind == "f"
-        self._takes_ints = one and layout.kind in "iu"
+        scalar = not self._writes and self._ctype is not None and layout.lanes * layout.columns == 1
+        self._takes_floats = scalar and layout.kind == "f"
+        self._takes_ints = scalar and layout.kind in "iu"
         self._converters: tuple[tuple[Any, Callable[[Any, Arguments], int]], ...] = (
             (Buffer, self._bind_buffer),
             (Window, self._bind_window),
@@ -119,7 +122,7 @@ class BufferBinder(ArgumentBinder):
             return buffer.address
         if kind is float and self._takes_floats:
             return self._bind_scalar(value, bound)
-        if kind is int and self._takes_ints and self._least <= value <= self._most:
+        if kind is int and self._takes_ints and self._minimum <= value <= self._maximum:
             return self._bind_scalar(value, bound)
         if kind is np.ndarray:
             return self._bind_array(value, bound)
@@ -128,14 +131,14 @@ class BufferBinder(ArgumentBinder):
             address = ctypes.addressof(first)
             if address % self._alignment == 0:
                 bound.host_memory = True
-                bound.keep.append(first)
+                bound.keep_alive.append(first)
                 if self.stages:
                     self.stage(bound, address, len(value), self._writes)
                 return address
         for types, convert in self._converters:
             if isinstance(value, types):
                 return convert(value, bound)
-        return self._bind_foreign(value, bound)
+        return self._bind_imported(value, bound)
 
     # -- arrays
 
@@ -168,7 +171,7 @@ class BufferBinder(ArgumentBinder):
                 "Pass a copy (x.copy()), not a slice that starts between two elements.",
             )
         bound.host_memory = True
-        bound.keep.append(array)
+        bound.keep_alive.append(array)
         if self.stages:
             self.stage(bound, address, nbytes, self._writes)
         return address
@@ -232,7 +235,7 @@ class BufferBinder(ArgumentBinder):
             )
         if buffer.nbytes % self._bytes or (self._is_reference and buffer.nbytes < self._bytes):
             raise self._wrong_size(buffer, buffer.nbytes)
-        bound.keep.append(buffer)
+        bound.keep_alive.append(buffer)
         bound.buffers.append(buffer)
         return buffer.address
 
@@ -246,11 +249,11 @@ class BufferBinder(ArgumentBinder):
             )
         if window.nbytes % self._bytes or (self._is_reference and window.nbytes < self._bytes):
             raise self._wrong_size(window, window.nbytes)
-        bound.keep.append(buffer)
+        bound.keep_alive.append(buffer)
         bound.buffers.append(buffer)
         return buffer.address + window.start
 
-    def _bind_foreign(self, value: Any, bound: Arguments) -> int:
+    def _bind_imported(self, value: Any, bound: Arguments) -> int:
         """Anything with the buffer protocol, DLPack or CUDA's array interface."""
         if isinstance(value, type):
             raise self.refuse(value, "it is a type, not a value")
@@ -316,7 +319,7 @@ class BufferBinder(ArgumentBinder):
         if self.stages:
             bound.constants.append((self.position, bytes(memory)))
             return 0
-        bound.keep.append(memory)
+        bound.keep_alive.append(memory)
         return ctypes.addressof(memory)
 
     def _number(self, value: Any) -> float | int:
@@ -326,12 +329,12 @@ class BufferBinder(ArgumentBinder):
             return float(value)
         fractional = isinstance(value, float | np.floating)
         if fractional and not float(value).is_integer():  # nor are NaN and the infinities
-            raise self.refuse(value, "it is not a whole number")
+            raise self.refuse(value, "it is not an integer")
         if kind == "b" and value not in (0, 1):
             raise self.refuse(value, "it is neither true nor false")
         number = int(value)
-        if kind in "iu" and not self._least <= number <= self._most:
-            raise self.refuse(value, f"it is outside [{self._least}, {self._most}]")
+        if kind in "iu" and not self._minimum <= number <= self._maximum:
+            raise self.refuse(value, f"it is outside [{self._minimum}, {self._maximum}]")
         return number
 
     def _bind_sequence(self, value: Sequence[Any], bound: Arguments) -> int:
@@ -372,9 +375,9 @@ class BufferBinder(ArgumentBinder):
 
 def aligned_bytes(nbytes: int) -> np.ndarray:
     """Zeroed bytes, aligned for every type."""
-    room = np.zeros(nbytes + HOST_ALIGNMENT, np.uint8)
-    start = -room.__array_interface__["data"][0] % HOST_ALIGNMENT
-    return room[start : start + nbytes]
+    padded = np.zeros(nbytes + HOST_ALIGNMENT, np.uint8)
+    start = -padded.__array_interface__["data"][0] % HOST_ALIGNMENT
+    return padded[start : start + nbytes]
 
 
 def _dtype_expression(dtype: np.dtype) -> str:

@@ -63,9 +63,9 @@ def writer_for(
     """
     is_value = layout.form == "value"
     if layout.count and not (is_value and not layout.members):
-        one = replace(layout, count=0)
+        element = replace(layout, count=0)
         writers = [
-            writer_for(binder, f"{path}[{number}]", one, make_binder)
+            writer_for(binder, f"{path}[{number}]", element, make_binder)
             for number in range(layout.count)
         ]
         return _Array(binder, path, writers, layout.bytes if is_value else WORD_BYTES)
@@ -97,7 +97,7 @@ class _Word(MemberWriter):
         if len(bound.constants) > constants:  # a number for a pointer
             _, number = bound.constants.pop()
             copy = ctypes.create_string_buffer(number, len(number))
-            bound.keep.append(copy)
+            bound.keep_alive.append(copy)
             word = ctypes.addressof(copy)
             bound.staged.append(HostMemory(word, len(number), False))
         memory[:WORD_BYTES].view(np.uint64)[0] = word
@@ -122,7 +122,7 @@ class _Value(MemberWriter):
             source: Any = copied.constants[-1][1]
             address, nbytes = source, len(source)
         else:
-            source = copied.keep[-1]
+            source = copied.keep_alive[-1]
             nbytes = source.nbytes if isinstance(source, np.ndarray) else ctypes.sizeof(source)
         if nbytes != self._bytes:
             raise self._binder.refuse(value, f"it has {nbytes} bytes, the member {self._bytes}")
@@ -140,13 +140,13 @@ class _Array(MemberWriter):
     def write(self, memory: np.ndarray, value: Any, bound: Arguments) -> None:
         count = len(self._writers)
         if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-            raise refuse_member(self._binder, self._path, value, f"it wants a list of {count}")
+            raise refuse_member(self._binder, self._path, value, f"it expects a list of {count}")
         if len(value) != count:
             raise refuse_member(
                 self._binder,
                 self._path,
                 value,
-                f"it wants {count} elements, the list has {len(value)}",
+                f"it expects {count} elements, the list has {len(value)}",
             )
         for number, (writer, given) in enumerate(zip(self._writers, value, strict=True)):
             writer.write(memory[number * self._step :], given, bound)

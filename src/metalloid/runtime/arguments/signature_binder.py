@@ -40,7 +40,7 @@ def threadgroup_memory(nbytes: int) -> ThreadgroupMemory:
     ThreadgroupMemory(nbytes=1024)
     """
     if not isinstance(nbytes, int) or nbytes < 0:
-        raise ArgumentError(f"[threadgroup_memory] wants a size in bytes, got {nbytes!r}.")
+        raise ArgumentError(f"[threadgroup_memory] expects a size in bytes, got {nbytes!r}.")
     return ThreadgroupMemory(nbytes)
 
 
@@ -97,9 +97,9 @@ class SignatureBinder:
 
     def plain(self) -> list[PlainParameter] | None:
         """All parameters in the form for fast launches; None if one has none."""
-        found = [binder.plain for binder in self._binders]
-        plain = [parameter for parameter in found if parameter is not None]
-        return None if self._threadgroup or len(plain) < len(found) else plain
+        parameters = [binder.plain for binder in self._binders]
+        plain = [parameter for parameter in parameters if parameter is not None]
+        return None if self._threadgroup or len(plain) < len(parameters) else plain
 
     def _arrange(
         self, args: Sequence[Any], named: Mapping[str, Any]
@@ -155,7 +155,7 @@ class SignatureBinder:
     def _threadgroup_bytes(self, parameter: BoundParameter, value: Any) -> int:
         if not isinstance(value, ThreadgroupMemory):
             raise ArgumentError(
-                f"[{self.signature.name}] {parameter.label} wants "
+                f"[{self.signature.name}] {parameter.label} expects "
                 f"metalloid.threadgroup_memory(nbytes), got {describe(value)}."
             )
         if value.nbytes % parameter.layout.bytes:
@@ -169,6 +169,6 @@ class SignatureBinder:
     def _wrong_count(self, got: int) -> ArgumentError:
         wanted = len(self._binders) + len(self._threadgroup)
         return ArgumentError(
-            f"[{self.signature.name}] wants {wanted} argument{'s' * (wanted != 1)}, got {got}. "
+            f"[{self.signature.name}] expects {wanted} argument{'s' * (wanted != 1)}, got {got}. "
             f"Signature: {self.signature}"
         )

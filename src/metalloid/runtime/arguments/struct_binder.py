@@ -58,7 +58,7 @@ class EncodedStruct:
 
     def bind(self, bound: Arguments) -> int:
         """Address of the bytes; the objects they refer to are added to `bound`."""
-        bound.keep.append(self)
+        bound.keep_alive.append(self)
         bound.buffers += self.arguments.buffers
         bound.host_memory |= self.arguments.host_memory
         bound.staged += self.arguments.staged
@@ -124,7 +124,7 @@ class StructBinder(BufferBinder):
         if written and not first.name and len(elements) != int(written[1]):
             raise self.refuse(
                 value,
-                f"it wants {written[1]} elements, the {type(value).__name__} has {len(value)}",
+                f"it expects {written[1]} elements, the {type(value).__name__} has {len(value)}",
             )
         return elements
 
@@ -142,7 +142,7 @@ class ResourceArrayBinder(ArgumentBinder):
         """Address of the words of the elements."""
         memory = aligned_bytes(self.parameter.layout.count * WORD_BYTES)
         self._writer.write(memory, value, bound)
-        bound.keep.append(memory)
+        bound.keep_alive.append(memory)
         address = int(memory.__array_interface__["data"][0])
         if self.stages:
             self.stage(bound, address, memory.nbytes, False)

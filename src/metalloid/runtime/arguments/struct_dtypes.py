@@ -36,12 +36,12 @@ def dtype_of(layout: Layout) -> np.dtype[Any]:
 
 def _member(layout: Layout) -> np.dtype[Any]:
     if layout.form != "value":
-        one = _WORD
+        element = _WORD
     elif layout.lanes == 3 and layout.columns == 1 and not layout.count and layout.scalar:
-        one = np.dtype((layout.scalar.dtype, (3,)))
+        element = np.dtype((layout.scalar.dtype, (3,)))
     else:
-        one = dtype_of(layout)
-    return np.dtype((one, (layout.count,))) if layout.count else one
+        element = dtype_of(layout)
+    return np.dtype((element, (layout.count,))) if layout.count else element
 
 
 def is_incompatible(layout: Layout, dtype: np.dtype[Any]) -> bool:

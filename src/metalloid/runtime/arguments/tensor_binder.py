@@ -47,7 +47,7 @@ class TensorBinder(ArgumentBinder):
         self._check(value, memory.dtype, memory.shape, strides, address)
         steps = [stride // memory.dtype.itemsize for stride in strides]
         numbers = np.array([address, *memory.shape[::-1], *steps[::-1]], np.int64)
-        bound.keep += [memory, numbers]
+        bound.keep_alive += [memory, numbers]
         first = int(numbers.__array_interface__["data"][0])
         if self.stages:
             if not isinstance(value, Buffer):

@@ -54,7 +54,7 @@ class TextureBinder(ArgumentBinder):
                 raise self._elsewhere(value)
             strides = contiguous_strides(value.shape, value.dtype.itemsize)
             bound.buffers.append(value)
-            bound.keep.append(value)
+            bound.keep_alive.append(value)
             return self._describe(value, value.dtype, value.shape, strides, value.address, bound)
         array = self._as_array(value)
         if self._writes and not array.flags.writeable:
@@ -63,7 +63,7 @@ class TextureBinder(ArgumentBinder):
             )
         address = array.__array_interface__["data"][0]
         bound.host_memory = True
-        bound.keep.append(array)
+        bound.keep_alive.append(array)
         word = self._describe(value, array.dtype, array.shape, array.strides, address, bound)
         if self.stages:
             low, high = byte_bounds(array)
@@ -77,7 +77,7 @@ class TextureBinder(ArgumentBinder):
         if texture.kind != self._type.kind:
             raise self.refuse(texture, f"it is of the kind {texture.kind!r}")
         self._check_format(texture, texture.pixel_format)
-        bound.keep.append(texture)
+        bound.keep_alive.append(texture)
         bound.buffers.append(texture.memory)
         return texture.address
 
@@ -124,7 +124,7 @@ class TextureBinder(ArgumentBinder):
         self._check_memory(value, address, shape, strides, dtype.itemsize)
         level = LevelMemory(address, extents, strides[: self._axes], pixel_format.bytes)
         memory = np.frombuffer(descriptor(self._type.kind, pixel_format.code, [level]), np.uint8)
-        bound.keep.append(memory)
+        bound.keep_alive.append(memory)
         word = int(memory.__array_interface__["data"][0])
         if self.stages:
             self.stage(bound, word, memory.nbytes, False)

@@ -35,7 +35,7 @@ class Matrices(NamedTuple):
         Of each.
     row_bytes, matrix_bytes : int
         Strides of rows and of matrices.
-    is_turned : bool
+    is_transposed : bool
         Whether the matrices are transposed: stored by columns.
     dtype : str
     """
@@ -46,7 +46,7 @@ class Matrices(NamedTuple):
     columns: int
     row_bytes: int
     matrix_bytes: int
-    is_turned: bool
+    is_transposed: bool
     dtype: str
 
 

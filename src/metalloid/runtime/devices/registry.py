@@ -17,7 +17,7 @@ from metalloid.settings import settings
 #: A module is imported when a device of its kind is asked for; both functions raise
 #: DeviceUnavailable where there is none.
 _KINDS = {
-    "metal": "metalloid.backends.metal.device",
+    "metal": "metalloid.backends.metal.runtime.device",
     "cuda": "metalloid.backends.cuda.runtime.device",
     "cpu": "metalloid.backends.cpu.runtime.device",
 }

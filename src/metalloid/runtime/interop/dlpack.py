@@ -92,11 +92,13 @@ def from_dlpack(tensor: Any) -> np.ndarray:
             f"[dlpack] the {type(tensor).__name__} is not in host memory but on {where}:{number} "
             f"(DLPack device type {device_type}). Move it there first."
         )
-    found = read_capsule(capsule_of(tensor), tensor)
-    dtype = found.dtype
+    imported = read_capsule(capsule_of(tensor), tensor)
+    dtype = imported.dtype
     bits = np.dtype(f"V{dtype.itemsize}") if dtype.kind == "V" else dtype
-    interface = _interface(found.address, bits, found.shape, found.strides, found.read_only)
-    return np.asarray(_Owner(found.owner, interface)).view(dtype)
+    interface = _interface(
+        imported.address, bits, imported.shape, imported.strides, imported.read_only
+    )
+    return np.asarray(_Owner(imported.owner, interface)).view(dtype)
 
 
 def capsule_of(tensor: Any, **options: Any) -> Any:

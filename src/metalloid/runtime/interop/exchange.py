@@ -42,7 +42,7 @@ class Exchange:
         """Name of the device, for messages."""
         return self._device.name
 
-    def borrow(self, value: Any) -> Imported | None:
+    def import_memory(self, value: Any) -> Imported | None:
         """Import the array of another library; None if it is not in memory of this device.
 
         Later launches see all that the library has written to it so far.

@@ -22,7 +22,7 @@ os.register_at_fork(after_in_child=_unseen.clear)
 
 
 class Failure:
-    """How a launch failed.
+    """The failure of a launch.
 
     Attributes
     ----------

@@ -90,7 +90,7 @@ class Arguments:
         One per parameter of the kernel: an address, the offset of threadgroup memory, or 0 for ids.
     threadgroup_bytes : int
         Threadgroup memory that the launch asks for.
-    keep : list
+    keep_alive : list
         Objects that must live until the launch has ended.
     buffers : list of Buffer
         Buffers that the launch reads or writes.
@@ -108,14 +108,14 @@ class Arguments:
     """
 
     __slots__ = (
-        "buffers", "constants", "host_memory", "keep", "limit_ns", "pointers", "staged",
+        "buffers", "constants", "host_memory", "keep_alive", "limit_ns", "pointers", "staged",
         "threadgroup_bytes", "words",
     )  # fmt: skip
 
     def __init__(self, parameters: int) -> None:
         self.words = [0] * parameters
         self.threadgroup_bytes = 0
-        self.keep: list[Any] = []
+        self.keep_alive: list[Any] = []
         self.buffers: list[LaunchBuffer] = []
         self.host_memory = False
         self.constants: list[tuple[int, bytes]] = []
@@ -217,7 +217,7 @@ class Launcher:
         """
         raise NotImplementedError
 
-    def quick(
+    def fast_launcher(
         self, program: Any, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
     ) -> FastLaunch | None:
         """The fast launch path of a program, for usual arguments; None if there is none.

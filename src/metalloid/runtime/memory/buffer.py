@@ -90,7 +90,7 @@ class Buffer:
             contents = np.ascontiguousarray(source).reshape(np.shape(source))
             if contents.dtype.kind not in "biufcV" or contents.dtype.hasobject:
                 raise ArgumentError(
-                    f"[Buffer] wants a number of bytes or an array of numbers, "
+                    f"[Buffer] expects a number of bytes or an array of numbers, "
                     f"got {type(source).__name__}."
                 )
             self.nbytes, self.dtype, self.shape = contents.nbytes, contents.dtype, contents.shape

@@ -1,5 +1,5 @@
-// Values of Python's as launches want them. Whoever finds one that does not fit says so by false;
-// what Python raised on the way is an error that is set.
+// Conversions of Python values for launches. Functions return false for a value that does not fit;
+// an exception that Python raised meanwhile stays set.
 #pragma once
 #include <math.h>
 #include <stdbool.h>
@@ -12,9 +12,9 @@ static inline void drop(PyObject* object) {
 }
 
 static inline bool is(PyObject* object, PyObject* name, PyObject* expected) {
-  PyObject* found = PyObject_GetAttr(object, name);
-  drop(found);
-  return found == expected;
+  PyObject* attribute = PyObject_GetAttr(object, name);
+  drop(attribute);
+  return attribute == expected;
 }
 
 static inline bool as_word(PyObject* number, uint64_t* word) {
@@ -33,40 +33,40 @@ static inline bool bits_of(uint32_t kind, uint32_t bytes, PyObject* number, uint
     else memcpy(bits, &value, 8);
     return true;
   }
-  PyObject* whole = PyNumber_Index(number);
-  if (!whole) return false;
+  PyObject* integer = PyNumber_Index(number);
+  if (!integer) return false;
   const int unused = 64 - 8 * (int)bytes;
   bool fits;
   if (kind == 'i') {
-    const long long value = PyLong_AsLongLong(whole);
+    const long long value = PyLong_AsLongLong(integer);
     *bits = (uint64_t)value;
     fits = (int64_t)(*bits << unused) >> unused == value && (value != -1 || !PyErr_Occurred());
   } else {
-    fits = as_word(whole, bits) && *bits << unused >> unused == *bits;
+    fits = as_word(integer, bits) && *bits << unused >> unused == *bits;
   }
-  Py_DecRef(whole);
+  Py_DecRef(integer);
   return fits;
 }
 
-static inline bool is_whole(PyObject* value) {
-  static PyObject* whole;
-  if (!whole) {
+static inline bool is_integer(PyObject* value) {
+  static PyObject* integer;
+  if (!integer) {
     PyObject* zero = PyLong_FromLong(0);
     if (!zero) return false;
-    whole = PyObject_Type(zero);
+    integer = PyObject_Type(zero);
     Py_DecRef(zero);
   }
   PyObject* type = PyObject_Type(value);
   Py_DecRef(type);  // which the value holds
-  return type == whole;
+  return type == integer;
 }
 
 // An int, some of them, or None. A float may be equal to an int, and is no size.
 static inline bool is_size(PyObject* value) {
-  if (value == &_Py_NoneStruct || is_whole(value)) return true;
+  if (value == &_Py_NoneStruct || is_integer(value)) return true;
   const Py_ssize_t count = PyTuple_Size(value);
   for (Py_ssize_t i = 0; i < count; i++)
-    if (!is_whole(PyTuple_GetItem(value, i))) return false;
+    if (!is_integer(PyTuple_GetItem(value, i))) return false;
   return count >= 0;
 }
 
@@ -75,7 +75,7 @@ static inline PyObject* sizes_of(PyObject* dict, PyObject* threads, PyObject* gr
   if (!is_size(threads) || !is_size(group_size)) return 0;
   PyObject* key = PyTuple_Pack(2, threads, group_size);
   if (!key) return 0;
-  PyObject* found = PyDict_GetItemWithError(dict, key);
+  PyObject* value = PyDict_GetItemWithError(dict, key);
   Py_DecRef(key);
-  return found;
+  return value;
 }

@@ -39,12 +39,12 @@ class PixelFormat:
 
     @functools.cached_property
     def dtype(self) -> np.dtype:
-        """Of one component."""
+        """The type of one component."""
         return np.dtype(dict(_COMPONENTS)[self.component])
 
     @property
     def bytes(self) -> int:
-        """Of one texel."""
+        """The bytes of one texel."""
         return self.channels * self.dtype.itemsize
 
     @property

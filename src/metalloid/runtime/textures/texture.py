@@ -97,7 +97,7 @@ class Texture:
         if texels is None:
             self.shape = _extents(source)
             if format is None:
-                raise ArgumentError("[Texture] of a shape wants a format, such as 'rgba8unorm'.")
+                raise ArgumentError("[Texture] of a shape expects a format, such as 'rgba8unorm'.")
             pixel_format = FORMATS[format]
         else:
             pixel_format = _format_for(texels, format, kind)
@@ -200,7 +200,7 @@ def _format_for(texels: np.ndarray, name: str | None, kind: str) -> PixelFormat:
     channels = texels.shape[-1] if texels.ndim == axes + 1 else 1
     if texels.ndim not in (axes, axes + 1):
         raise ArgumentError(
-            f"[Texture] of the kind {kind!r} wants an array of shape {KIND_SHAPES[kind]}, "
+            f"[Texture] of the kind {kind!r} expects an array of shape {KIND_SHAPES[kind]}, "
             f"got {shown}."
         )
     if channels not in (1, 2, 4):
@@ -215,9 +215,9 @@ def _format_for(texels: np.ndarray, name: str | None, kind: str) -> PixelFormat:
             )
         return wanted
     for element_kind in ("f", "u", "i"):
-        found = format_of(texels.dtype, channels, element_kind)
-        if found is not None:
-            return found
+        pixel_format = format_of(texels.dtype, channels, element_kind)
+        if pixel_format is not None:
+            return pixel_format
     raise ArgumentError(
         f"[Texture] no pixel format has components of {texels.dtype}. "
         "Convert the array, to float32 for example."

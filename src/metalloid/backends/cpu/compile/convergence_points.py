@@ -1,7 +1,7 @@
 """Number the convergence points of a kernel: the calls at which threads wait for each other.
 
 Divergent lanes reconverge if the runtime always resumes those first that are earliest in the
-program. Addresses of machine code are not that order, as clang may place the code after a loop
+program. Addresses of machine code are not that order, as clang may lay out the code after a loop
 before it. So each call is preceded by ``__msl_site(n)``. The numbers follow a topological order of
 the blocks that keeps loops contiguous: code after a loop has higher numbers than the loop body.
 The numbers also distinguish two calls from two copies of one call, which clang may make later.

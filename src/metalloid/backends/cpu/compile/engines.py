@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from metalloid.backends.cpu.compile import reference, vector
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered, kernel_ir
 from metalloid.backends.cpu.compile.variants import Variant, parse_variant
 from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.ir.pass_manager import observes_passes
@@ -28,7 +29,7 @@ from metalloid.msl.entry_points import EntryPoint
 
 
 class Engine(Protocol):
-    """A way to run kernels: a module with these functions."""
+    """An engine that runs kernels: a module with these functions."""
 
     def functions(self, reports: bool, variant: Variant | None, parameters: int) -> str:
         """C++ of the functions that the runtime calls."""
@@ -127,6 +128,8 @@ class KernelRequest:
         Without, the initial one.
     is_linked : bool
         Whether this process will load it.
+    debug_lines : bool
+        Whether its code has debug information: the lines of the text.
     """
 
     unit: TranslationUnit
@@ -136,6 +139,7 @@ class KernelRequest:
     engine: str
     variant: Variant | None = None
     is_linked: bool = True
+    debug_lines: bool = False
 
 
 def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
@@ -156,6 +160,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         "kernel" if request.is_linked else "object", wanted, str(request.variant or ""),
         repr(vector.lanes(target.vectors)), unit.key, entry.expression, entry.name,
         repr(sorted(request.constants.items())), target.identity, *target.flags,
+        *(("debug lines",) if request.debug_lines else ()),
         *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
     )  # fmt: skip
     files = cache.load(key)
@@ -193,8 +198,34 @@ def _compile(
         try:
             return _compiled_by("simd", request, cache, reason, begin)
         except Unsupported as error:
-            reason = f" (no vector form: {error})"
+            reason = f" (no vector form: {'; '.join([str(error), *_where(error, request, cache)])})"
     return _compiled_by("reference", request, cache, reason, begin)
+
+
+def _where(error: Unsupported, request: KernelRequest, cache: Cache) -> Iterator[str]:
+    """The line and function of what has no vector form, and the pass that met it.
+
+    The kernel is compiled again, with debug lines: they are not worth their time in all others.
+    """
+    kernel = _kernel_ir(vector, replace(request, debug_lines=True), cache)
+    try:
+        vector.lower(kernel, request.variant)
+    except Unsupported as again:
+        location = location_of(kernel.ir, again.debug)
+        if location is not None:
+            yield f"{location.file}:{location.line}, in {location.function}"
+    if error.pass_name:
+        yield f"pass {error.pass_name}"
+
+
+def _kernel_ir(engine: Engine, request: KernelRequest, cache: Cache) -> KernelIR:
+    functions = functools.partial(
+        engine.functions, variant=request.variant, parameters=len(request.entry.parameters)
+    )
+    return kernel_ir(
+        request.unit, request.entry, request.constants, request.target, cache, functions,
+        request.debug_lines,
+    )  # fmt: skip
 
 
 def _compiled_by(
@@ -205,13 +236,8 @@ def _compiled_by(
     begin: Callable[[str], None],
 ) -> dict[str, bytes | str]:
     engine = _ENGINES[name]
-    functions = functools.partial(
-        engine.functions, variant=request.variant, parameters=len(request.entry.parameters)
-    )
     begin("C++ to LLVM IR")
-    kernel = kernel_ir(
-        request.unit, request.entry, request.constants, request.target, cache, functions
-    )
+    kernel = _kernel_ir(engine, request, cache)
     begin("vectorising" if name == "simd" else "adapting the IR")
     lowered = engine.lower(kernel, request.variant)
     command = (*lowered.code_command, "-target", request.target.triple)

@@ -7,21 +7,23 @@ a CPU.
 from __future__ import annotations
 
 import functools
+import importlib.resources
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from metalloid.backends.cpu.compile.inlining import choose_inlining
 from metalloid.backends.cpu.compile.recursion import unroll_recursion
 from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.libcalls import is_libcall
+from metalloid.compiler.frontend.debug_info import LINE_TABLES, with_user_locations
 from metalloid.compiler.frontend.entry import entry_text, read_layouts
 from metalloid.compiler.frontend.shift_amounts import mask_shift_amounts
 from metalloid.compiler.frontend.stdlib_pch import checked, toolchain_digest
-from metalloid.compiler.frontend.translate import compile_command, compile_entry
+from metalloid.compiler.frontend.translate import ENTRY_FILE, compile_command, compile_entry
 from metalloid.compiler.frontend.undefined_symbols import (
-    LINE_TABLES,
     MEMORY_FUNCTIONS,
     undefined,
     undefined_names,
@@ -54,6 +56,8 @@ _THREADGROUP_VARIABLE = re.compile(
     r"^(@\S+ = .*?)((?:(?:local_)?unnamed_addr )?addrspace\(3\) global )", re.M
 )
 
+#: Code in its files is not the user's.
+_PACKAGE = Path(str(importlib.resources.files("metalloid")))
 #: The IR is input of passes, and readable: vectors and unrolled loops come later.
 _IR_FLAGS = (
     "-fno-vectorize",
@@ -82,7 +86,7 @@ class KernelIR:
     cpp : str
         The text that clang compiled.
     ir : str
-    beside : callable
+    compile_auxiliary : callable
         Compiles generated C++ that is independent of the kernel to IR, cached.
     parameters : int
         Their number.
@@ -102,7 +106,7 @@ class KernelIR:
 
     cpp: str
     ir: str
-    beside: Callable[[str], str]
+    compile_auxiliary: Callable[[str], str]
     parameters: int
     layouts: tuple[int, ...]
     synchronises: bool
@@ -162,6 +166,7 @@ def kernel_ir(
     target: Target,
     cache: Cache,
     functions: Callable[[bool], str],
+    debug_lines: bool = False,
 ) -> KernelIR:
     """Compile one kernel of a unit to IR.
 
@@ -170,20 +175,24 @@ def kernel_ir(
     functions : callable
         C++ of the functions that the runtime calls, which use the type ``mtl_entry_type``; given
         whether threads log or assert.
+    debug_lines : bool
+        Whether instructions have debug locations.
 
     Raises
     ------
     CompileError
         If its template cannot be instantiated, or a parameter cannot be filled by a launch.
     """
+    lines = (LINE_TABLES,) if debug_lines else ()
     command = [
         *compile_command(unit.text, unit.options, target, cache),
         *_IR_FLAGS,
+        *lines,
         *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
     ]
 
-    def beside(text: str) -> str:
-        key = digest("beside", toolchain_digest(), target.identity, *target.flags, text)
+    def compile_auxiliary(text: str) -> str:
+        key = digest("beside", toolchain_digest(), target.identity, *target.flags, *lines, text)
         files = cache.load(key)
         if files is None:
             files = cache.save(key, {"functions.ll": checked(clang.run(command, text)).output})
@@ -198,7 +207,7 @@ def kernel_ir(
                 text, unit, entry, constants, surroundings,
                 inline_all=options is None,
                 # Without constants the copy of a kernel by itself is long, and nothing calls it.
-                keeps_kernel=not says_textures_are_known(surroundings),
+                retains_kernel=not says_textures_are_known(surroundings),
             )  # fmt: skip
 
         words = [*command, *(options or ()), *more.split()]
@@ -223,9 +232,11 @@ def kernel_ir(
         _inline_instructions,
     ):
         ir = adapt(ir)
+    if debug_lines:
+        ir = with_user_locations(ir, _is_user_file)
     return KernelIR(
-        text, ir, beside, len(entry.parameters), layouts, synchronises, shares, reports, logs,
-        target.vectors,
+        text, ir, compile_auxiliary, len(entry.parameters), layouts, synchronises, shares, reports,
+        logs, target.vectors,
     )  # fmt: skip
 
 
@@ -234,6 +245,11 @@ def _optimised(ir: str, target: Target) -> str:
     command = ("clang", "-x", "ir", "-O2", "-target", target.triple, *_IR_FLAGS)
     outcome = clang.run([*command, *("-w", "-S", "-emit-llvm", "-o", "-", "-")], ir)
     return checked(outcome).text
+
+
+def _is_user_file(path: Path) -> bool:
+    """Whether clang names it in debug information for the user's text."""
+    return path.name != ENTRY_FILE and not path.resolve().is_relative_to(_PACKAGE)
 
 
 def _is_offered(name: str) -> bool:

@@ -37,7 +37,7 @@ class OfflineCpuProgram(Program):
         self.kernel = kernel
         self.signature = build_signature(entry, kernel.layouts)
         self.engine = kernel.engine
-        self.max_group_size = self.signature.limits.most or MAX_THREADS_PER_THREADGROUP
+        self.max_group_size = self.signature.limits.max_total or MAX_THREADS_PER_THREADGROUP
 
     @property
     def asm(self) -> Mapping[str, str]:

@@ -69,7 +69,7 @@ class _ThreadStrides:
         self._known: dict[str, int | None] = dict.fromkeys(positions, 1)
 
     def of_address(self, address: Value) -> int | None:
-        """Of a pointer, in bytes."""
+        """Return the stride of a pointer, in bytes."""
         total: int | None = 0
         while (step := self._computed_by.get(address.name)) and step.op == "getelementptr":
             for index, size in gep_terms(step)[1]:
@@ -79,7 +79,7 @@ class _ThreadStrides:
         return total if self.of(address) == 0 else None
 
     def of(self, value: Value) -> int | None:
-        """Of a number."""
+        """Return the stride of a number."""
         if value.name not in self._known:
             self._known[value.name] = None  # around a loop
             inst = self._computed_by.get(value.name)

@@ -2,7 +2,7 @@
 
 A variant is compiled when a launch needs it. Independent threads have ``full`` and ``tail`` ones:
 with complete simdgroups only, or with a mask for incomplete ones. Kernels with barriers have more
-kinds, by the way simdgroups cover a threadgroup. If a kernel is compiled before its first launch,
+kinds, by how simdgroups cover a threadgroup. If a kernel is compiled before its first launch,
 its variant may be for threadgroups of one size only. LLVM then knows the number of simdgroups and
 can keep values in registers across barriers.
 """
@@ -28,7 +28,7 @@ _MIN_MASKED_LANES = 3
 
 
 class Kind(enum.Enum):
-    """How simdgroups cover a threadgroup."""
+    """The mapping of simdgroups to a threadgroup."""
 
     #: All simdgroups are complete.
     FULL = "full"
@@ -39,7 +39,7 @@ class Kind(enum.Enum):
     #: The threadgroup is one row, of complete simdgroups.
     SINGLE_ROW = "single_row"
     #: The threadgroup is one simdgroup wide: each row is a simdgroup.
-    ONE_WIDE = "one_wide"
+    SINGLE_COLUMN = "single_column"
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ def variant_for(
     waits : bool
         Whether threads wait for each other.
     by_shape : bool
-        Whether `SINGLE_ROW` and `ONE_WIDE` variants are worth their compilation: the kernel uses
-        positions in the threadgroup.
+        Whether `SINGLE_ROW` and `SINGLE_COLUMN` variants are worth their compilation: the kernel
+        uses positions in the threadgroup.
     """
     if not waits and math.prod(grid) <= _MAX_THREADS_WITHOUT_MASKS:
         return Variant(Kind.FULL, widths[0])
@@ -157,10 +157,10 @@ def _along_x(
 ) -> tuple[Kind, int]:
     """Kind and width of a variant whose lanes lie along x."""
     x, y, z = group
-    several_rows = y * z > 1
+    is_multi_row = y * z > 1
     if by_shape and x in widths and y > 1 and z == 1 and grid[0] % x == 0:
-        return Kind.ONE_WIDE, x
-    may_end_anywhere = not (waits and several_rows)
+        return Kind.SINGLE_COLUMN, x
+    may_end_anywhere = not (waits and is_multi_row)
     fitting = [n for n in widths if x % n == 0 or (may_end_anywhere and x >= _LONG_ROW * n)]
     width = next(iter(fitting or [n for n in widths if n <= x] or widths[-1:]))
     if not waits:
@@ -169,9 +169,9 @@ def _along_x(
         remaining = (groups * ends[0] + ends[1]) * grid[1] * grid[2]
         is_masked = remaining > _MAX_THREADS_WITHOUT_MASKS and max(ends) >= _MIN_MASKED_LANES
         return Kind.TAIL if is_masked else Kind.FULL, width
-    if several_rows and (not fitting or grid[0] % x):
+    if is_multi_row and (not fitting or grid[0] % x):
         return Kind.MULTI_ROW, width
     exact = (x * y * z) % width == 0 and all(n % m == 0 for n, m in zip(grid, group, strict=True))
     if not exact:
         return Kind.TAIL, width
-    return Kind.FULL if several_rows or not by_shape else Kind.SINGLE_ROW, width
+    return Kind.FULL if is_multi_row or not by_shape else Kind.SINGLE_ROW, width

@@ -36,7 +36,7 @@ from metalloid.compiler.vectorize.builder import SCALAR_BYTES
 from metalloid.compiler.vectorize.context import VectorizedFunction
 from metalloid.compiler.vectorize.pipeline import lower_kernel, vectorize, vectorize_callees
 from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
-from metalloid.compiler.vectorize.workgroup.simdgroup_loops import Rounds
+from metalloid.compiler.vectorize.workgroup.simdgroup_loops import SimdgroupLoops
 
 #: From IR to code. LLVM's own vectorisers are off: they find nothing that is profitable.
 CODE_COMMAND = (
@@ -53,7 +53,7 @@ _NARROW = ((8,), 32)
 #: Maximum loop-carried values per lane, over all coarsened rows, in half of the registers.
 _CARRIED, _CARRIED_ELSE = {"AVX-512": 8}, 4
 #: Vector extensions with non-temporal stores of 16 bytes, the alignment of NumPy's arrays.
-_STREAMING = ("AVX-512", "AVX2", "SSE4.2")
+_NON_TEMPORAL = ("AVX-512", "AVX2", "SSE4.2")
 
 #: Up to this size, threadgroup variables are on the stack, where LLVM knows their lifetime.
 _FEW_BYTES = 4096
@@ -64,7 +64,7 @@ _FEW_SIMDGROUPS = 16
 _IDS, _WORDS, _MEMORY, _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(10)
 _COMMON = (_IDS, _WORDS, _MEMORY)  # uniform in a threadgroup
 #: Position of the first thread of simdgroup %i, whose index is %index.
-_POSITIONS = {Kind.SINGLE_ROW: ("%index", "0", "0"), Kind.ONE_WIDE: ("0", "%i", "0")}
+_POSITIONS = {Kind.SINGLE_ROW: ("%index", "0", "0"), Kind.SINGLE_COLUMN: ("0", "%i", "0")}
 _SCALAR = "mtl_thread"  # the function of one thread
 _POSITION = re.compile(r"%((?:grid_)?)([xyz])\b")
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
@@ -110,12 +110,12 @@ def _initial_variant(kernel: KernelIR, ir: str) -> Variant:
     """The variant to compile before there is a launch."""
     kind, widths = Kind.FULL, _widths_of(kernel)
     if kernel.synchronises and _uses(kernel, "y"):
-        kind = Kind.ONE_WIDE
+        kind = Kind.SINGLE_COLUMN
     elif kernel.synchronises and _uses(kernel, "(?:grid_)?[xyz]"):
         kind = Kind.SINGLE_ROW
-    likely = None if kind is Kind.FULL else infer_workgroup_size(ir, definition(ir, _SCALAR))
-    if likely is not None:
-        size = (*likely, 1)
+    inferred_size = None if kind is Kind.FULL else infer_workgroup_size(ir, definition(ir, _SCALAR))
+    if inferred_size is not None:
+        size = (*inferred_size, 1)
         variant = variant_for(size, size, widths, waits=True, by_shape=True)
         if variant.kind is kind and math.prod(size) <= _FEW_SIMDGROUPS * widths[0]:
             return variant.for_group_of(size, size)
@@ -151,13 +151,13 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     below = axis_order(axis)[1]
     is_independent = not (kernel.synchronises or streams or callees)
     if reads and is_independent and _uses(kernel, f"(?:grid_)?{below}"):
-        several = lower_kernel(ir, scalar, callees)
-        rows = _rows_at_a_time(several, kernel)
+        coarsened = lower_kernel(ir, scalar, callees)
+        rows = _rows_at_a_time(coarsened, kernel)
         if rows > 1:
             forms.append(replace(forms[0], name="mtl_rows_of_threads"))
-            functions.append(several)
+            functions.append(coarsened)
     adjacent, size = contiguous_axis(functions[0]), variant.group or (0, 0, 0)
-    made = [vectorize(*each, callees) for each in zip(functions, forms, strict=True)]
+    vectorized = [vectorize(*each, callees) for each in zip(functions, forms, strict=True)]
     ir = _with_constants(
         _with_driver(ir, kernel, kind),
         ("width", "i32", width),
@@ -165,16 +165,16 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
         ("streams", "i8", int(streams)),
         ("axis", "i8", "xyz".index(axis)),
         *((f"size_{each}", "i32", count) for each, count in zip("xyz", size, strict=True)),
-        *_sizes(made),
+        *_sizes(vectorized),
     )
-    rounds = ""
+    loops = ""
     if kernel.synchronises:
         is_given = variable_bytes > _FEW_BYTES or _uses(kernel, "threadgroup_memory")
         own_bytes = 0 if is_given else variable_bytes
-        rounds = _rounds(forms, made, _POSITIONS.get(kind), own_bytes).text()
+        loops = _simdgroup_loops(forms, vectorized, _POSITIONS.get(kind), own_bytes).text()
     description = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
     return Lowered(
-        assemble(ir, _SCALAR, [*called, *made], rounds + flush_all(_accumulators(made))),
+        assemble(ir, _SCALAR, [*called, *vectorized], loops + flush_all(_accumulators(vectorized))),
         _LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
         f"{description}, from barrier to barrier" if kernel.synchronises else description,
         variant,
@@ -182,7 +182,7 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
         variable_bytes,
         reads_in_loops=reads,
         rows=rows,
-        streamable=made[0].streamable if kernel.vectors in _STREAMING else 0,
+        streamable=vectorized[0].streamable if kernel.vectors in _NON_TEMPORAL else 0,
         axis=adjacent,
     )
 
@@ -196,16 +196,16 @@ def _with_axis_first(ir: str, axis: str) -> str:
     return ir.replace(own, f"{head}\n{rest}")
 
 
-def _accumulators(made: Sequence[VectorizedFunction]) -> list[Accumulators]:
-    return [each.accumulators for each in made if each.accumulators]
+def _accumulators(vectorized: Sequence[VectorizedFunction]) -> list[Accumulators]:
+    return [each.accumulators for each in vectorized if each.accumulators]
 
 
-def _sizes(made: Sequence[VectorizedFunction]) -> Iterator[tuple[str, str, int]]:
+def _sizes(vectorized: Sequence[VectorizedFunction]) -> Iterator[tuple[str, str, int]]:
     """Sizes of the memory that the vector functions use, as constants: name, type, bytes."""
-    accumulators = _accumulators(made)
+    accumulators = _accumulators(vectorized)
     for name, count in (
-        ("state", max(each.state_bytes for each in made)),
-        ("common", SCALAR_BYTES * len(made[0].common)),
+        ("state", max(each.state_bytes for each in vectorized)),
+        ("common", SCALAR_BYTES * len(vectorized[0].common)),
         ("shared", max(each.shared_bytes for each in accumulators)),
         ("own", max(each.own_bytes for each in accumulators)),
     ):
@@ -223,27 +223,28 @@ def _with_constants(ir: str, *constants: tuple[str, str, int]) -> str:
 def _rows_at_a_time(function: Function, kernel: KernelIR) -> int:
     """Coarsen a function of one thread over several rows, if profitable; the number of rows."""
     names = [parameter.name for parameter in function.parameters]
-    along, across = ({names[n] for n in places} for places in ((_Y, _GRID_Y), (_X, _GRID_X)))
-    most = _CARRIED.get(kernel.vectors, _CARRIED_ELSE)
-    return coarsen(function, along, across, names[_INDEX], most)
+    along, across = ({names[n] for n in axes} for axes in ((_Y, _GRID_Y), (_X, _GRID_X)))
+    max_carried = _CARRIED.get(kernel.vectors, _CARRIED_ELSE)
+    return coarsen(function, along, across, names[_INDEX], max_carried)
 
 
-def _rounds(
+def _simdgroup_loops(
     forms: Sequence[VectorSpec],
-    made: Sequence[VectorizedFunction],
+    vectorized: Sequence[VectorizedFunction],
     first: tuple[str, str, str] | None,
     own_bytes: int,
-) -> Rounds:
+) -> SimdgroupLoops:
     """The simdgroup loops; `first` is the position of a simdgroup, if it is known."""
-    whole = next((form.name for form in forms if not form.partial), "")
+    full_name = next((form.name for form in forms if not form.partial), "")
     part = next((form.name for form in forms if form.partial), "")
     uses, changes = (
         [set().union(*region) for region in zip(*of_forms, strict=True)]
-        for of_forms in ([one.uses for one in made], [one.changes for one in made])
+        for of_forms in ([each.uses for each in vectorized], [each.changes for each in vectorized])
     )
-    return Rounds(
-        whole, part, made[0].outcomes, forms[0].width, max(one.state_bytes for one in made),
-        made[0].common, uses, changes, all(one.in_step for one in made), first, own_bytes,
+    return SimdgroupLoops(
+        full_name, part, vectorized[0].outcomes, forms[0].width,
+        max(each.state_bytes for each in vectorized), vectorized[0].common, uses, changes,
+        all(each.in_step for each in vectorized), first, own_bytes,
     )  # fmt: skip
 
 
@@ -285,22 +286,22 @@ def _waiting(width: int, kind: Kind, mask_bits: int, is_strict: bool) -> list[Ve
     aligned = consecutive(width, width.bit_length() - 1)
     row: dict[int, Shape] = {_X: aligned, _GRID_X: consecutive(width), _INDEX: aligned}
     if kind is Kind.MULTI_ROW:
-        places = (_X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z)
-        shapes = {**dict.fromkeys(places, VARYING), _INDEX: aligned}
+        axes = (_X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z)
+        shapes = {**dict.fromkeys(axes, VARYING), _INDEX: aligned}
         return [
             VectorSpec(
-                "mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, places, _COMMON,
+                "mtl_simdgroup", width, mask_bits, shapes, _INDEX, True, True, axes, _COMMON,
                 is_strict,
             )
         ]  # fmt: skip
-    if kind is Kind.ONE_WIDE:
+    if kind is Kind.SINGLE_COLUMN:
         row[_X] = consecutive(width, MAX_ALIGNMENT)
-    whole = VectorSpec(
+    full_name = VectorSpec(
         "mtl_simdgroup", width, mask_bits, row, _INDEX, False, True, (), _COMMON, is_strict
     )
     if kind is not Kind.TAIL:
-        return [whole]
-    return [whole, replace(whole, name="mtl_part_of_simdgroup", partial=True)]
+        return [full_name]
+    return [full_name, replace(full_name, name="mtl_part_of_simdgroup", partial=True)]
 
 
 def _with_driver(ir: str, kernel: KernelIR, kind: Kind) -> str:
@@ -314,4 +315,4 @@ def _with_driver(ir: str, kernel: KernelIR, kind: Kind) -> str:
         f" {{ metalloid::{run}(launch, range); }}"
     )
     ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
-    return link_modules(ir, flatten_address_spaces(kernel.beside(driver)), "driver")
+    return link_modules(ir, flatten_address_spaces(kernel.compile_auxiliary(driver)), "driver")

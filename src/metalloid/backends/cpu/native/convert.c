@@ -39,12 +39,12 @@ static uint64_t narrow(uint64_t bits, format from, format to) {
         if (dropped > from.fraction_bits + 2) return signed_zero; /* below half of the smallest */
         rebased = 1;
     }
-    uint64_t kept = significand >> dropped;
+    uint64_t rounded = significand >> dropped;
     uint64_t rest = significand & ((one << dropped) - 1), half = one << (dropped - 1);
-    kept += rest > half || (rest == half && (kept & 1));
+    rounded += rest > half || (rest == half && (rounded & 1));
     /* The leading one, if there is one, adds the last unit of the exponent; so does a rounding
      * carry. */
-    return signed_zero | (((uint64_t)(rebased - 1) << to.fraction_bits) + kept);
+    return signed_zero | (((uint64_t)(rebased - 1) << to.fraction_bits) + rounded);
 }
 
 /* Exact. */

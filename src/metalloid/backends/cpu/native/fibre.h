@@ -60,6 +60,10 @@ typedef struct mtl_exchange {
     uint32_t wrong_value;  /* and the operand */
 } mtl_exchange;
 
+/* Where the kernel called the function in which this stands: an address inside of the call
+ * instruction, as what follows it may be on another line of the source. */
+#define MTL_CALL_SITE ((void *)((char *)__builtin_return_address(0) - 1))
+
 typedef struct mtl_fault {
     int signal; /* 0 = none, SIGABRT = a failed assertion */
     bool stack_overflow;

@@ -8,7 +8,7 @@
  *   - A lane that calls a simdgroup function publishes its operands and waits. A simdgroup proceeds
  *     when all its unfinished lanes wait, there or at a threadgroup barrier. Of the lanes at
  *     simdgroup functions, those at the lowest call site go on, as the active lanes of that call.
- *     The lowest first keeps lanes that are behind, in an earlier block or still in a loop, moving
+ *     The lowest first keeps lanes that lag, in an earlier block or still in a loop, moving
  *     until they reconverge with the others.
  *   - Call sites are ordered by the numbers that the kernel gives them with __msl_site, else by
  *     address. Lanes reconverge for certain if the order is one in which code follows all code that
@@ -33,7 +33,7 @@ typedef struct shift {
     uint64_t next, end; /* threadgroups taken and not yet started */
 } shift;
 
-/* Time is only asked for between takes that grow, so a short job hardly pays for it. */
+/* The clock is read only between takes, which grow, so it costs a short job little. */
 static bool take(shift *shift) {
     mtl_job *job = shift->context->job;
     if (!mtl_job_check_deadline(job)) return false;
@@ -55,7 +55,7 @@ static bool take(shift *shift) {
     return mtl_job_take(job, share, &shift->next, &shift->end);
 }
 
-static void place(mtl_context *context, int axis, uint32_t position) {
+static void set_group_axis(mtl_context *context, int axis, uint32_t position) {
     const mtl_launch *launch = &context->job->launch;
     uint32_t full = launch->threads_per_threadgroup[axis];
     uint32_t left = launch->threads_per_grid[axis] - position * full;
@@ -63,23 +63,23 @@ static void place(mtl_context *context, int axis, uint32_t position) {
     context->range.last[axis] = context->range.size[axis] = left < full ? left : full;
 }
 
-static void place_at(mtl_context *context, uint64_t index) {
+static void set_group(mtl_context *context, uint64_t index) {
     const uint32_t *groups = context->job->launch.threadgroups_per_grid;
     uint64_t row = index / groups[0];
-    place(context, 0, (uint32_t)(index % groups[0]));
-    place(context, 1, (uint32_t)(row % groups[1]));
-    place(context, 2, (uint32_t)(row / groups[1]));
+    set_group_axis(context, 0, (uint32_t)(index % groups[0]));
+    set_group_axis(context, 1, (uint32_t)(row % groups[1]));
+    set_group_axis(context, 2, (uint32_t)(row / groups[1]));
 }
 
-static void place_after(mtl_context *context) {
+static void advance_group(mtl_context *context) {
     const uint32_t *groups = context->job->launch.threadgroups_per_grid;
     for (int axis = 0; axis < 3; axis++) {
         uint32_t position = context->range.threadgroup[axis] + 1;
         if (position < groups[axis]) {
-            place(context, axis, position);
+            set_group_axis(context, axis, position);
             return;
         }
-        place(context, axis, 0);
+        set_group_axis(context, axis, 0);
     }
 }
 
@@ -88,11 +88,11 @@ static bool next_group(shift *shift) {
     mtl_context *context = shift->context;
     if (shift->next == shift->end) {
         if (!take(shift)) return false;
-        place_at(context, shift->next++);
+        set_group(context, shift->next++);
         return true;
     }
     if (atomic_load_explicit(&context->job->cancelled, memory_order_relaxed)) return false;
-    place_after(context);
+    advance_group(context);
     shift->next++;
     return true;
 }
@@ -254,12 +254,12 @@ static uint32_t next_call(const mtl_simdgroup *simdgroup) {
     uint32_t lanes = 0;
     for (uint32_t left = simdgroup->at_exchange; left; left &= left - 1) {
         const mtl_fibre *lane = &simdgroup->lanes[__builtin_ctz(left)];
-        int place = order(lane, leader);
-        if (place < 0) {
+        int compared = order(lane, leader);
+        if (compared < 0) {
             leader = lane;
             lanes = 0;
         }
-        if (place <= 0 && lane->rule == leader->rule && lane->width == leader->width) {
+        if (compared <= 0 && lane->rule == leader->rule && lane->width == leader->width) {
             lanes |= left & -left;
         }
     }
@@ -301,10 +301,10 @@ static bool run_simdgroup(mtl_context *context, mtl_simdgroup *simdgroup) {
     return true;
 }
 
-typedef enum { GROUP_DONE, BARRIER_OPEN, GROUP_FAILED } meeting;
+typedef enum { GROUP_DONE, BARRIER_OPEN, GROUP_FAILED } wait_outcome;
 
 /* No thread can go on: is the threadgroup done, or do all its threads wait at one barrier? */
-static meeting meet(mtl_context *context, uint32_t threads) {
+static wait_outcome resolve_waiting(mtl_context *context, uint32_t threads) {
     bool relaxed = context->job->relaxed;
     const mtl_fibre *first = NULL, *missing = NULL, *elsewhere = NULL;
     uint32_t waiting = 0, at_first = 0, excused = 0;
@@ -330,7 +330,7 @@ static meeting meet(mtl_context *context, uint32_t threads) {
     if (waiting == 0) return GROUP_DONE;
     if ((relaxed ? waiting + excused : at_first) == threads) return BARRIER_OPEN;
     mtl_outcome failure = {
-        .status = missing ? MTL_BARRIER_MISSED : MTL_BARRIERS_DIFFER,
+        .status = missing ? MTL_BARRIER_MISSED : MTL_BARRIER_MISMATCH,
         .arrived = at_first,
         .expected = threads,
         .code = (uintptr_t)first->site,
@@ -369,12 +369,12 @@ static uint32_t start_fibres(mtl_context *context) {
 
 static bool run_group(mtl_context *context) {
     uint32_t threads = start_fibres(context);
-    meeting result;
+    wait_outcome result;
     do {
         for (uint32_t first = 0; first < threads; first += MTL_SIMD_WIDTH) {
             if (!run_simdgroup(context, &context->simdgroups[first / MTL_SIMD_WIDTH])) return false;
         }
-        result = meet(context, threads);
+        result = resolve_waiting(context, threads);
     } while (result == BARRIER_OPEN);
     return result == GROUP_DONE;
 }

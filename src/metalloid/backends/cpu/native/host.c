@@ -1,4 +1,4 @@
-/* The Python interpreter, asked whether a signal has come that it wants to handle.
+/* The Python interpreter, asked whether a signal has come that it expects to handle.
  *
  * Python runs the handlers of signals (Ctrl-C is one) in its main thread, between two of its own
  * instructions. While that thread runs a kernel or waits for one, nothing of Python runs, so the

@@ -46,7 +46,7 @@ void mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *a
     job->entry = (mtl_entry *)(uintptr_t)descriptor->entry;
     job->uses_fibres = descriptor->flags & MTL_FIBRE;
     job->relaxed = descriptor->flags & MTL_RELAXED;
-    launch->lenient_barriers = job->relaxed;
+    launch->relaxed_barriers = job->relaxed;
     job->threadgroup_bytes = descriptor->threadgroup_bytes;
     job->variable_bytes = descriptor->variable_bytes;
     job->cost = (_Atomic(double) *)(uintptr_t)descriptor->cost_slot;

@@ -25,7 +25,7 @@ static bool share_in_row(mtl_job *job, double expected_ns) {
 }
 
 /* Whether the job is too short for the pool to be profitable. */
-static bool is_for_one(mtl_job *job) {
+static bool runs_alone(mtl_job *job) {
     if (job->seats < 2) return true;
     const double expected_ns = mtl_job_cost(job) * (double)job->group_count;
     return expected_ns <= (double)alone_ns && !share_in_row(job, expected_ns);
@@ -57,7 +57,7 @@ MTL_EXPORT int mtl_run(const void *block, mtl_outcome *outcome) {
     void *const *arguments = (void *const *)descriptor->arguments;
     mtl_job job;
     mtl_job_init(&job, descriptor, arguments, mtl_threads());
-    bool is_alone = mtl_pool_idle() && is_for_one(&job);
+    bool is_alone = mtl_pool_idle() && runs_alone(&job);
     if (job.group_count > 0 && !(is_alone && run_alone(&job))) mtl_pool_run(&job);
     *outcome = job.outcome;
     if (mtl_host_raised()) outcome->status = MTL_INTERRUPTED;
@@ -95,7 +95,7 @@ static mtl_job **find(uint64_t ticket) {
 }
 
 /* The job of a ticket, with a reference for the caller to release; NULL if unknown. */
-static mtl_job *borrow(uint64_t ticket) {
+static mtl_job *acquire_job(uint64_t ticket) {
     pthread_mutex_lock(&tickets.lock);
     mtl_job *job = *find(ticket);
     if (job) atomic_fetch_add(&job->references, 1);
@@ -142,7 +142,7 @@ enum { STILL_RUNNING = 0, ENDED = 1, INTERRUPTED = 2, NESTED = 3 };
  * the caller has to raise what a Python signal handler raised, or is itself such a handler. */
 MTL_EXPORT int mtl_wait(uint64_t ticket, double timeout_seconds, mtl_outcome *outcome) {
     if (is_nested()) return NESTED;
-    mtl_job *job = borrow(ticket);
+    mtl_job *job = acquire_job(ticket);
     if (!job) {
         *outcome = (mtl_outcome){.status = MTL_UNKNOWN_TICKET};
         return ENDED;
@@ -159,16 +159,16 @@ MTL_EXPORT int mtl_wait(uint64_t ticket, double timeout_seconds, mtl_outcome *ou
 
 /* Ends a launch. Whether it had not ended by itself. */
 MTL_EXPORT int mtl_cancel(uint64_t ticket) {
-    mtl_job *job = borrow(ticket);
+    mtl_job *job = acquire_job(ticket);
     if (!job) return 0;
-    bool was_under_way = mtl_pool_cancel(job);
+    bool was_running = mtl_pool_cancel(job);
     mtl_job_release(job);
-    return was_under_way;
+    return was_running;
 }
 
 /* Whether the launch has ended, well or not; true for unknown tickets. */
 MTL_EXPORT int mtl_done(uint64_t ticket) {
-    mtl_job *job = borrow(ticket);
+    mtl_job *job = acquire_job(ticket);
     if (!job) return 1;
     bool complete = mtl_pool_completed(job);
     mtl_job_release(job);

@@ -67,9 +67,9 @@ static void *map(size_t bytes) {
 
 static void *allocate_small(size_t bytes) {
     void *memory;
-    size_t at_least_one = bytes ? bytes : 1;
-    if (posix_memalign(&memory, 64, at_least_one) != 0) return NULL;
-    return memset(memory, 0, at_least_one);
+    size_t nonzero_bytes = bytes ? bytes : 1;
+    if (posix_memalign(&memory, 64, nonzero_bytes) != 0) return NULL;
+    return memset(memory, 0, nonzero_bytes);
 }
 
 /* NULL if there is not enough memory. */

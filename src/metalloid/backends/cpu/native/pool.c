@@ -268,16 +268,16 @@ bool mtl_pool_wait(mtl_job *job, double timeout_seconds) {
 /* Stops one job, or all in the queue (NULL). Those without workers are complete when they come to the
  * head of the queue. Whether one of them had not ended. */
 bool mtl_pool_cancel(const mtl_job *only) {
-    bool found = false;
+    bool is_listed = false;
     pthread_mutex_lock(&pool.lock);
     for (mtl_job *job = pool.head; job; job = job->next) {
         if (only && job != only) continue;
         mtl_job_fail(job, &(mtl_outcome){.status = MTL_CANCELLED});
-        found = true;
+        is_listed = true;
     }
     serve_head(0);
     pthread_mutex_unlock(&pool.lock);
-    return found;
+    return is_listed;
 }
 
 bool mtl_pool_completed(mtl_job *job) {

@@ -181,17 +181,21 @@ MTL_EXPORT _Noreturn void __msl_assertion_failed_in_thread(const char *condition
 
 /* ---- of vector code, which finds these out by itself ---- */
 
-MTL_EXPORT _Noreturn void __msl_divided_by_zero(void) { leave((mtl_fault){.signal = SIGFPE}); }
+MTL_EXPORT _Noreturn void __msl_divided_by_zero(void) {
+    leave((mtl_fault){.signal = SIGFPE, .code = (uintptr_t)MTL_CALL_SITE});
+}
 
 MTL_EXPORT _Noreturn void __msl_lane_out_of_range(uint32_t lane, uint32_t thread) {
     mtl_fault fault = fault_of(MTL_LANE_OUT_OF_RANGE, thread);
     fault.wrong_value = lane;
+    fault.code = (uintptr_t)MTL_CALL_SITE;
     leave(fault);
 }
 
 MTL_EXPORT _Noreturn void __msl_bad_modulo(uint32_t modulo, uint32_t thread) {
     mtl_fault fault = fault_of(MTL_BAD_MODULO, thread);
     fault.wrong_value = modulo;
+    fault.code = (uintptr_t)MTL_CALL_SITE;
     leave(fault);
 }
 
@@ -205,6 +209,6 @@ MTL_EXPORT _Noreturn void __msl_barrier_missed(uint32_t arrived, uint32_t expect
 }
 
 /* `thread` is one that waits elsewhere. */
-MTL_EXPORT _Noreturn void __msl_barriers_differ(uint32_t thread) {
-    leave(fault_of(MTL_BARRIERS_DIFFER, thread));
+MTL_EXPORT _Noreturn void __msl_barrier_mismatch(uint32_t thread) {
+    leave(fault_of(MTL_BARRIER_MISMATCH, thread));
 }

@@ -20,7 +20,7 @@ enum mtl_status {
     MTL_BARRIER_MISSED = 3,    /* some threads wait at a barrier that others never reached */
     MTL_LANE_OUT_OF_RANGE = 4, /* shuffle or broadcast from a lane that no simdgroup has */
     MTL_OUT_OF_MEMORY = 5,     /* no memory for stacks or threadgroup memory */
-    MTL_BARRIERS_DIFFER = 6,   /* threads of one threadgroup wait at different barriers */
+    MTL_BARRIER_MISMATCH = 6,   /* threads of one threadgroup wait at different barriers */
     MTL_BAD_MODULO = 7,        /* shuffle_and_fill with a modulo that is no power of two in range */
     MTL_BAD_DESCRIPTOR = 8,    /* no entry, empty threadgroup, or more threads than countable */
     MTL_UNKNOWN_TICKET = 9,    /* never issued, already fetched, or issued before a fork */
@@ -74,7 +74,7 @@ typedef struct mtl_outcome {
 _Static_assert(offsetof(mtl_descriptor, arguments) == 64, "Python packs it");
 _Static_assert(sizeof(mtl_outcome) == 104, "Python unpacks it");
 
-/* A launch on its way. The first block is constant while it runs. */
+/* A launch in progress. The first block is constant while it runs. */
 typedef struct mtl_job {
     mtl_entry *entry;
     mtl_launch launch;

@@ -153,7 +153,7 @@ static uint64_t value_of(const mtl_exchange *call, uint32_t lane) {
     return is_active(call, lane) ? call->lanes[lane].value : 0;
 }
 
-/* In SOURCE: `self`, the reader's place in its segment; `reader`; `width`. A source outside the
+/* In SOURCE: `self`, the reader's index in its segment; `reader`; `width`. A source outside the
  * segment gives the reader's own value. */
 #define SHUFFLE_RULE(NAME, SOURCE)                                          \
     static int32_t NAME(mtl_exchange *call) {                               \
@@ -190,8 +190,8 @@ static int32_t shuffle(mtl_exchange *call) {
     return shuffle_in_range(call);
 }
 
-/* shuffle_and_fill: the segment is cut into vectors of `modulo` lanes. What moves past the edge
- * of a vector is replaced by what the filling, moved along beside it, brings in. */
+/* shuffle_and_fill: the segment is cut into vectors of `modulo` lanes. Elements that
+ * move past the edge of a vector are replaced by elements of the filling, moved likewise. */
 static int32_t shift_and_fill(mtl_exchange *call, bool up) {
     for (uint32_t lane = 0; lane < MTL_SIMD_WIDTH; lane++) {
         if (!is_active(call, lane)) continue;
@@ -257,7 +257,7 @@ static int32_t ballot(mtl_exchange *call) {
     return MTL_OK;
 }
 
-static int32_t meet_only(mtl_exchange *call) {
+static int32_t synchronize(mtl_exchange *call) {
     (void)call;
     return MTL_OK;
 }
@@ -273,17 +273,17 @@ MTL_EXPORT void __msl_site(uint32_t number) {
     self->depth = 0;
 }
 
-/* That call is in a loop, whose first call is number `first`, in iteration `round`. The outermost
+/* That call is in a loop, whose first call is number `first`, in iteration `iteration`. The outermost
  * loop comes first. */
-MTL_EXPORT void __msl_round(uint32_t first, uint32_t round) {
+MTL_EXPORT void __msl_round(uint32_t first, uint32_t iteration) {
     mtl_fibre *self = mtl_current->running;
     if (self->depth == MTL_LOOPS) return;
     self->loops[self->depth][0] = first;
-    self->loops[self->depth++][1] = round;
+    self->loops[self->depth++][1] = iteration;
 }
 
-/* The call site, and with it the lanes that count as together, is where the kernel called us. */
-#define SITE __builtin_return_address(0)
+/* Lanes with the same call site count as together. */
+#define SITE MTL_CALL_SITE
 
 MTL_EXPORT void __msl_threadgroup_barrier(uint32_t flags) {
     (void)flags; /* one system thread runs the whole threadgroup: its memory is always in order */
@@ -292,7 +292,7 @@ MTL_EXPORT void __msl_threadgroup_barrier(uint32_t flags) {
 
 MTL_EXPORT void __msl_simdgroup_barrier(uint32_t flags) {
     (void)flags;
-    mtl_exchange_wait(mtl_current, meet_only, MTL_SIMD_WIDTH, SITE);
+    mtl_exchange_wait(mtl_current, synchronize, MTL_SIMD_WIDTH, SITE);
 }
 
 MTL_EXPORT uint32_t __msl_simd_lane(void) { return mtl_current->running->lane; }

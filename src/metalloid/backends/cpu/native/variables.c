@@ -2,7 +2,7 @@
  *
  * They are thread-local in the kernel's object, for a system thread runs one threadgroup at a time.
  * The object is compiled with emulated thread-local storage: each variable has a control block, and
- * its address comes from the function below. (clang's native way assumes that asking for the address
+ * its address comes from the function below. (clang's native thread-local storage assumes that asking for the address
  * keeps all vector registers. With AVX-512 the C library's function does not.)
  */
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void *add_variable(mtl_context *context, const control_block *block) {
     if (context->variable_count == context->variable_capacity) {
         uint32_t capacity = 2 * context->variable_capacity + 4;
         void *grown = realloc(context->variables, capacity * sizeof *context->variables);
-        if (!grown) __builtin_trap(); /* reported as a fault of the kernel, which has no other way */
+        if (!grown) __builtin_trap(); /* reported as a fault of the kernel, which has no other means of reporting */
         context->variables = grown;
         context->variable_capacity = capacity;
     }

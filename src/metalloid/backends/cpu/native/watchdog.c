@@ -53,13 +53,13 @@ static bool visit_all(bool everyone) {
 }
 
 static bool has_work(void) {
-    bool found = false;
+    bool is_listed = false;
     pthread_mutex_lock(&watchdog.lock);
     for (mtl_context *context = watchdog.contexts; context; context = context->next) {
-        found |= atomic_load(&context->working);
+        is_listed |= atomic_load(&context->working);
     }
     pthread_mutex_unlock(&watchdog.lock);
-    return found;
+    return is_listed;
 }
 
 static void *watch(void *unused) {

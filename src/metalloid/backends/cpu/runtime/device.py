@@ -163,8 +163,9 @@ class CpuDevice(Device):
         """See `Device.compile`."""
         first = KernelRequest(unit, entry, constants, self.target, settings.cpu_engine)
 
-        def compile_variant(variant: Variant | None) -> CompiledKernel:
-            return compile_kernel(replace(first, variant=variant), shared_cache())
+        def compile_variant(variant: Variant | None, debug_lines: bool = False) -> CompiledKernel:
+            request = replace(first, variant=variant, debug_lines=debug_lines)
+            return compile_kernel(request, shared_cache())
 
         return CpuProgram(compile_variant(None), entry, compile_variant, self._names)
 
@@ -217,17 +218,19 @@ class CpuDevice(Device):
             self._in_flight.append(event)
         return event
 
-    def quick(
+    def fast_launcher(
         self, program: CpuProgram, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
     ) -> FastLaunch | None:
-        """See `Launcher.quick`."""
+        """See `Launcher.fast_launcher`."""
         return fast_launch(self, program, parameters, sizes, self.emit_messages)
 
     def launch_batch(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
         """See `Device.launch_batch`."""
         if not wait or len(launches) == 1:
             return super().launch_batch(launches, wait)
-        jobs = [one.program.job(one.arguments, one.grid, one.group) for one in launches]
+        jobs = [
+            launch.program.job(launch.arguments, launch.grid, launch.group) for launch in launches
+        ]
         outcome = native_library.Outcome()
         done = self.runtime.run_row(b"".join(jobs), len(jobs), outcome)
         if any(launch.program.logs for launch in launches):

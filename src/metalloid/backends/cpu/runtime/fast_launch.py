@@ -24,7 +24,7 @@ from metalloid.settings import settings
 _SOURCES = native_library.SOURCES / "python"
 _HEAD, _PARAMETER = struct.Struct("=4Q"), struct.Struct("=4Q2IQ")
 _MAX_WORDS = 32
-#: macOS links the interpreter's functions in another way; free-threaded interpreters have other
+#: macOS links the interpreter's functions differently; free-threaded interpreters have other
 #: structures, and no stable interface.
 _IS_SUPPORTED = sys.platform == "linux" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 

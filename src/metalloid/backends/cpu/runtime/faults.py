@@ -18,7 +18,7 @@ from metalloid.runtime.launch.program import Size
     BARRIER_NOT_REACHED,
     LANE_OUT_OF_RANGE,
     NO_MEMORY,
-    BARRIERS_DIFFER,
+    BARRIER_MISMATCH,
     BAD_MODULO,
     _BAD_DESCRIPTOR,  # checked by `Kernel`
     _UNKNOWN_TICKET,
@@ -49,6 +49,7 @@ def error_of(
     kernel: str,
     fused_groups: Callable[[Size], tuple[Size, Size]],
     group: Size,
+    source_line: Callable[[int], tuple[str, int] | None],
 ) -> KernelFault | LaunchError:
     """The exception of a failed job.
 
@@ -61,6 +62,8 @@ def error_of(
         The first and the last threadgroup of the launch that were fused into the one at a position.
     group : tuple of int
         Size of the launch's threadgroups.
+    source_line : callable
+        File and line of the kernel's text for the address of an instruction, if they are known.
     """
     if outcome.status == NO_MEMORY:
         return LaunchError(
@@ -99,12 +102,18 @@ def error_of(
         else:
             where = f", in one of the threadgroups {first} to {last}"
             threadgroup = thread = None
+    # The text of an assertion has its line; vector code cannot tell which barrier was missed.
+    has_line = outcome.code and outcome.status not in (ASSERTION, BARRIER_NOT_REACHED)
+    file, line = (source_line(outcome.code) if has_line else None) or (None, None)
+    at = f"{file}:{line}: " if file else ""
     return KernelFault(
-        f"[{kernel}] {reason}{where}. {advice}".rstrip(),
+        f"[{kernel}] {at}{reason}{where}. {advice}".rstrip(),
         kernel=kernel,
         reason=reason,
         threadgroup=threadgroup,
         thread=thread,
+        file=file,
+        line=line,
     )
 
 
@@ -136,7 +145,7 @@ def _reason(outcome: Outcome) -> tuple[str, str]:
             "Every thread of a threadgroup must reach it: no return and no branch around it. "
             f"{_RELAXED}",
         )
-    if status == BARRIERS_DIFFER:
+    if status == BARRIER_MISMATCH:
         return (
             "the threads wait at different threadgroup barriers",
             f"Every thread of a threadgroup must reach the same one. {_RELAXED}",

@@ -39,7 +39,7 @@ def job_layout(parameters: int) -> struct.Struct:
 
 
 class Outcome(ctypes.Structure):
-    """How a job ended (runtime.h, mtl_outcome)."""
+    """The outcome of a job (runtime.h, mtl_outcome)."""
 
     _fields_ = (
         ("status", ctypes.c_int32),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import math
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from metalloid.backends.cpu import host
 from metalloid.backends.cpu.compile.engines import CompiledKernel
@@ -15,6 +16,7 @@ from metalloid.backends.cpu.compile.thread_axes import lane_axis
 from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.faults import INTERRUPTED, error_of
+from metalloid.backends.cpu.runtime.source_lines import load_address, source_line
 from metalloid.backends.cpu.runtime.threadgroup_fusion import (
     default_group_size,
     fused,
@@ -35,6 +37,13 @@ _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: limits the memory of stacks
 _Shape = tuple[Size, Size, bool, tuple[KnownWord, ...]]
 
 
+class CompileVariant(Protocol):
+    """Compiles a variant of a kernel, or loads it from the cache."""
+
+    def __call__(self, variant: Variant | None, debug_lines: bool = False) -> CompiledKernel:
+        """The code of a variant; without one, of the initial variant."""
+
+
 class CpuProgram(Program):
     """A kernel, loaded into this process."""
 
@@ -42,7 +51,7 @@ class CpuProgram(Program):
         self,
         kernel: CompiledKernel,
         entry: EntryPoint,
-        compile_variant: Callable[[Variant | None], CompiledKernel],
+        compile_variant: CompileVariant,
         names: dict[int | None, str],
     ) -> None:
         self.signature = build_signature(entry, kernel.layouts)
@@ -56,6 +65,7 @@ class CpuProgram(Program):
         self._variable_bytes = kernel.variable_bytes
         self._compile_variant = compile_variant
         self._variants = {kernel.variant: code}
+        self._files = {kernel.variant: kernel.code}
         self._textures = TextureVariants(self.signature)
         self._chosen: dict[_Shape, tuple[int, int]] = {}
         # The job without words, by grid and group, of launches with strict barriers.
@@ -68,7 +78,8 @@ class CpuProgram(Program):
         )
         self.engine = kernel.engine
         self.max_group_size = min(
-            self.signature.limits.most or MAX_THREADS_PER_THREADGROUP, MAX_THREADS_PER_THREADGROUP
+            self.signature.limits.max_total or MAX_THREADS_PER_THREADGROUP,
+            MAX_THREADS_PER_THREADGROUP,
         )
         # The runtime stores the measured time per threadgroup here.
         self._cost = ctypes.c_double(0.0)
@@ -93,7 +104,7 @@ class CpuProgram(Program):
         """Address and flags of the variant that a launch needs."""
         initial = self._first.variant
         assert initial is not None
-        by_shape = initial.kind in (Kind.SINGLE_ROW, Kind.ONE_WIDE)
+        by_shape = initial.kind in (Kind.SINGLE_ROW, Kind.SINGLE_COLUMN)
         variant = variant_for(grid, group, self._widths, self.waits, by_shape)
         if variant.for_group_of(grid, group) == initial:
             variant = initial
@@ -108,6 +119,7 @@ class CpuProgram(Program):
         if code is None:
             kernel = self._compile_variant(variant)
             code = self._variants[variant] = self._load(kernel)
+            self._files[variant] = kernel.code
             self.engine = kernel.engine
         if len(self._chosen) >= _MAX_CACHED_SHAPES:
             self._chosen.clear()
@@ -127,7 +139,7 @@ class CpuProgram(Program):
         return address, native_library.FIBRES if kernel.fibres else 0
 
     def _fusion(self, grid: Size, group: Size) -> Size:
-        """How many threadgroups are fused along each axis."""
+        """The number of threadgroups to fuse along each axis."""
         if not self.can_fuse:
             return (1, 1, 1)
         axis = lane_axis(group)
@@ -153,7 +165,19 @@ class CpuProgram(Program):
             )
             return (x, y, z), (right, bottom, back)
 
-        return error_of(outcome, self.signature.name, fused_groups, group)
+        return error_of(outcome, self.signature.name, fused_groups, group, self._source_line)
+
+    def _source_line(self, address: int) -> tuple[str, int] | None:
+        """File and line of an instruction of this kernel; None if it is unknown."""
+        base = load_address(address)
+        for variant, (entry, _) in self._variants.items():
+            if base and load_address(entry) == base:
+                try:
+                    with_lines = self._compile_variant(variant, debug_lines=True).code
+                except MetalloidError:  # the fault is told without it, such as on a full disk
+                    return None
+                return source_line(self._files[variant], with_lines, address - base)
+        return None
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch in the format of the native runtime."""

@@ -41,7 +41,7 @@ def sees_threadgroups(signature: Signature) -> bool:
 
 
 def fused(grid: Size, group: Size, rows: int) -> tuple[int, int]:
-    """How many threadgroups to fuse along x and along y.
+    """The numbers of threadgroups to fuse along x and along y.
 
     A fused threadgroup has a multiple of `rows` rows.
 
@@ -64,7 +64,7 @@ def fused(grid: Size, group: Size, rows: int) -> tuple[int, int]:
 
 
 def fused_along(axis: str, grid: Size, group: Size) -> Size:
-    """How many threadgroups to fuse along each axis if lanes lie along `axis`.
+    """The numbers of threadgroups to fuse along each axis if lanes lie along `axis`.
 
     Examples
     --------

@@ -82,7 +82,7 @@ class _Body:
             for successor in successors[name]:
                 self.predecessors[successor].append(name)
         self._dominator = immediate_dominators(order, self.predecessors)
-        self._number = {name: place for place, name in enumerate(order)}
+        self._number = {name: position for position, name in enumerate(order)}
         self._successors = successors
 
     def dominates(self, above: str, below: str) -> bool:
@@ -100,11 +100,11 @@ class _Body:
 
     def loops(self) -> dict[str, tuple[set[str], list[str]]]:
         """Blocks and latches of each natural loop by its header."""
-        found: dict[str, tuple[set[str], list[str]]] = {}
+        loops: dict[str, tuple[set[str], list[str]]] = {}
         for latch, header in self.retreating_edges():
             if not self.dominates(header, latch):
                 continue
-            blocks, latches = found.setdefault(header, ({header}, []))
+            blocks, latches = loops.setdefault(header, ({header}, []))
             latches.append(latch)
             todo = [latch]
             while todo:
@@ -112,7 +112,7 @@ class _Body:
                 if block not in blocks:
                     blocks.add(block)
                     todo += self.predecessors[block]
-        return found
+        return loops
 
     def exits(self, block: str, inside: set[str]) -> str:
         """The predicate by which a block leaves a loop, or stays in it; empty if it does not."""
@@ -123,7 +123,7 @@ class _Body:
 
     def definitions(self, blocks: set[str]) -> dict[str, list[_Definition]]:
         """The definitions of each register in some blocks."""
-        found: dict[str, list[_Definition]] = {}
+        definitions: dict[str, list[_Definition]] = {}
         for name in blocks:
             block = self.blocks[int(name)]
             for line in self.lines[block.first : block.last + 1]:
@@ -133,8 +133,8 @@ class _Body:
                 operands = tuple(match[3].split(", "))
                 for register in re.findall(r"%\w+", match[2]):
                     definition = _Definition(int(name), match[1], operands)
-                    found.setdefault(register, []).append(definition)
-        return found
+                    definitions.setdefault(register, []).append(definition)
+        return definitions
 
 
 def _blocks(lines: list[str]) -> Iterator[_Block]:
@@ -217,10 +217,10 @@ def _is_bounded(body: _Body, blocks: set[str], latches: list[str]) -> bool:
 
     def single(register: str) -> _Definition | None:
         """The definition of a register, if it is the only one and executed in each iteration."""
-        found = definitions.get(register, [])
-        if len(found) != 1 or not in_each_iteration(str(found[0].block)):
+        values = definitions.get(register, [])
+        if len(values) != 1 or not in_each_iteration(str(values[0].block)):
             return None
-        return found[0]
+        return values[0]
 
     def in_each_iteration(block: str) -> bool:
         return all(body.dominates(block, latch) for latch in latches)

@@ -13,10 +13,11 @@ from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL, po
 from metalloid.backends.cuda.compile.dynamic_shared_memory import use_dynamic_shared_memory
 from metalloid.backends.cuda.compile.module_edits import PRINTF_SYMBOL
 from metalloid.backends.cuda.compile.pipeline import run_pipeline
+from metalloid.compiler.frontend.debug_info import LINE_TABLES
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL, entry_text, read_layouts
 from metalloid.compiler.frontend.shift_amounts import mask_shift_amounts
 from metalloid.compiler.frontend.translate import compile_command, compile_entry
-from metalloid.compiler.frontend.undefined_symbols import LINE_TABLES, undefined
+from metalloid.compiler.frontend.undefined_symbols import undefined
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.ir.pass_manager import observes_passes
 from metalloid.compiler.ir.types import Unsupported

@@ -157,7 +157,7 @@ def run_pipeline(ir: str, signature: Signature) -> Module:
     """
     lanes_in_order = not has_matrix_functions(definition(ir, ENTRY_SYMBOL))
     ir = prepare_module(ir, "plain" if lanes_in_order else "matrix")
-    kernel = parse_function(ir, ENTRY_SYMBOL, keep_hints=True)
+    kernel = parse_function(ir, ENTRY_SYMBOL, retain_hints=True)
     context = KernelContext(signature, FreshNames(kernel), pure_functions(ir))
     run_passes(kernel, KERNEL, context)
     ir = declare_intrinsics(replace_function(ir, kernel), [kernel])

@@ -72,13 +72,13 @@ class _Search:
         self._divergence, self._graph, self._blocks = divergence, divergence.graph, blocks
         #: Immediate post-dominators within an iteration, by loop header; within the kernel: "".
         self._postdominators = {"": immediate_postdominators(divergence.graph, EXIT)}
-        self._found: dict[str, BranchEdge | LoopIteration] = {}
+        self._members: dict[str, BranchEdge | LoopIteration] = {}
 
     def run(self) -> dict[str, BranchEdge | LoopIteration]:
         for block in self._graph.order:  # dominators come first
             if block in self._divergence.masked and (known := self._members_of(block)) is not None:
-                self._found[block] = known
-        return self._found
+                self._members[block] = known
+        return self._members
 
     def _members_of(self, block: str) -> BranchEdge | LoopIteration | None:
         if block in self._divergence.loops:
@@ -87,7 +87,7 @@ class _Search:
         while above != self._graph.entry:
             above = self._graph.dominator[above]
             if self._reaches_all(above, block):
-                return self._found.get(above)
+                return self._members.get(above)
         source, *others = self._graph.predecessors[block]
         if (
             others
@@ -96,7 +96,7 @@ class _Search:
         ):
             return None
         if source not in self._divergence.branches:
-            return self._found.get(source)
+            return self._members.get(source)
         return self._edge(source, self._graph.successors[source][0] == block)
 
     def _iteration(self, header: str) -> LoopIteration | None:
@@ -134,7 +134,7 @@ class _Search:
         return block in self._blocks and self._blocks[block].end.op == "br"
 
     def _is_known(self, block: str) -> bool:
-        return block not in self._divergence.masked or block in self._found
+        return block not in self._divergence.masked or block in self._members
 
     def _reaches_all(self, above: str, below: str) -> bool:
         """Whether all threads of `above` execute `below` in the same iteration."""
@@ -158,12 +158,12 @@ class _Search:
 
     def _divergent_loops(self, block: str) -> list[str]:
         """Headers of the divergent loops around a block, inner ones first."""
-        found, loop = [], self._graph.loop_of[block]
+        headers, loop = [], self._graph.loop_of[block]
         while loop is not None:
             if loop.header in self._divergence.loops:
-                found.append(loop.header)
+                headers.append(loop.header)
             loop = loop.parent
-        return found
+        return headers
 
     def _loop(self, header: str) -> Loop:
         loop = self._graph.loop_of[header]

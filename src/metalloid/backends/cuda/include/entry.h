@@ -2,7 +2,7 @@
 // warp a simdgroup.
 #pragma once
 
-#include "parted_barrier.h"
+#include "divergent_barrier.h"
 
 // Memory of the parameters in the threadgroup space; the launch says how much.
 extern __attribute__((opencl_local, aligned(16))) char mtl_threadgroup_memory[];
@@ -27,7 +27,7 @@ METALLOID_INLINE metal::uint3 triple(const unsigned (&v)[3]) { return {v[0], v[1
 
 template <class Entry>
 METALLOID_INLINE void run_thread(const launch_data<Entry::parameter_count>& launch) {
-  metal::uint3 place = {uint(__nvvm_read_ptx_sreg_tid_x()), uint(__nvvm_read_ptx_sreg_tid_y()),
+  metal::uint3 position = {uint(__nvvm_read_ptx_sreg_tid_x()), uint(__nvvm_read_ptx_sreg_tid_y()),
                         uint(__nvvm_read_ptx_sreg_tid_z())};
   const metal::uint3 block = {uint(__nvvm_read_ptx_sreg_ctaid_x()),
                               uint(__nvvm_read_ptx_sreg_ctaid_y()),
@@ -41,7 +41,7 @@ METALLOID_INLINE void run_thread(const launch_data<Entry::parameter_count>& laun
                 divide_up(ids.grid.z, ids.dispatched_size.z)};
   const metal::uint3 origin = ids.group * ids.dispatched_size;
   ids.group_size = ids.dispatched_size;
-  ids.index = place.x + ids.dispatched_size.x * (place.y + ids.dispatched_size.y * place.z);
+  ids.index = position.x + ids.dispatched_size.x * (position.y + ids.dispatched_size.y * position.z);
   mtl_open_parted_barrier(divide_up(volume(ids.group_size), 32));
   if (!launch.is_uniform) {
     // The lanes may have another order (lanes_nvptx.h). At the grid's edge a threadgroup is smaller:
@@ -53,11 +53,11 @@ METALLOID_INLINE void run_thread(const launch_data<Entry::parameter_count>& laun
     ids.index = mtl_simdgroup_start(ids.index) + mtl_lane();
     if (ids.index >= volume(ids.group_size)) return;
     const uint row = ids.index / ids.group_size.x;
-    place = {ids.index % ids.group_size.x, row % ids.group_size.y, row / ids.group_size.y};
+    position = {ids.index % ids.group_size.x, row % ids.group_size.y, row / ids.group_size.y};
   }
   ids.index = mtl_simdgroup_start(ids.index) + mtl_lane();
-  ids.position_in_threadgroup = place;
-  ids.position_in_grid = origin + place;
+  ids.position_in_threadgroup = position;
+  ids.position_in_grid = origin + position;
   Entry::call(ids, launch.words, (char*)mtl_threadgroup_memory);
 }
 

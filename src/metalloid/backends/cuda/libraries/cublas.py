@@ -58,20 +58,20 @@ class CublasProducts(Products):
         compute = _COMPUTE_64F if result.dtype in ("float64", "complex128") else _COMPUTE_32F
         if allow_tf32:
             compute = _COMPUTE_TF32
-        one, zero = _factors(result.dtype)
-        sides: list[int] = []
-        for side in (right, left):
-            address = side.buffer.address + side.start
-            sides += (address, kind, side.row_bytes // size, side.matrix_bytes // size)
+        alpha, beta = _factors(result.dtype)
+        factors: list[int] = []
+        for factor in (right, left):
+            address = factor.buffer.address + factor.start
+            factors += (address, kind, factor.row_bytes // size, factor.matrix_bytes // size)
         target = (result.buffer.address + result.start, kind, result.row_bytes // size,
                   result.matrix_bytes // size)  # fmt: skip
 
         def work() -> None:
             with translate_errors("cuBLAS"):
                 bindings("cublas").gemm_strided_batched_ex_64(
-                    self._handle, int(right.is_turned), int(left.is_turned),
+                    self._handle, int(right.is_transposed), int(left.is_transposed),
                     result.columns, result.rows, left.columns,
-                    ctypes.addressof(one), *sides, ctypes.addressof(zero), *target,
+                    ctypes.addressof(alpha), *factors, ctypes.addressof(beta), *target,
                     count, compute, _DEFAULT,
                 )  # fmt: skip
 

@@ -42,7 +42,7 @@ class CufftFourier(Fourier):
         directions: tuple[int, ...] = ()
         if source.dtype == result.dtype:
             directions = (_INVERSE if is_inverse else _FORWARD,)
-        addresses = [side.buffer.address + side.start for side in (source, result)]
+        addresses = [operand.buffer.address + operand.start for operand in (source, result)]
 
         def work() -> None:
             cufft = bindings("cufft")

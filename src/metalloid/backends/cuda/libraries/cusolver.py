@@ -53,9 +53,9 @@ class CusolverSolver(Solver):
 
         def work() -> np.ndarray:
             with workspace(self._device, pivots.nbytes) as address:
-                found = factor(a, address)
+                status = factor(a, address)
                 self._device.copy_out(address, pivots.data)
-            return found
+            return status
 
         return self._work("lu", [a.buffer], work), pivots
 
@@ -66,20 +66,20 @@ class CusolverSolver(Solver):
         def batched(pivots: int) -> np.ndarray:
             outcome = ctypes.c_int()
             solve = calls.by_letter("cublas", "getrs_batched", a.dtype)
-            with calls.addresses(b) as sides:
+            with calls.addresses(b) as pointers:
                 return self._lu_batched(a, pivots, lambda matrices: solve(
-                    calls.blas, _NO_TRANSPOSE, a.rows, b.columns, matrices, a.rows, pivots, sides,
-                    b.rows, ctypes.addressof(outcome), a.matrices,
+                    calls.blas, _NO_TRANSPOSE, a.rows, b.columns, matrices, a.rows, pivots,
+                    pointers, b.rows, ctypes.addressof(outcome), a.matrices,
                 ))  # fmt: skip
 
         def each(pivots: int) -> np.ndarray:
-            found, solve = self._lu_each(a, pivots), bindings("cusolverDn").xgetrs
+            status, solve = self._lu_each(a, pivots), bindings("cusolverDn").xgetrs
             with calls.infos(1) as (info, _):
                 for k in range(a.matrices):
                     solve(calls.handle, calls.parameters, _NO_TRANSPOSE, a.rows, b.columns, kind,
                           address_of(a, k), a.rows, pivots + 8 * a.rows * k, kind, address_of(b, k),
                           b.rows, info)  # fmt: skip
-            return found
+            return status
 
         def work() -> np.ndarray:
             with workspace(self._device, a.matrices * a.rows * _pivot_type(a)().nbytes) as pivots:
@@ -133,7 +133,7 @@ class CusolverSolver(Solver):
 
         def work() -> np.ndarray:
             with workspace(self._device, size * steps * a.matrices) as scales:
-                found = self._calls.each("xgeqrf", a.matrices, lambda k: (
+                status = self._calls.each("xgeqrf", a.matrices, lambda k: (
                     a.rows, a.columns, kind, address_of(a, k), a.rows, kind,
                     scales + size * steps * k, kind,
                 ))  # fmt: skip
@@ -141,7 +141,7 @@ class CusolverSolver(Solver):
                     copied = size * a.rows * min(a.columns, q.columns)
                     self._device.copy_within(address_of(q, k), address_of(a, k), copied)
                     self._columns(q, k, steps, scales + size * steps * k)
-            return found
+            return status
 
         return self._work("qr", [a.buffer, q.buffer], work)
 
@@ -162,9 +162,9 @@ class CusolverSolver(Solver):
         kind, real = CUDA_TYPES[a.dtype], _REALS.get(a.dtype, a.dtype)
 
         def matrix(k: int) -> tuple[int, ...]:
-            found = values.address + ITEM_BYTES[real] * a.rows * k
+            eigenvalues = values.address + ITEM_BYTES[real] * a.rows * k
             return (int(vectors), _LOWER, a.rows, kind, address_of(a, k), a.rows, CUDA_TYPES[real],
-                    found, kind)  # fmt: skip
+                    eigenvalues, kind)  # fmt: skip
 
         def work() -> np.ndarray:
             if _use_batched(a):
@@ -178,31 +178,33 @@ class CusolverSolver(Solver):
     ) -> np.ndarray:
         """See `Solver.svd`: by Jacobi's method, faster and more accurate than QR."""
         size, small = ITEM_BYTES[a.dtype], min(a.rows, a.columns)
-        sides = [side for side in (left, right) if side is not None]
+        factors = [factor for factor in (left, right) if factor is not None]
 
         def work() -> np.ndarray:
             if left is not None and right is not None:
-                places = [(address_of(left, k), address_of(right, k)) for k in range(a.matrices)]
-                is_economic = any(side.columns < side.rows for side in sides)
-                return self._rotated(a, values, True, is_economic, places)
+                addresses = [(address_of(left, k), address_of(right, k)) for k in range(a.matrices)]
+                is_economic = any(factor.columns < factor.rows for factor in factors)
+                return self._rotated(a, values, True, is_economic, addresses)
             # Vectors that are not requested are written all the same.
             with (
-                workspace(self._device, size * a.rows * small) as one,
-                workspace(self._device, size * a.columns * small) as other,
+                workspace(self._device, size * a.rows * small) as unused_left,
+                workspace(self._device, size * a.columns * small) as unused_right,
             ):
-                return self._rotated(a, values, False, True, [(one, other)] * a.matrices)
+                return self._rotated(
+                    a, values, False, True, [(unused_left, unused_right)] * a.matrices
+                )
 
-        return self._work("svd", [a.buffer, values, *(side.buffer for side in sides)], work)
+        return self._work("svd", [a.buffer, values, *(factor.buffer for factor in factors)], work)
 
     def _rotated(self, a: Stack, values: LaunchBuffer, vectors: bool, is_economic: bool,
-                 places: Sequence[tuple[int, int]]) -> np.ndarray:  # fmt: skip
+                 addresses: Sequence[tuple[int, int]]) -> np.ndarray:  # fmt: skip
         """Singular values, and vectors at the given addresses for the left and the right side."""
         calls, size = self._calls, ITEM_BYTES[_REALS.get(a.dtype, a.dtype)]
         decompose = calls.by_letter("cusolverDn", "gesvdj", a.dtype)
         question = calls.by_letter("cusolverDn", "gesvdj_buffer_size", a.dtype)
 
         def matrix(k: int) -> tuple[int, ...]:
-            left, right = places[k]
+            left, right = addresses[k]
             return (
                 calls.handle, int(vectors), int(is_economic), a.rows, a.columns, address_of(a, k),
                 a.rows, values.address + size * min(a.rows, a.columns) * k, left, a.rows, right,
@@ -222,14 +224,14 @@ class CusolverSolver(Solver):
         self, name: str, buffers: Sequence[LaunchBuffer], call: Callable[[], np.ndarray]
     ) -> np.ndarray:
         """Make a call in stream order with launches; return its result."""
-        found: list[np.ndarray] = []
+        statuses: list[np.ndarray] = []
 
         def work() -> None:
             with translate_errors("cuSOLVER"):
-                found.append(call())
+                statuses.append(call())
 
         self._device.work(name, buffers, work)
-        return found[0]
+        return statuses[0]
 
 
 def _use_batched(a: Stack) -> bool:

@@ -63,31 +63,31 @@ class LapackCalls:
 
     def by_letter(self, library: str, name: str, dtype: str) -> Callable[..., Any]:
         """A function whose name starts with the letter of a type."""
-        found: Callable[..., Any] = getattr(bindings(library), _LETTERS[dtype] + name)
-        return found
+        function: Callable[..., Any] = getattr(bindings(library), _LETTERS[dtype] + name)
+        return function
 
     def each(self, name: str, count: int, arguments: Callable[[int], tuple[int, ...]],
-             asked: tuple[int, ...] = ()) -> np.ndarray:  # fmt: skip
+             required: tuple[int, ...] = ()) -> np.ndarray:  # fmt: skip
         """Call a 64-bit function for each matrix; return the status of each.
 
         Parameters
         ----------
         arguments : callable
             The arguments for a matrix by number, up to the work memory.
-        asked : tuple
+        required : tuple
             Arguments of the query for the size of the work memory, if they differ.
         """
-        return self._called(name, count, arguments, asked or arguments(0), ())
+        return self._called(name, count, arguments, required or arguments(0), ())
 
     def batched(self, name: str, count: int, arguments: tuple[int, ...]) -> np.ndarray:
         """Call a 64-bit batched function; return the status of each matrix."""
         return self._called(name, count, lambda _: arguments, arguments, (count,))
 
     def _called(self, name: str, count: int, arguments: Callable[[int], tuple[int, ...]],
-                asked: tuple[int, ...], last: tuple[int, ...]) -> np.ndarray:  # fmt: skip
+                required: tuple[int, ...], last: tuple[int, ...]) -> np.ndarray:  # fmt: skip
         cusolver = bindings("cusolverDn")
         call, question = getattr(cusolver, name), getattr(cusolver, f"{name}_buffer_size")
-        on_device, on_host = question(self.handle, self.parameters, *asked, *last)
+        on_device, on_host = question(self.handle, self.parameters, *required, *last)
         host = ctypes.create_string_buffer(max(on_host, 1))
         with workspace(self._device, on_device) as space, self.infos(count) as (infos, read):
             for k in range(1 if last else count):
@@ -111,7 +111,7 @@ class LapackCalls:
     def addresses(self, a: Stack) -> Iterator[int]:
         """Device memory that holds the address of every matrix."""
         step = address_of(a, 1) - address_of(a, 0)
-        found = address_of(a, 0) + step * np.arange(a.matrices, dtype=np.uint64)
-        with workspace(self._device, found.nbytes) as address:
-            self._device.copy_in(address, found.data)
+        pointers = address_of(a, 0) + step * np.arange(a.matrices, dtype=np.uint64)
+        with workspace(self._device, pointers.nbytes) as address:
+            self._device.copy_in(address, pointers.data)
             yield address

@@ -6,7 +6,7 @@
 
 // The items of a plan (fast_launch.py).
 enum {
-  HEAD, SIZES, SHAPES, DEVICE, CONSTANTS, FREE_EVENTS, IS_TIMED, SETTINGS, BUFFER, WHOLE_NUMBERS,
+  HEAD, SIZES, SHAPES, DEVICE, CONSTANTS, FREE_EVENTS, IS_TIMED, SETTINGS, BUFFER, INTEGERS,
   OTHER_NUMBERS, TIMED_EVENT, EVENT, PROGRAM, USES_PRINTF, ACQUIRE, RELEASE, FAIL
 };
 
@@ -41,10 +41,10 @@ static void make_names(void) {
 // ---- attributes; on an error the launch is declined
 
 static bool is_false(PyObject* object, PyObject* name) {
-  PyObject* found = PyObject_GetAttr(object, name);
-  if (!found) return false;
-  const int truth = PyObject_IsTrue(found);
-  Py_DecRef(found);
+  PyObject* attribute = PyObject_GetAttr(object, name);
+  if (!attribute) return false;
+  const int truth = PyObject_IsTrue(attribute);
+  Py_DecRef(attribute);
   return truth == 0;
 }
 
@@ -79,8 +79,8 @@ static bool contains(PyObject* types, PyObject* type) {
 
 static bool bind_number(PyObject* plan, const struct parameter* p, PyObject* number,
                         PyObject* type, uint64_t* word) {
-  const bool is_whole = contains(PyTuple_GetItem(plan, WHOLE_NUMBERS), type);
-  if (!is_whole && (p->kind != 'f' || !contains(PyTuple_GetItem(plan, OTHER_NUMBERS), type)))
+  const bool is_integer = contains(PyTuple_GetItem(plan, INTEGERS), type);
+  if (!is_integer && (p->kind != 'f' || !contains(PyTuple_GetItem(plan, OTHER_NUMBERS), type)))
     return false;
   uint64_t bits = 0;
   if (!bits_of(p->kind, p->number_bytes, number, &bits)) return false;

@@ -22,7 +22,7 @@ class Cancellation:
     ----------
     flags : list of int
         Addresses of the flags of all kernels that the device has loaded.
-    is_under_way : bool
+    is_pending : bool
         Whether they are set; no kernel can be launched then.
     """
 
@@ -30,7 +30,7 @@ class Cancellation:
         self._device = device
         self._stream = 0
         self.flags: list[int] = []
-        self.is_under_way = False
+        self.is_pending = False
         self._ended: list[tuple[InFlight, MetalloidError]] = []
 
     def start(self, timed_out: InFlight | None = None, limit: float = 0.0) -> None:
@@ -46,7 +46,7 @@ class Cancellation:
             in_flight = (reference() for reference in device.in_flight)
             for event in [each for each in in_flight if each is not None and not each.done]:
                 self._ended.append((event, _error(event, event is timed_out, limit)))
-            self.is_under_way = True
+            self.is_pending = True
             self._set(1, self._own_stream())
             self.finish()
 
@@ -55,7 +55,7 @@ class Cancellation:
         device = self._device
         bindings = device.driver
         with device.lock:
-            if not self.is_under_way:
+            if not self.is_pending:
                 return
             not_ready = bindings.CUresult.CUDA_ERROR_NOT_READY
             while (status := bindings.cuStreamQuery(device.stream)[0]) == not_ready:
@@ -63,7 +63,7 @@ class Cancellation:
             if status:
                 raise device.failure(status, "a launch")
             self._set(0, device.stream)
-            self.is_under_way = False
+            self.is_pending = False
             device.in_flight.clear()
             while self._ended:
                 event, error = self._ended.pop()

@@ -41,7 +41,7 @@ class InFlight(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the kernel."""
+        """The kernel's name."""
 
     @property
     def done(self) -> bool:
@@ -65,7 +65,7 @@ class Cancels(Protocol):
     """Ends all launches in flight (`cancellation.Cancellation`)."""
 
     flags: list[int]
-    is_under_way: bool
+    is_pending: bool
 
     def start(self, timed_out: InFlight | None = None, limit: float = 0.0) -> None:
         """Set the flags that kernels poll, and wait until all launches have ended."""
@@ -120,7 +120,7 @@ class ContextDevice(Device):
         bindings = self.driver
         # The context that torch, CuPy and JAX use too, so that memory can be exchanged.
         self.context = check(bindings.cuDevicePrimaryCtxRetain(self._handle), "making a context")
-        self._has_several = check(bindings.cuDeviceGetCount(), "counting GPUs") > 1
+        self._has_multiple_gpus = check(bindings.cuDeviceGetCount(), "counting GPUs") > 1
         self.enter()
         # In turn with CUDA's default stream, which other libraries use unless told otherwise.
         flags = bindings.CUstream_flags.CU_STREAM_DEFAULT
@@ -155,21 +155,21 @@ class ContextDevice(Device):
         """
         if self._lost:
             raise LaunchError(f"[{self.name}] {self._lost}")
-        if self.cancellation.is_under_way:
+        if self.cancellation.is_pending:
             self.cancellation.finish()
-        if self._has_several or not self._thread.entered:
+        if self._has_multiple_gpus or not self._thread.entered:
             check(self.driver.cuCtxSetCurrent(self.context), "entering the context")
             self._thread.entered = True
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the context is lost or a cancellation under way: `enter` has to come first."""
-        return bool(self._lost) or self.cancellation.is_under_way
+        """Whether the context is lost or a cancellation pending: `enter` has to come first."""
+        return bool(self._lost) or self.cancellation.is_pending
 
     @property
     def is_entered(self) -> bool:
         """Whether a launch from this thread needs no `enter`."""
-        return not (self._has_several or self.is_blocked) and self._thread.entered
+        return not (self._has_multiple_gpus or self.is_blocked) and self._thread.entered
 
     def _forked(self) -> None:
         self._lost = (
@@ -248,14 +248,14 @@ class ContextDevice(Device):
         """
         head = bytearray(HEAD_BYTES)
         self.copy_out(self._printf_buffer, memoryview(head))
-        found = read_head(bytes(head))
-        if found is None:
+        head_fields = read_head(bytes(head))
+        if head_fields is None:
             return
-        messages = bytearray(found.used)
+        messages = bytearray(head_fields.used)
         if messages:
             self.copy_out(self._printf_buffer + HEAD_BYTES, memoryview(messages))
         self.copy_in(self._printf_buffer, memoryview(bytes(HEAD_BYTES)))
-        deliver(found, bytes(messages), kernel)
+        deliver(head_fields, bytes(messages), kernel)
 
     # -- memory
 

@@ -75,7 +75,7 @@ class CudaDevice(ContextDevice):
 
         self.enter()
         return CudaProgram(
-            with_threads(entry.limits.most or 0), entry, self.target.name, with_threads,
+            with_threads(entry.limits.max_total or 0), entry, self.target.name, with_threads,
             self.printf_buffer(), self._multiprocessors, self.cancellation.flags.append,
             self._settle_all,
         )  # fmt: skip
@@ -115,10 +115,10 @@ class CudaDevice(ContextDevice):
             event.wait()
         return event
 
-    def quick(
+    def fast_launcher(
         self, program: CudaProgram, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
     ) -> FastLaunch | None:
-        """See `Device.quick`."""
+        """See `Device.fast_launcher`."""
         return fast_launch(self, program, parameters, sizes)
 
     def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:

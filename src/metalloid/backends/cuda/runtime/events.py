@@ -58,7 +58,7 @@ class CudaEvent(Event):
 
     @property
     def name(self) -> str:
-        """Of the kernel, or of other work."""
+        """The name of the kernel or of other work."""
         return self._work if isinstance(self._work, str) else self._work.name
 
     def wait(self, timeout: float | None = None) -> CudaEvent:

@@ -42,8 +42,8 @@ class CudaExchange(Exchange):
         untimed = device.driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
         self._event = check(device.driver.cuEventCreate(untimed), "making an event")
 
-    def borrow(self, value: Any) -> Imported | None:
-        """See `Exchange.borrow`: launches wait for the work on the memory so far.
+    def import_memory(self, value: Any) -> Imported | None:
+        """See `Exchange.import_memory`: launches wait for the work on the memory so far.
 
         Raises
         ------
@@ -78,10 +78,10 @@ class CudaExchange(Exchange):
         if torch is not None and is_torch:
             stream = torch.cuda.current_stream(value.device).cuda_stream or DEFAULT_STREAM
         waits_for = NO_STREAM if stream == DEFAULT_STREAM else self.stream_handle
-        found = read_capsule(capsule_of(value, stream=waits_for), value)
-        found.waits = stream is None
-        found.then = self._then(stream)
-        return found
+        imported = read_capsule(capsule_of(value, stream=waits_for), value)
+        imported.waits = stream is None
+        imported.then = self._then(stream)
+        return imported
 
     def _by_interface(self, value: Any, interface: dict[str, Any]) -> Imported:
         if interface.get("mask") is not None:

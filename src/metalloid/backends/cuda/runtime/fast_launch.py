@@ -18,7 +18,7 @@ from metalloid.settings import settings
 
 _HEAD, _PARAMETER = struct.Struct("=6Q"), struct.Struct("=3Q2I")
 _ALIGNMENT_MASK = 15  # bits that addresses may not have
-_WHOLE_NUMBERS = (
+_INTEGERS = (
     int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
 )  # fmt: skip
 _OTHER_NUMBERS = (float, np.float32, np.float64, np.float16)
@@ -27,7 +27,7 @@ _HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 class _Plan(NamedTuple):
-    """What native/fast_launch.c reads of a kernel; it has the same names in this order."""
+    """The fields of a kernel that native/fast_launch.c reads, in the order of its enumeration."""
 
     head: bytes
     sizes: Mapping[Any, Any]
@@ -38,7 +38,7 @@ class _Plan(NamedTuple):
     is_timed: bool
     settings: Any
     buffer: type
-    whole_numbers: tuple[type, ...]
+    integers: tuple[type, ...]
     other_numbers: tuple[type, ...]
     timed_event: type
     event: type
@@ -73,7 +73,7 @@ def fast_launch(
     timer = device.timer
     plan = _Plan(
         head, sizes, program.shapes, device, device.constants, timer.free, timer.is_timing,
-        settings, Buffer, _WHOLE_NUMBERS, _OTHER_NUMBERS, TimedEvent, CudaEvent, program,
+        settings, Buffer, _INTEGERS, _OTHER_NUMBERS, TimedEvent, CudaEvent, program,
         program.uses_printf, device.lock.acquire, device.lock.release, fail,
     )  # fmt: skip
     return device.native.fast_launch(plan)

@@ -24,7 +24,7 @@ class CudaTarget(OfflineDevice):
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
     ) -> OfflineProgram:
         """See `Device.compile`."""
-        max_threads = entry.limits.most or 0
+        max_threads = entry.limits.max_total or 0
         kernel = compile_ptx(unit, entry, constants, self.target, shared_cache(), max_threads)
         return OfflineProgram(kernel, entry, self.target.name)
 

@@ -51,8 +51,8 @@ class _Shapes(dict[tuple[Size, Size], list[bytes]]):
     def __missing__(self, size: tuple[Size, Size]) -> list[bytes]:
         if len(self) >= _MAX_SHAPES:
             self.clear()
-        made = self[size] = self._make(*size)
-        return made
+        geometry = self[size] = self._make(*size)
+        return geometry
 
 
 class OfflineProgram(Program):
@@ -65,7 +65,7 @@ class OfflineProgram(Program):
             self.engine += f"; on large grids {kernel.coarsening} threads in one"
         self._kernel = kernel
         limits = self.signature.limits
-        self.max_group_size = min(limits.most or MAX_THREADS_PER_THREADGROUP,
+        self.max_group_size = min(limits.max_total or MAX_THREADS_PER_THREADGROUP,
                                   MAX_THREADS_PER_THREADGROUP)  # fmt: skip
 
     @property
@@ -141,9 +141,9 @@ class CudaProgram(OfflineProgram):
         if form is not None and threads <= form.max_threads:
             coarsened = form.handle
             saturated = self._multiprocessors * self._kernel.coarsening * threads
-            is_whole = not self.needs_alignment or group[0] % self._kernel.coarsening == 0
+            is_integer = not self.needs_alignment or group[0] % self._kernel.coarsening == 0
             if (
-                is_whole and grid[0] * grid[1] * grid[2] >= saturated
+                is_integer and grid[0] * grid[1] * grid[2] >= saturated
             ):  # all multiprocessors still have work
                 factor = self._kernel.coarsening
         return [

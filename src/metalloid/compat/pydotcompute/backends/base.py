@@ -1,4 +1,4 @@
-"""What all backends have in common."""
+"""The base class of back ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BackendType(Enum):
 
 @dataclass
 class KernelExecutionResult:
-    """How a launch went.
+    """The result of a launch.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class KernelExecutionResult:
 
 
 class Backend(ABC):
-    """A place where kernels run."""
+    """A back end that runs kernels."""
 
     @property
     @abstractmethod
@@ -89,7 +89,7 @@ class Backend(ABC):
 
 
 def timed(kernel: Callable[..., Any], *args: Any, **kwargs: Any) -> KernelExecutionResult:
-    """How a call went; what it raises is part of the answer."""
+    """The outcome of a call, including an exception that it raised."""
     start = time.perf_counter()
     try:
         output = kernel(*args, **kwargs)

@@ -28,7 +28,7 @@ _NARROWED: dict[Any, np.dtype[Any]] = {np.dtype(np.float64): np.dtype(np.float32
 
 
 class MetalBufferState(Enum):
-    """What has become of an allocation."""
+    """The state of an allocation."""
 
     ALLOCATED = 1
     FREED = 2
@@ -190,11 +190,11 @@ class MetalBackend(Backend):
         return timed(lambda: _evaluated(kernel(*args, **kwargs)))
 
     def __repr__(self) -> str:
-        kept = mtl.get_cache_memory() // 1024
+        cache_kbytes = mtl.get_cache_memory() // 1024
         count = len(self._buffer_registry)
         return (
             f"MetalBackend(device={self.device_id}, available=True, buffers={count}, "
-            f"cache={kept}KB)"
+            f"cache={cache_kbytes}KB)"
         )
 
 
@@ -213,7 +213,7 @@ class _MslKernel:
         except (mtl.CompileError, mtl.UnknownFunction) as error:
             raise MSLCompilationError(name, error) from error
         buffers = self._kernel.signature.arguments
-        self._written = [place for place, p in enumerate(buffers) if not p.layout.read_only]
+        self._written = [index for index, p in enumerate(buffers) if not p.layout.read_only]
 
     def __call__(self, *args: Any) -> Any:
         threads = next((a.size for a in args if hasattr(a, "size")), 0)
@@ -228,7 +228,7 @@ class _MslKernel:
 
     def _run(self, args: tuple[Any, ...], threads: Any, size: Any) -> Any:
         self._kernel(*args, threads=threads, group_size=size, wait=True)
-        written = [args[place] for place in self._written]
+        written = [args[index] for index in self._written]
         return written[0] if len(written) == 1 else tuple(written)
 
 

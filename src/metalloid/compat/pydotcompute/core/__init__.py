@@ -1,4 +1,4 @@
-"""Buffers that are kept in two places, and the machine's devices."""
+"""Buffers that are kept on host and device, and the machine's devices."""
 
 from metalloid.compat.pydotcompute.core.accelerator import Accelerator
 from metalloid.compat.pydotcompute.core.unified_buffer import BufferState, UnifiedBuffer

@@ -20,7 +20,7 @@ class DeviceType(Enum):
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What a device is."""
+    """The properties of a device."""
 
     device_id: int
     device_type: DeviceType
@@ -89,7 +89,7 @@ class Accelerator:
 
     @property
     def device_count(self) -> int:
-        """How many there are."""
+        """The number of devices."""
         return len(self.devices)
 
     @property

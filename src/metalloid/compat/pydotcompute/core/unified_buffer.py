@@ -1,4 +1,4 @@
-"""An array that is kept on the host and on the device, and who of them is newer."""
+"""An array that is kept on the host and on the device, and which copy is newer."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _goes_by_rows(
 ) -> bool:
     is_known = operation in PLAIN and PLAIN[operation][0] != "@"
     relaxed = ordering.startswith("monotonic")
-    return is_known and relaxed and packed.are_side_by_side(builder, address, value.type)
+    return is_known and relaxed and packed.are_contiguous(builder, address, value.type)
 
 
 def _update_plainly(builder: Builder, operation: str, given: list[str], type: Type) -> str:
@@ -78,8 +78,8 @@ def _fold(builder: Builder, operation: str, value: Value) -> str:
     """The values of all active lanes as one operand."""
     type = value.type
     assert isinstance(type, Integer)
-    least, most = -(1 << type.bits - 1), (1 << type.bits - 1) - 1
-    neutral = {"and": -1, "min": most, "max": least, "umin": -1}.get(operation, 0)
+    minimum, maximum = -(1 << type.bits - 1), (1 << type.bits - 1) - 1
+    neutral = {"and": -1, "min": maximum, "max": minimum, "umin": -1}.get(operation, 0)
     vector, wide = builder.vector(value), builder.wide(type)
     bits = builder.mask_as_bits()
     if bits is not None:
@@ -167,9 +167,9 @@ def _exchange(builder: Builder, instruction: Instruction) -> None:
         )
         return builder.new(f"extractvalue {{ {type}, i1 }} {both}, 0")
 
-    found = in_turn(builder, instruction.operands, type, one)
-    same = builder.new(f"icmp eq {builder.wide(type)} {found}, {builder.vector(expected)}")
-    builder.pairs[instruction.result] = (found, same)
+    previous = in_turn(builder, instruction.operands, type, one)
+    same = builder.new(f"icmp eq {builder.wide(type)} {previous}, {builder.vector(expected)}")
+    builder.pairs[instruction.result] = (previous, same)
 
 
 def _part(builder: Builder, instruction: Instruction) -> None:

@@ -1,8 +1,8 @@
-"""Atomic operations of lanes on numbers side by side, four at a time.
+"""Atomic operations of lanes on contiguous numbers, four at a time.
 
 A processor locks a line of memory for each of them, 20 cycles and more. Sixteen bytes can be
-compared and exchanged at once, which takes little longer; whoever uses one of the four numbers in
-the meantime makes the exchange fail, and it is tried again.
+compared and exchanged at once, which takes little longer; if another thread modifies one of the
+four numbers in the meantime, the exchange fails and is tried again.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from metalloid.compiler.ir.function import Value
 from metalloid.compiler.ir.types import Type
 from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES, Builder
 
-_EACH, _TOGETHER = 4, 4  # bytes of a number, and numbers that are exchanged at once
+_EACH, _PACKED = 4, 4  # bytes of a number, and numbers that are exchanged at once
 #: With zeros these change nothing, as where most counts of a histogram are none.
 _IDLE_WITH_ZERO = ("add", "sub", "or", "xor")
 
 
-def are_side_by_side(builder: Builder, address: Value, type: Type) -> bool:
+def are_contiguous(builder: Builder, address: Value, type: Type) -> bool:
     """Whether all lanes are active, and lane after lane has the next number of four bytes."""
-    if builder.mask is not None or type.size != _EACH or builder.width % _TOGETHER:
+    if builder.mask is not None or type.size != _EACH or builder.width % _PACKED:
         return False
     offsets = builder.shape(address).offsets
     return offsets == tuple(_EACH * lane for lane in range(builder.width))
@@ -35,28 +35,27 @@ def update(builder: Builder, operation: str, type: Type, given: tuple[str, str])
 def function(operation: str, type: Type, width: int) -> tuple[str, str]:
     """Name and text of the function that does an operation on numbers from an address on."""
     name = f"@mtl.row.{operation}.{type}"
-    whole, wide = f"<{width} x {type}>", f"<{_TOGETHER} x {type}>"
+    full, wide = f"<{width} x {type}>", f"<{_PACKED} x {type}>"
     lines = [
-        f"define internal void {name}(ptr %base, {whole} %given) noinline {VECTOR_ATTRIBUTES} {{",
+        f"define internal void {name}(ptr %base, {full} %given) noinline {VECTOR_ATTRIBUTES} {{",
         "entry:",
         "  %place = ptrtoint ptr %base to i64",
-        f"  %beyond = and i64 %place, {_EACH * _TOGETHER - 1}",
+        f"  %beyond = and i64 %place, {_EACH * _PACKED - 1}",
         "  %is_aligned = icmp eq i64 %beyond, 0",
         "  br i1 %is_aligned, label %from0, label %apart",
     ]
-    for n in range(0, width, _TOGETHER):
-        lanes = ", ".join(f"i32 {lane}" for lane in range(n, n + _TOGETHER))
+    for n in range(0, width, _PACKED):
+        lanes = ", ".join(f"i32 {lane}" for lane in range(n, n + _PACKED))
         lines += [
             f"from{n}:",
             f"  %at{n} = getelementptr i8, ptr %base, i64 {_EACH * n}",
-            f"  %own{n} = shufflevector {whole} %given, {whole} poison, "
-            f"<{_TOGETHER} x i32> <{lanes}>",
+            f"  %own{n} = shufflevector {full} %given, {full} poison, <{_PACKED} x i32> <{lanes}>",
         ]
         if operation in _IDLE_WITH_ZERO:
             lines += [
                 f"  %number{n} = bitcast {wide} %own{n} to i128",
                 f"  %is_idle{n} = icmp eq i128 %number{n}, 0",
-                f"  br i1 %is_idle{n}, label %from{n + _TOGETHER}, label %guess{n}",
+                f"  br i1 %is_idle{n}, label %from{n + _PACKED}, label %guess{n}",
             ]
         else:
             lines.append(f"  br label %guess{n}")
@@ -80,13 +79,13 @@ def function(operation: str, type: Type, width: int) -> tuple[str, str]:
             f"  %was{n} = extractvalue {{ i128, i1 }} %pair{n}, 0",
             f"  %found{n} = bitcast i128 %was{n} to {wide}",
             f"  %is_done{n} = extractvalue {{ i128, i1 }} %pair{n}, 1",
-            f"  br i1 %is_done{n}, label %from{n + _TOGETHER}, label %try{n}",
+            f"  br i1 %is_done{n}, label %from{n + _PACKED}, label %try{n}",
         ]
     lines += [f"from{width}:", "  ret void", "apart:"]
     for n in range(width):
         lines += [
             f"  %apart{n} = getelementptr i8, ptr %base, i64 {_EACH * n}",
-            f"  %lane{n} = extractelement {whole} %given, i64 {n}",
+            f"  %lane{n} = extractelement {full} %given, i64 {n}",
             f"  %before{n} = atomicrmw {operation} ptr %apart{n}, {type} %lane{n} monotonic",
         ]
     return name, "\n".join((*lines, "  ret void", "}", ""))

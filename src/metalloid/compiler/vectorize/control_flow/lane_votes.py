@@ -1,12 +1,12 @@
 """Whether any lane, or every lane, passes a comparison: from the first lane and the last.
 
 ``index < n`` holds for some lane if it does for the lowest index, and for all if it does for the
-highest. Asked so, it costs no vectors where a simdgroup goes one way.
+highest. So a uniform branch needs no vectors.
 """
 
 from __future__ import annotations
 
-from metalloid.compiler.analysis.shapes import Shape, fills_aligned_place
+from metalloid.compiler.analysis.shapes import Shape, is_aligned_to_lanes
 from metalloid.compiler.ir.function import Value
 from metalloid.compiler.ir.types import Integer
 from metalloid.compiler.vectorize.builder import Builder
@@ -21,19 +21,19 @@ def any_and_all(builder: Builder, condition: Value, holds: bool) -> tuple[str, s
 
     All lanes are active, and the comparison stands in the block being written.
     """
-    made = builder.made_here(condition)
-    if made is None or made.op != "icmp":
+    inst = builder.instruction_here(condition)
+    if inst is None or inst.op != "icmp":
         return None
-    (index, limit), how = made.operands, made.predicate
+    (index, limit), how = inst.operands, inst.predicate
     shape, type = builder.shape(index), index.type
     if not isinstance(type, Integer) or not builder.is_uniform(limit):
         return None
     if not _goes_up(shape, how[0] == "s"):
         return None
     assert shape.offsets is not None
-    most, against = max(shape.offsets), builder.scalar(limit)
+    max_offset, against = max(shape.offsets), builder.scalar(limit)
     lowest = builder.scalar(index)
-    highest = builder.new(f"add {type} {lowest}, {most}")
+    highest = builder.new(f"add {type} {lowest}, {max_offset}")
     if how in _LESS or how in _MORE:
         both = [builder.new(f"icmp {how} {type} {lane}, {against}") for lane in (lowest, highest)]
         some, every = both if how in _LESS else both[::-1]
@@ -41,7 +41,7 @@ def any_and_all(builder: Builder, condition: Value, holds: bool) -> tuple[str, s
         if sorted(shape.offsets) != list(range(builder.width)):
             return None
         far = builder.new(f"sub {type} {against}, {lowest}")
-        some, every = builder.new(f"icmp ule {type} {far}, {most}"), "false"
+        some, every = builder.new(f"icmp ule {type} {far}, {max_offset}"), "false"
         holds ^= how == "ne"
     if holds:
         return some, every
@@ -88,32 +88,32 @@ def all_pass_each(builder: Builder, condition: Value) -> tuple[str, bool] | None
 
 
 def first_lanes(builder: Builder, condition: Value, holds: bool) -> int:
-    """How many lanes, the first ones, pass if any does; 0 if that is not known, or no power of two.
+    """The number of leading lanes that pass if any does; 0 if unknown or no power of two.
 
     Of an aligned index that is below 8 for some lane it is for the first eight.
     """
-    made = builder.made_here(condition)
-    if builder.mask is not None or made is None or made.op != "icmp":
+    inst = builder.instruction_here(condition)
+    if builder.mask is not None or inst is None or inst.op != "icmp":
         return 0
-    index, limit = made.operands
+    index, limit = inst.operands
     shape, number = builder.shape(index), limit.integer
-    if number is None or not fills_aligned_place(shape):
+    if number is None or not is_aligned_to_lanes(shape):
         return 0
     if shape.offsets != tuple(range(builder.width)):
         return 0
     below = {("ult", True): number, ("ugt", False): number + 1, ("eq", True): 1 - 2 * number}
-    lanes = below.get((made.predicate, holds), 0)
+    lanes = below.get((inst.predicate, holds), 0)
     return lanes if lanes in HALVES and lanes < builder.width else 0
 
 
 def _joined(builder: Builder, condition: Value, by_and: bool) -> list[Value] | None:
-    """What is joined by ``and``, or by ``or``; None if it is not."""
-    made = builder.made_here(condition)
-    if made is None or made.op not in ("and", "or", "select"):
+    """The operands joined by ``and``, or by ``or``; None without such an operation."""
+    inst = builder.instruction_here(condition)
+    if inst is None or inst.op not in ("and", "or", "select"):
         return None
-    if made.op != "select":
-        return list(made.operands) if (made.op == "and") == by_and else None
-    first, yes, no = made.operands
+    if inst.op != "select":
+        return list(inst.operands) if (inst.op == "and") == by_and else None
+    first, yes, no = inst.operands
     if by_and:
         return [first, yes] if no.name == "false" else None
     return [first, no] if yes.name == "true" else None
@@ -121,10 +121,10 @@ def _joined(builder: Builder, condition: Value, by_and: bool) -> list[Value] | N
 
 def _all_pass_in_order(builder: Builder, condition: Value, holds: bool) -> str:
     """The same for an index that may wrap from one lane to another; then it is said to be false."""
-    made = builder.made_here(condition)
-    if made is None or made.op != "icmp" or made.predicate not in _LESS + _MORE:
+    inst = builder.instruction_here(condition)
+    if inst is None or inst.op != "icmp" or inst.predicate not in _LESS + _MORE:
         return "false"
-    (index, limit), how, type = made.operands, made.predicate, made.operands[0].type
+    (index, limit), how, type = inst.operands, inst.predicate, inst.operands[0].type
     shape = builder.shape(index)
     if not isinstance(type, Integer) or not builder.is_uniform(limit):
         return "false"
@@ -143,7 +143,7 @@ def _all_pass_in_order(builder: Builder, condition: Value, holds: bool) -> str:
 
 def _goes_up(shape: Shape, signed: bool) -> bool:
     """Whether no lane is below lane 0 nor wraps."""
-    if fills_aligned_place(shape):
+    if is_aligned_to_lanes(shape):
         return True
     offsets = shape.offsets
     return offsets is not None and shape.exact and min(offsets) >= 0 and not (shape.wraps or signed)

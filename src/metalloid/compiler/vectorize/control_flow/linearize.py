@@ -1,9 +1,8 @@
-"""Control flow of a simdgroup: branches that lanes disagree on become masks.
+"""Partial linearisation of control flow: divergent branches become masks.
 
-Partial linearisation (Moll, Hack, PLDI 2018, figure 5): blocks are written in one order; a uniform
-branch stays a branch; behind a divergent one both targets are visited, the nearer first, the other
-deferred. Where nobody wants to go is skipped as far as it pays, and as far as it must: scalar code
-never runs without an active lane.
+Blocks are emitted in one order (Moll, Hack, PLDI 2018, figure 5). A uniform branch stays a branch;
+after a divergent one both targets are visited, the nearer first, the other deferred. Blocks without
+active lanes are skipped where that is profitable, and where scalar code must not run without one.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Linearizer:
 
     def __init__(self, builder: Builder, entry_mask: str | None, has_state: bool) -> None:
         self._builder, self._entry_mask, self._has_state = builder, entry_mask, has_state
-        self.regions: list[str] = []  # labels behind the barriers
+        self.regions: list[str] = []  # labels after the barriers
         self._region_of: dict[str, int] = {}  # by the block that ends with the barrier
         #: Blocks where lanes miss a barrier: they return once its region has a number.
         self._missing: list[tuple[EmittedBlock, str, str]] = []
@@ -57,7 +56,7 @@ class Linearizer:
         self._graph = self._divergence.graph
         self._blocks = self._divergence.function.blocks
         self.order = block_order(self._graph)
-        self._place = {name: place for place, name in enumerate(self.order)}
+        self._position = {name: position for position, name in enumerate(self.order)}
         self._deferred: dict[str, set[str]] = {name: set() for name in self.order}
         self._loop_at = {loop.header: loop for loop in self._graph.loops}
         self._latch_of = {loop.latch: loop for loop in self._graph.loops}
@@ -86,28 +85,28 @@ class Linearizer:
 
         Such a mask needs nothing to begin with.
         """
-        found, graph = {}, self._graph
+        merged, graph = {}, self._graph
         for name in self._mask_slots:
             origins = graph.predecessors[name]
             same_level = [o for o in origins if graph.loop_of[o] is graph.loop_of[name]]
             if len(origins) == len(same_level) == 1 and origins[0] not in self._mask_slots:
-                found[name] = origins[0]
-        return found
+                merged[name] = origins[0]
+        return merged
 
     def _find_gathered_masks(self) -> dict[Loop | None, list[Slot]]:
         """Slots of the other masks, by the loop in whose rounds they begin with nothing."""
-        found: dict[Loop | None, list[Slot]] = {}
+        merged: dict[Loop | None, list[Slot]] = {}
         for name, slot in self._mask_slots.items():
             loop = self._graph.loop_of[name]
             if loop is not None and loop.header == name:
                 loop = loop.parent  # a header's mask comes from outside
             if name not in self.set_by and name != self._graph.entry:
-                found.setdefault(loop, []).append(slot)
-        return found
+                merged.setdefault(loop, []).append(slot)
+        return merged
 
     def label(self, name: str) -> str:
         """Label of a block in the text, without the %."""
-        return f"b{self._place[name]}"
+        return f"b{self._position[name]}"
 
     def write(self) -> None:
         """Write all blocks."""
@@ -131,7 +130,7 @@ class Linearizer:
         builder.mask = None if slot is None else builder.load_mask(slot)
         for phi in block.phis:
             phi_demotion.read(builder, phi)
-        is_wanted = self._skip_if_unwanted(name)
+        is_wanted = self._skip_if_inactive(name)
         builder.first_lanes = self._first_lanes.get(name, 0) if is_wanted else 0
         if name in self.dispatched and not builder.first_lanes:
             self._write_dispatched(name)
@@ -144,7 +143,7 @@ class Linearizer:
             instructions.write(self._builder, instruction)
 
     def _clear_masks(self, name: str) -> None:
-        """Masks are gathered edge by edge, from nothing: once, or anew in each round of a loop."""
+        """Clear masks that edges accumulate: once, or in each iteration of a loop."""
         is_entry = name == self._graph.entry
         if is_entry and self._entry_mask is not None:
             self._builder.store_mask(self._entry_mask, self._mask_slots[name])
@@ -152,8 +151,8 @@ class Linearizer:
             for slot in self._gathered.get(self._loop_at.get(name), ()):
                 self._builder.store_mask("zeroinitializer", slot)
 
-    def _skip_if_unwanted(self, name: str) -> bool:
-        """Go past the block if no lane wants it; whether that is asked at all."""
+    def _skip_if_inactive(self, name: str) -> bool:
+        """Skip the block if no lane is active in it; return whether that is tested."""
         builder, deferred = self._builder, self._deferred[name]
         if builder.mask is None or not deferred:
             return False
@@ -219,7 +218,7 @@ class Linearizer:
     # -- where it goes
 
     def _nearest(self, targets: set[str]) -> str:
-        return min(targets, key=self._place.__getitem__)
+        return min(targets, key=self._position.__getitem__)
 
     def _go(self, targets: set[str]) -> None:
         """Branch to the nearest of `targets`; the others are left for later."""
@@ -234,55 +233,55 @@ class Linearizer:
         elif name in self._latch_of:
             self._write_latch(self._latch_of[name])
         elif len(end.labels) == 1:
-            self._follow(name, end.labels[0], None)
+            self._activate(name, end.labels[0], None)
             if name in self._waiting:
                 self._wait(name)
             elif self._nearest(deferred | {end.labels[0]}) == end.labels[0]:
                 self.straight.add((name, end.labels[0]))
             self._go(deferred | {end.labels[0]})
         elif name in self._divergence.branches:
-            self._part(name)
+            self._write_divergent_branch(name)
         else:
             yes, no = f"{self.label(name)}.yes", f"{self.label(name)}.no"
             if name in self._divergence.agreed:
-                self._agree(name, yes, no)
+                self._write_uniform_branch(name, yes, no)
             else:
                 condition = builder.scalar(end.operands[0])
                 builder.cond_br(condition, yes, no)
             saved = builder.registers()
-            for way, target in ((yes, end.labels[0]), (no, end.labels[1])):
+            for outcome, target in ((yes, end.labels[0]), (no, end.labels[1])):
                 builder.restore(saved)
-                builder.label(way)
-                self._follow(name, target, None)
+                builder.label(outcome)
+                self._activate(name, target, None)
                 if self._nearest(deferred | {target}) == target:
                     self.straight.add((name, target))
                 self._go(deferred | {target})
 
-    def _part(self, name: str) -> None:
-        """Lanes go both ways. Where all pass several comparisons, no vectors are asked."""
+    def _write_divergent_branch(self, name: str) -> None:
+        """Emit a divergent branch; conditions joined by `and` are first tested by lane votes."""
         builder, end = self._builder, self._blocks[name].end
-        [condition], ways = end.operands, (end.labels, (True, False))
+        [condition], edges = end.operands, (end.labels, (True, False))
         targets = self._deferred[name] | set(end.labels)
         known = None
         if any(self.set_by.get(target) == name for target in self.dispatched & set(end.labels)):
             known = all_pass_each(builder, condition)
         if known is not None:
-            together, apart = f"{self.label(name)}.together", f"{self.label(name)}.apart"
-            builder.cond_br(known[0], together, apart)
+            all_agree, mixed = f"{self.label(name)}.together", f"{self.label(name)}.apart"
+            builder.cond_br(known[0], all_agree, mixed)
             saved = builder.registers()
-            builder.label(together)
-            for target, holds in zip(*ways, strict=True):
-                way = holds == known[1]
-                self._follow(name, target, None if way else "zeroinitializer")
-                self._note_lanes(name, target, ("true", "true") if way else ("false", "false"))
+            builder.label(all_agree)
+            for target, holds in zip(*edges, strict=True):
+                outcome = holds == known[1]
+                self._activate(name, target, None if outcome else "zeroinitializer")
+                self._note_lanes(name, target, ("true", "true") if outcome else ("false", "false"))
             self._go(targets)
             builder.restore(saved)
-            builder.label(apart)
+            builder.label(mixed)
         taken = builder.vector(condition)
         not_taken = builder.new(f"xor {builder.wide(I1)} {taken}, splat (i1 true)")
-        for target, holds in zip(*ways, strict=True):
+        for target, holds in zip(*edges, strict=True):
             lanes = taken if holds else not_taken
-            self._follow(name, target, lanes)
+            self._activate(name, target, lanes)
             if known is None:
                 counted = any_and_all(builder, condition, holds)
             elif holds == known[1]:
@@ -295,13 +294,13 @@ class Linearizer:
                 self._first_lanes[target] = first_lanes(builder, condition, holds)
         self._go(targets)
 
-    def _agree(self, name: str, yes: str, no: str) -> None:
-        """Branch where all lanes go one way; where they part the launch fails.
+    def _write_uniform_branch(self, name: str, yes: str, no: str) -> None:
+        """Emit a branch that is assumed to be uniform; if lanes diverge the launch fails.
 
-        Then those that come to a barrier are said to be there, and the others are missed.
+        The fault reports the lanes at a barrier, and the others as missing.
         """
         builder, [condition] = self._builder, self._blocks[name].end.operands
-        side, barrier = self._divergence.forbidden[name]
+        branch_edge, barrier = self._divergence.forbidden[name]
         known = any_and_all(builder, condition, True) if builder.mask is None else None
         if known is None:
             taken = builder.vector(condition)
@@ -315,7 +314,7 @@ class Linearizer:
         saved = builder.registers()
         builder.label(f"{yes}.parted")
         going = builder.vector(condition)
-        if side == 1:
+        if branch_edge == 1:
             going = builder.new(f"xor {builder.wide(I1)} {going}, splat (i1 true)")
         bits = builder.mask_as_bits(builder.mask_and(builder.mask, going))
         assert bits is not None
@@ -339,13 +338,16 @@ class Linearizer:
         return builder.any(mask) if kind is SlotKind.ANY else builder.all(mask)
 
     def _wait(self, name: str) -> None:
-        """Return at a barrier, to be called again to go on behind it.
+        """Return at a barrier; the caller calls again to continue after it.
 
-        Nobody should be deferred here: the caller fails if lanes are missing. Where it is told to
-        be lenient they wait where they will meet the others again, as on a GPU.
+        No lane should be deferred here: the caller fails if lanes are missing. With relaxed
+        barriers they wait at the block where they reconverge, as on a GPU.
         """
         if self._reach_another_barrier(self._deferred[name], name):
-            raise Unsupported("different threadgroup barriers for different threads")
+            barrier = self._blocks[name].body[-1]
+            raise Unsupported("different threadgroup barriers for different threads").at(
+                barrier.debug
+            )
         builder, lanes = self._builder, self._builder.width
         bits = builder.mask_as_bits()
         arrived = str((1 << lanes) - 1)
@@ -382,23 +384,23 @@ class Linearizer:
     def _write_latch(self, loop: Loop) -> None:
         builder = self._builder
         if loop.header not in self._divergence.loops:
-            self._follow(loop.latch, loop.header, None)
+            self._activate(loop.latch, loop.header, None)
             builder.br(self.label(loop.header))
             return
         mask = builder.mask
         assert mask is not None
-        self._follow(loop.latch, loop.header, None)
+        self._activate(loop.latch, loop.header, None)
         done = f"{self.label(loop.latch)}.done"
-        again = builder.any(mask)
-        builder.cond_br(again, self.label(loop.header), done)
+        any_active = builder.any(mask)
+        builder.cond_br(any_active, self.label(loop.header), done)
         builder.label(done)
         self._go(set(self._deferred[loop.latch]))
 
-    def _follow(self, name: str, target: str, condition: str | None) -> None:
+    def _activate(self, name: str, target: str, condition: str | None) -> None:
         """Let the active lanes for which `condition` holds be active in `target`."""
         builder = self._builder
         lanes = builder.mask if condition is None else builder.mask_and(builder.mask, condition)
-        plain = self._is_first_way(name, target)
+        plain = self._is_first_edge(name, target)
         slot = self._mask_slots.get(target)
         is_back = name in self._latch_of
         if slot is not None and not (is_back and target not in self._divergence.loops):
@@ -411,16 +413,17 @@ class Linearizer:
                 )
         phi_demotion.give(builder, self._blocks[target], name, lanes, plain or lanes is None)
 
-    def _is_first_way(self, name: str, target: str) -> bool:
-        """Whether no lane can have come to `target` before, in this round of its loop."""
+    def _is_first_edge(self, name: str, target: str) -> bool:
+        """Whether no lane can have come to `target` before, in this iteration of its loop."""
         if name in self._latch_of:
             return True
         graph = self._graph
         loop_of = graph.loop_of
-        origins = [p for p in graph.predecessors[target] if self._place[p] < self._place[target]]
+        end = self._position[target]
+        origins = [p for p in graph.predecessors[target] if self._position[p] < end]
         target_loop = loop_of[target]
         if len(origins) == 1:
             is_header = target_loop is not None and target_loop.header == target
             return loop_of[name] is target_loop or is_header
-        first = min(origins, key=self._place.__getitem__)
+        first = min(origins, key=self._position.__getitem__)
         return first == name and loop_of[name] is target_loop

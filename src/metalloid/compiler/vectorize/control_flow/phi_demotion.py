@@ -1,4 +1,4 @@
-"""What edges carry: each phi is a variable that its edges write and its block reads."""
+"""PHI demotion: each phi is a variable that its edges write and its block reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from metalloid.compiler.vectorize.slots import Slot, SlotKind
 
 
 def read(builder: Builder, phi: Instruction) -> None:
-    """Begin a block with what the lanes were given on their way."""
+    """Load the value that the lanes' edges stored."""
     shape = builder.own_shape(phi.value)
     scalar = vector = ""
     if not shape.is_varying:

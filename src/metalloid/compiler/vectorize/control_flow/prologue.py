@@ -1,4 +1,4 @@
-"""What a simdgroup's function begins with: which lanes there are, and where their threads are."""
+"""The prologue of a simdgroup's function: active lanes, and positions of their threads."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def positions(function: Function, form: VectorSpec) -> list[str]:
     x = define("%mtl.x", f"urem {lanes} {index}, {width}")
     y = define("%mtl.y", f"urem {lanes} {row}, {height}")
     z = define("%mtl.z", f"udiv {lanes} {row}, {height}")
-    places = form.computed
-    for place, vector in zip(places[:3], (x, y, z), strict=True):
-        define(f"{parameters[place].name}.lanes", f"add {lanes} {vector}, zeroinitializer")
-    for place, own, vector in zip(places[3:], places[:3], (x, y, z), strict=True):
+    axes = form.computed
+    for axis, vector in zip(axes[:3], (x, y, z), strict=True):
+        define(f"{parameters[axis].name}.lanes", f"add {lanes} {vector}, zeroinitializer")
+    for axis, own, vector in zip(axes[3:], axes[:3], (x, y, z), strict=True):
         # The origin of the threadgroup is what lane 0's two positions differ by.
-        name = parameters[place].name
+        name = parameters[axis].name
         origin = define(f"{name}.origin", f"sub i32 {name}, {parameters[own].name}")
         define(f"{name}.lanes", f"add {lanes} {splat(f'{name}.o', origin)}, {vector}")
     return lines

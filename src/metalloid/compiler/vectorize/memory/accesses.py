@@ -84,12 +84,12 @@ def _load_parts(builder: Builder, type: Type, address: str, align: int) -> str:
     first = builder.new(f"load {part}, ptr {address}, align {align}")
     second, active = "poison", lanes
     if not builder.first_lanes:
-        place = builder.new(f"getelementptr i8, ptr {address}, i64 {lanes * type.size}")
-        second = builder.new(f"load {part}, ptr {place}, align {min(align, type.size)}")
+        end = builder.new(f"getelementptr i8, ptr {address}, i64 {lanes * type.size}")
+        second = builder.new(f"load {part}, ptr {end}, align {min(align, type.size)}")
         active = builder.width
-    places = ", ".join(f"i32 {n}" if n < active else "i32 poison" for n in range(builder.width))
+    indices = ", ".join(f"i32 {n}" if n < active else "i32 poison" for n in range(builder.width))
     return builder.new(
-        f"shufflevector {part} {first}, {part} {second}, <{builder.width} x i32> <{places}>"
+        f"shufflevector {part} {first}, {part} {second}, <{builder.width} x i32> <{indices}>"
     )
 
 
@@ -97,11 +97,11 @@ def _store_halves(builder: Builder, vector: str, type: Type, address: str, align
     wide, lanes = builder.wide(type), builder.first_lanes or builder.width
     step = max(lanes // 2, 1)
     for first in range(0, lanes, step):
-        places = ", ".join(f"i32 {first + n}" for n in range(step))
-        part = f"<{step} x i32> <{places}>"
+        indices = ", ".join(f"i32 {first + n}" for n in range(step))
+        part = f"<{step} x i32> <{indices}>"
         half = builder.new(f"shufflevector {wide} {vector}, {wide} poison, {part}")
-        place = builder.new(f"getelementptr i8, ptr {address}, i64 {first * type.size}")
-        builder.emit(f"store <{step} x {type}> {half}, ptr {place}, align {min(align, type.size)}")
+        end = builder.new(f"getelementptr i8, ptr {address}, i64 {first * type.size}")
+        builder.emit(f"store <{step} x {type}> {half}, ptr {end}, align {min(align, type.size)}")
 
 
 def _gather(builder: Builder, type: Type, addresses: str, align: int) -> str:
@@ -110,13 +110,13 @@ def _gather(builder: Builder, type: Type, addresses: str, align: int) -> str:
     intrinsic = f"@llvm.masked.gather.v{builder.width}{suffix(type)}.v{builder.width}p0"
     if type.size < _GATHERED_BYTES:
         callee = f"@mtl.gather.{suffix(type)}"
-        made = builder.call(wide, callee, [(pointers, addresses), active])
+        gathered = builder.call(wide, callee, [(pointers, addresses), active])
         builder.declarations[callee] = _function_around(
             callee, wide, f"{pointers} %from, {bits} %active", intrinsic,
             f"{pointers}, {bits}, {wide}",
             f"{pointers} align 1 %from, {bits} %active, {wide} poison",
         )  # fmt: skip
-        return made
+        return gathered
     given = [(f"{pointers} align {align}", addresses), active, (wide, "poison")]
     return builder.call(wide, intrinsic, given)
 
@@ -195,7 +195,7 @@ def _store_row(builder: Builder, instruction: Instruction, address: str, align: 
 
 
 def last_active(builder: Builder, value: Value) -> str:
-    """What the last active lane has: as if the threads came in order."""
+    """The value of the last active lane, as if the threads ran in order."""
     if builder.is_uniform(value):
         return builder.scalar(value)
     bits, lanes = builder.mask_as_bits(), builder.width
@@ -227,7 +227,7 @@ def _refuse_volatile(instruction: Instruction) -> None:
 
 
 def suffix(type: Type) -> str:
-    """How the name of an intrinsic ends for vectors of `type`."""
+    """The suffix of an intrinsic's name for vectors of `type`."""
     if isinstance(type, Float):
         return "bf16" if type.name == "bfloat" else f"f{type.bits}"
     if isinstance(type, Pointer):

@@ -28,7 +28,9 @@ class _Unlike(Exception):
     """The members do not come about alike, or too much has to be spread."""
 
 
-def woven(builder: Builder, members: Sequence[Value], loaded: Loaded) -> str | None:
+def interleaved_arithmetic(
+    builder: Builder, members: Sequence[Value], loaded: Loaded
+) -> str | None:
     """The members of the first lane, then those of the second, and so on, as one vector.
 
     None if it is quicker to compute each for all lanes, and to put them in order then.
@@ -66,9 +68,9 @@ class _Weaving:
         if all(member.name == first.name for member in members):
             self.spread.add(first.name)
             return functools.partial(self._write_spread, first)
-        made = [builder.made_here(member) for member in members]
-        accesses = [one for one in made if one is not None]
-        if len(accesses) < len(made) or len({i.operation_key for i in accesses}) > 1:
+        inst = [builder.instruction_here(member) for member in members]
+        accesses = [one for one in inst if one is not None]
+        if len(accesses) < len(inst) or len({i.operation_key for i in accesses}) > 1:
             raise _Unlike
         return self._plan_load(accesses) if accesses[0].op == "load" else self._plan(accesses)
 
@@ -103,12 +105,12 @@ class _Weaving:
 
     def _write_uniform(self, members: Sequence[Value]) -> str:
         wide, vector = f"<{self._count} x {members[0].type}>", "poison"
-        for place, member in enumerate(members):
+        for offset, member in enumerate(members):
             scalar = f"{member.type} {self._builder.scalar(member)}"
-            vector = self._builder.new(f"insertelement {wide} {vector}, {scalar}, i64 {place}")
-        places = [*range(self._count)] * self._builder.width
-        return shuffled(self._builder, wide, vector, "poison", places)
+            vector = self._builder.new(f"insertelement {wide} {vector}, {scalar}, i64 {offset}")
+        pattern = [*range(self._count)] * self._builder.width
+        return shuffled(self._builder, wide, vector, "poison", pattern)
 
     def _write_spread(self, value: Value) -> str:
-        places = [lane for lane in range(self._builder.width) for _ in range(self._count)]
-        return permute(self._builder, self._builder.vector(value), value.type, places)
+        pattern = [lane for lane in range(self._builder.width) for _ in range(self._count)]
+        return permute(self._builder, self._builder.vector(value), value.type, pattern)

@@ -13,7 +13,7 @@ from metalloid.compiler.vectorize.memory.lane_addresses import lane_by_lane
 #: Lanes whose values are in registers before the first of them is stored.
 _AT_A_TIME = 16
 #: Bytes of a lane that are loaded before they are stored.
-_MOST_IN_REGISTERS = 64
+_MAX_IN_REGISTERS = 64
 
 
 def _copy(builder: Builder, instruction: Instruction) -> None:
@@ -30,7 +30,7 @@ def _copy(builder: Builder, instruction: Instruction) -> None:
     ):
         total = nbytes * builder.width
         _move(builder, total, is_fill, builder.scalar(source), str(total), builder.scalar(target))
-    elif is_fill or nbytes > _MOST_IN_REGISTERS:
+    elif is_fill or nbytes > _MAX_IN_REGISTERS:
         _copy_in_turn(builder, instruction)
     else:
         sources, targets = (lane_by_lane(builder, address) for address in (source, target))
@@ -47,7 +47,7 @@ def _move(
     if is_fill:
         given = [("ptr", target), ("i8", source), ("i64", size), ("i1", "false")]
         builder.call("void", "@llvm.memset.p0.i64", given)
-    elif nbytes is None or nbytes > _MOST_IN_REGISTERS * builder.width:
+    elif nbytes is None or nbytes > _MAX_IN_REGISTERS * builder.width:
         given = [("ptr", target), ("ptr", source), ("i64", size), ("i1", "false")]
         builder.call("void", "@llvm.memmove.p0.p0.i64", given)
     else:

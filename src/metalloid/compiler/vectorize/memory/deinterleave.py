@@ -19,7 +19,7 @@ _REGISTER = 64  # bytes
 
 
 def lanes_at_once(builder: Builder, count: int, member: Integer) -> int:
-    """Lanes of a register, if `count` members should be moved in this way; else 0.
+    """Lanes of a register, if `count` members should be moved so; else 0.
 
     The processor has to permute two registers by one instruction, as AVX-512 does.
     """
@@ -28,7 +28,7 @@ def lanes_at_once(builder: Builder, count: int, member: Integer) -> int:
     return lanes if is_possible and count in (4, 8) else 0
 
 
-def taken_apart(builder: Builder, registers: Sequence[str], member: Integer) -> list[str]:
+def deinterleave_members(builder: Builder, registers: Sequence[str], member: Integer) -> list[str]:
     """A register of each member, from as many registers with all of them, lane after lane."""
     count, lanes = len(registers), _REGISTER // member.size
     rows, held = [[register] for register in registers], count
@@ -46,7 +46,7 @@ def taken_apart(builder: Builder, registers: Sequence[str], member: Integer) -> 
     return rows[0]
 
 
-def put_together(builder: Builder, members: Sequence[str], member: Integer) -> list[str]:
+def interleave_members(builder: Builder, members: Sequence[str], member: Integer) -> list[str]:
     """The opposite."""
     count, lanes = len(members), _REGISTER // member.size
     rows, held = [list(members)], 1

@@ -1,8 +1,8 @@
-"""Accesses to neighbouring members of each lane's element, done as one wide access.
+"""Interleave groups: accesses to adjacent members of each lane's element, as one wide access.
 
 A kernel that reads the x, y, z and w of a float4 has four loads, each with a distance of 16 bytes
-from lane to lane. Together they read one piece of memory without gaps: one wide load and four
-shuffles, which take the place of four gathers. Stores are the same the other way round.
+from lane to lane. Together they read contiguous memory: one wide load and four shuffles
+replace four gathers. Stores are done likewise: shuffles, then one wide store.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from metalloid.compiler.ir.function import Instruction
 from metalloid.compiler.ir.types import I1, Integer, Type
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.memory import non_temporal
-from metalloid.compiler.vectorize.memory.aos_arithmetic import woven
+from metalloid.compiler.vectorize.memory.aos_arithmetic import interleaved_arithmetic
 from metalloid.compiler.vectorize.memory.deinterleave import (
+    deinterleave_members,
+    interleave_members,
     lanes_at_once,
-    put_together,
-    taken_apart,
 )
 from metalloid.compiler.vectorize.memory.prefetch import is_in_buffer
 from metalloid.compiler.vectorize.permute import cut, joined, shuffled
 
 #: Members an element may have; with more, most of what is read would be thrown away.
-_MOST_MEMBERS = 8
+_MAX_MEMBERS = 8
 #: And if only one of them is wanted.
-_MOST_FOR_ONE = 4
+_MAX_MEMBERS_FOR_ONE = 4
 
 
 @dataclass(eq=False)
@@ -45,7 +45,7 @@ class Group:
     start : int
         Offset of the first access found, from which members are counted.
     members : dict of list
-        Accesses by the place of their member.
+        Accesses by the index of their member.
     order : list of Instruction
         Accesses as they stand in the block.
     """
@@ -64,15 +64,15 @@ class Group:
 
 def find_groups(divergence: Divergence) -> dict[Instruction, tuple[Group, int]]:
     """The group and the member's number of each access."""
-    found: dict[Instruction, tuple[Group, int]] = {}
+    groups: dict[Instruction, tuple[Group, int]] = {}
     computed_by = {i.result: i for i in divergence.function.instructions() if i.result}
     for block in divergence.function.blocks.values():
         for group in _groups_of(block.body, block.name, divergence, computed_by):
             lowest = min(group.members)
-            for place, accesses in group.members.items():
+            for index, accesses in group.members.items():
                 for access in accesses:
-                    found[access] = group, place - lowest
-    return found
+                    groups[access] = group, index - lowest
+    return groups
 
 
 def _groups_of(
@@ -110,13 +110,13 @@ def _groups_of(
         name, offset = key
         size, stride = name[2], name[3]
         group = open_.get(name)
-        place = None if group is None else (offset - group.start) // size
-        if group is None or place is None or not _fits(group, place):
+        index = None if group is None else (offset - group.start) // size
+        if group is None or index is None or not _fits(group, index):
             if group is not None:
                 finished.append(open_.pop(name))
             group = open_[name] = Group(size, stride // size, offset)
-            place = 0
-        group.members.setdefault(place, []).append(instruction)
+            index = 0
+        group.members.setdefault(index, []).append(instruction)
         group.order.append(instruction)
     close()
     return [group for group in finished if _is_worthwhile(group)]
@@ -124,33 +124,33 @@ def _groups_of(
 
 def _is_interleaved_array(access: Instruction, computed_by: dict[str, Instruction]) -> bool:
     """Whether it is to a private array that `private` has interleaved."""
-    made = computed_by.get(underlying_object(access.operands[-1], computed_by) or "")
-    return made is not None and made.op == "alloca" and bool(made.lane_step)
+    inst = computed_by.get(underlying_object(access.operands[-1], computed_by) or "")
+    return inst is not None and inst.op == "alloca" and bool(inst.lane_step)
 
 
-def _fits(group: Group, place: int) -> bool:
-    """Whether a member at `place` belongs to the same elements, and a store's is a new one."""
-    places = [*group.members, place]
-    once = group.order[0].op == "load" or place not in group.members
-    return once and max(places) - min(places) < group.count
+def _fits(group: Group, index: int) -> bool:
+    """Whether a member at `index` belongs to the same elements, and a store's is a new one."""
+    offsets = [*group.members, index]
+    once = group.order[0].op == "load" or index not in group.members
+    return once and max(offsets) - min(offsets) < group.count
 
 
 def _is_worthwhile(group: Group) -> bool:
     if group.order[0].op == "store":
-        return len(group.members) == group.count  # nobody else's memory may be written
-    return len(group.members) > 1 or group.count <= _MOST_FOR_ONE
+        return len(group.members) == group.count  # gaps may belong to other threads
+    return len(group.members) > 1 or group.count <= _MAX_MEMBERS_FOR_ONE
 
 
 def _key(
     access: Instruction, block: str, divergence: Divergence, computed_by: dict[str, Instruction]
 ) -> tuple[tuple[str, Root, int, int], int] | None:
-    """What accesses of a group have in common, and the offset from there."""
+    """The base that accesses of a group share, and the offset from it."""
     type = access.type if access.op == "load" else access.operands[0].type
     address = access.operands[-1]
     stride, size = divergence.shape(address, block).stride, type.size
     if "volatile" in access.flags or access.ordering or type == I1 or not stride or stride % size:
         return None
-    if not 2 <= stride // size <= _MOST_MEMBERS:
+    if not 2 <= stride // size <= _MAX_MEMBERS:
         return None
     root, offset = root_of(address, computed_by)
     if offset % size and size > 1:
@@ -163,23 +163,23 @@ def _key(
 
 def load(builder: Builder, instruction: Instruction) -> bool:
     """Write a load as a part of its group; False if it has none."""
-    found = builder.groups.get(instruction)
-    if found is None:
+    known = builder.groups.get(instruction)
+    if known is None:
         return False
-    group, place = found
+    group, index = known
     assert isinstance(group, Group)
     member = Integer(8 * group.size)
     everything = builder.remembered(group)
     if everything is None:
         everything = _load_all(builder, group, member)
         builder.remember(group, everything)
-    part = _members_of(builder, group, everything, member)[place]
+    part = _members_of(builder, group, everything, member)[index]
     builder.set(instruction, vector=_as(builder, part, member, instruction.type))
     return True
 
 
 def _members_of(builder: Builder, group: Group, everything: str, member: Integer) -> list[str]:
-    """What lanes have of each member; what nobody wants is left out by LLVM."""
+    """The vector of each member; LLVM removes unused ones."""
     parts: list[str] | None = builder.remembered((group, "members"))
     if parts is None:
         count, total = group.count, group.count * builder.width
@@ -187,15 +187,15 @@ def _members_of(builder: Builder, group: Group, everything: str, member: Integer
         if lanes:
             registers = cut(builder, everything, total, lanes, member)
             blocks = [
-                taken_apart(builder, registers[first : first + count], member)
+                deinterleave_members(builder, registers[first : first + count], member)
                 for first in range(0, len(registers), count)
             ]
             parts = [joined(builder, row, lanes, member) for row in zip(*blocks, strict=True)]
         else:
             wide = f"<{total} x {member}>"
             parts = [
-                shuffled(builder, wide, everything, "poison", range(place, total, count))
-                for place in range(count)
+                shuffled(builder, wide, everything, "poison", range(index, total, count))
+                for index in range(count)
             ]
         builder.remember((group, "members"), parts)
     return parts
@@ -204,10 +204,10 @@ def _members_of(builder: Builder, group: Group, everything: str, member: Integer
 def _load_all(builder: Builder, group: Group, member: Integer) -> str:
     # By the address of the first access: that of another may be computed further on.
     first, lowest = group.order[0], min(group.members)
-    [place] = [place for place, accesses in group.members.items() if first in accesses]
+    [index] = [index for index, accesses in group.members.items() if first in accesses]
     address = builder.scalar(first.operands[0])
-    if place != lowest:
-        back = (lowest - place) * group.size
+    if index != lowest:
+        back = (lowest - index) * group.size
         address = builder.new(f"getelementptr i8, ptr {address}, i64 {back}")
     align = group.lowest.align or group.size
     span = max(group.members) - min(group.members) + 1
@@ -237,10 +237,10 @@ def _load_in_order(builder: Builder, group: Group, address: str, lanes: int, ali
     member = Integer(8 * group.size)
     volatile = "volatile " if is_in_buffer(builder, group.lowest.operands[0]) else ""
     loaded = []
-    for start in range(0, group.count * builder.width * group.size, lanes * group.size):
-        place = builder.new(f"getelementptr i8, ptr {address}, i64 {start}")
+    for index in range(0, group.count * builder.width * group.size, lanes * group.size):
+        pointer = builder.new(f"getelementptr i8, ptr {address}, i64 {index}")
         wide = f"<{lanes} x {member}>"
-        loaded.append(builder.new(f"load {volatile}{wide}, ptr {place}, align {min(align, 64)}"))
+        loaded.append(builder.new(f"load {volatile}{wide}, ptr {pointer}, align {min(align, 64)}"))
     return joined(builder, loaded, lanes, member)
 
 
@@ -251,8 +251,10 @@ def _store_in_order(
     member = Integer(8 * group.size)
     registers = cut(builder, everything, group.count * builder.width, lanes, member)
     for number, register in enumerate(registers):
-        place = builder.new(f"getelementptr i8, ptr {address}, i64 {number * lanes * group.size}")
-        builder.emit(f"store <{lanes} x {member}> {register}, ptr {place}, align {min(align, 64)}")
+        pointer = builder.new(f"getelementptr i8, ptr {address}, i64 {number * lanes * group.size}")
+        builder.emit(
+            f"store <{lanes} x {member}> {register}, ptr {pointer}, align {min(align, 64)}"
+        )
 
 
 def _member_mask(builder: Builder, count: int, span: int, bits: str | None) -> str:
@@ -260,12 +262,12 @@ def _member_mask(builder: Builder, count: int, span: int, bits: str | None) -> s
     lanes = builder.width
     if bits is None:
         flags = ", ".join(
-            f"i1 {str(lane < lanes - 1 or place < span).lower()}"
+            f"i1 {str(lane < lanes - 1 or index < span).lower()}"
             for lane in range(lanes)
-            for place in range(count)
+            for index in range(count)
         )
         return f"<{flags}>"
-    source = [lane if place < span else lanes for lane in range(lanes) for place in range(count)]
+    source = [lane if index < span else lanes for lane in range(lanes) for index in range(count)]
     mask = ", ".join(f"i32 {lane}" for lane in source)
     wide = builder.wide(I1)
     return builder.new(
@@ -275,19 +277,21 @@ def _member_mask(builder: Builder, count: int, span: int, bits: str | None) -> s
 
 def store(builder: Builder, instruction: Instruction) -> bool:
     """Write a store as a part of its group, with the last of which all is written."""
-    found = builder.groups.get(instruction)
-    if found is None:
+    known = builder.groups.get(instruction)
+    if known is None:
         return False
-    group, _ = found
+    group, _ = known
     assert isinstance(group, Group)
     if instruction is not group.order[-1]:
         return True
     member = Integer(8 * group.size)
-    places = sorted(group.members)
-    values = [group.members[place][0].operands[0] for place in places]
+    offsets = sorted(group.members)
+    values = [group.members[index][0].operands[0] for index in offsets]
     count = group.count * builder.width
     wide = f"<{count} x {member}>"
-    everything = woven(builder, values, lambda loads: _loaded_in_order(builder, loads))
+    everything = interleaved_arithmetic(
+        builder, values, lambda loads: _loaded_in_order(builder, loads)
+    )
     if everything is None:
         parts = [_as(builder, builder.vector(value), value.type, member) for value in values]
         everything = _interleave(builder, parts, member)
@@ -317,11 +321,11 @@ def store(builder: Builder, instruction: Instruction) -> bool:
 
 
 def _loaded_in_order(builder: Builder, loads: Sequence[Instruction]) -> str | None:
-    """What the loads, one of each member, give together; None if they are not of one group."""
-    found = [builder.groups.get(load) for load in loads]
-    group = found[0][0] if found[0] else None
-    is_whole = isinstance(group, Group) and group.count == len(loads)
-    if not is_whole or found != [(group, place) for place in range(len(loads))]:
+    """The wide vector of the loads, one of each member; None if they are not of one group."""
+    groups = [builder.groups.get(load) for load in loads]
+    group = groups[0][0] if groups[0] else None
+    is_complete = isinstance(group, Group) and group.count == len(loads)
+    if not is_complete or groups != [(group, index) for index in range(len(loads))]:
         return None
     everything: str | None = builder.remembered(group)
     return everything
@@ -332,10 +336,10 @@ def _interleave(builder: Builder, parts: list[str], member: Integer) -> str:
     width, count = builder.width, len(parts)
     if lanes := lanes_at_once(builder, count, member):
         rows = zip(*(cut(builder, part, width, lanes, member) for part in parts), strict=True)
-        registers = [one for row in rows for one in put_together(builder, row, member)]
+        registers = [one for row in rows for one in interleave_members(builder, row, member)]
         return joined(builder, registers, lanes, member)
     everything, length = parts[0], width
-    for part in parts[1:]:  # one behind the other, then in order
+    for part in parts[1:]:  # concatenate, then shuffle
         grown = length + width
         narrow, wide = f"<{width} x {member}>", f"<{length} x {member}>"
         widened = part
@@ -344,8 +348,8 @@ def _interleave(builder: Builder, parts: list[str], member: Integer) -> str:
             widened = shuffled(builder, narrow, part, "poison", padding)
         everything = shuffled(builder, wide, everything, widened, range(grown))
         length = grown
-    places = [part * width + lane for lane in range(width) for part in range(count)]
-    return shuffled(builder, f"<{length} x {member}>", everything, "poison", places)
+    offsets = [part * width + lane for lane in range(width) for part in range(count)]
+    return shuffled(builder, f"<{length} x {member}>", everything, "poison", offsets)
 
 
 def _as(builder: Builder, vector: str, given: Type, wanted: Type) -> str:

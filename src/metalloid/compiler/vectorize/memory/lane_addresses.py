@@ -20,7 +20,7 @@ _WORD = 64
 
 
 def lane_by_lane(builder: Builder, address: Value) -> Callable[[int], str]:
-    """What writes the address of a lane."""
+    """A function that emits the address of a lane."""
     offsets = builder.shape(address).offsets
     if offsets is not None:
         base = builder.scalar(address)
@@ -42,12 +42,12 @@ class _Indexed:
 
     @staticmethod
     def of(builder: Builder, address: Value) -> _Indexed | None:
-        """How `address` is made, if it is of this kind; by instructions of the current block."""
-        parts = parts_of(address, builder.made_here, builder.is_uniform)
+        """The base and indices of `address`, if it is of this kind, in the current block."""
+        parts = parts_of(address, builder.instruction_here, builder.is_uniform)
         if parts is None or len(parts[2]) != 1:
             return None
         base, distance, [(index, size)] = parts
-        widening = builder.made_here(index)
+        widening = builder.instruction_here(index)
         if widening is None or widening.op not in ("zext", "sext") or widening.type != I64:
             return None
         type = widening.operands[0].type
@@ -57,7 +57,7 @@ class _Indexed:
         return _Indexed(base, distance, widening, size)
 
     def lanes(self, builder: Builder) -> Callable[[int], str]:
-        """What writes the address of a lane."""
+        """A function that emits the address of a lane."""
         [narrow] = self.widening.operands
         assert isinstance(narrow.type, Integer)
         bits = narrow.type.bits

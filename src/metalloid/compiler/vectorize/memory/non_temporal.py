@@ -1,8 +1,8 @@
-"""Stores past the caches, for launches that write more than these hold.
+"""Non-temporal stores, for launches that write more than the caches hold.
 
-To store into a line a cache first reads it from memory. Where all of it is written and nobody reads
-it soon, that is a third of what a kernel moves that reads one array and writes another. Who
-computes for longer than that takes had better store into the cache, by whole registers.
+A store to a cache line first reads the line from memory. If all of it is overwritten and not read
+soon, that read is a third of the traffic of a kernel that reads one array and writes another.
+Kernels that compute longer than that are faster with ordinary full-width stores.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from metalloid.compiler.vectorize.permute import cut
 
 #: What x86 stores so at least, and the alignment that this takes; arrays of NumPy's have it.
 _BYTES = 16
-#: Instructions on the way to a store of floats: exp has 26, a stencil 43, a power 71. Some of them
-#: are for places, of which lanes have one in common; the rest may be so many for each byte.
-_FOR_PLACES, _MUCH = 24, 8
+#: Instructions before a store of floats: exp has 26, a stencil 43, a power 71. A number of them
+#: compute indices, once for all lanes; the second number is the limit for the rest, for each byte.
+_FOR_INDICES, _MUCH = 24, 8
 _ORDERING = {"atomicrmw", "cmpxchg", "fence", "copy", "fill"}
 
 
@@ -44,8 +44,8 @@ def streamable(function: Function, graph: Graph) -> tuple[set[Instruction], int]
             origin = underlying_object(one.operands[-1], computed_by)
             if origin is None:
                 return set(), 0
-            made = computed_by.get(origin)
-            if one.op == "load" or graph.loop_of[name] or made is None or made.op != "load":
+            inst = computed_by.get(origin)
+            if one.op == "load" or graph.loop_of[name] or inst is None or inst.op != "load":
                 read.add(origin)
             else:
                 stores.append((origin, name, one))
@@ -53,13 +53,13 @@ def streamable(function: Function, graph: Graph) -> tuple[set[Instruction], int]
     for origin, name, store in stores:
         bytes_of[name] += store.operands[0].type.size * (origin not in read)
     work = _work(function, graph)
-    quick = {name for name, size in bytes_of.items() if work[name] < _FOR_PLACES + _MUCH * size}
-    found = {store for origin, name, store in stores if origin not in read and name in quick}
-    return found, max((bytes_of[name] for name in quick), default=0)
+    cheap = {name for name, size in bytes_of.items() if work[name] < _FOR_INDICES + _MUCH * size}
+    eligible = {store for origin, name, store in stores if origin not in read and name in cheap}
+    return eligible, max((bytes_of[name] for name in cheap), default=0)
 
 
 def _work(function: Function, graph: Graph) -> dict[str, float]:
-    """Instructions that all run who come to a block; without end if there are loops among them."""
+    """Instructions that run in every path to a block; infinite if there are loops among them."""
     work: dict[str, float] = {}
     for name in graph.order:  # dominators first
         own = math.inf if graph.loop_of[name] else len(list(function.blocks[name].instructions()))
@@ -79,8 +79,8 @@ def store(builder: Builder, vector: str, total: int, type: Type, address: str, a
     builder.cond_br(is_aligned, past, through)
     builder.label(past)
     lanes = _BYTES // type.size
-    for place, part in enumerate(cut(builder, vector, total, lanes, type)):
-        there = builder.new(f"getelementptr i8, ptr {address}, i64 {place * _BYTES}")
+    for chunk, part in enumerate(cut(builder, vector, total, lanes, type)):
+        there = builder.new(f"getelementptr i8, ptr {address}, i64 {chunk * _BYTES}")
         hint = f"align {_BYTES}, !nontemporal !{{i32 1}}"
         builder.emit(f"store <{lanes} x {type}> {part}, ptr {there}, {hint}")
     builder.br(done)

@@ -20,8 +20,8 @@ _LINE = 64
 #: Instructions for each load.
 _MUCH = 12
 _SAME = ("zext", "sext", "trunc", "freeze")
-#: Operations behind each other that an address is looked through: those of random numbers go on
-#: for hundreds, and use what they have twice.
+#: Maximum depth of the search through the operations of an address: chains of random numbers have
+#: hundreds, and use values twice.
 _DEEPEST = 12
 
 
@@ -42,26 +42,28 @@ def look_ahead(builder: Builder, address: Value, size: int) -> None:
     ahead = _AHEAD if builder.looks_ahead else 0
     loop = builder.divergence.graph.loop_of[builder.block]
     if loop is not None:
-        step = Rounds(builder, loop).step(address)
+        step = InductionSteps(builder, loop).step(address)
         ahead = -(-_AHEAD_IN_LOOPS // step) * step if step and step > 0 else 0
     if not ahead or not is_in_buffer(builder, address):
         return
     for start in range(0, size, _LINE):
-        place = builder.new(f"getelementptr i8, ptr {builder.scalar(address)}, i64 {start + ahead}")
+        address_ahead = builder.new(
+            f"getelementptr i8, ptr {builder.scalar(address)}, i64 {start + ahead}"
+        )
         options = [("i32", option) for option in ("0", "3", "1")]  # to read, often, as data
-        builder.call("void", "@llvm.prefetch.p0", [("ptr", place), *options])
+        builder.call("void", "@llvm.prefetch.p0", [("ptr", address_ahead), *options])
 
 
 def is_in_buffer(builder: Builder, address: Value) -> bool:
     """Whether an address comes from a pointer in memory: variables are in the cache anyway."""
-    made = builder.computed_by.get(address.name)
-    while made is not None and made.op in ("getelementptr", "bitcast"):
-        made = builder.computed_by.get(made.operands[0].name)
-    return made is not None and made.op == "load"
+    inst = builder.computed_by.get(address.name)
+    while inst is not None and inst.op in ("getelementptr", "bitcast"):
+        inst = builder.computed_by.get(inst.operands[0].name)
+    return inst is not None and inst.op == "load"
 
 
-class Rounds:
-    """By how much values of a loop are larger in the next round; None where nobody knows."""
+class InductionSteps:
+    """Constant steps of values of a loop from iteration to iteration; None if unknown."""
 
     def __init__(self, builder: Builder, loop: Loop) -> None:
         self._computed_by, self._home, self._loop = (
@@ -72,36 +74,36 @@ class Rounds:
         self._steps: dict[str, int | None] = {}
 
     def step(self, value: Value, depth: int = 0) -> int | None:
-        """Of a number, or in bytes of an address."""
+        """The step of a number, or of an address in bytes."""
         if self._home(value) not in self._loop.blocks:
             return 0
         if value.name not in self._steps:
-            made = self._computed_by[value.name]
-            self._steps[value.name] = self._of(made, depth) if depth < _DEEPEST else None
+            inst = self._computed_by[value.name]
+            self._steps[value.name] = self._of(inst, depth) if depth < _DEEPEST else None
         return self._steps[value.name]
 
-    def _of(self, made: Instruction, depth: int) -> int | None:
-        if made.op == "phi":
-            return self._of_counter(made)
-        if made.op in ("alloca", "call") or (made.op == "load" and not made.reads_the_same):
+    def _of(self, inst: Instruction, depth: int) -> int | None:
+        if inst.op == "phi":
+            return self._of_counter(inst)
+        if inst.op in ("alloca", "call") or (inst.op == "load" and not inst.reads_the_same):
             return None
-        steps = [self.step(operand, depth + 1) for operand in made.operands]
+        steps = [self.step(operand, depth + 1) for operand in inst.operands]
         known = [step for step in steps if step is not None]
         if len(known) < len(steps):
             return None
         first, *others = known
-        if not (first or any(others)) or made.op in _SAME:
+        if not (first or any(others)) or inst.op in _SAME:
             return first
-        if made.op == "getelementptr" and len(others) == 1:
-            return first + others[0] * made.source.size
-        if made.op == "shl" and (places := made.operands[1].integer) is not None:
-            return first << places
-        if made.op in ("add", "sub") or (made.op == "or" and "disjoint" in made.flags):
-            return first - others[0] if made.op == "sub" else first + others[0]
+        if inst.op == "getelementptr" and len(others) == 1:
+            return first + others[0] * inst.source.size
+        if inst.op == "shl" and (amount := inst.operands[1].integer) is not None:
+            return first << amount
+        if inst.op in ("add", "sub") or (inst.op == "or" and "disjoint" in inst.flags):
+            return first - others[0] if inst.op == "sub" else first + others[0]
         return None
 
     def _of_counter(self, phi: Instruction) -> int | None:
-        """Of what begins with something and has the same added in each round."""
+        """The step of a counter, to which each iteration adds the same."""
         if self._loop.latch not in phi.labels or isinstance(phi.type, Pointer):
             return None
         after = self._computed_by.get(phi.operands[phi.labels.index(self._loop.latch)].name)

@@ -55,17 +55,17 @@ class NearAddresses:
 
 
 def near_addresses(builder: Builder, address: Value) -> NearAddresses | None:
-    """How addresses are computed from the position of the thread; None if they are not.
+    """Addresses in terms of the position of the thread; None if they are not.
 
     Nor are they of use unless all lanes are active, on a processor that permutes two registers.
     """
     if builder.mask_type != I1 or builder.width % _LANES or builder.mask_as_bits() is not None:
         return None
-    parts = parts_of(address, builder.made_here, builder.is_uniform)
+    parts = parts_of(address, builder.instruction_here, builder.is_uniform)
     if parts is None or len(parts[2]) != 1:
         return None
     base, distance, [(index, size)] = parts
-    widening = builder.made_here(index)
+    widening = builder.instruction_here(index)
     if widening is None or widening.op not in ("zext", "sext") or widening.type != I64:
         return None
     [narrow] = widening.operands
@@ -82,10 +82,10 @@ def near_addresses(builder: Builder, address: Value) -> NearAddresses | None:
 
 def _uniform_term(builder: Builder, index: Value) -> tuple[Value, Value] | None:
     """The term of a sum that all lanes share, and the other."""
-    made = builder.made_here(index)
-    if made is None or made.op != "add" or "nsw" not in made.flags:
+    inst = builder.instruction_here(index)
+    if inst is None or inst.op != "add" or "nsw" not in inst.flags:
         return None
-    for shared, other in (made.operands, made.operands[::-1]):
+    for shared, other in (inst.operands, inst.operands[::-1]):
         if builder.is_uniform(shared) and not builder.is_uniform(other):
             return shared, other
     return None
@@ -96,16 +96,16 @@ def _is_computed(builder: Builder, index: Value) -> bool:
     todo, seen = [(index, True)], set()
     while todo:
         value, is_term = todo.pop()
-        made = builder.computed_by.get(value.name)
-        if made is None or value.name in seen or builder.own_shape(made.value).is_uniform:
+        inst = builder.computed_by.get(value.name)
+        if inst is None or value.name in seen or builder.own_shape(inst.value).is_uniform:
             continue
         seen.add(value.name)
-        is_intrinsic = made.op == "call" and made.callee.startswith("@llvm.")
-        if len(seen) > _MAX_STEPS or (made.op in _UNPREDICTABLE and not is_intrinsic):
+        is_intrinsic = inst.op == "call" and inst.callee.startswith("@llvm.")
+        if len(seen) > _MAX_STEPS or (inst.op in _UNPREDICTABLE and not is_intrinsic):
             return False
-        if is_term and made.op == "mul" and not any(v.is_constant for v in made.operands):
+        if is_term and inst.op == "mul" and not any(v.is_constant for v in inst.operands):
             return False  # a distance that the launch gives, as of rows
-        todo += ((operand, is_term and made.op in _SUMS) for operand in made.operands)
+        todo += ((operand, is_term and inst.op in _SUMS) for operand in inst.operands)
     return True
 
 
@@ -124,15 +124,15 @@ def gather_near(builder: Builder, addresses: NearAddresses, unaligned: str = "")
     if unaligned:
         name += ".aligned"
         given.append(("i32", unaligned))
-    found = builder.call(wide, name, given)
+    gathered = builder.call(wide, name, given)
     builder.declarations.update(_declarations(builder.width))
     lines = _definition(name, builder.width, addresses.widening, addresses.size, bool(unaligned))
     builder.declarations[name] = "\n".join(lines)
-    return found
+    return gathered
 
 
 def _declarations(width: int) -> dict[str, str]:
-    """Of the intrinsics that the function calls."""
+    """Declarations of the intrinsics that the function calls."""
     wide, row = f"<{width} x i32>", f"<{_LANES} x i32>"
     given = {
         _PERMUTATION: (row, f"{row}, {row}, {row}"),
@@ -141,13 +141,13 @@ def _declarations(width: int) -> dict[str, str]:
             wide, f"<{width} x ptr>, <{width} x i1>, {wide}",
         ),
     }  # fmt: skip
-    return {name: f"declare {made} {name}({types})" for name, (made, types) in given.items()}
+    return {name: f"declare {inst} {name}({types})" for name, (inst, types) in given.items()}
 
 
 def _definition(
     name: str, width: int, widening: str, size: int, are_aligned: bool
 ) -> Iterator[str]:
-    """The function, for addresses at `size` times an index behind the first parameter."""
+    """The function, for addresses at `size` times an index from the first parameter."""
     registers = 4 if size >= _LARGE_ELEMENT else 2
     wide, row = f"<{width} x i32>", f"<{_LANES} x i32>"
     longs, pointers = f"<{width} x i64>", f"<{width} x ptr>"
@@ -172,11 +172,11 @@ def _definition(
     yield "near:"
     for n in parts:
         yield from _picked(n, registers)
-    found = "%got0"
+    gathered = "%got0"
     if len(parts) > 1:
         order = ", ".join(f"i32 {lane}" for lane in range(width))
         yield f"  %joined = shufflevector {row} %got0, {row} %got1, {wide} <{order}>"
-        found = "%joined"
+        gathered = "%joined"
     yield "  br label %end"
     yield "far:"
     yield f"  %longs = {widening} {wide} %given to {longs}"
@@ -194,7 +194,7 @@ def _definition(
     )
     yield "  br label %end"
     yield "end:"
-    yield f"  %found = phi {wide} [ {found}, %near ], [ %gathered, %far ]"
+    yield f"  %found = phi {wide} [ {gathered}, %near ], [ %gathered, %far ]"
     yield f"  ret {wide} %found"
     yield "}"
 
@@ -209,7 +209,7 @@ def _splat(result: str, scalar: str, wide: str, type: str) -> Iterator[str]:
 
 
 def _is_near(n: int, width: int, widening: str, size: int, registers: int) -> Iterator[str]:
-    """What keeps the words of register `n` from being loaded from ``%from{n}`` on.
+    """The condition under which words of register `n` are not loaded from ``%from{n}`` on.
 
     It is ``%obstacle{n}``, zero if there is nothing. As one number, for LLVM would make a branch of
     each condition.

@@ -1,7 +1,7 @@
 """Gathers of words, and of numbers of 8 and 16 bits as gathers of words.
 
-No processor gathers less than 32 bits. The word that a smaller number lies in, aligned as words
-are, is gathered in its place: memory that may be read does not end within such a word.
+No processor gathers less than 32 bits. The aligned word that contains a smaller number is gathered
+instead: readable memory does not end within such a word.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from metalloid.compiler.vectorize.memory.window_gathers import (
 
 
 def gather(builder: Builder, instruction: Instruction) -> str | None:
-    """What a load of a word or less gives; None if another way is as good, or needed."""
+    """The vector of a load of a word or less; None if another method is as good, or needed."""
     type, [address] = instruction.type, instruction.operands
     size, align = type.size, instruction.align or type.size
     near = near_addresses(builder, address) if size <= WORD_BYTES and type != I1 else None
@@ -29,11 +29,11 @@ def gather(builder: Builder, instruction: Instruction) -> str | None:
     if size > WORD_BYTES or type == I1 or align < size:
         return None  # a number in two words
     if near is not None and near.size == 1:
-        words, place = _words_near(builder, near)
+        words, shift = _words_near(builder, near)
     else:
-        words, place = _words_at(builder, builder.vector(address))
+        words, shift = _words_at(builder, builder.vector(address))
     wide = builder.wide(I32)
-    bits = builder.new(f"shl {wide} {place}, splat (i32 3)")
+    bits = builder.new(f"shl {wide} {shift}, splat (i32 3)")
     return _part_of(builder, builder.new(f"lshr {wide} {words}, {bits}"), type)
 
 

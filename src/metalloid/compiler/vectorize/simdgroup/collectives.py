@@ -56,15 +56,15 @@ def write(builder: Builder, instruction: Instruction) -> bool:
 
 
 def _neutral(name: str, type: Type, is_signed: bool) -> str:
-    """What changes nothing; stands in place of inactive lanes."""
+    """The identity of an operation, used for inactive lanes."""
     if isinstance(type, Float):
         nan = "0x7FF8000000000000"
         return {"sum": "-0.0", "product": "1.0", "min": nan, "max": nan}[name]
     assert isinstance(type, Integer)
     bits = type.bits
     least = -(1 << bits - 1) if is_signed else 0
-    most = (1 << bits - 1) - 1 if is_signed else -1
-    known = {"sum": 0, "product": 1, "and": -1, "or": 0, "xor": 0, "min": most, "max": least}
+    limit = (1 << bits - 1) - 1 if is_signed else -1
+    known = {"sum": 0, "product": 1, "and": -1, "or": 0, "xor": 0, "min": limit, "max": least}
     return str(known[name])
 
 
@@ -99,7 +99,7 @@ def _reduce(
         total = _combine(builder, name, compared or type, signed or bool(compared), total, other)
         distance //= 2
     if compared:
-        total = _negatives_turned(builder, total, compared)
+        total = _negatives_reversed(builder, total, compared)
         total = builder.new(f"bitcast {builder.wide(compared)} {total} to {builder.wide(type)}")
     if width == WIDTH:
         scalar = builder.new(f"extractelement {builder.wide(type)} {total}, i64 0")
@@ -117,18 +117,18 @@ def _as_ordered(builder: Builder, vector: str, type: Type, integer: Integer, nam
     """
     wide = builder.wide(integer)
     bits = builder.new(f"bitcast {builder.wide(type)} {vector} to {wide}")
-    ordered = _negatives_turned(builder, bits, integer)
+    ordered = _negatives_reversed(builder, bits, integer)
     is_nan = builder.new(f"fcmp uno {builder.wide(type)} {vector}, zeroinitializer")
     loser = _neutral(name, integer, is_signed=True)
     return builder.blend(is_nan, f"splat ({integer} {loser})", ordered, integer)
 
 
-def _negatives_turned(builder: Builder, bits: str, integer: Integer) -> str:
+def _negatives_reversed(builder: Builder, bits: str, integer: Integer) -> str:
     """Negative numbers in reverse order; twice gives what was before."""
-    wide, most = builder.wide(integer), (1 << integer.bits - 1) - 1
+    wide, limit = builder.wide(integer), (1 << integer.bits - 1) - 1
     sign = builder.new(f"ashr {wide} {bits}, splat ({integer} {integer.bits - 1})")
-    turned = builder.new(f"and {wide} {sign}, splat ({integer} {most})")
-    return builder.new(f"xor {wide} {bits}, {turned}")
+    reversed_bits = builder.new(f"and {wide} {sign}, splat ({integer} {limit})")
+    return builder.new(f"xor {wide} {bits}, {reversed_bits}")
 
 
 def _prefix(
@@ -169,8 +169,8 @@ def _ballot(builder: Builder, instruction: Instruction, width: int) -> None:
         builder.set(instruction, scalar=builder.new(f"zext i32 {number} to i64"))
         return
     everywhere = builder.splat(number, I32)
-    places = builder.constants(I32, (i - i % width for i in range(WIDTH)))
-    shifted = builder.new(f"lshr {builder.wide(I32)} {everywhere}, {places}")
+    segments = builder.constants(I32, (i - i % width for i in range(WIDTH)))
+    shifted = builder.new(f"lshr {builder.wide(I32)} {everywhere}, {segments}")
     own = builder.new(f"and {builder.wide(I32)} {shifted}, splat (i32 {(1 << width) - 1})")
     widened = builder.new(f"zext {builder.wide(I32)} {own} to {builder.wide(I64)}")
     builder.set(instruction, vector=widened)
@@ -188,10 +188,10 @@ def _broadcast_first(builder: Builder, instruction: Instruction, width: int) -> 
         scalar = builder.new(f"extractelement {builder.wide(type)} {vector}, i32 {first}")
         builder.set(instruction, scalar=scalar)
         return
-    # The lowest active lane of a quad is the one that no lane before it takes the place of.
+    # The value of a quad's lowest active lane: lanes are overwritten by active ones before them.
     result = permute(builder, vector, type, [i - i % width + width - 1 for i in range(WIDTH)])
-    for place in range(width - 2, -1, -1):
-        sources = [i - i % width + place for i in range(WIDTH)]
+    for lane_before in range(width - 2, -1, -1):
+        sources = [i - i % width + lane_before for i in range(WIDTH)]
         candidate = permute(builder, vector, type, sources)
         if active is None:
             result = candidate

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from metalloid.compiler.analysis.simdgroup_functions import WIDTH
 from metalloid.compiler.ir.function import Instruction, Value
-from metalloid.compiler.ir.matrix_type import MATRIX, PAIR, SIDE, Matrix, column_of, row_of
+from metalloid.compiler.ir.matrix_type import MATRIX, PAIR, ROWS, Matrix, column_of, row_of
 from metalloid.compiler.ir.types import FLOAT, I16
 from metalloid.compiler.vectorize.bf16 import extended
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.permute import active_or, cut, joined, shuffled
 from metalloid.compiler.vectorize.slots import SlotKind
 
-_COUNT = SIDE * SIDE
+_COUNT = ROWS * ROWS
 _ALL = f"<{_COUNT} x {FLOAT}>"
 
 
@@ -24,20 +24,20 @@ def _to_matrix(builder: Builder, instruction: Instruction) -> None:
     lanes = {(row_of(lane), column_of(lane)): lane for lane in range(WIDTH)}
     sources = [
         lanes[row, column - column % 2] + column % 2 * WIDTH
-        for row in range(SIDE)
-        for column in range(SIDE)
+        for row in range(ROWS)
+        for column in range(ROWS)
     ]
     everything = shuffled(builder, builder.wide(FLOAT), first, second, sources)
-    _set(builder, instruction, cut(builder, everything, _COUNT, SIDE, FLOAT))
+    _set(builder, instruction, cut(builder, everything, _COUNT, ROWS, FLOAT))
 
 
 def _of_matrix(builder: Builder, instruction: Instruction) -> None:
     [matrix] = instruction.operands
     [element] = instruction.indices
-    sources = [row_of(lane) * SIDE + column_of(lane) + element for lane in range(WIDTH)]
+    sources = [row_of(lane) * ROWS + column_of(lane) + element for lane in range(WIDTH)]
     everything = builder.remembered(("everything", matrix.name))
     if everything is None:
-        everything = joined(builder, _rows(builder, matrix), SIDE, FLOAT)
+        everything = joined(builder, _rows(builder, matrix), ROWS, FLOAT)
         builder.remember(("everything", matrix.name), everything)
     builder.set(instruction, vector=shuffled(builder, _ALL, everything, "poison", sources))
 
@@ -51,9 +51,9 @@ def _multiply(builder: Builder, instruction: Instruction) -> None:
         _set(builder, instruction, _summed(builder, slot, rows, sums))
         return
     assert isinstance(form, Matrix)
-    for k in range(SIDE):
-        for row in range(SIDE):
-            element = _repeated(builder, slot, row * SIDE + k)
+    for k in range(ROWS):
+        for row in range(ROWS):
+            element = _repeated(builder, slot, row * ROWS + k)
             given = [(form.row, v) for v in (element, rows[k], sums[row])]
             sums[row] = builder.call(form.row, f"@llvm.fma.v{form.columns}f32", given)
     _set(builder, instruction, sums)
@@ -65,8 +65,8 @@ def _in_memory(builder: Builder, matrix: Value) -> str:
     if slot is None:
         slot = builder.address_of(builder.slot(SlotKind.MATRIX, matrix.name, str(MATRIX)))
         for number, row in enumerate(_rows(builder, matrix)):
-            place = builder.new(f"getelementptr {MATRIX.row}, ptr {slot}, i64 {number}")
-            builder.emit(f"store {MATRIX.row} {row}, ptr {place}, align 32")
+            row_address = builder.new(f"getelementptr {MATRIX.row}, ptr {slot}, i64 {number}")
+            builder.emit(f"store {MATRIX.row} {row}, ptr {row_address}, align 32")
         # LLVM must not know what is there: it would take the elements out of registers.
         builder.emit(f'call void asm sideeffect "", "r,~{{memory}}"(ptr {slot})')
         builder.remember(("left", matrix.name), slot)
@@ -75,9 +75,9 @@ def _in_memory(builder: Builder, matrix: Value) -> str:
 
 def _repeated(builder: Builder, slot: str, number: int) -> str:
     """One of the elements as a row of its own, from memory."""
-    place = builder.new(f"getelementptr {FLOAT}, ptr {slot}, i64 {number}")
-    one = builder.new(f"load <1 x {FLOAT}>, ptr {place}, align 4")
-    return shuffled(builder, f"<1 x {FLOAT}>", one, "poison", [0] * SIDE)
+    row_address = builder.new(f"getelementptr {FLOAT}, ptr {slot}, i64 {number}")
+    one = builder.new(f"load <1 x {FLOAT}>, ptr {row_address}, align 4")
+    return shuffled(builder, f"<1 x {FLOAT}>", one, "poison", [0] * ROWS)
 
 
 def _summed(builder: Builder, slot: str, rows: list[str], sums: list[str]) -> list[str]:
@@ -87,18 +87,18 @@ def _summed(builder: Builder, slot: str, rows: list[str], sums: list[str]) -> li
     at the same time, and have registers for none.
     """
     text = "\\0A".join(
-        f"vfmadd231ps {4 * (row * SIDE + k)}($16){{1to16}}, ${SIDE + k}, ${row}"
-        for k in range(SIDE)
-        for row in range(SIDE)
+        f"vfmadd231ps {4 * (row * ROWS + k)}($16){{1to16}}, ${ROWS + k}, ${row}"
+        for k in range(ROWS)
+        for row in range(ROWS)
     )
-    constraints = ["=&v"] * SIDE + ["v"] * SIDE + ["r", *map(str, range(SIDE)), "~{memory}"]
-    results = ", ".join([PAIR.row] * SIDE)
+    constraints = ["=&v"] * ROWS + ["v"] * ROWS + ["r", *map(str, range(ROWS)), "~{memory}"]
+    results = ", ".join([PAIR.row] * ROWS)
     given = ", ".join(
         [*(f"{PAIR.row} {v}" for v in rows), f"ptr {slot}", *(f"{PAIR.row} {v}" for v in sums)]
     )
     called = f'asm sideeffect "{text}", "{",".join(constraints)}"({given})'
     all_rows = builder.new(f"call {{ {results} }} {called}")
-    return [builder.new(f"extractvalue {{ {results} }} {all_rows}, {row}") for row in range(SIDE)]
+    return [builder.new(f"extractvalue {{ {results} }} {all_rows}, {row}") for row in range(ROWS)]
 
 
 def _join(builder: Builder, instruction: Instruction) -> None:
@@ -111,14 +111,14 @@ def _join(builder: Builder, instruction: Instruction) -> None:
 
 def _half(builder: Builder, instruction: Instruction) -> None:
     [pair] = instruction.operands
-    start = instruction.indices[0] * SIDE
-    columns = list(range(start, start + SIDE))
+    start = instruction.indices[0] * ROWS
+    columns = list(range(start, start + ROWS))
     rows = [shuffled(builder, PAIR.row, row, "poison", columns) for row in _rows(builder, pair)]
     _set(builder, instruction, rows)
 
 
 def _load(builder: Builder, instruction: Instruction) -> None:
-    """Eight rows, one behind the other; or eight columns, which then become rows."""
+    """Eight contiguous rows; or eight columns, which then become rows."""
     [address] = instruction.operands
     element = instruction.source
     down, right = instruction.indices
@@ -126,22 +126,24 @@ def _load(builder: Builder, instruction: Instruction) -> None:
     step = down if is_plain else right
     start = builder.scalar(address)
     parts = []
-    for row in range(SIDE):
-        place = builder.new(f"getelementptr i8, ptr {start}, i64 {row * step}") if row else start
+    for row in range(ROWS):
+        row_address = (
+            builder.new(f"getelementptr i8, ptr {start}, i64 {row * step}") if row else start
+        )
         parts.append(
-            builder.new(f"load <{SIDE} x {element}>, ptr {place}, align {instruction.align}")
+            builder.new(f"load <{ROWS} x {element}>, ptr {row_address}, align {instruction.align}")
         )
     if not is_plain:
-        sources = [column * SIDE + row for row in range(SIDE) for column in range(SIDE)]
+        sources = [column * ROWS + row for row in range(ROWS) for column in range(ROWS)]
         type = f"<{_COUNT} x {element}>"
-        columns = joined(builder, parts, SIDE, element)
+        columns = joined(builder, parts, ROWS, element)
         everything = shuffled(builder, type, columns, "poison", sources)
-        parts = cut(builder, everything, _COUNT, SIDE, element)
+        parts = cut(builder, everything, _COUNT, ROWS, element)
     if element == I16:
-        parts = [extended(builder, part, SIDE) for part in parts]
+        parts = [extended(builder, part, ROWS) for part in parts]
     elif element != FLOAT:
         parts = [
-            builder.new(f"fpext <{SIDE} x {element}> {part} to {MATRIX.row}") for part in parts
+            builder.new(f"fpext <{ROWS} x {element}> {part} to {MATRIX.row}") for part in parts
         ]
     _set(builder, instruction, parts)
 
@@ -151,11 +153,11 @@ def _load(builder: Builder, instruction: Instruction) -> None:
 
 def _set(builder: Builder, instruction: Instruction, rows: list[str]) -> None:
     """Record a matrix."""
-    form, whole = instruction.type, "poison"
+    form, matrix_value = instruction.type, "poison"
     assert isinstance(form, Matrix)
     for number, row in enumerate(rows):
-        whole = builder.new(f"insertvalue {form} {whole}, {form.row} {row}, {number}")
-    builder.set(instruction, scalar=whole)
+        matrix_value = builder.new(f"insertvalue {form} {matrix_value}, {form.row} {row}, {number}")
+    builder.set(instruction, scalar=matrix_value)
     builder.remember(("rows", instruction.result), rows)
 
 
@@ -163,8 +165,8 @@ def _rows(builder: Builder, matrix: Value) -> list[str]:
     """The rows of a matrix."""
     rows: list[str] | None = builder.remembered(("rows", matrix.name))
     if rows is None:
-        whole = builder.scalar(matrix)
-        rows = [builder.new(f"extractvalue {matrix.type} {whole}, {n}") for n in range(SIDE)]
+        matrix_value = builder.scalar(matrix)
+        rows = [builder.new(f"extractvalue {matrix.type} {matrix_value}, {n}") for n in range(ROWS)]
         builder.remember(("rows", matrix.name), rows)
     return rows
 

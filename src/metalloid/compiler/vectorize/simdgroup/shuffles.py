@@ -11,7 +11,7 @@ from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.control_flow.failures import fail_where, thread_of
 from metalloid.compiler.vectorize.permute import is_active, permute, read_lanes
 
-#: Lane that each lane reads, from its place, its operand and the width; out of range its own.
+#: Lane that each lane reads, from its index, its operand and the width; out of range its own.
 SOURCES: dict[str, Callable[[int, int, int], int]] = {
     "shuffle": lambda self, operand, width: operand,
     "broadcast": lambda self, operand, width: operand,
@@ -56,17 +56,17 @@ def _shuffle_by_value(builder: Builder, instruction: Instruction, width: int, na
     data, operand = instruction.operands
     type, wide = data.type, builder.wide(I32)
     wanted = builder.new(f"zext {builder.wide(I16)} {builder.vector(operand)} to {wide}")
-    place = builder.constants(I32, (i % width for i in range(WIDTH)))
+    segment_lane = builder.constants(I32, (i % width for i in range(WIDTH)))
     start = builder.constants(I32, (i - i % width for i in range(WIDTH)))
     if name in ("shuffle", "broadcast"):
         source = wanted
         bad = builder.new(f"icmp uge {wide} {wanted}, splat (i32 {width})")
         _refuse(builder, bad, wanted, "@__msl_lane_out_of_range")
     elif name == "shuffle_xor":
-        source = builder.new(f"xor {wide} {place}, {wanted}")
+        source = builder.new(f"xor {wide} {segment_lane}, {wanted}")
     else:
         step = "sub" if name.endswith("up") else "add"
-        source = builder.new(f"{step} {wide} {place}, {wanted}")
+        source = builder.new(f"{step} {wide} {segment_lane}, {wanted}")
         if "rotate" in name:
             source = builder.new(f"and {wide} {source}, splat (i32 {width - 1})")
     inside = builder.new(f"icmp ult {wide} {source}, splat (i32 {width})")
@@ -112,10 +112,10 @@ def shuffle_and_fill(builder: Builder, instruction: Instruction, width: int, up:
     _refuse(builder, bad, size, "@__msl_bad_modulo")
     lanes = builder.constants(I32, range(WIDTH))
     low = builder.new(f"sub {wide} {size}, splat (i32 1)")
-    place = builder.new(f"and {wide} {lanes}, {low}")
-    source = builder.new(f"{'sub' if up else 'add'} {wide} {place}, {step}")
+    segment_lane = builder.new(f"and {wide} {lanes}, {low}")
+    source = builder.new(f"{'sub' if up else 'add'} {wide} {segment_lane}, {step}")
     inside = builder.new(f"icmp ult {wide} {source}, {size}")
-    start = builder.new(f"sub {wide} {lanes}, {place}")
+    start = builder.new(f"sub {wide} {lanes}, {segment_lane}")
     wrapped = builder.new(f"and {wide} {source}, {low}")
     origin = builder.new(f"add {wide} {start}, {wrapped}")
     moved, filled = (_read(builder, builder.vector(one), type, origin) for one in (data, filling))

@@ -1,8 +1,9 @@
-"""Where slots lie: on the stack, or in a simdgroup's state if they are needed behind a barrier.
+"""Layout of slots: on the stack, or in a simdgroup's context frame if they live across a barrier.
 
-In the state a variable of a loop may have one place with what it becomes in the next round. It need
-not be copied then: a sum that waits at barriers stays where it is. Two slots may share a place if
-neither is stored while the other is live (Chaitin et al., Register allocation via coloring, 1981).
+In the frame a loop-carried value may share its address with its value of the next iteration. It
+need not be copied then: a sum in a loop with barriers is updated in place. Slots may share an
+address if neither is stored while the other is live (Chaitin et al., Register allocation via
+coloring, 1981).
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from metalloid.compiler.vectorize.slots import Slot, SlotKind
 from metalloid.compiler.vectorize.workgroup.live_across_barriers import COMMON, HEADER_BYTES, STATE
 
 _BITS = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32, "float": 32}
-_SEVERAL = re.compile(r"[<\[](\d+) x (.*)[>\]]$")
+_AGGREGATE = re.compile(r"[<\[](\d+) x (.*)[>\]]$")
 
 
-def places(
+def lay_out_slots(
     function: Function,
     builder: Builder,
-    kept: Set[Slot],
+    retained: Set[Slot],
     common: Sequence[Value],
     starts: Sequence[str],
 ) -> tuple[list[str], int]:
@@ -36,10 +37,10 @@ def places(
         Of one thread.
     builder : Builder
         What has been emitted for the simdgroup, and its slots.
-    kept : set of Slot
+    retained : set of Slot
         Slots that are needed after a barrier.
     common : sequence of Value
-        What all simdgroups of a threadgroup have in common, in its place.
+        Workgroup-uniform values, in the order of their slots.
     starts : sequence of str
         Label of each region's first block.
     """
@@ -47,11 +48,11 @@ def places(
     number_in_common = {
         Slot.of(SlotKind.SCALAR, value.name): number for number, value in enumerate(common)
     }
-    in_state = kept - number_in_common.keys()
+    in_state = retained - number_in_common.keys()
     own = {slot: type for slot, type in builder.slots.items() if slot in in_state}
     shared = shared_slots(function, own, builder.blocks, starts)
     for slot, type in builder.slots.items():
-        if slot not in kept:
+        if slot not in retained:
             lines.append(f"  {slot} = alloca {type}, align 64")
         elif slot in number_in_common:
             start = number_in_common[slot] * SCALAR_BYTES
@@ -118,7 +119,7 @@ def _pairs(function: Function, slots: Mapping[Slot, str]) -> Iterator[tuple[Slot
 def _conflicts(
     blocks: Sequence[EmittedBlock], starts: Sequence[str], candidates: Set[Slot]
 ) -> dict[Slot, set[Slot]]:
-    """Of each slot those that are live where it is stored."""
+    """For each slot, the slots that are live where it is stored."""
     successors = {block.label: _successors(block, starts) for block in blocks}
     accesses = {
         block.label: [access for access in block.accesses if access.slot in candidates]
@@ -135,11 +136,11 @@ def _conflicts(
             for other in successors[label]:
                 live_in[label] |= live_in[other] - stored[label]
             changed |= before != len(live_in[label])
-    found = {slot: set(candidates if slot in unclear else unclear) for slot in candidates}
+    overlaps = {slot: set(candidates if slot in unclear else unclear) for slot in candidates}
     for label, own in accesses.items():
         live_out = set[Slot]().union(*(live_in[other] for other in successors[label]))
-        _live_before(own, live_out, found)
-    return found
+        _live_before(own, live_out, overlaps)
+    return overlaps
 
 
 def _live_before(
@@ -147,7 +148,7 @@ def _live_before(
     live: set[Slot],
     conflicts: dict[Slot, set[Slot]] | None = None,
 ) -> set[Slot]:
-    """What is live before some accesses if `live` is after them; notes conflicts at stores."""
+    """The slots live before some accesses, if `live` is live after them; records conflicts."""
     for slot, is_store in reversed(accesses):
         if not is_store:
             live.add(slot)
@@ -171,6 +172,6 @@ def slot_bytes(type: str) -> int:
 
 
 def _bits(type: str) -> int:
-    """Of arrays, such as the rows of a matrix, those of all elements."""
-    match = _SEVERAL.match(type)
+    """Bits of a type; of arrays, such as the rows of a matrix, those of all elements."""
+    match = _AGGREGATE.match(type)
     return int(match[1]) * _bits(match[2]) if match else _BITS.get(type, 8 * SCALAR_BYTES)

@@ -1,8 +1,8 @@
 """Threadgroup barriers: code in regions between them, and what a simdgroup keeps for later.
 
 At a barrier the function of a simdgroup returns. The caller lets every simdgroup come so far and
-calls them again, to go on behind it: continuation-based synchronisation (Meyer et al., IWOCL 2022).
-Values that are needed behind a barrier live in the simdgroup's *state* instead of on the stack.
+calls them again, to continue after it: continuation-based synchronisation (Meyer et al., IWOCL
+2022). Values that are needed after a barrier live in the simdgroup's *state*, not on the stack.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from metalloid.compiler.vectorize.slots import Slot, SlotKind, bare
 #: The state begins with the region to go on with and the lanes that have arrived there.
 HEADER_BYTES = 64
 STATE = "%mtl.state"
-#: Where values are that all simdgroups have in common.
+#: The address of workgroup-uniform values.
 COMMON = "%mtl.common"
 _OF_ONE_INSTRUCTION = (SlotKind.MATRIX, SlotKind.EXCHANGE, SlotKind.PENDING, SlotKind.RESULTS)
 
 
 class LiveAcrossBarriers:
-    """Which slots have contents that are needed behind a barrier that comes after they are written.
+    """Finds the slots that live across a barrier.
 
     Blocks run in the one order in which they are written, loops aside. So a slot crosses a barrier
     that stands between a write and a read; or in a loop with the read, but not with the write.
@@ -51,11 +51,11 @@ class LiveAcrossBarriers:
     ) -> None:
         self._set_by, self._straight = set_by, straight
         self._graph = graph
-        self._place = {name: place for place, name in enumerate(order)}
+        self._position = {name: position for position, name in enumerate(order)}
         blocks = function.blocks
         barriers = barrier_blocks(function)
-        #: Their places, and the headers of the loops that they are in.
-        self._barriers = [self._place[name] for name in order if name in barriers]
+        #: Their positions, and the headers of the loops that they are in.
+        self._barriers = [self._position[name] for name in order if name in barriers]
         self._waiting = {loop.header for loop in graph.loops if loop.blocks & barriers}
         # By what the names of slots end with.
         self._blocks = {bare(name): name for name in order}
@@ -75,25 +75,25 @@ class LiveAcrossBarriers:
                     self._uses.setdefault(bare(value.name), set()).add(origin)
 
     def is_crossed(self, slot: Slot) -> bool:
-        """Whether the contents of `slot` are needed behind a barrier."""
+        """Whether the contents of `slot` are needed after a barrier."""
         kind, name = slot
         if kind in (SlotKind.SCALAR, SlotKind.VECTOR):
             home = self._homes[name]
             return any(self._between(home, use) for use in self._uses.get(name, ()))
         if kind in (SlotKind.PHI, SlotKind.PHI_VECTOR):
             block, origins = self._phis[name]
-            forward = [o for o in origins if self._place[o] < self._place[block]]
+            forward = [o for o in origins if self._position[o] < self._position[block]]
             return any(self._carried_across(origin, block) for origin in forward)
         if kind in (SlotKind.MASK, SlotKind.ANY, SlotKind.ALL):
             return self._mask_crosses(self._blocks[name])
         return kind not in _OF_ONE_INSTRUCTION
 
     def _between(self, write: str, read: str) -> bool:
-        """Whether a barrier stands behind `write` (or at its end) and before `read`."""
+        """Whether a barrier is after `write` (or at its end) and before `read`."""
         return self._is_above(write, read) or self._waits_around(read, write)
 
     def _carried_across(self, origin: str, block: str) -> bool:
-        """Whether lanes on the way from `origin` to `block` may wait for others at a barrier."""
+        """Whether lanes may wait at a barrier between `origin` and `block`."""
         if (origin, block) in self._straight:
             return False
         # If they have left a loop, the others go round it again.
@@ -101,8 +101,8 @@ class LiveAcrossBarriers:
 
     def _is_above(self, above: str, below: str) -> bool:
         """Whether a barrier comes between the two in the order of blocks."""
-        following = bisect_left(self._barriers, self._place[above])
-        return following < len(self._barriers) and self._barriers[following] < self._place[below]
+        following = bisect_left(self._barriers, self._position[above])
+        return following < len(self._barriers) and self._barriers[following] < self._position[below]
 
     def _waits_around(self, inside: str, outside: str) -> bool:
         """Whether a loop with a barrier has the one block in it, and not the other."""

@@ -12,7 +12,7 @@ from metalloid.compiler.vectorize.workgroup.live_across_barriers import COMMON, 
 from metalloid.compiler.vectorize.workgroup.region_cfg import Definitions, Regions
 
 #: Regions share blocks. So many copies of them all are made at most, or so many lines.
-_MOST_COPIES, _MOST_LINES = 1.2, 3000
+_MAX_GROWTH, _MAX_LINES = 1.2, 3000
 
 _REGION = "%mtl.region"
 
@@ -36,7 +36,7 @@ def functions_text(
         What has been written.
     """
     lines = [line for block in regions.blocks for line in block.text()]
-    if regions.length > max(_MOST_LINES, _MOST_COPIES * len(lines)):
+    if regions.length > max(_MAX_LINES, _MAX_GROWTH * len(lines)):
         every = [*definitions, *_choice(regions.starts), *lines]
         return "\n".join(_one_for_all(function, form, every, len(regions)))
     parameters = _parameters(function, form)
@@ -79,8 +79,8 @@ def _one_for_all(function: Function, form: VectorSpec, lines: list[str], regions
 
 def _parameters(function: Function, form: VectorSpec) -> list[str]:
     parameters = [
-        f"<{form.width} x {p.type}> {p.name}" if place in form.vectors else f"{p.type} {p.name}"
-        for place, p in enumerate(function.parameters)
+        f"<{form.width} x {p.type}> {p.name}" if position in form.vectors else f"{p.type} {p.name}"
+        for position, p in enumerate(function.parameters)
     ]
     if form.masked:
         parameters.append(f"<{form.width} x i{form.mask_bits}> {EXISTING}")

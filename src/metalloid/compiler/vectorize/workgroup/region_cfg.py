@@ -30,14 +30,14 @@ class Regions:
         number = {block.label: number for number, block in enumerate(blocks)}
         self._regions: list[list[EmittedBlock]] = []
         for start in starts:
-            found: set[str] = set()
+            reached: set[str] = set()
             todo = [start]
             while todo:
                 label = todo.pop()
-                if label not in found:
-                    found.add(label)
+                if label not in reached:
+                    reached.add(label)
                     todo += blocks[number[label]].successors
-            self._regions.append([blocks[n] for n in sorted(map(number.__getitem__, found))])
+            self._regions.append([blocks[n] for n in sorted(map(number.__getitem__, reached))])
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -53,21 +53,21 @@ class Regions:
             yield [line for block in region for line in block.text()]
 
     def outcomes(self) -> tuple[int | None, ...]:
-        """What each region returns, where that is known at compile time."""
+        """The value that each region returns, if known at compile time."""
         values = [{b.returned.value for b in region if b.returned} for region in self._regions]
         return tuple(each.pop() if len(each) == 1 else None for each in values)
 
     def uses(self, numbers: Mapping[Slot, int]) -> tuple[set[int], ...]:
         """Which of the slots in `numbers` each region accesses."""
-        return self._found_in(lambda block: [slot for slot, _ in block.accesses], numbers)
+        return self._lines_in(lambda block: [slot for slot, _ in block.accesses], numbers)
 
     def changes(self, numbers: Mapping[Slot, int]) -> tuple[set[int], ...]:
         """Which of the slots in `numbers` each region stores."""
-        return self._found_in(
+        return self._lines_in(
             lambda block: [slot for slot, is_store in block.accesses if is_store], numbers
         )
 
-    def _found_in(
+    def _lines_in(
         self, slots: Callable[[EmittedBlock], Iterable[Slot]], numbers: Mapping[Slot, int]
     ) -> tuple[set[int], ...]:
         return tuple(
@@ -82,15 +82,15 @@ class Definitions:
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
         self._names = [_LOCAL.findall(line) for line in lines]
-        self._place = {name: place for place, (name, *_) in enumerate(self._names)}
+        self._position = {name: position for position, (name, *_) in enumerate(self._names)}
 
     def of(self, body: Sequence[str]) -> list[str]:
-        """Those that `body` needs."""
+        """The declarations that `body` needs."""
         todo = _LOCAL.findall("\n".join(body))
-        found: set[int] = set()
+        reached: set[int] = set()
         while todo:
-            place = self._place.get(todo.pop())
-            if place is not None and place not in found:
-                found.add(place)
-                todo += self._names[place]
-        return [self._lines[place] for place in sorted(found)]
+            position = self._position.get(todo.pop())
+            if position is not None and position not in reached:
+                reached.add(position)
+                todo += self._names[position]
+        return [self._lines[position] for position in sorted(reached)]

@@ -23,12 +23,12 @@ _ARGUMENTS = _PARAMETERS.replace(" noalias", "")
 
 
 @dataclass(frozen=True)
-class Rounds:
+class SimdgroupLoops:
     """The loops over the simdgroups of a threadgroup.
 
     Attributes
     ----------
-    whole, part : str
+    full, part : str
         What the functions for a simdgroup with all lanes, and with some, are called; each may be
         empty if there is only the other.
     outcomes : sequence of int or None
@@ -51,7 +51,7 @@ class Rounds:
         given.
     """
 
-    whole: str
+    full: str
     part: str
     outcomes: Sequence[int | None]
     width: int
@@ -72,7 +72,7 @@ class Rounds:
         """
         numbers = range(len(self.outcomes))
         watched = [number for number in numbers if self._outcome(number) is None]
-        again = ", [ %next, %watched ]" if watched else ""
+        watched_edge = ", [ %next, %watched ]" if watched else ""
         cases = " ".join(f"i32 {number}, label %r{number}" for number in numbers)
         begin, end = _memory_of_its_own(self.own_bytes) if self.in_step else ((), ())
         parameters = _PARAMETERS.replace("%memory", "%given") if begin else _PARAMETERS
@@ -83,12 +83,12 @@ class Rounds:
             *begin,
             "  br label %choice",
             "choice:",
-            f"  %number = phi i32 [ %region, %entry ]{again}",
+            f"  %number = phi i32 [ %region, %entry ]{watched_edge}",
             f"  switch i32 %number, label %none [ {cases} ]",
         ]
         for number in numbers:
             call = f"  %reached{number} = call i64 @mtl_round.{number}({_ARGUMENTS})"
-            lines += [f"r{number}:", call, *self._behind(number)]
+            lines += [f"r{number}:", call, *self._after_region(number)]
         if watched:
             reached = ", ".join(f"[ %reached{number}, %r{number} ]" for number in watched)
             go_on = _GO_ON_IN_STEP if self.in_step else _GO_ON
@@ -97,11 +97,11 @@ class Rounds:
         return "\n".join((*(self._round(number) for number in numbers), *lines))
 
     def _outcome(self, number: int) -> int | None:
-        """What all simdgroups return, if that is known now."""
+        """The value that all simdgroups return, if known at compile time."""
         return self.outcomes[number] if self.in_step or not self.part else None
 
-    def _behind(self, number: int) -> list[str]:
-        """What follows a round."""
+    def _after_region(self, number: int) -> list[str]:
+        """The lines after a loop over simdgroups."""
         outcome = self._outcome(number)
         if outcome is None:
             return ["  br label %watched"]
@@ -162,11 +162,11 @@ class Rounds:
                 "i32 %size_y, i32 %members, ptr %state, ptr %own)"
             )
 
-        if not (self.whole and self.part):
-            return [f"  %reached = {call(self.whole or self.part)}", "  br label %done", "done:"]
+        if not (self.full and self.part):
+            return [f"  %reached = {call(self.full or self.part)}", "  br label %done", "done:"]
         return [
             "  br i1 %fits, label %whole, label %part",
-            "whole:", f"  %of_whole = {call(self.whole)}", "  br label %done",
+            "whole:", f"  %of_whole = {call(self.full)}", "  br label %done",
             "part:", f"  %of_part = {call(self.part)}", "  br label %done",
             "done:", "  %reached = phi i64 [ %of_whole, %whole ], [ %of_part, %part ]",
         ]  # fmt: skip
@@ -175,7 +175,7 @@ class Rounds:
 
     def _position(self) -> list[str]:
         index = f"  %index = mul nuw nsw i32 %i, {self.width}"
-        if not self.whole:
+        if not self.full:
             # Rows end anywhere.
             return [
                 index,
@@ -195,7 +195,7 @@ class Rounds:
         ]
 
     def _next_position(self) -> list[str]:
-        if not self.whole or self.positions is not None:
+        if not self.full or self.positions is not None:
             return []
         return [f"  %x.sum = add i32 %x, {self.width}", *_carried("x", "y"), *_carried("y", "z")]
 
@@ -244,7 +244,7 @@ def _carried(axis: str, higher: str) -> list[str]:
     ]
 
 
-#: Lines of a round in which simdgroups may come to different places.
+#: Lines of a loop whose simdgroups may reach different barriers.
 _WATCHED = (
     "  %leader = phi i64 [ 0, %entry ], [ %leader.next, %done ]",
     "  %together = phi i1 [ true, %entry ], [ %together.next, %done ]",

@@ -1,9 +1,9 @@
-"""What the simdgroups of a threadgroup have in common, behind barriers that they reach together.
+"""Workgroup-uniform values and barriers.
 
 Loop counters, sizes and addresses that come from the arguments alone are the same for every thread
-of a threadgroup, as long as all threads go the same way. What is needed behind a barrier is then
-kept once for all simdgroups instead of in the state of each; and where all come to the same barrier
-for certain, nobody has to watch them.
+of a threadgroup, as long as its control flow is uniform. Such values are stored once for all
+simdgroups across a barrier, instead of in the frame of each; and if all simdgroups always reach the
+same barrier, that need not be checked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from metalloid.compiler.vectorize.workgroup.live_across_barriers import LiveAcro
 def workgroup_uniform_values(
     function: Function, graph: Graph, parameters: Set[str]
 ) -> list[Value] | None:
-    """Values needed behind barriers that all simdgroups have in common; None if they may part.
+    """Uniform values that are needed after barriers; None if simdgroups may diverge.
 
     Parameters
     ----------
@@ -35,17 +35,17 @@ def workgroup_uniform_values(
     """
     shapes = {p.name: uniform(1) if p.name in parameters else VARYING for p in function.parameters}
     # Whether all threads are together is asked as of the lanes of a simdgroup.
-    found = analyse(function, graph, 1, shapes, all_masked=False, of_threadgroup=True)
-    if found.masked & barrier_blocks(function):
+    divergence = analyse(function, graph, 1, shapes, all_masked=False, of_threadgroup=True)
+    if divergence.masked & barrier_blocks(function):
         return None
     crossing = LiveAcrossBarriers(function, graph, block_order(graph))
     return [
         instruction.value
         for name in graph.order
         for instruction in (*function.blocks[name].phis, *function.blocks[name].body)
-        if name not in found.masked
+        if name not in divergence.masked
         and instruction.result
-        and found.shapes[instruction.result].is_uniform
+        and divergence.shapes[instruction.result].is_uniform
         and instruction.type.size <= SCALAR_BYTES
         and crossing.is_crossed(Slot.of(SlotKind.SCALAR, instruction.result))
     ]

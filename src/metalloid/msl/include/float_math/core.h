@@ -64,7 +64,7 @@ METALLOID_INLINE bool either_is_nan(float x, float y) {
   return (bits_x > bits_y ? bits_x : bits_y) > infinity_bits;
 }
 
-// The one way to select a float. It selects bits, because clang puts fast-math flags on a float
+// Selects a float; use nothing else. It selects bits, because clang puts fast-math flags on a float
 // `?:` even where pragmas forbid them, and evaluates both arms, because a function does.
 METALLOID_INLINE float choose(bool condition, float if_true, float if_false) {
   const uint32 bits_true = bits_of(if_true);

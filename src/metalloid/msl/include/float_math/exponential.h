@@ -12,7 +12,7 @@
 
 namespace metalloid::float_math {
 
-// round_shift plus the bias that scale_by_power_of_two wants, so that the bits of
+// round_shift plus the bias that scale_by_power_of_two expects, so that the bits of
 // fused(x, 1/step, scale_shift) go straight into it.
 constexpr float scale_shift = round_shift + scale_bias;
 

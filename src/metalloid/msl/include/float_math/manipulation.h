@@ -73,8 +73,8 @@ METALLOID_INLINE float nextafter(float x, float y) {
   const bool away_from_zero = (x < y) != is_negative(x);
   const uint32 stepped = bits_of(x) + (away_from_zero ? 1u : ~0u);
   const uint32 from_zero = sign_bit(y) | 1u;
-  const float neighbour = choose(is_zero(x), from_bits(from_zero), from_bits(stepped));
-  const float moved = choose(x == y, y, neighbour);
+  const float adjacent = choose(is_zero(x), from_bits(from_zero), from_bits(stepped));
+  const float moved = choose(x == y, y, adjacent);
   const float nan = x + y;
   return choose(either_is_nan(x, y), nan, moved);
 }

@@ -30,8 +30,8 @@ METALLOID_INLINE uint32 funnel_left(uint32 high, uint32 low, uint32 shift) {
 }
 
 // Rest (below 1 ulp) of x = quarters * pi/2 + rest for |x| >= 2^10; NaN for inf and NaN. Only the low
-// two bits of `quarters` mean anything. (They are not returned together: what ABIs make of a pair
-// of 32 bits, one number of 64, would stay one behind a branch.)
+// two bits of `quarters` mean anything. (They are not returned as a pair: ABIs make
+// one number of 64 bits of it, which would remain one after a branch.)
 METALLOID_INLINE float reduce_huge_angle(float x, uint32& quarters) {
   METALLOID_STRICT_FP
   // 2/pi = 0.p1 p2 p3 ... in words of 32 bits; p0 = 0 makes the first window start inside.

@@ -49,9 +49,9 @@ METALLOID_INLINE float power_by_tables(float x, float y) {
 
   // log2 x = high + low. The first sum is exact: multiples of 2^-15, below 150. What the second one
   // loses is `lost`, exactly.
-  const float whole = __avx512_getexp(x) + log2_of_cell_high[cell];
-  const float high = fused(r, log2_e, whole);
-  const float lost = fused(r, log2_e, whole - high);
+  const float integer = __avx512_getexp(x) + log2_of_cell_high[cell];
+  const float high = fused(r, log2_e, integer);
+  const float lost = fused(r, log2_e, integer - high);
   const float rest_of_sum = lost + fused(r, log2_e_low, log2_of_cell_low[cell]);
   // Relative error of log2(1 + r) below 2^-32. The square is most of `low`, so it comes last: what
   // is added before is rounded where that does no harm.

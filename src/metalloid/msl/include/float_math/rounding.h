@@ -32,11 +32,11 @@ METALLOID_INLINE float fract(float x) {
 }
 
 // The parts have the sign of x; modf(+-inf) = +-0.
-METALLOID_INLINE float modf(float x, float& whole) {
+METALLOID_INLINE float modf(float x, float& integer) {
   METALLOID_STRICT_FP
   using namespace float_math;
-  whole = __builtin_elementwise_trunc(x);
-  const float difference = x - whole;
+  integer = __builtin_elementwise_trunc(x);
+  const float difference = x - integer;
   return with_sign_of(choose(is_infinite(x), 0.0f, difference), x);
 }
 

@@ -152,7 +152,7 @@ METALLOID_INLINE float fast_sinpi_half_turn(float r, uint32 n) {
 
 namespace metalloid::precise {
 
-// Angles too large for the quick reduction stand behind a branch, which ordinary simdgroups skip.
+// Angles too large for the fast reduction take a branch that ordinary simdgroups skip.
 // Largest error 2.0 ulp.
 METALLOID_INLINE float sin(float x) {
   METALLOID_STRICT_FP
@@ -217,7 +217,7 @@ METALLOID_INLINE float cospi(float x) {
   return choose(is_zero(value), 0.0f, value);
 }
 
-// tan(pi x); C23 wants tanpi(2k) = +0, tanpi(2k + 1) = -0, tanpi(2k + 1/2) = inf and
+// tan(pi x); C23 expects tanpi(2k) = +0, tanpi(2k + 1) = -0, tanpi(2k + 1/2) = inf and
 // tanpi(2k + 3/2) = -inf for x > 0, and the opposite for x < 0. Largest error 1.89 ulp.
 METALLOID_INLINE float tanpi(float x) {
   METALLOID_STRICT_FP

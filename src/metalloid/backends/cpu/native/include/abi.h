@@ -27,7 +27,7 @@ typedef struct mtl_launch {
     unsigned int threads_per_grid[3];
     unsigned int threads_per_threadgroup[3]; /* the full size that was asked for */
     unsigned int threadgroups_per_grid[3];   /* counts partial threadgroups at the edges */
-    unsigned int lenient_barriers; /* whether a barrier may be missed by threads that have ended */
+    unsigned int relaxed_barriers; /* whether a barrier may be missed by threads that have ended */
 } mtl_launch;
 
 typedef struct mtl_range {

@@ -18,7 +18,7 @@
 
 extern "C" {
 void mtl_thread(METALLOID_THREAD_PARAMETERS);
-void mtl_threads(METALLOID_THREAD_PARAMETERS);  // of independent threads, neighbours in x
+void mtl_threads(METALLOID_THREAD_PARAMETERS);  // of independent threads, adjacent in x
 void mtl_part_of_threads(METALLOID_THREAD_PARAMETERS, uint threads);
 void mtl_rows_of_threads(METALLOID_THREAD_PARAMETERS);  // and those below each, mtl_rows of them
 // Runs simdgroups of a threadgroup of so many threads from a barrier to the next, or on from there
@@ -39,7 +39,7 @@ extern const unsigned long mtl_state_bytes, mtl_common_bytes;
 extern const unsigned long mtl_shared_bytes, mtl_own_bytes;
 void mtl_flush(char* collectors, uint simdgroups);
 void __msl_barrier_missed(uint arrived, uint expected, uint thread);
-void __msl_barriers_differ(uint thread);
+void __msl_barrier_mismatch(uint thread);
 }
 
 namespace metalloid {
@@ -62,11 +62,11 @@ METALLOID_INLINE void run_thread(METALLOID_THREAD_PARAMETERS) {
 }
 
 // Where a call is along an axis of the grid.
-struct place {
+struct axis_range {
   uint position, size;
   const uint last, full_size, last_size;
 
-  METALLOID_INLINE place(const mtl_launch* launch, const mtl_range* range, int axis)
+  METALLOID_INLINE axis_range(const mtl_launch* launch, const mtl_range* range, int axis)
       : position(range->threadgroup[axis]), size(range->size[axis]),
         last(launch->threadgroups_per_grid[axis] - 1),
         full_size(launch->threads_per_threadgroup[axis]),
@@ -88,7 +88,7 @@ struct place {
 // what was stored in pieces waits until all stores before have left it for the cache.
 template <class Run>
 METALLOID_INLINE void run_threadgroups(const mtl_launch* launch, mtl_range* range, Run run) {
-  place x(launch, range, 0), y(launch, range, 1), z(launch, range, 2);
+  axis_range x(launch, range, 0), y(launch, range, 1), z(launch, range, 2);
   thread_ids ids = ids_of(launch, range);
   uint following = range->following;
   range->following = 0;
@@ -101,32 +101,32 @@ METALLOID_INLINE void run_threadgroups(const mtl_launch* launch, mtl_range* rang
   }
 }
 
-// Independent threads of a threadgroup, row by row or several rows at a time. The rest of a row as
-// part of a simdgroup, or one by one, which spares the compiler a second form of the kernel.
-template <bool ragged>
+// Independent threads of a threadgroup, row by row or several rows at a time. The rest of a row is
+// run as a masked simdgroup, or thread by thread, which spares the compiler a second form of the kernel.
+template <bool has_tail>
 METALLOID_INLINE void run_rows(const thread_ids& ids, const mtl_launch* launch,
                                void* const* words, char* memory) {
   // Two copies: the one that only inlined code sees becomes registers.
   const thread_ids ids_in_memory = ids;
   const metal::uint3 size = lane_axis_first(ids.group_size);
   const metal::uint3 origin = lane_axis_first(ids.group * ids.dispatched_size);
-  const uint whole = size.x - size.x % mtl_width;
+  const uint full = size.x - size.x % mtl_width;
   for (uint z = 0; z < size.z; ++z) {
     // Down first: what rows share is still in the cache for those below.
-    const uint together = mtl_rows > 1 ? size.y - size.y % mtl_rows : 0;
-    for (uint x = 0; together > 0 && x < whole; x += mtl_width)
-      for (uint y = 0; y < together; y += mtl_rows)
+    const uint full_rows = mtl_rows > 1 ? size.y - size.y % mtl_rows : 0;
+    for (uint x = 0; full_rows > 0 && x < full; x += mtl_width)
+      for (uint y = 0; y < full_rows; y += mtl_rows)
         mtl_rows_of_threads(&ids, words, memory, x, y, z, origin.x + x, origin.y + y, origin.z + z,
                             size.x * (y + size.y * z) + x);
     for (uint y = 0; y < size.y; ++y) {
       const uint row = size.x * (y + size.y * z);
-      for (uint x = 0; y >= together && x < whole; x += mtl_width)
+      for (uint x = 0; y >= full_rows && x < full; x += mtl_width)
         mtl_threads(&ids, words, memory, x, y, z, origin.x + x, origin.y + y, origin.z + z, row + x);
-      if (ragged && whole < size.x)
-        mtl_part_of_threads(&ids_in_memory, launch->arguments, memory, whole, y, z,
-                            origin.x + whole, origin.y + y, origin.z + z, row + whole,
-                            size.x - whole);
-      for (uint x = whole; x < size.x && !ragged; ++x)
+      if (has_tail && full < size.x)
+        mtl_part_of_threads(&ids_in_memory, launch->arguments, memory, full, y, z,
+                            origin.x + full, origin.y + y, origin.z + z, row + full,
+                            size.x - full);
+      for (uint x = full; x < size.x && !has_tail; ++x)
         mtl_thread(&ids_in_memory, launch->arguments, memory, x, y, z, origin.x + x, origin.y + y,
                    origin.z + z, row + x);
     }
@@ -144,13 +144,13 @@ struct words_of_call {
   }
 };
 
-template <int parameters, bool ragged>
+template <int parameters, bool has_tail>
 METALLOID_INLINE void run_rows(const mtl_launch* launch, mtl_range* range) {
   char* const collectors = (char*)__builtin_alloca_with_align(mtl_shared_bytes, 512);
   const words_of_call<parameters> own(launch, collectors, mtl_shared_bytes);
   char* const memory = range->threadgroup_memory;
   run_threadgroups(launch, range, [&](const thread_ids& ids) {
-    run_rows<ragged>(ids, launch, own.words, memory);
+    run_rows<has_tail>(ids, launch, own.words, memory);
   });
   mtl_flush(collectors, 0);
   // What went past the caches is ordered by full fences alone.
@@ -167,9 +167,9 @@ METALLOID_INLINE const simdgroup_state& state_of(const char* states, uint simdgr
   return *(const simdgroup_state*)(states + simdgroup * mtl_state_bytes);
 }
 
-// The simdgroups are not all complete at the same place: whether to go on. Fails, unless the launch
-// takes barriers as a GPU does.
-METALLOID_INLINE bool go_on_apart(const char* states, uint threads, bool lenient) {
+// Whether to continue when some simdgroups are at different barriers or have diverged. Fails,
+// unless the launch has relaxed barriers.
+METALLOID_INLINE bool continue_divergent(const char* states, uint threads, bool relaxed) {
   uint first = 0, arrived = 0, missing = threads, elsewhere = threads;
   for (uint i = 0; i * mtl_width < threads; ++i) {
     const simdgroup_state& state = state_of(states, i);
@@ -183,31 +183,31 @@ METALLOID_INLINE bool go_on_apart(const char* states, uint threads, bool lenient
     else if (state.region != 0 && elsewhere == threads) elsewhere = i * mtl_width;
   }
   if (first == 0) return false;
-  if (lenient) return true;
+  if (relaxed) return true;
   if (missing < threads) __msl_barrier_missed(arrived, threads, missing);
-  __msl_barriers_differ(elsewhere);
+  __msl_barrier_mismatch(elsewhere);
   return false;
 }
 
 // Threads of a threadgroup that wait for each other: all simdgroups up to a barrier, then all up to
 // the next.
 METALLOID_INLINE void run_simdgroups(thread_ids ids, void* const* words, char* memory,
-                                     char* states, char* common, bool lenient) {
+                                     char* states, char* common, bool relaxed) {
   if (mtl_size_x) ids.group_size = ids.dispatched_size = {mtl_size_x, mtl_size_y, mtl_size_z};
   const metal::uint3 size = lane_axis_first(ids.group_size);
   const metal::uint3 origin = lane_axis_first(ids.group * ids.dispatched_size);
   const uint threads = volume(size), simdgroups = divide_up(threads, mtl_width);
-  const auto round = [&](uint region, bool goes_on, uint first, uint count) {
+  const auto run_region = [&](uint region, bool goes_on, uint first, uint count) {
     const uint index = first * mtl_width, row = index / size.x;
     return mtl_round(region, goes_on, &ids, words, memory, origin.x, origin.y, origin.z,
                      size.x, size.y, threads, first, count, index % size.x, row % size.y,
                      row / size.y, states, common);
   };
-  if (round(0, true, 0, simdgroups) & 1) return;
-  while (go_on_apart(states, threads, lenient)) {
+  if (run_region(0, true, 0, simdgroups) & 1) return;
+  while (continue_divergent(states, threads, relaxed)) {
     for (uint i = 0; i < simdgroups; ++i) {
       const uint region = state_of(states, i).region;
-      if (region != 0) round(region, false, i, 1);
+      if (region != 0) run_region(region, false, i, 1);
     }
   }
 }
@@ -216,17 +216,17 @@ template <int parameters>
 METALLOID_INLINE void run_simdgroups(const mtl_launch* launch, mtl_range* range) {
   const metal::uint3 known = {mtl_size_x, mtl_size_y, mtl_size_z};
   const metal::uint3 largest = mtl_size_x ? known : triple(launch->threads_per_threadgroup);
-  const uint most = divide_up(volume(largest), mtl_width);
-  char* const states = (char*)__builtin_alloca_with_align(most * mtl_state_bytes, 512);
+  const uint max_simdgroups = divide_up(volume(largest), mtl_width);
+  char* const states = (char*)__builtin_alloca_with_align(max_simdgroups * mtl_state_bytes, 512);
   char* const common = (char*)__builtin_alloca_with_align(mtl_common_bytes, 512);
-  const unsigned long collected = mtl_shared_bytes + most * mtl_own_bytes;
+  const unsigned long collected = mtl_shared_bytes + max_simdgroups * mtl_own_bytes;
   char* const collectors = (char*)__builtin_alloca_with_align(collected, 512);
   const words_of_call<parameters> own(launch, collectors, collected);
   char* const memory = range->threadgroup_memory;
   run_threadgroups(launch, range, [&](const thread_ids& ids) {
-    run_simdgroups(ids, own.words, memory, states, common, launch->lenient_barriers);
+    run_simdgroups(ids, own.words, memory, states, common, launch->relaxed_barriers);
   });
-  mtl_flush(collectors, most);
+  mtl_flush(collectors, max_simdgroups);
 }
 
 }  // namespace metalloid

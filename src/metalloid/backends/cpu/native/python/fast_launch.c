@@ -39,10 +39,10 @@ static bool bind_array(PyObject* dtype, const struct parameter* p, PyObject* arr
   return bytes && bytes % p->bytes == 0 && bytes >= p->least_bytes && *word % p->alignment == 0;
 }
 
-static bool bind_number(const struct parameter* p, PyObject* number, bool is_whole, char* memory,
+static bool bind_number(const struct parameter* p, PyObject* number, bool is_integer, char* memory,
                         uint64_t* word) {
   uint64_t bits = 0;
-  if (!p->kind || (!is_whole && p->kind != 'f')) return false;
+  if (!p->kind || (!is_integer && p->kind != 'f')) return false;
   if (!bits_of(p->kind, p->number_bytes, number, &bits)) return false;
   memcpy(memory, &bits, sizeof bits);
   *word = (uint64_t)memory;
@@ -61,9 +61,9 @@ static bool bind(PyObject* plan, const struct head* head, PyObject* arguments, s
         return false;
       has_array = true;
     } else {
-      const bool is_whole = type == PyTuple_GetItem(plan, INT);
-      if (!is_whole && type != PyTuple_GetItem(plan, FLOAT)) return false;
-      if (!bind_number(p, value, is_whole, job->numbers[i], word)) return false;
+      const bool is_integer = type == PyTuple_GetItem(plan, INT);
+      if (!is_integer && type != PyTuple_GetItem(plan, FLOAT)) return false;
+      if (!bind_number(p, value, is_integer, job->numbers[i], word)) return false;
     }
   }
   return has_array;
@@ -108,13 +108,13 @@ static PyObject* fast_launch(PyObject* plan, PyObject* const* given, Py_ssize_t 
   void* thread = PyEval_SaveThread();
   const int status = head->run(&job, &outcome);
   PyEval_RestoreThread(thread);
-  PyObject* told = status ? PyBytes_FromStringAndSize((const char*)&outcome, sizeof outcome)
+  PyObject* failure = status ? PyBytes_FromStringAndSize((const char*)&outcome, sizeof outcome)
                           : PyFloat_FromDouble(outcome.seconds);
-  if (!told) return 0;
+  if (!failure) return 0;
   PyObject* called = PyTuple_GetItem(plan, status ? FAIL : EVENT);
-  PyObject* result = status ? PyObject_CallFunctionObjArgs(called, told, given[1], given[2], (void*)0)
-                            : PyObject_CallFunctionObjArgs(called, told, (void*)0);
-  Py_DecRef(told);
+  PyObject* result = status ? PyObject_CallFunctionObjArgs(called, failure, given[1], given[2], (void*)0)
+                            : PyObject_CallFunctionObjArgs(called, failure, (void*)0);
+  Py_DecRef(failure);
   return result;
 }
 

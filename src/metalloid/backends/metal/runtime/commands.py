@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from metalloid.backends.metal.memory import Allocation
+from metalloid.backends.metal.compile.programs import MetalProgram
+from metalloid.backends.metal.runtime.images import Image
+from metalloid.backends.metal.runtime.memory import Allocation
 from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.program import Size
 
-if TYPE_CHECKING:
-    from metalloid.backends.metal.programs import MetalProgram
-    from metalloid.backends.metal.textures import Image
-
 
 class CopyBack(NamedTuple):
-    """What goes from a buffer to memory of the process when the launch has ended."""
+    """A copy from a buffer to memory of the process, made when the launch has ended."""
 
     source: Allocation
     nbytes: int
@@ -79,7 +77,7 @@ class Command:
 
     @property
     def name(self) -> str:
-        """Of the kernel."""
+        """The kernel's name."""
         return self.program.signature.name
 
     @property

@@ -12,7 +12,7 @@ from metalloid.msl.entry_points import EntryPoint
 def compile_error(description: str, file: str, source: str) -> CompileError:
     """The error for what Metal's compiler refused, with the user's own lines."""
     lines = {file: source.splitlines()}
-    found = []
+    diagnostics = []
     for message in parse_messages(description):
         if message.file not in lines:
             try:
@@ -21,15 +21,15 @@ def compile_error(description: str, file: str, source: str) -> CompileError:
                 lines[message.file] = []
         of_file = lines[message.file]
         line = of_file[message.line - 1] if 0 < message.line <= len(of_file) else ""
-        found.append(
+        diagnostics.append(
             Diagnostic(
                 message.severity, message.file, message.line, message.column, message.message, line
             )
         )
-    if not any(message.is_error for message in found):
-        return CompileError(f"[metal] the compiler refused the text:\n{description}", found)
-    in_error = [message for message in found if message.severity != "warning"]
-    return CompileError(report(in_error), found)
+    if not any(message.is_error for message in diagnostics):
+        return CompileError(f"[metal] the compiler refused the text:\n{description}", diagnostics)
+    in_error = [message for message in diagnostics if message.severity != "warning"]
+    return CompileError(report(in_error), diagnostics)
 
 
 def error_at(entry: EntryPoint, message: str) -> CompileError:

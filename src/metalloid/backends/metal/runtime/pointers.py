@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from metalloid.backends.metal.borrowing import Borrower
-from metalloid.backends.metal.textures import image_of
+from metalloid.backends.metal.runtime.borrowing import Borrower
+from metalloid.backends.metal.runtime.textures import image_of
 from metalloid.msl.layout import Layout
 from metalloid.runtime.arguments.member_writers import WORD_BYTES
 from metalloid.runtime.arguments.struct_binder import EncodedStruct
@@ -27,17 +27,17 @@ def translated(struct: EncodedStruct, layout: Layout, borrower: Borrower) -> np.
 def _words(members: tuple[Layout, ...], start: int) -> Iterator[tuple[int, Layout]]:
     """Offset and layout of each pointer, texture or sampler."""
     for member in members:
-        place = start + member.offset
+        offset = start + member.offset
         if member.form != "value":
             for number in range(max(member.count, 1)):
-                yield place + number * WORD_BYTES, member
+                yield offset + number * WORD_BYTES, member
         elif member.members:
             for number in range(max(member.count, 1)):
-                yield from _words(member.members, place + number * member.bytes)
+                yield from _words(member.members, offset + number * member.bytes)
 
 
 def _gpu_word(word: int, member: Layout, borrower: Borrower) -> int:
-    """What stands for a resource on the GPU."""
+    """The word by which the GPU addresses a resource."""
     if member.form == "sampler":
         return int(borrower.device.samplers.state(word).gpuResourceID()[0])
     if member.form == "texture":
@@ -55,8 +55,8 @@ def _gpu_address(address: int, pointer: Layout, borrower: Borrower) -> int:
         allocation = borrower.take_in(translated(struct, pointer, borrower))
         command.used.append((allocation.buffer, True))
         return int(allocation.buffer.gpuAddress())
-    found = borrower.find(address, not pointer.read_only)
-    if found is None:
+    pointee = borrower.find(address, not pointer.read_only)
+    if pointee is None:
         return int(heap.nothing.buffer.gpuAddress())
-    command.used.append((found.buffer, True))
-    return int(found.buffer.gpuAddress()) + found.place(address)
+    command.used.append((pointee.buffer, True))
+    return int(pointee.buffer.gpuAddress()) + pointee.offset_of(address)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from metalloid.backends.metal.commands import CopyBack
-from metalloid.backends.metal.memory import Allocation
+from metalloid.backends.metal.runtime.commands import CopyBack
+from metalloid.backends.metal.runtime.context import MetalContext
+from metalloid.backends.metal.runtime.memory import Allocation
 from metalloid.errors import DeviceUnavailable
 from metalloid.runtime.devices.libraries import Libraries, Matrices, Products
 from metalloid.runtime.launch.event import Event
 
-if TYPE_CHECKING:
-    from metalloid.backends.metal.device import MetalDevice
-
 _TYPES = {"float32": "MPSDataTypeFloat32", "float16": "MPSDataTypeFloat16"}
 #: Products of so many shapes are kept ready.
-_KEPT = 256
+_CACHE_SIZE = 256
 
 
 class ProductCommand:
@@ -52,9 +50,9 @@ class ShaderProducts(Products):
 
     name = "mps"
 
-    def __init__(self, device: MetalDevice) -> None:
+    def __init__(self, device: MetalContext) -> None:
         self._device, self._gpu, self._binding = device, device.gpu, device.binding
-        self._product = functools.lru_cache(_KEPT)(self._made)
+        self._product = functools.lru_cache(_CACHE_SIZE)(self._make_product)
 
     @functools.cached_property
     def _module(self) -> Any:
@@ -68,7 +66,9 @@ class ShaderProducts(Products):
     @property
     def dtypes(self) -> frozenset[str]:
         """See `Products.dtypes`."""
-        return frozenset(name for name, found in _TYPES.items() if hasattr(self._module, found))
+        return frozenset(
+            name for name, data_type in _TYPES.items() if hasattr(self._module, data_type)
+        )
 
     def multiply(
         self, left: Matrices, right: Matrices, result: Matrices, count: int, allow_tf32: bool
@@ -89,19 +89,19 @@ class ShaderProducts(Products):
                 self._matrix(each, count, held.buffer)
                 for each, held in zip((left, right, result), memory, strict=True)
             ]
-            turned = left.is_turned, right.is_turned
-            product = self._product(*turned, result.rows, result.columns, left.columns, count)
+            transposed = left.is_transposed, right.is_transposed
+            product = self._product(*transposed, result.rows, result.columns, left.columns, count)
         return ProductCommand(product, matrices, memory)
 
     def _matrix(self, of: Matrices, count: int, buffer: Any) -> Any:
-        rows, columns = (of.columns, of.rows) if of.is_turned else (of.rows, of.columns)
+        rows, columns = (of.columns, of.rows) if of.is_transposed else (of.rows, of.columns)
         make = self._module.MPSMatrixDescriptor.matrixDescriptorWithRows_columns_matrices_rowBytes_matrixBytes_dataType_  # noqa: E501
         kind = getattr(self._module, _TYPES[of.dtype])
         shape = make(rows, columns, count, of.row_bytes, of.matrix_bytes, kind)
         matrix = self._module.MPSMatrix.alloc()
         return matrix.initWithBuffer_offset_descriptor_(buffer, of.start, shape)
 
-    def _made(
+    def _make_product(
         self, left: bool, right: bool, rows: int, columns: int, depth: int, count: int
     ) -> Any:
         new = self._module.MPSMatrixMultiplication.alloc()
@@ -116,5 +116,5 @@ class ShaderProducts(Products):
 class MetalLibraries(Libraries):
     """Apple's for one GPU."""
 
-    def __init__(self, device: MetalDevice) -> None:
+    def __init__(self, device: MetalContext) -> None:
         self.products = ShaderProducts(device)

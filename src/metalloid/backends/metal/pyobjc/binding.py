@@ -1,4 +1,4 @@
-"""Metal from Python: PyObjC's module on a Mac, or what the settings put in its place."""
+"""Metal from Python: PyObjC's module on a Mac, or the substitute that the settings name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from metalloid.backends.metal import ownership
+from metalloid.backends.metal.pyobjc import ownership
 from metalloid.errors import DeviceUnavailable
 from metalloid.settings import settings
 
@@ -30,7 +30,7 @@ class Binding:
     is_software : bool
         Whether it is not Apple's.
     pool : callable
-        Makes a context at whose end the objects are released that Metal made on the way.
+        Makes a context that releases Metal's temporary objects when it ends.
     """
 
     module: Any
@@ -97,12 +97,12 @@ def _check_system(system: str) -> None:
     if system != "darwin":
         raise DeviceUnavailable(
             f"[metal] Apple GPUs are found under macOS, and this is {platform.system()}. "
-            "(METALLOID_METAL_BINDING=metalloid.compat.Metal puts a software device in their "
-            "place, for tests.)"
+            "(METALLOID_METAL_BINDING=metalloid.compat.Metal selects a software device "
+            "for tests.)"
         )
     version = tuple(int(part) for part in platform.mac_ver()[0].split(".")[:2] if part.isdigit())
     if version and version < _OLDEST_MACOS:
         raise DeviceUnavailable(
-            f"[metal] macOS {platform.mac_ver()[0]} is too old: metalloid's Metal device wants "
+            f"[metal] macOS {platform.mac_ver()[0]} is too old: metalloid's Metal device expects "
             f"macOS {_OLDEST_MACOS[0]} or newer."
         )

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from metalloid.backends.metal.binding import Binding
+from metalloid.backends.metal.pyobjc.binding import Binding
 from metalloid.errors import LaunchError
 
 

@@ -11,17 +11,17 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from metalloid.backends.metal.batch import Batch, MetalEvent
-from metalloid.backends.metal.binding import Binding, open_binding
-from metalloid.backends.metal.capture import capturing
-from metalloid.backends.metal.commands import Command
-from metalloid.backends.metal.limits import Limits
-from metalloid.backends.metal.logs import Logs
-from metalloid.backends.metal.memory import Heap
-from metalloid.backends.metal.products import MetalLibraries, ProductCommand
-from metalloid.backends.metal.programs import MetalProgram, Programs, front_end_target
-from metalloid.backends.metal.resolve import command_of
-from metalloid.backends.metal.samplers import Samplers
+from metalloid.backends.metal.compile.limits import Limits
+from metalloid.backends.metal.compile.programs import MetalProgram, Programs, front_end_target
+from metalloid.backends.metal.pyobjc.binding import Binding, open_binding
+from metalloid.backends.metal.runtime.batch import Batch, MetalEvent
+from metalloid.backends.metal.runtime.capture import capturing
+from metalloid.backends.metal.runtime.commands import Command
+from metalloid.backends.metal.runtime.logs import Logs
+from metalloid.backends.metal.runtime.memory import Heap
+from metalloid.backends.metal.runtime.products import MetalLibraries, ProductCommand
+from metalloid.backends.metal.runtime.resolve import command_of
+from metalloid.backends.metal.runtime.samplers import Samplers
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.errors import DeviceUnavailable, LaunchError
 from metalloid.msl.entry_points import EntryPoint
@@ -32,10 +32,10 @@ from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.program import Size
 
 #: A batch goes to the GPU with so many launches, or when its first has waited so many seconds.
-_MOST_LAUNCHES = 64
+_MAX_LAUNCHES = 64
 _LONGEST_BATCH = 0.002
-#: Batches on their way at most: Metal's queues take 64 command buffers.
-_MOST_IN_FLIGHT = 48
+#: Maximum number of batches in flight: Metal's queues take 64 command buffers.
+_MAX_IN_FLIGHT = 48
 
 
 #: Families of GPUs that a report names.
@@ -49,7 +49,7 @@ class MetalDevice(Device):
     """One GPU, by one queue.
 
     Launches are collected in a batch, which becomes a command buffer when it is full or old, or
-    when somebody asks for a result.
+    when a result is requested.
     """
 
     memory = "shared"
@@ -168,9 +168,9 @@ class MetalDevice(Device):
         """Put a command into the open batch, which goes to the GPU when it must; locked."""
         batch = self._open
         if batch is None:
-            batch = self._open = Batch(self)
+            batch = self._open = Batch(self, self.flush, self.finish_through)
         batch.add(command)
-        if wait or batch.count >= _MOST_LAUNCHES or batch.is_old(_LONGEST_BATCH):
+        if wait or batch.count >= _MAX_LAUNCHES or batch.is_old(_LONGEST_BATCH):
             self._commit(batch)
         return batch
 
@@ -181,16 +181,16 @@ class MetalDevice(Device):
             return MetalEvent(self._add(command, False), command.name)
 
     def dispatch_of(self, encoder: Any) -> Callable[[Size, Size], Any]:
-        """How an encoder runs a grid of threads."""
+        """The encoder's method to dispatch a grid of threads."""
         if self.is_exact:
             dispatch: Callable[[Size, Size], Any] = encoder.dispatchThreads_threadsPerThreadgroup_
             return dispatch
 
-        def whole(grid: Size, group: Size) -> None:
+        def dispatch_groups(grid: Size, group: Size) -> None:
             groups = tuple(n // g for n, g in zip(grid, group, strict=True))
             encoder.dispatchThreadgroups_threadsPerThreadgroup_(groups, group)
 
-        return whole
+        return dispatch_groups
 
     def flush(self, batch: Batch) -> None:
         """Commit a batch, if it is still open."""
@@ -200,7 +200,7 @@ class MetalDevice(Device):
 
     def _commit(self, batch: Batch) -> None:
         self._open = None
-        while len(self._in_flight) >= _MOST_IN_FLIGHT:
+        while len(self._in_flight) >= _MAX_IN_FLIGHT:
             self._in_flight.popleft().wait(None)
         while self._in_flight and self._in_flight[0].is_over():
             self._in_flight.popleft().finish()
@@ -258,7 +258,7 @@ def _gpus(binding: Binding) -> list[Any]:
 
 
 def count_devices() -> int:
-    """How many GPUs there are.
+    """The number of GPUs.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Who owns what Metal's ``new...`` methods return: told to PyObjC, which does not know.
+"""Ownership of the objects that Metal's ``new...`` methods return, declared to PyObjC.
 
 Objective-C's methods named ``new...`` hand their caller a reference. PyObjC follows that rule for
 methods of classes only (pyobjc#690), so it retains once too often what a device, queue or library
@@ -15,7 +15,7 @@ _OBJECT = {"type": b"@"}
 _UNSIGNED = {"type": b"Q"}
 _ERROR = {"type": b"^@", "type_modifier": b"o"}
 
-#: Arguments of the methods used here, by place: 0 and 1 are the object and the selector.
+#: Arguments of the methods used here, by position: 0 and 1 are the object and the selector.
 OWNED: dict[bytes, dict[int, dict[str, Any]]] = {
     b"newCommandQueue": {},
     b"newBufferWithLength:options:": {2: _UNSIGNED, 3: _UNSIGNED},

@@ -10,8 +10,8 @@ from metalloid.compiler.frontend.unit import Options
 from metalloid.compiler.toolchain.cache import Cache
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
-#: What clang makes of an include of an empty file, as Metal's own headers are here: itself, for who
-#: has the file, or else nothing but line markers.
+#: clang's expansion of an include of an empty file, as Metal's own headers are here: the directive
+#: itself if the file exists, else line markers only.
 _EXPANDED = re.compile(
     r"^#if defined\(__CLANG_REWRITTEN_INCLUDES\) (/\* \S+ expanded by -frewrite-includes \*/)\n"
     r"(.*\n)#else \1\n(?:# .*\n)*#endif \1\n",
@@ -21,13 +21,13 @@ _EXPANDED = re.compile(
 _FLAGS = re.compile(r'^(# \d+ "[^"\n]*")(?: \d)+$', re.M)
 
 
-def whole_text(source: str, file: str, options: Options, cache: Cache) -> str:
+def inline_includes(source: str, file: str, options: Options, cache: Cache) -> str:
     """`source` with the files it includes; itself if those are Metal's own only.
 
     Parameters
     ----------
     file : str
-        Its name, beside which quoted names are searched.
+        Its path; quoted includes are searched in its folder.
     """
     own = set((include_folder() / "header_names.txt").read_text().split())
     if all((quoted or angled) in own for quoted, angled in _INCLUDE.findall(source)):

@@ -6,16 +6,14 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from metalloid.backends.metal.commands import Command
-from metalloid.backends.metal.products import ProductCommand
-from metalloid.backends.metal.textures import Image
+from metalloid.backends.metal.runtime.commands import Command
+from metalloid.backends.metal.runtime.context import MetalContext
+from metalloid.backends.metal.runtime.images import Image
+from metalloid.backends.metal.runtime.products import ProductCommand
 from metalloid.errors import KernelFault
 from metalloid.runtime.launch.event import Event
-
-if TYPE_CHECKING:
-    from metalloid.backends.metal.device import MetalDevice
 
 #: Looks at a command buffer follow each other at once for so long, then with growing pauses.
 _SPIN = 0.0002
@@ -24,6 +22,14 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.005
 
 class Batch:
     """Launches in order, encoded when the batch is committed.
+
+    Parameters
+    ----------
+    device : MetalContext
+    flush : callable
+        Commits a batch that is still open.
+    finish_through : callable
+        Finishes all batches up to one.
 
     Attributes
     ----------
@@ -34,8 +40,13 @@ class Batch:
         When the first launch came, by `time.monotonic`.
     """
 
-    def __init__(self, device: MetalDevice) -> None:
-        self._device = device
+    def __init__(
+        self,
+        device: MetalContext,
+        flush: Callable[[Batch], None],
+        finish_through: Callable[[Batch], None],
+    ) -> None:
+        self._device, self._flush, self._finish_through = device, flush, finish_through
         self.commands: list[Command | ProductCommand] = []
         self.count = 0
         self.is_committed = False
@@ -56,7 +67,7 @@ class Batch:
         for allocation in command.writes:
             allocation.batch = self
         for copy in command.copies:
-            self._device.heap.lend(copy.source)
+            self._device.heap.add_loan(copy.source)
 
     def commit(self) -> None:
         """Encode and hand over; the device's lock is held."""
@@ -68,7 +79,7 @@ class Batch:
                 self._buffer = device.logs.command_buffer(device.queue, logs)
                 self._encode()
                 self._buffer.commit()
-        except BaseException as error:  # nobody may wait for what does not run
+        except BaseException as error:  # callers must not wait for a batch that does not run
             self._fault = f"it was not encoded: {error}"
             self._end(copy=False)
             raise
@@ -89,18 +100,18 @@ class Batch:
         self._encode_launches(row)
 
     def _encode_with_textures(self, command: Command) -> None:
-        """Textures are filled before the launch, and emptied behind it."""
+        """Textures are filled before the launch and copied back after it."""
         images = command.images.values()
         self._copy(Image.fill, images)
         self._encode_launches([command])
         self._copy(Image.empty, [image for image in images if image.is_written])
 
-    def _copy(self, way: Callable[[Image, Any], None], images: Collection[Image]) -> None:
+    def _copy(self, encode_copy: Callable[[Image, Any], None], images: Collection[Image]) -> None:
         """Copy texels between textures and buffers."""
         if images:
             encoder = self._buffer.blitCommandEncoder()
             for image in images:
-                way(image, encoder)
+                encode_copy(image, encoder)
             encoder.endEncoding()
 
     def _encode_launches(self, commands: Sequence[Command]) -> None:
@@ -134,8 +145,8 @@ class Batch:
                 program = command.program
                 set_pipeline(program.pipeline)
             for index, buffer, offset in command.buffers:
-                known, place = bound.get(index, (None, 0))
-                if known is not buffer or place != offset:
+                known, bound_offset = bound.get(index, (None, 0))
+                if known is not buffer or bound_offset != offset:
                     set_buffer(buffer, offset, index)
                     bound[index] = (buffer, offset)
             for index, contents, nbytes in command.inline:
@@ -166,7 +177,7 @@ class Batch:
         """Return when it has ended, or after `timeout` seconds; whether it has ended."""
         if self._is_finished:
             return True
-        self._device.flush(self)
+        self._flush(self)
         start, pause = time.monotonic(), _SHORTEST_PAUSE
         while not self.is_over():
             spent = time.monotonic() - start
@@ -175,7 +186,7 @@ class Batch:
             if spent > _SPIN:
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
-        self._device.finish_through(self)
+        self._finish_through(self)
         return True
 
     def finish(self) -> None:
@@ -198,7 +209,7 @@ class Batch:
             for source, nbytes in command.copies:
                 if copy:
                     ctypes.memmove(source.stands_for, source.address, nbytes)
-                self._device.heap.take_back(source)
+                self._device.heap.remove_loan(source)
         self.commands, self._buffer = [], None
         self._is_finished = True
 
@@ -214,8 +225,8 @@ class Batch:
         text = self._fault
         if not text.startswith("["):  # Metal does not say which kernel it was
             others = [name for name in self._names if name != kernel]
-            together = f" (or in {', '.join(others)}, which ran with it)" if others else ""
-            text = f"[{kernel}] {text}{together}"
+            also_ran = f" (or in {', '.join(others)}, which ran with it)" if others else ""
+            text = f"[{kernel}] {text}{also_ran}"
         raise KernelFault(text, kernel=kernel, reason=self._fault)
 
 

@@ -9,13 +9,13 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from metalloid.backends.metal.binding import Binding
+from metalloid.backends.metal.pyobjc.binding import Binding
 from metalloid.compiler.toolchain.cache import digest, shared_cache
 from metalloid.errors import CompileError, MetalloidError
 
 
 class Archive:
-    """What Metal has made of functions for one GPU, on disk when the process ends.
+    """A binary archive of compiled functions for one GPU, written to disk when the process ends.
 
     An archive that Metal does not take any more is begun again: it holds nothing that cannot be
     made from the text.

@@ -10,16 +10,20 @@ import ctypes
 import mmap
 import threading
 from bisect import bisect_right, insort
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from metalloid.backends.metal.binding import Binding
+from metalloid.backends.metal.pyobjc.binding import Binding
 from metalloid.errors import OutOfMemory
-
-if TYPE_CHECKING:
-    from metalloid.backends.metal.batch import Batch
 
 #: A kernel may read the last of its scalars or vectors as a whole.
 _GRANULE = 256
+
+
+class Pending(Protocol):
+    """Launches that may still use memory."""
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait for their end."""
 
 
 class Allocation:
@@ -35,7 +39,7 @@ class Allocation:
     nbytes : int
     stands_for : int
         The address in the process whose bytes it holds; its own, unless they were copied.
-    batch : Batch or None
+    batch : Pending or None
         The last one that uses it.
     owed : int
         How many times its contents will be copied to where it stands for.
@@ -46,10 +50,10 @@ class Allocation:
     def __init__(self, buffer: Any, address: int, nbytes: int, start: int = 0) -> None:
         self.buffer, self.address, self.nbytes = buffer, address, nbytes
         self.stands_for, self.start = address, start
-        self.batch: Batch | None = None
+        self.batch: Pending | None = None
         self.owed = 0
 
-    def place(self, address: int) -> int:
+    def offset_of(self, address: int) -> int:
         """Where in the buffer the byte lies that has an address in the process."""
         return address - self.stands_for + self.start
 
@@ -68,17 +72,17 @@ class Heap:
     def __init__(self, gpu: Any, binding: Binding) -> None:
         self._gpu, self._binding = gpu, binding
         self._options = binding.module.MTLResourceStorageModeShared
-        self._most = gpu.maxBufferLength()
+        self._max_bytes = gpu.maxBufferLength()
         #: By the address of the first byte.
         self.by_address: dict[int, Allocation] = {}
         self._starts: list[int] = []
         self._lock = threading.Lock()
         self._loans: list[Allocation] = []
-        #: Bound where an array has no elements: Metal wants a buffer at every index.
+        #: Bound where an array has no elements: Metal expects a buffer at every index.
         self.nothing = self.private(mmap.PAGESIZE)
 
     def private(self, nbytes: int, start: int = 0) -> Allocation:
-        """Zeroed memory that nobody finds by its address.
+        """Zeroed memory that is not registered under its address.
 
         Parameters
         ----------
@@ -89,35 +93,35 @@ class Heap:
         ------
         OutOfMemory
         """
-        room = max(-(-(start + nbytes) // _GRANULE), 1) * _GRANULE
+        nbytes_with_padding = max(-(-(start + nbytes) // _GRANULE), 1) * _GRANULE
         with self._binding.pool():
             buffer = None
-            if room <= self._most:
-                buffer = self._gpu.newBufferWithLength_options_(room, self._options)
+            if nbytes_with_padding <= self._max_bytes:
+                buffer = self._gpu.newBufferWithLength_options_(nbytes_with_padding, self._options)
             if buffer is None:
                 raise OutOfMemory(
                     f"[Buffer] {nbytes} bytes are more than {self._gpu.name()} can give "
                     f"({self._gpu.currentAllocatedSize()} bytes are in use, "
                     f"{self._gpu.recommendedMaxWorkingSetSize()} are its working set, "
-                    f"{self._most} the most in one buffer)."
+                    f"{self._max_bytes} the most in one buffer)."
                 )
-            address = _address_of(buffer, room)
-        return Allocation(buffer, address + start, room - start, start)
+            address = _address_of(buffer, nbytes_with_padding)
+        return Allocation(buffer, address + start, nbytes_with_padding - start, start)
 
     def copy(self, address: int, nbytes: int, start: int = 0) -> Allocation:
         """A copy of the process's memory, which it stands for."""
-        made = self.private(nbytes, start)
-        made.stands_for, made.nbytes = address, nbytes
-        ctypes.memmove(made.address, address, nbytes)
-        return made
+        allocation = self.private(nbytes, start)
+        allocation.stands_for, allocation.nbytes = address, nbytes
+        ctypes.memmove(allocation.address, address, nbytes)
+        return allocation
 
     def allocate(self, nbytes: int) -> Allocation:
         """Zeroed memory."""
-        made = self.private(nbytes)
+        allocation = self.private(nbytes)
         with self._lock:
-            self.by_address[made.address] = made
-            insort(self._starts, made.address)
-        return made
+            self.by_address[allocation.address] = allocation
+            insort(self._starts, allocation.address)
+        return allocation
 
     def free(self, address: int) -> None:
         """Forget memory; Metal keeps it as long as it is used."""
@@ -128,26 +132,26 @@ class Heap:
     def holding(self, address: int) -> Allocation | None:
         """The memory that an address lies in; None if it is not ours."""
         with self._lock:
-            place = bisect_right(self._starts, address) - 1
-            found = self.by_address[self._starts[place]] if place >= 0 else None
-        if found is None or address >= found.address + found.nbytes:
+            position = bisect_right(self._starts, address) - 1
+            allocation = self.by_address[self._starts[position]] if position >= 0 else None
+        if allocation is None or address >= allocation.address + allocation.nbytes:
             return None
-        return found
+        return allocation
 
-    def lend(self, loan: Allocation) -> None:
+    def add_loan(self, loan: Allocation) -> None:
         """Remember memory that stands for the process's own until its contents are copied back."""
         with self._lock:
             if loan.owed == 0:
                 self._loans.append(loan)
             loan.owed += 1
 
-    def lent(self, address: int, nbytes: int) -> list[Allocation]:
-        """What stands for memory of the process, or for a part of it."""
+    def loans_in(self, address: int, nbytes: int) -> list[Allocation]:
+        """Allocations on loan that overlap a range of the process's memory."""
         with self._lock:
             return [loan for loan in self._loans if loan.meets(address, nbytes)]
 
-    def take_back(self, loan: Allocation) -> None:
-        """Forget what `lend` remembered, if that was the last time."""
+    def remove_loan(self, loan: Allocation) -> None:
+        """Forget what `add_loan` remembered, if that was the last time."""
         with self._lock:
             loan.owed -= 1
             if loan.owed == 0:
@@ -158,17 +162,17 @@ class Heap:
 
         It takes whole pages. NumPy's large arrays begin with a page on a Mac, as do mapped files.
         """
-        room = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
-        if address % mmap.PAGESIZE or room > self._most:
+        nbytes_with_padding = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+        if address % mmap.PAGESIZE or nbytes_with_padding > self._max_bytes:
             return None
-        memory = (ctypes.c_char * room).from_address(address)
+        memory = (ctypes.c_char * nbytes_with_padding).from_address(address)
         with self._binding.pool():
             buffer = self._gpu.newBufferWithBytesNoCopy_length_options_deallocator_(
-                memory, room, self._options, None
+                memory, nbytes_with_padding, self._options, None
             )
-            if buffer is None or _address_of(buffer, room) != address:
-                return None  # whoever was between us and Metal has made a copy
-        return Allocation(buffer, address, room)
+            if buffer is None or _address_of(buffer, nbytes_with_padding) != address:
+                return None  # a layer between us and Metal made a copy
+        return Allocation(buffer, address, nbytes_with_padding)
 
 
 def _address_of(buffer: Any, nbytes: int) -> int:

@@ -1,4 +1,4 @@
-"""What all encoders of arguments do the same way: several at once."""
+"""Methods of encoders that set a range of resources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metalloid.compat.Metal.structures import location_and_length
 from metalloid.compat.Metal.textures import MTLTexture
 
 
-class SeveralResources:
+class ResourceRanges:
     """Sets resources one index after the other, by the methods for one."""
 
     __slots__ = ()
@@ -34,19 +34,19 @@ class SeveralResources:
     ) -> None:
         """Set several buffers."""
         location, length = location_and_length(indices)
-        for place in range(length):
-            self.setBuffer_offset_atIndex_(buffers[place], offsets[place], location + place)
+        for element in range(length):
+            self.setBuffer_offset_atIndex_(buffers[element], offsets[element], location + element)
 
     def setTextures_withRange_(self, textures: Sequence[MTLTexture | None], indices: Any) -> None:
         """Set several textures."""
         location, length = location_and_length(indices)
-        for place in range(length):
-            self.setTexture_atIndex_(textures[place], location + place)
+        for element in range(length):
+            self.setTexture_atIndex_(textures[element], location + element)
 
     def setSamplerStates_withRange_(
         self, states: Sequence[MTLSamplerState | None], indices: Any
     ) -> None:
         """Set several samplers."""
         location, length = location_and_length(indices)
-        for place in range(length):
-            self.setSamplerState_atIndex_(states[place], location + place)
+        for element in range(length):
+            self.setSamplerState_atIndex_(states[element], location + element)

@@ -1,4 +1,4 @@
-"""What kernels log (``os_log``), from Metal's log states (macOS 15) to Python's `logging`."""
+"""Passes messages of kernels (``os_log``) from Metal's log states (macOS 15) to `logging`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from metalloid.runtime.launch.log_messages import LOGGER
 
-#: Of the buffer for messages of a command buffer.
-_MOST_BYTES = 2**20
+#: Size of the buffer for messages of a command buffer.
+_MAX_BYTES = 2**20
 #: By Metal's number: undefined, debug, info, notice, error, fault.
 _LEVELS = (
     logging.INFO, logging.DEBUG, logging.INFO, logging.INFO, logging.ERROR, logging.CRITICAL,
@@ -34,7 +34,7 @@ class Logs:
         """None if the GPU has none."""
         descriptor = self._module.MTLLogStateDescriptor.alloc().init()
         descriptor.setLevel_(self._module.MTLLogLevelDebug)
-        descriptor.setBufferSize_(_MOST_BYTES)
+        descriptor.setBufferSize_(_MAX_BYTES)
         state, _ = self._gpu.newLogStateWithDescriptor_error_(descriptor, None)
         if state is not None:
             state.addLogHandler_(emit)

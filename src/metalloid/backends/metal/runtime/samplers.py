@@ -38,9 +38,9 @@ class Samplers:
 
     def __init__(self, gpu: Any, module: Any) -> None:
         self._gpu, self._module = gpu, module
-        self.state = functools.cache(self._made)
+        self.state = functools.cache(self._make)
 
-    def _made(self, word: int) -> Any:
+    def _make(self, word: int) -> Any:
         """The MTLSamplerState of a `Sampler`'s word.
 
         Raises
@@ -53,9 +53,9 @@ class Samplers:
         descriptor.setNormalizedCoordinates_(settings["coord"] == "normalized")
         descriptor.setMaxAnisotropy_(settings["max_anisotropy"])
         descriptor.setSupportArgumentBuffers_(True)
-        least, most = settings["lod_clamp"]
-        descriptor.setLodMinClamp_(least)
-        descriptor.setLodMaxClamp_(most)
+        min_lod, max_lod = settings["lod_clamp"]
+        descriptor.setLodMinClamp_(min_lod)
+        descriptor.setLodMaxClamp_(max_lod)
         for name, (prefix, method) in _CHOICES.items():
             if settings[name] != _DEFAULTS.get(name):
                 number = getattr(self._module, prefix + _metals_word(name, settings[name]))

@@ -7,13 +7,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from metalloid.backends.metal.archive import Archive
-from metalloid.backends.metal.binding import Binding
-from metalloid.backends.metal.constants import constant_values
-from metalloid.backends.metal.diagnostics import compile_error, error_at
-from metalloid.backends.metal.limits import Limits
-from metalloid.backends.metal.source import whole_text
-from metalloid.backends.metal.textures import TYPES
+from metalloid.backends.metal.compile.archive import Archive
+from metalloid.backends.metal.compile.diagnostics import compile_error, error_at
+from metalloid.backends.metal.compile.limits import TEXTURE_KINDS, Limits
+from metalloid.backends.metal.compile.source import inline_includes
+from metalloid.backends.metal.pyobjc.binding import Binding
+from metalloid.backends.metal.pyobjc.constants import constant_values
 from metalloid.compiler.frontend.parameter_table import parameter_table
 from metalloid.compiler.frontend.stdlib_pch import include_folder
 from metalloid.compiler.frontend.unit import TranslationUnit
@@ -31,7 +30,7 @@ _USUAL_GROUP = 256
 
 
 def front_end_target() -> Target:
-    """What our own front end compiles for to learn the parameters: a machine like any.
+    """The target for which our own front end compiles to find the parameters.
 
     It has the name of the processor, so texts that were checked for the CPU are not checked again.
     """
@@ -61,8 +60,8 @@ class MetalProgram(Program):
         self.logs = may_log(source)
         self.threadgroup_bytes = pipeline.staticThreadgroupMemoryLength()
         self.max_group_size = pipeline.maxTotalThreadsPerThreadgroup()
-        if signature.limits.most:
-            self.max_group_size = min(self.max_group_size, signature.limits.most)
+        if signature.limits.max_total:
+            self.max_group_size = min(self.max_group_size, signature.limits.max_total)
         width = pipeline.threadExecutionWidth()
         self.engine = f"{'software' if software else 'metal'}: simdgroups of {width} threads"
         self.buffers = tuple(
@@ -123,7 +122,7 @@ class Programs:
             known = self._libraries.get(key)
         if known is not None:
             return known
-        text = whole_text(source, file, unit.options, shared_cache())
+        text = inline_includes(source, file, unit.options, shared_cache())
         library, error = self._gpu.newLibraryWithSource_options_error_(
             text, self._options(unit, may_log(text)), None
         )
@@ -186,7 +185,7 @@ def _refuse_what_is_not_bound(signature: Signature, entry: EntryPoint) -> None:
             what = ""
             if layout.form == "tensor":
                 what = "tensors"
-            elif layout.texture is not None and layout.texture.kind not in TYPES:
+            elif layout.texture is not None and layout.texture.kind not in TEXTURE_KINDS:
                 what = "multisampled textures or texture buffers"
             elif layout is parameter.layout and layout.count and layout.form == "pointer":
                 what = "arrays of pointers, except in structs"

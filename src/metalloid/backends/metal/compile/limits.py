@@ -1,10 +1,10 @@
-"""What Metal has only so much of: told as errors of ours, where a driver would end the process."""
+"""Metal's resource limits, checked here because drivers end the process when one is exceeded."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from metalloid.backends.metal.diagnostics import error_at
+from metalloid.backends.metal.compile.diagnostics import error_at
 from metalloid.errors import ArgumentError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.portable.kernels import INDICES
@@ -13,11 +13,14 @@ from metalloid.runtime.launch.program import Size
 
 #: Textures of a kernel, by the first family of GPUs that has so many; older ones have 31.
 _TEXTURES = {"Apple6": 128, "Mac2": 128, "Apple4": 96}
-#: What the place of ``constant`` memory in a buffer is a multiple of.
+#: Alignment of the offset of ``constant`` memory in a buffer.
 _OF_APPLE, _OF_OTHERS = 4, 256
-#: Of what is copied into a command.
-MOST_INLINE_BYTES = 4096
-#: Of a threadgroup parameter: Metal takes one of 0 bytes for one that nobody has given.
+#: Kinds that Metal can copy to; it has no such copies of the others.
+TEXTURE_KINDS = {"1d": "1D", "1d_array": "1DArray", "2d": "2D", "2d_array": "2DArray", "3d": "3D",
+         "cube": "Cube", "cube_array": "CubeArray"}  # fmt: skip
+#: Maximum size of data that is copied into a command.
+MAX_INLINE_BYTES = 4096
+#: Minimum size of a threadgroup parameter: Metal takes one of 0 bytes for a missing one.
 LEAST_THREADGROUP_BYTES = 16
 
 
@@ -31,7 +34,7 @@ class Limits:
     threadgroup_bytes : int
         Memory of a threadgroup.
     constant_alignment : int
-        What the place of ``constant`` memory in a buffer is a multiple of.
+        Alignment of the offset of ``constant`` memory in a buffer.
     """
 
     def __init__(self, gpu: Any, module: Any) -> None:
@@ -42,8 +45,8 @@ class Limits:
         self._indices = INDICES | {
             "texture": next((n for family, n in _TEXTURES.items() if belongs(family)), 31)
         }
-        most = gpu.maxThreadsPerThreadgroup()
-        self.group: Size = (int(most.width), int(most.height), int(most.depth))
+        max_threads = gpu.maxThreadsPerThreadgroup()
+        self.group: Size = (int(max_threads.width), int(max_threads.height), int(max_threads.depth))
         self.threadgroup_bytes = int(gpu.maxThreadgroupMemoryLength())
         self.constant_alignment = _OF_APPLE if belongs("Apple1") else _OF_OTHERS
 
@@ -58,19 +61,19 @@ class Limits:
         for parameter in (*signature.arguments, *signature.threadgroup):
             kind, layout = parameter.resource, parameter.layout
             count = max(layout.count, 1) if layout.form in ("texture", "sampler") else 1
-            most = self._indices[kind]
-            if parameter.index + count > most:
+            count_limit = self._indices[kind]
+            if parameter.index + count > count_limit:
                 advice = (
                     "Divide one among them."
                     if kind == "threadgroup"
                     else "Make them members of a struct (an argument buffer): "
                     "'constant Arguments& arguments'."
                 )
-                several = f" and {count - 1} behind it" if count > 1 else ""
+                further_launches = f" and {count - 1} behind it" if count > 1 else ""
                 raise error_at(
                     entry,
-                    f"{parameter.label}{several}: a kernel has [[{kind}(0)]] to "
-                    f"[[{kind}({most - 1})]] on {self._name}. {advice}",
+                    f"{parameter.label}{further_launches}: a kernel has [[{kind}(0)]] to "
+                    f"[[{kind}({count_limit - 1})]] on {self._name}. {advice}",
                 )
 
     def check_group(self, name: str, group: Size) -> None:
@@ -80,7 +83,7 @@ class Limits:
         ------
         ArgumentError
         """
-        if any(size > most for size, most in zip(group, self.group, strict=True)):
+        if any(size > limit for size, limit in zip(group, self.group, strict=True)):
             raise ArgumentError(
                 f"[{name}] group_size {group} is more than {self._name} takes: at most "
                 f"{self.group} threads along the axes."

@@ -1,0 +1,4 @@
+"""Metal from Python: the module and the rules of ownership and constants.
+
+Called by ``compile`` and ``runtime``; imports neither.
+"""

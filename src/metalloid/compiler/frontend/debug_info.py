@@ -1,0 +1,102 @@
+"""Debug locations: from ``!dbg`` attachments to files, lines and functions of the MSL text.
+
+The nodes are described in LLVM's *Source Level Debugging* (DILocation, DISubprogram). Modules have
+them if clang was asked for ``LINE_TABLES``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+#: An option of clang's: instructions know their lines.
+LINE_TABLES = "-gline-tables-only"
+
+_LOCATION = re.compile(r"^(!\d+) = ((?:distinct )?!DILocation\(.*\))$", re.M)
+
+
+@dataclass(frozen=True)
+class Location:
+    """A position in the source.
+
+    Attributes
+    ----------
+    file : str
+    line, column : int
+    function : str
+        Its name in the text.
+    """
+
+    file: str
+    line: int
+    column: int
+    function: str
+
+
+def location_of(ir: str, attachment: str) -> Location | None:
+    """Where an instruction comes from.
+
+    Parameters
+    ----------
+    ir : str
+        The module.
+    attachment : str
+        The node of its ``!dbg``, such as ``"!12"``; empty if it has none.
+    """
+    node = node_text(ir, attachment) if attachment else ""
+    _, file = _file_of(ir, node)
+    if not file:
+        return None
+    line, column = int(_field(node, "line") or 0), int(_field(node, "column") or 1)
+    return Location(file, line, column, _function_of(ir, node)) if line else None
+
+
+def with_user_locations(ir: str, is_user_file: Callable[[Path], bool]) -> str:
+    """A module in which inlined library code has the locations of its calls in the user's files.
+
+    Parameters
+    ----------
+    is_user_file : callable
+        Whether a file is the user's.
+    """
+    nodes = dict(_LOCATION.findall(ir))
+
+    def user_location(node: str) -> str:
+        caller = re.search(r"\binlinedAt: (!\d+)", node)
+        if is_user_file(Path(*_file_of(ir, node))) or caller is None or caller[1] not in nodes:
+            return node
+        return user_location(nodes[caller[1]]).removeprefix("distinct ")
+
+    locations = {name: user_location(node) for name, node in nodes.items() if node[0] != "d"}
+    return _LOCATION.sub(lambda match: f"{match[1]} = {locations.get(match[1], match[2])}", ir)
+
+
+def node_text(ir: str, name: str) -> str:
+    """The definition of a metadata node; empty if the module has none."""
+    match = re.search(rf"^{name} = (.*)$", ir, re.M)
+    return match[1] if match else ""
+
+
+def _field(node: str, name: str) -> str:
+    match = re.search(rf'\b{name}: (?:"([^"]*)"|(!?\w+))', node)
+    return (match[1] or match[2] or "") if match else ""
+
+
+def _file_of(ir: str, node: str) -> tuple[str, str]:
+    """The directory and the file of a location: those of the scope it is in."""
+    while node and not (file := _field(node, "file")):
+        node = node_text(ir, _field(node, "scope"))
+    location = node_text(ir, file) if node else ""
+    directory, name = (
+        _field(location, field).replace("\\5C", "\\").replace("\\22", '"')
+        for field in ("directory", "filename")
+    )
+    return directory, name
+
+
+def _function_of(ir: str, node: str) -> str:
+    while node and "!DISubprogram(" not in node:
+        node = node_text(ir, _field(node, "scope"))
+    return _field(node, "name")
