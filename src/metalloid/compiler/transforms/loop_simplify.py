@@ -101,8 +101,10 @@ def _drop_unreachable(function: Function) -> None:
 def remove_edge(function: Function, block: str, target: str) -> None:
     """Forget an edge that the end of `block` no longer has, and blocks that it alone led to."""
     for phi in function.blocks[target].phis:
-        kept = [pair for pair in zip(phi.operands, phi.labels, strict=True) if pair[1] != block]
-        phi.operands, phi.labels = [v for v, _ in kept], [label for _, label in kept]
+        remaining = [
+            pair for pair in zip(phi.operands, phi.labels, strict=True) if pair[1] != block
+        ]
+        phi.operands, phi.labels = [v for v, _ in remaining], [label for _, label in remaining]
     _drop_unreachable(function)
 
 

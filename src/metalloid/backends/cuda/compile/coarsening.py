@@ -108,9 +108,9 @@ def assume_uniform_grid(function: Function, signature: Signature) -> bool:
     offsets = launch_offsets(function)
     if loaded is None or offsets.get(loaded.operands[0].name) != uniform_offset(signature):
         return False
-    removed, kept = entry.end.labels
-    entry.end = Instruction("br", labels=[kept])
-    if removed != kept:
+    removed, remaining = entry.end.labels
+    entry.end = Instruction("br", labels=[remaining])
+    if removed != remaining:
         remove_edge(function, entry.name, removed)
     return True
 
