@@ -11,7 +11,7 @@ from metalloid.arrays.ir.dtypes import float64, kind_of, msl_name
 from metalloid.arrays.ir.ops import MODULES, OPS
 from metalloid.arrays.library import sort as sort_kernels
 from metalloid.arrays.metal import metal_source
-from metalloid.backends.cuda.compile.pipeline import compile_ptx
+from metalloid.backends.cuda.compile.compile_ptx import compile_ptx
 from metalloid.backends.cuda.compile.target import cuda_target
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.translate import translate

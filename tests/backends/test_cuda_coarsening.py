@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda.compile.kernel_text import around_kernel
 from metalloid.backends.cuda.runtime.geometry import launches_of
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.ir.parser import definition
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.link import shared_object
 from metalloid.runtime.memory.buffer import Window
@@ -171,11 +172,12 @@ __attribute__((visibility("default"))) void run(int several, void* data, const u
 
 def on_this_machine(ir):
     """A kernel's functions for the CPU, as a function that runs one launch."""
-    before, plain, behind = around_kernel(ir)
+    plain = definition(ir, ENTRY_SYMBOL)
+    before, _, behind = ir.partition(plain)
     second = re.search(r"^define [^\n]*@mtl_several\(.*?^\}\n", behind, re.M | re.S)
-    text = plain + (second[0] if second else "")
-    text = re.sub(r"byval\([^)]*\) ", "", text).replace("ptx_kernel ", "")
-    text = re.sub(r" addrspace\(\d\)|, ![a-z.]+ !\d+| #\d+", "", text)
+    text = f"{plain}\n{second[0] if second else ''}"
+    text = re.sub(r"byval ?\([^)]*\) ", "", text).replace("ptx_kernel ", "")
+    text = re.sub(r" addrspace\(\d\)|, ![a-z.]+ !(?:\d+|\{\})| #\d+", "", text)
     text = re.sub(r"(\S+) = addrspacecast ptr (\S+) to ptr", r"\1 = freeze ptr \2", text)
     text = re.sub(r"call void asm sideeffect[^\n]*", "unreachable\nmtl.dead:", text)
     registers = {

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda.compile.pipeline import compile_ptx
+from metalloid.backends.cuda.compile.compile_ptx import compile_ptx
 from metalloid.backends.cuda.compile.target import cuda_target
 from metalloid.backends.cuda.runtime import launcher
 from metalloid.backends.cuda.runtime.cancellation import Cancellation

@@ -7,6 +7,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.cuda.compile.target import cuda_target
+from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.parser import parse_function, replace_function
 from metalloid.compiler.ir.printer import instruction_text
 from metalloid.compiler.ir.types import I32, Pointer, Struct
@@ -147,7 +148,7 @@ def test_ptx_of_kernels_stays_the_same(modules):
 def test_named_values_may_stand_in_any_order(modules):
     ir = next(iter(modules.values()))
     function = parse_function(ir, "mtl_kernel", retain_hints=True)
-    name_values(function)
+    name_values(function, FreshNames(function))
     verify(function)
     assert not any(re.match(r"%\d+$", i.result) for i in function.instructions())
     assert not any(re.match(r"%\d+$", name) for name in function.blocks)

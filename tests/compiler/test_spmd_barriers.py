@@ -100,7 +100,7 @@ def test_loads_at_known_places_of_read_only_memory_are_marked():
         ["entry:", "%q = getelementptr i8, ptr %p, i64 8", "%a = load ptr, ptr %q, align 8",
          "%r = getelementptr i8, ptr %p, i32 %x", "%b = load i32, ptr %r, align 4", "ret void"]
     )  # fmt: skip
-    mark_invariant_loads(function, {"%p"})
+    mark_invariant_loads(function, {"%p"}, "call_invariant")
     loads = {i.result: i.flags for i in function.instructions() if i.op == "load"}
     assert loads == {"%a": ("call_invariant",), "%b": ()}
 

@@ -57,12 +57,12 @@ def test_rows_that_part_are_run_one_by_one():
     rows, function = coarse(guard)
     assert rows == 8
     entry = function.blocks["%entry"]
-    assert entry.end.labels == ["%loop", "%entry.rows"]
-    assert function.blocks["%entry.rows"].end.labels == ["%mtl.apart", "%out"]
+    assert entry.end.labels == ["%loop", "%entry.none"]
+    assert function.blocks["%entry.none"].end.labels == ["%mtl.apart", "%out"]
     apart = [name for name in function.blocks if name.endswith(".apart")]
     assert count(function, apart)["load"] == 2
     assert count(function, apart)["ret"] == 0  # but on to the next row
-    assert function.blocks["%mtl.apart.next"].end.labels == ["%mtl.apart.end", "%mtl.apart"]
+    assert function.blocks["%mtl.next"].end.labels == ["%mtl.apart", "%mtl.end"]
 
 
 @pytest.mark.parametrize(

@@ -33,72 +33,72 @@ end:
 ; expect:
 ; define void @mtl_thread(ptr %words, ptr %b, ptr %threadgroup_memory, i32 %grid_x, i32 %grid_y, i32 %n, i32 %index) {
 ; entry:
-;   %grid_y.row1 = add i32 %grid_y, 1
-;   %grid_y.row2 = add i32 %grid_y, 2
-;   %grid_y.row3 = add i32 %grid_y, 3
+;   %grid_y.thread1 = add i32 %grid_y, 1
+;   %grid_y.thread2 = add i32 %grid_y, 2
+;   %grid_y.thread3 = add i32 %grid_y, 3
 ;   br label %loop
 ; loop:
 ;   %k = phi i32 [ 0, %entry ], [ %k.next, %loop ]
 ;   %sum = phi float [ 0.0, %entry ], [ %sum.next, %loop ]
-;   %sum.row1 = phi float [ 0.0, %entry ], [ %sum.next.row1, %loop ]
-;   %sum.row2 = phi float [ 0.0, %entry ], [ %sum.next.row2, %loop ]
-;   %sum.row3 = phi float [ 0.0, %entry ], [ %sum.next.row3, %loop ]
+;   %sum.thread1 = phi float [ 0.0, %entry ], [ %sum.next.thread1, %loop ]
+;   %sum.thread2 = phi float [ 0.0, %entry ], [ %sum.next.thread2, %loop ]
+;   %sum.thread3 = phi float [ 0.0, %entry ], [ %sum.next.thread3, %loop ]
 ;   %row = mul i32 %grid_y, %n
-;   %row.row1 = mul i32 %grid_y.row1, %n
-;   %row.row2 = mul i32 %grid_y.row2, %n
-;   %row.row3 = mul i32 %grid_y.row3, %n
+;   %row.thread1 = mul i32 %grid_y.thread1, %n
+;   %row.thread2 = mul i32 %grid_y.thread2, %n
+;   %row.thread3 = mul i32 %grid_y.thread3, %n
 ;   %i = add i32 %row, %k
-;   %i.row1 = add i32 %row.row1, %k
-;   %i.row2 = add i32 %row.row2, %k
-;   %i.row3 = add i32 %row.row3, %k
+;   %i.thread1 = add i32 %row.thread1, %k
+;   %i.thread2 = add i32 %row.thread2, %k
+;   %i.thread3 = add i32 %row.thread3, %k
 ;   %i.wide = zext i32 %i to i64
-;   %i.wide.row1 = zext i32 %i.row1 to i64
-;   %i.wide.row2 = zext i32 %i.row2 to i64
-;   %i.wide.row3 = zext i32 %i.row3 to i64
+;   %i.wide.thread1 = zext i32 %i.thread1 to i64
+;   %i.wide.thread2 = zext i32 %i.thread2 to i64
+;   %i.wide.thread3 = zext i32 %i.thread3 to i64
 ;   %p = getelementptr float, ptr %words, i64 %i.wide
-;   %p.row1 = getelementptr float, ptr %words, i64 %i.wide.row1
-;   %p.row2 = getelementptr float, ptr %words, i64 %i.wide.row2
-;   %p.row3 = getelementptr float, ptr %words, i64 %i.wide.row3
+;   %p.thread1 = getelementptr float, ptr %words, i64 %i.wide.thread1
+;   %p.thread2 = getelementptr float, ptr %words, i64 %i.wide.thread2
+;   %p.thread3 = getelementptr float, ptr %words, i64 %i.wide.thread3
 ;   %a = load float, ptr %p, align 4
-;   %a.row1 = load float, ptr %p.row1, align 4
-;   %a.row2 = load float, ptr %p.row2, align 4
-;   %a.row3 = load float, ptr %p.row3, align 4
+;   %a.thread1 = load float, ptr %p.thread1, align 4
+;   %a.thread2 = load float, ptr %p.thread2, align 4
+;   %a.thread3 = load float, ptr %p.thread3, align 4
 ;   %column = mul i32 %k, %n
 ;   %j = add i32 %column, %grid_x
 ;   %j.wide = zext i32 %j to i64
 ;   %q = getelementptr float, ptr %b, i64 %j.wide
 ;   %c = load float, ptr %q, align 4
 ;   %product = fmul float %a, %c
-;   %product.row1 = fmul float %a.row1, %c
-;   %product.row2 = fmul float %a.row2, %c
-;   %product.row3 = fmul float %a.row3, %c
+;   %product.thread1 = fmul float %a.thread1, %c
+;   %product.thread2 = fmul float %a.thread2, %c
+;   %product.thread3 = fmul float %a.thread3, %c
 ;   %sum.next = fadd float %sum, %product
-;   %sum.next.row1 = fadd float %sum.row1, %product.row1
-;   %sum.next.row2 = fadd float %sum.row2, %product.row2
-;   %sum.next.row3 = fadd float %sum.row3, %product.row3
+;   %sum.next.thread1 = fadd float %sum.thread1, %product.thread1
+;   %sum.next.thread2 = fadd float %sum.thread2, %product.thread2
+;   %sum.next.thread3 = fadd float %sum.thread3, %product.thread3
 ;   %k.next = add i32 %k, 1
 ;   %goes.on = icmp ult i32 %k.next, %n
 ;   br i1 %goes.on, label %loop, label %end
 ; end:
 ;   %r.row = mul i32 %grid_y, %n
-;   %r.row.row1 = mul i32 %grid_y.row1, %n
-;   %r.row.row2 = mul i32 %grid_y.row2, %n
-;   %r.row.row3 = mul i32 %grid_y.row3, %n
+;   %r.row.thread1 = mul i32 %grid_y.thread1, %n
+;   %r.row.thread2 = mul i32 %grid_y.thread2, %n
+;   %r.row.thread3 = mul i32 %grid_y.thread3, %n
 ;   %r.i = add i32 %r.row, %grid_x
-;   %r.i.row1 = add i32 %r.row.row1, %grid_x
-;   %r.i.row2 = add i32 %r.row.row2, %grid_x
-;   %r.i.row3 = add i32 %r.row.row3, %grid_x
+;   %r.i.thread1 = add i32 %r.row.thread1, %grid_x
+;   %r.i.thread2 = add i32 %r.row.thread2, %grid_x
+;   %r.i.thread3 = add i32 %r.row.thread3, %grid_x
 ;   %r.wide = zext i32 %r.i to i64
-;   %r.wide.row1 = zext i32 %r.i.row1 to i64
-;   %r.wide.row2 = zext i32 %r.i.row2 to i64
-;   %r.wide.row3 = zext i32 %r.i.row3 to i64
+;   %r.wide.thread1 = zext i32 %r.i.thread1 to i64
+;   %r.wide.thread2 = zext i32 %r.i.thread2 to i64
+;   %r.wide.thread3 = zext i32 %r.i.thread3 to i64
 ;   %r = getelementptr float, ptr %words, i64 %r.wide
-;   %r.row1 = getelementptr float, ptr %words, i64 %r.wide.row1
-;   %r.row2 = getelementptr float, ptr %words, i64 %r.wide.row2
-;   %r.row3 = getelementptr float, ptr %words, i64 %r.wide.row3
+;   %r.thread1 = getelementptr float, ptr %words, i64 %r.wide.thread1
+;   %r.thread2 = getelementptr float, ptr %words, i64 %r.wide.thread2
+;   %r.thread3 = getelementptr float, ptr %words, i64 %r.wide.thread3
 ;   store float %sum.next, ptr %r, align 4
-;   store float %sum.next.row1, ptr %r.row1, align 4
-;   store float %sum.next.row2, ptr %r.row2, align 4
-;   store float %sum.next.row3, ptr %r.row3, align 4
+;   store float %sum.next.thread1, ptr %r.thread1, align 4
+;   store float %sum.next.thread2, ptr %r.thread2, align 4
+;   store float %sum.next.thread3, ptr %r.thread3, align 4
 ;   ret void
 ; }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from metalloid.compiler.ir.types import VOID, Array, Struct, Type, Unsupported, Vector
@@ -165,6 +165,10 @@ class Instruction:
             self.cases, self.mask, self.indices,
         )  # fmt: skip
 
+    def copy(self) -> Instruction:
+        """The same instruction with lists of its own."""
+        return replace(self, operands=[*self.operands], labels=[*self.labels])
+
     @property
     def reads_the_same(self) -> bool:
         """Whether it is a load that gives the same wherever it stands in the function."""
@@ -240,6 +244,19 @@ class Function:
     def entry(self) -> Block:
         """Where it begins."""
         return next(iter(self.blocks.values()))
+
+    def copy(self) -> Function:
+        """The same function with blocks and instructions of its own."""
+        blocks = {
+            block.name: Block(
+                block.name,
+                [phi.copy() for phi in block.phis],
+                [instruction.copy() for instruction in block.body],
+                block.end.copy(),
+            )
+            for block in self.blocks.values()
+        }
+        return replace(self, parameters=[*self.parameters], blocks=blocks)
 
     def instructions(self) -> Iterator[Instruction]:
         """All of them, block by block."""

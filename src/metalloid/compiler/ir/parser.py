@@ -11,7 +11,7 @@ import functools
 import re
 from dataclasses import replace
 
-from metalloid.compiler.ir.function import Block, Function, Value
+from metalloid.compiler.ir.function import Block, Function, Instruction, Value
 from metalloid.compiler.ir.instruction_parser import Line
 from metalloid.compiler.ir.printer import function_text
 from metalloid.compiler.ir.types import Array, Struct, Type, Unsupported
@@ -57,6 +57,11 @@ def parse_function(ir: str, name: str, retain_hints: bool = False) -> Function:
         If there is something in it that no kernel was seen to contain.
     """
     return _parser(ir, retain_hints).function(_definition(ir, name))
+
+
+def is_hint(instruction: Instruction) -> bool:
+    """Whether it is a call that only informs the optimiser."""
+    return instruction.op == "call" and _HINTS.match(instruction.callee) is not None
 
 
 def function_names(ir: str) -> list[str]:

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value
 
 
 def clone(
-    function: Function, names: Collection[str], suffix: str
+    function: Function, names: Collection[str], suffix: str, fresh: FreshNames | None = None
 ) -> tuple[dict[str, str], Callable[[Value], Value]]:
     """Add a copy of some blocks, which go on among themselves and leave to where these leave to.
+
+    Parameters
+    ----------
+    function : Function
+    names : collection of str
+        The blocks.
+    suffix : str
+        Of the names of the copies.
+    fresh : FreshNames, optional
+        Where others take names from as well.
 
     Returns
     -------
@@ -21,9 +32,10 @@ def clone(
         What the copies compute in place of a value.
     """
     blocks = function.blocks
-    new = {name: f"{name}{suffix}" for name in blocks if name in names}
+    fresh = fresh or FreshNames(function)
+    new = {name: fresh(f"{name}{suffix}") for name in blocks if name in names}
     values = {
-        one.result: f"{one.result}{suffix}"
+        one.result: fresh(f"{one.result}{suffix}")
         for name in new
         for one in blocks[name].instructions()
         if one.result

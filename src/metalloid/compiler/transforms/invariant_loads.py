@@ -1,22 +1,45 @@
-"""Loads that give the same value throughout a call."""
+"""Loads that give the same value throughout a call, or whenever they are executed."""
 
 from __future__ import annotations
 
-from metalloid.compiler.ir.function import Function
+from collections.abc import Collection
+
+from metalloid.compiler.ir.function import Function, Instruction
 
 
-def mark_invariant_loads(function: Function, read_only: set[str]) -> None:
-    """Mark loads of memory at `read_only` addresses, and at known distances from them.
+def mark_invariant_loads(
+    function: Function, read_only: Collection[str], flag: str, any_offset: bool = False
+) -> None:
+    """Mark loads of read-only memory.
 
-    Not as LLVM's invariant ones: the driver writes a threadgroup's position before it calls the
-    function, and once that is inlined such a load could be moved before the store.
+    Parameters
+    ----------
+    function : Function
+    read_only : collection of str
+        Pointers to it.
+    flag : str
+        ``"invariant"``: nothing ever writes to it, so LLVM may move a load anywhere.
+        ``"call_invariant"``: nothing does during a call of the function. A driver that writes to it
+        before the call, as to a threadgroup's position, may become part of the same function: then
+        LLVM would move a load that is invariant before the store.
+    any_offset : bool
+        Whether all that the pointers lead to is read-only, not only what is at constant offsets.
     """
     addresses = set(read_only)
-    for instruction in function.instructions():
-        operands = instruction.operands
-        has_known_address = bool(operands) and operands[0].name in addresses
-        if instruction.op == "getelementptr" and has_known_address:
-            if all(v.is_constant for v in operands[1:]):
-                addresses.add(instruction.result)
-        elif instruction.op == "load" and has_known_address and not instruction.ordering:
-            instruction.flags = (*instruction.flags, "call_invariant")
+    instructions = list(function.instructions())
+    while more := {
+        i.result for i in instructions
+        if i.result not in addresses and _is_address_inside(i, addresses, any_offset)
+    }:  # fmt: skip
+        addresses |= more
+    for i in instructions:
+        is_plain = i.op == "load" and not i.ordering and "volatile" not in i.flags
+        if is_plain and i.operands[0].name in addresses and flag not in i.flags:
+            i.flags = (*i.flags, flag)
+
+
+def _is_address_inside(i: Instruction, addresses: Collection[str], any_offset: bool) -> bool:
+    """Whether an instruction computes an address from one of these."""
+    if i.op not in ("getelementptr", "addrspacecast") or i.operands[0].name not in addresses:
+        return False
+    return any_offset or all(value.is_constant for value in i.operands[1:])

@@ -98,6 +98,16 @@ def _drop_unreachable(function: Function) -> None:
             phi.operands, phi.labels = [v for v, _ in remaining], [label for _, label in remaining]
 
 
+def remove_edge(function: Function, block: str, target: str) -> None:
+    """Forget an edge that the end of `block` no longer has, and blocks that it alone led to."""
+    for phi in function.blocks[target].phis:
+        remaining = [
+            pair for pair in zip(phi.operands, phi.labels, strict=True) if pair[1] != block
+        ]
+        phi.operands, phi.labels = [v for v, _ in remaining], [label for _, label in remaining]
+    _drop_unreachable(function)
+
+
 def _single_entry(function: Function, graph: Graph, loop: Loop, inside: bool) -> None:
     """Give a loop a preheader, or (`inside`) an empty latch."""
     origins = [p for p in graph.predecessors[loop.header] if (p in loop.blocks) == inside]

@@ -10,9 +10,8 @@ from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Value
 
 
-def name_values(function: Function) -> None:
+def name_values(function: Function, fresh: FreshNames) -> None:
     """Give names to values and blocks that have numbers."""
-    fresh = FreshNames(function)
     defined = [value.name for value in function.parameters]
     defined += [i.result for i in function.instructions()]
     values = {name: fresh(f"%v{name[1:]}") for name in defined if name[1:].isdigit()}

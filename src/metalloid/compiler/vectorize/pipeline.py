@@ -57,7 +57,8 @@ def _lower_threadgroup_variables(function: Function, context: Context) -> None:
 
 
 def _mark_invariant_loads(function: Function, context: Context) -> None:
-    mark_invariant_loads(function, context.parameters(function, context.kernel.read_only))
+    read_only = context.parameters(function, context.kernel.read_only)
+    mark_invariant_loads(function, read_only, "call_invariant")
 
 
 def _receive_arguments(function: Function, context: Context) -> None:

@@ -10,127 +10,118 @@ adds a copy of the loop that a warp executes while all of its 32 threads stay in
                                            loop:    ...; br stay, loop, exit
 
 LLVM propagates the full mask through the copy, as a branch on the mask (member_masks.py) dominates
-it. The copy needs one vote in each iteration.
+it. The copy needs one vote in each iteration. It differs from the copy that
+`transforms.version_uniform_loops` makes for vector code: there the copy has no masks at all, so it
+takes only loops over indices, all of whose branches are uniform while all lanes go on.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 
-from metalloid.backends.cuda.compile.acyclic_blocks import NAME, operands, split_result
-from metalloid.backends.cuda.compile.kernel_text import ACTIVE, LABEL, around_kernel, with_blocks
+from metalloid.backends.cuda.compile.warp_divergence import ACTIVE
 from metalloid.compiler.ir.cfg import Loop
+from metalloid.compiler.ir.fresh_names import FreshNames
+from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
+from metalloid.compiler.ir.types import I1, I32
+from metalloid.compiler.transforms.clone_blocks import clone
 
 _VOTE = "@llvm.nvvm.vote.all.sync"
-_BRANCH = re.compile(r"  br i1 (%[\w.$-]+), label (%[\w.$-]+), label (%[\w.$-]+)")
-_TARGET = re.compile(r"label (%[\w.$-]+)")
-_INCOMING = re.compile(r"\[ ([^\[\]]+), (%[\w.$-]+) \]")
-#: Longer loops are not copied.
-_MAX_LINES = 600
+_ALL_LANES = Value(I32, "-1")
+#: Longer loops are not copied: instructions, and two for each block.
+_MAX_SIZE = 600
 
 
-def version_full_warp_loops(ir: str, loops: Iterable[Loop]) -> str:
+def version_full_warp_loops(function: Function, loops: Iterable[Loop], names: FreshNames) -> bool:
     """Add a copy for full warps before each of `loops` for which that is supported.
 
     Parameters
     ----------
     loops : iterable of Loop
         Loops that are not nested.
+
+    Returns
+    -------
+    bool
+        Whether there was such a loop.
     """
-    before, kernel, after = around_kernel(ir)
-    head, *body, end, last = kernel.split("\n")
+    is_changed = False
     for loop in loops:
-        versioned = _Versioned(list(with_blocks(body)), loop)
-        if versioned.is_supported():
-            body = list(versioned.with_copy())
-    kernel = "\n".join([head, *body, end, last])
-    if _VOTE in kernel and _VOTE not in after:
-        after += f"\ndeclare i1 {_VOTE}(i32, i1)\n"
-    return before + kernel + after
+        if _is_supported(function, loop):
+            _add_copy(function, loop, names)
+            is_changed = True
+    return is_changed
 
 
-class _Versioned:
-    """A loop in the lines of a function, which come with their blocks."""
-
-    def __init__(self, lines: list[tuple[str, str]], loop: Loop) -> None:
-        self._lines, self._loop = lines, loop
-        self._inside = [line for block, line in lines if block in loop.blocks]
-        self._defined = {split_result(line)[0] for line in self._inside} - {""}
-        ends = (line for block, line in lines if block == loop.latch and _BRANCH.match(line))
-        self._end = next(ends, "")
-        self._before, self._between = f"%before.{loop.header[1:]}", f"%between.{loop.header[1:]}"
-        own = self._defined | loop.blocks
-        self._copied = {name: f"%together.{name[1:]}" for name in own}
-
-    def is_supported(self) -> bool:
-        """Whether only the latch exits, and live-out values are used only by phis."""
-        loop, inside = self._loop, self._inside
-        exiting = [line for line in inside if not loop.blocks.issuperset(_TARGET.findall(line))]
-        return (
-            bool(loop.preheader)
-            and exiting == [self._end]
-            and len(inside) < _MAX_LINES
-            and not any(line.startswith(('  %"', '"')) for line in inside)  # quoted names
-            and all(
-                self._latch_value(line)
-                if self._is_live_out_phi(block, line)
-                else block in loop.blocks or self._defined.isdisjoint(operands(line))
-                for block, line in self._lines
-            )
-        )
-
-    def _is_live_out_phi(self, block: str, line: str) -> bool:
-        """Whether it is a phi with the latch as incoming block."""
-        return " = phi " in line and block in (self._loop.header, *self._loop.exits)
-
-    def _latch_value(self, phi: str) -> str:
-        """The incoming value of a phi from the latch."""
-        incoming = _INCOMING.findall(phi)
-        return next((value for value, block in incoming if block == self._loop.latch), "")
-
-    def with_copy(self) -> Iterator[str]:
-        """The lines of the function and of the copy."""
-        loop = self._loop
-        for block, line in self._lines:
-            if block == loop.header and LABEL.match(line):
-                yield from self._write_copy()
-            if self._is_live_out_phi(block, line):
-                value = _renamed(self._latch_value(line), self._copied)
-                line = f"{line}, [ {value}, {self._between} ]"
-            if block == loop.header:
-                line = _renamed(line, {loop.preheader: self._before})
-            elif block == loop.preheader:
-                line = _renamed(line, {loop.header: self._before})
-            yield line
-
-    def _write_copy(self) -> Iterator[str]:
-        before, loop = self._before, self._loop
-        names = {**self._copied, loop.preheader: before}
-        yield f"{before[1:]}:"
-        yield f"  {before}.members = call i32 {ACTIVE}()"
-        yield f"  {before}.all = icmp eq i32 {before}.members, -1"
-        yield f"  br i1 {before}.all, label {names[loop.header]}, label {loop.header}"
-        for line in self._inside:
-            if label := LABEL.match(line):
-                yield f"together.{label[1]}:"
-            elif line == self._end:
-                yield from self._write_latch()
-            else:
-                yield _renamed(line, names)
-
-    def _write_latch(self) -> Iterator[str]:
-        """The latch of the copy, and the block after it where not all threads stay."""
-        between, header, match = self._between, self._loop.header, _BRANCH.match(self._end)
-        assert match is not None
-        condition, if_true, if_false = match.groups()
-        condition, copied_header = self._copied.get(condition, condition), self._copied[header]
-        yield f"  {between}.on = xor i1 {condition}, {'false' if if_true == header else 'true'}"
-        yield f"  {between}.all = call i1 {_VOTE}(i32 -1, i1 {between}.on)"
-        yield f"  br i1 {between}.all, label {copied_header}, label {between}"
-        yield f"{between[1:]}:"
-        yield f"  br i1 {condition}, label {if_true}, label {if_false}"
+def _is_supported(function: Function, loop: Loop) -> bool:
+    """Whether only the latch exits, and live-out values are used only by phis."""
+    blocks = function.blocks
+    inside = [blocks[name] for name in blocks if name in loop.blocks]
+    exiting = [block.name for block in inside if not loop.blocks.issuperset(block.successors)]
+    size = sum(2 + sum(1 for _ in block.instructions()) for block in inside)
+    if not loop.preheader or exiting != [loop.latch] or size >= _MAX_SIZE:
+        return False
+    if blocks[loop.latch].end.op != "br":
+        return False
+    defined = {i.result for block in inside for i in block.instructions() if i.result}
+    for block in blocks.values():
+        uses = list(block.instructions())
+        if block.name in (loop.header, *loop.exits):
+            if any(loop.latch not in phi.labels for phi in block.phis):
+                return False
+            uses = [*block.body, block.end]
+        is_outside = block.name not in loop.blocks
+        if is_outside and any(value.name in defined for i in uses for value in i.operands):
+            return False
+    return True
 
 
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    return NAME.sub(lambda match: names.get(match[0], match[0]), text)
+def _add_copy(function: Function, loop: Loop, names: FreshNames) -> None:
+    blocks, header = function.blocks, function.blocks[loop.header]
+    preheader, latch = blocks[loop.preheader], blocks[loop.latch]
+    order = [*blocks]
+    new, copy_of = clone(function, loop.blocks, ".full_warp", names)
+
+    members = Instruction("call", names("%mtl.members"), I32, callee=ACTIVE)
+    is_full = Instruction(
+        "icmp", names("%mtl.is_full"), I1, [members.value, _ALL_LANES], predicate="eq"
+    )
+    guard = Block(
+        names(f"{loop.header}.guard"), [], [members, is_full],
+        Instruction("br", operands=[is_full.value], labels=[new[loop.header], loop.header]),
+    )  # fmt: skip
+    preheader.end.labels = [
+        guard.name if label == loop.header else label for label in preheader.end.labels
+    ]
+    for name in (loop.header, new[loop.header]):
+        replace_predecessor(blocks[name], loop.preheader, guard.name)
+
+    copied = blocks[new[loop.latch]]
+    [condition] = copied.end.operands
+    is_on_true = latch.end.labels[0] == loop.header
+    on = Instruction(
+        "xor", names("%mtl.stays"), I1, [condition, Value(I1, "false" if is_on_true else "true")]
+    )
+    vote = Instruction("call", names("%mtl.all_stay"), I1, [_ALL_LANES, on.value], callee=_VOTE)
+    between = Block(
+        names(f"{loop.header}.between"),
+        end=Instruction("br", operands=[condition], labels=[*latch.end.labels]),
+    )
+    copied.body += [on, vote]
+    copied.end = Instruction("br", operands=[vote.value], labels=[new[loop.header], between.name])
+    for name in (loop.header, *loop.exits):
+        for phi in blocks[name].phis:
+            phi.operands.append(copy_of(phi.operands[phi.labels.index(loop.latch)]))
+            phi.labels.append(between.name)
+
+    # The copy stands before the loop.
+    first = order.index(header.name)
+    copies = [blocks[new[name]] for name in order if name in new]
+    copies.insert(copies.index(copied) + 1, between)
+    ordered = [
+        *(blocks[name] for name in order[:first]),
+        guard,
+        *copies,
+        *(blocks[name] for name in order[first:]),
+    ]
+    function.blocks = {block.name: block for block in ordered}

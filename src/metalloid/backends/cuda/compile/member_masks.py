@@ -14,161 +14,226 @@ CUDA's barrier would wait for them.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
 
-from metalloid.backends.cuda.compile.full_warp_loops import version_full_warp_loops
-from metalloid.backends.cuda.compile.kernel_text import ACTIVE, LABEL, around_kernel, with_blocks
 from metalloid.backends.cuda.compile.reconvergence import BranchEdge, LoopIteration
-from metalloid.backends.cuda.compile.warp_divergence import START, WarpDivergence, analyse_warp
-from metalloid.compiler.ir.types import Unsupported
+from metalloid.backends.cuda.compile.warp_divergence import (
+    ACTIVE,
+    BARRIER,
+    NO_DIVERGENCE,
+    START,
+    WarpDivergence,
+)
+from metalloid.compiler.ir.fresh_names import FreshNames
+from metalloid.compiler.ir.function import Block, Function, Instruction, Value
+from metalloid.compiler.ir.types import I1, I32, POINTER
 
-_CALL = r"^(  %\S+ = )[^\n]*\bcall (?:noundef )?i32 "
-_ACTIVE_CALL = re.compile(rf"{_CALL}{ACTIVE}\(\)")
-_START_CALL = re.compile(rf"{_CALL}{START}\(i32 (?:noundef )?(\S+)\)")
-_BARRIER = "call void @llvm.nvvm.barrier.cta.sync.all("
-_TARGET = re.compile(r'(?<=label )%(?:[\w.$-]+|"[^"]*")')
-_EXIT_BLOCK = "%mtl.leave"
-_LEAVE_BARRIER = "  call void @mtl_leave_parted_barrier()"
-_EXIT = '  call void asm sideeffect "exit;", "~{memory}"()'
-_OPENING = "call void @mtl_open_parted_barrier("
-_BRANCH = re.compile(r"^  br i1 (\S+), label (%\S+), label (%\S+)")
-_LANE_FUNCTIONS = ("lane", "lane_of", "numbers_of_lanes", "from_below")
-#: Instructions that read the members: from the variable, and from the processor.
-_STORED, _ACTIVEMASK = "load i32, ptr %mtl.mask", f"call i32 {ACTIVE}()"
-_DECLARATIONS = (f"declare i32 {ACTIVE}()", "declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)")
+_BALLOT = "@llvm.nvvm.vote.ballot.sync"
+_OPEN_BARRIER, _DIVERGENT_BARRIER = "@mtl_open_parted_barrier", "@mtl_parted_barrier"
+_LEAVE_BARRIER = "@mtl_leave_parted_barrier"
+_EXIT = 'asm sideeffect "exit;", "~{memory}"'
 
 
-def materialize_member_masks(ir: str, lanes_in_order: bool) -> str:
+def materialize_member_masks(
+    function: Function, divergence: WarpDivergence | None, names: FreshNames
+) -> None:
     """Replace `activemask` where the members are known, and barriers in divergent code.
 
-    Also selects which lane runs which thread of a simdgroup (lanes_nvptx.h).
-    """
-    return _select_lane_order(_with_masks(ir), "plain" if lanes_in_order else "matrix")
-
-
-def _select_lane_order(ir: str, order: str) -> str:
-    """Select the functions for an order of lanes."""
-    for name in _LANE_FUNCTIONS:
-        ir = re.sub(rf"^declare [^\n]*@mtl_{name}\([^\n]*\n", "", ir, flags=re.M)
-        ir = ir.replace(f"@mtl_{name}(", f"@mtl_{order}_{name}(")
-    return ir
-
-
-def _with_masks(ir: str) -> str:
-    _, kernel, _ = around_kernel(ir)
-    if ACTIVE not in kernel and _BARRIER not in kernel:
-        return _rewrite(ir, _NO_DIVERGENCE)
-    try:
-        divergence = analyse_warp(ir)
-        if divergence.loops and (versioned := version_full_warp_loops(ir, divergence.loops)) != ir:
-            ir, divergence = versioned, analyse_warp(versioned)
-        return _rewrite(ir, divergence)
-    except Unsupported:
-        return _rewrite(ir, None)
-
-
-_NO_DIVERGENCE = WarpDivergence(set(), set(), {}, set(), {}, [])
-
-
-def _rewrite(ir: str, divergence: WarpDivergence | None) -> str:
-    """`ir` with the mask in a variable, which LLVM promotes to SSA values.
+    Masks are in variables, which LLVM promotes to SSA values.
 
     Parameters
     ----------
     divergence : WarpDivergence or None
         None if the analysis failed: `activemask` remains everywhere.
     """
-    before, kernel, after = around_kernel(ir)
-    head, *body, end, last = kernel.split("\n")
-    lines = list(with_blocks(body))
-    masked, stalled, returning, ends, known_members, _ = divergence or _NO_DIVERGENCE
-    returns = {
-        block for (_, above), (block, line) in pairwise(lines)
-        if line == "  ret void" and LABEL.match(above)
-    }  # fmt: skip
-    has_divergent_barrier = any(_BARRIER in line and block in stalled for block, line in lines)
-    has_mask = divergence is not None and (ACTIVE in kernel or has_divergent_barrier)
-    querying = {
-        block for block, line in lines
-        if _ACTIVE_CALL.match(line) or (_BARRIER in line and block in stalled)
-    }  # fmt: skip
-    votes, iterations = _required(querying, known_members) if has_mask else ({}, [])
+    _MemberMasks(function, divergence, names).run()
 
-    def members(block: str) -> str:
-        """An instruction that gives the members of a block; empty if they are not known."""
-        known = known_members.get(block)
+
+class _MemberMasks:
+    def __init__(
+        self, function: Function, divergence: WarpDivergence | None, names: FreshNames
+    ) -> None:
+        self._function, self._names = function, names
+        self._divergence = divergence or NO_DIVERGENCE
+        stalled = self._divergence.stalled
+        entry = function.entry
+        #: Blocks with nothing but a return.
+        self._returns = {
+            block.name for block in function.blocks.values()
+            if block.end.op == "ret" and block is not entry and not block.phis and not block.body
+        }  # fmt: skip
+        barriers = _blocks_with_call(function, BARRIER)
+        self._has_divergent_barrier = not stalled.isdisjoint(barriers)
+        queries = _blocks_with_call(function, ACTIVE)
+        self._has_mask = divergence is not None and bool(queries or self._has_divergent_barrier)
+        self._votes: Mapping[str, list[BranchEdge]] = {}
+        self._iterations: list[LoopIteration] = []
+        if self._has_mask:
+            waiting = [name for name in barriers if name in stalled]
+            self._votes, self._iterations = _required(
+                [*queries, *waiting], self._divergence.members
+            )
+        self._variable = Value(POINTER, names("%mtl.mask"))
+        self._iteration_masks = {
+            iteration: Value(POINTER, names(f"%mtl.iteration.{iteration.header[1:]}"))
+            for iteration in self._iterations
+        }
+        self._edge_masks = {
+            edge: Value(I32, names(f"%mtl.edge.{edge.block[1:]}"))
+            for edges in self._votes.values()
+            for edge in edges
+        }
+        self._exit = names("%mtl.leave")
+
+    def run(self) -> None:
+        """Change the function."""
+        function = self._function
+        for block in function.blocks.values():
+            self._rewrite(block)
+        if self._has_mask:
+            function.entry.body[:0] = self._variables()
+        function.blocks[self._exit] = Block(
+            self._exit, body=[*self._leave(), Instruction("call", callee=_EXIT)]
+        )
+
+    def _rewrite(self, block: Block) -> None:
+        is_stalled = block.name in self._divergence.stalled
+        body: list[Instruction] = []
+        for i in block.body:
+            callee = i.callee if i.op == "call" else ""
+            if callee == START:
+                body.append(Instruction("and", i.result, I32, [i.operands[0], Value(I32, "-32")]))
+            elif callee == ACTIVE:
+                body.append(self._members(block.name, i.result) or i)
+            elif callee == BARRIER and is_stalled:
+                members = self._members(block.name, self._names("%mtl.members"))
+                members = members or _active(self._names("%mtl.members"))
+                call = Instruction("call", operands=[members.value], callee=_DIVERGENT_BARRIER)
+                body += [members, call]
+            elif callee != _OPEN_BARRIER or self._has_divergent_barrier:
+                body.append(i)
+        block.body = body + self._before_the_end(block)
+        if block.name in self._divergence.returning or block.name in self._divergence.ends:
+            self._redirect_returns(block)
+        elif block.end.op == "ret":
+            block.body += self._leave()
+
+    def _before_the_end(self, block: Block) -> list[Instruction]:
+        """What is to be done before the block's branch."""
+        body: list[Instruction] = []
+        is_conditional = block.end.op == "br" and block.end.operands
+        if is_conditional and self._has_mask and block.name in self._divergence.returning:
+            body += self._remove_returning(block)
+        elif is_conditional:
+            for edge in self._votes.get(block.name, ()):
+                body += self._vote(edge, block)
+        if block.end.op == "br":
+            for iteration in self._iterations:
+                body += self._store_iteration(iteration, block.name)
+        return body
+
+    def _members(self, block: str, result: str) -> Instruction | None:
+        """The instruction that gives the members of a block; None if they are not known."""
+        known = self._divergence.members.get(block)
         if isinstance(known, LoopIteration):
-            return f"load i32, ptr {_iteration_mask(known)}"
+            return _load(self._iteration_masks[known], result)
         if known is not None:
-            return f"or i32 {_edge_mask(known)}, 0"
-        return _STORED if has_mask and block not in masked else ""
+            return Instruction("or", result, I32, [self._edge_masks[known], Value(I32, "0")])
+        if self._has_mask and block not in self._divergence.masked:
+            return _load(self._variable, result)
+        return None
 
-    leave = [_LEAVE_BARRIER] if has_divergent_barrier else []
-    result = [head, *(_variables(iterations) if has_mask else ())]
-    for block, line in lines:
-        if match := _START_CALL.match(line):
-            line = f"{match[1]}and i32 {match[2]}, -32"
-        elif (match := _ACTIVE_CALL.match(line)) and members(block):
-            line = f"{match[1]}{members(block)}"
-        elif _BARRIER in line and block in stalled:
-            name = f"%mtl.met.{len(result)}"
-            result.append(f"  {name} = {members(block) or _ACTIVEMASK}")
-            line = f"  call void @mtl_parted_barrier(i32 {name})"
-        elif _OPENING in line and not has_divergent_barrier:
-            continue
-        elif has_mask and block in returning and (match := _BRANCH.match(line)):
-            result += _remove_returning(block[1:].strip('"'), match[1], returning[block])
-        elif (match := _BRANCH.match(line)) and block in votes:
-            for edge in votes[block]:
-                result += _vote(edge, match[1], members(block))
-        if line.startswith("  br "):
-            for iteration in iterations:
-                result += _store_iteration(iteration, block, members(block))
-        if block in returning or block in ends:
-            line = _redirect_returns(line, returns)
-        elif line == "  ret void":
-            result += leave
-        result.append(line)
-    result += ["", f"{_EXIT_BLOCK[1:]}:", *leave, _EXIT, "  unreachable", end, last]
-    ir = before + "\n".join(result) + after
-    return _declared(ir) if has_mask else ir
+    def _known_members(self, block: str, result: str) -> Instruction:
+        members = self._members(block, result)
+        assert members is not None
+        return members
+
+    def _variables(self) -> list[Instruction]:
+        """The mask variables, and the initial mask of the kernel."""
+        first = _active(self._names("%mtl.mask.first"))
+        return [
+            Instruction("alloca", self._variable.name, POINTER, source=I32),
+            first,
+            Instruction("store", operands=[first.value, self._variable]),
+            *(
+                Instruction("alloca", variable.name, POINTER, source=I32)
+                for variable in self._iteration_masks.values()
+            ),
+        ]
+
+    def _leave(self) -> list[Instruction]:
+        return [Instruction("call", callee=_LEAVE_BARRIER)] if self._has_divergent_barrier else []
+
+    def _redirect_returns(self, block: Block) -> None:
+        """Let edges to returns lead to the exit block instead."""
+        end = block.end
+        if end.op == "ret":
+            block.end = Instruction("br", labels=[self._exit])
+        elif end.op == "br":
+            end.labels = [self._exit if label in self._returns else label for label in end.labels]
+
+    def _vote(self, edge: BranchEdge, block: Block) -> list[Instruction]:
+        """Vote at the end of a block for one edge of its branch."""
+        mask = self._edge_masks[edge]
+        before = self._known_members(block.name, self._names(f"{mask.name}.before"))
+        return [before, *self._ballot(before.value, block, edge.is_taken, mask.name)]
+
+    def _ballot(
+        self, voters: Value, block: Block, is_taken: bool, result: str
+    ) -> list[Instruction]:
+        """The mask of those voters whose condition leads to an edge of the block's branch."""
+        condition = block.end.operands[0]
+        wanted = Value(I1, "false" if is_taken else "true")
+        is_wanted = Instruction("xor", self._names(f"{result}.is"), I1, [condition, wanted])
+        vote = Instruction("call", result, I32, [voters, is_wanted.value], callee=_BALLOT)
+        return [is_wanted, vote]
+
+    def _remove_returning(self, block: Block) -> list[Instruction]:
+        """Remove the threads that return at the end of a block from the mask."""
+        result = self._names(f"%mtl.stay.{block.name[1:]}")
+        before = _load(self._variable, self._names(f"{result}.before"))
+        stays = not self._divergence.returning[block.name]
+        ballot = self._ballot(before.value, block, stays, result)
+        store = Instruction("store", operands=[ballot[-1].value, self._variable])
+        return [before, *ballot, store]
+
+    def _store_iteration(self, known: LoopIteration, block: str) -> list[Instruction]:
+        """Store the mask of the next iteration at the end of a block on an entry or back edge."""
+        variable, body = self._iteration_masks[known], []
+        for source in (*known.entries, known.back_edge):
+            if isinstance(source, BranchEdge) and source.block == block:
+                mask = self._edge_masks[source]
+            elif source == block:
+                members = self._known_members(block, self._names(f"{variable.name}.first"))
+                body.append(members)
+                mask = members.value
+            else:
+                continue
+            body.append(Instruction("store", operands=[mask, variable]))
+        return body
 
 
-def _variables(iterations: list[LoopIteration]) -> list[str]:
-    """The mask variables, and the initial mask of the kernel."""
+def _active(result: str) -> Instruction:
+    return Instruction("call", result, I32, callee=ACTIVE)
+
+
+def _load(variable: Value, result: str) -> Instruction:
+    return Instruction("load", result, I32, [variable])
+
+
+def _blocks_with_call(function: Function, callee: str) -> list[str]:
     return [
-        "  %mtl.mask = alloca i32",
-        f"  %mtl.mask.first = {_ACTIVEMASK}",
-        "  store i32 %mtl.mask.first, ptr %mtl.mask",
-        *(f"  {_iteration_mask(iteration)} = alloca i32" for iteration in iterations),
-    ]
-
-
-def _declared(ir: str) -> str:
-    """`ir` with the missing declarations."""
-    for declaration in _DECLARATIONS:
-        name = declaration.split("@")[1].split("(")[0]
-        if not re.search(rf"^declare .*@{re.escape(name)}\(", ir, re.M):
-            ir += f"\n{declaration}\n"
-    return ir
-
-
-def _redirect_returns(line: str, returns: set[str]) -> str:
-    """A terminator whose edges to returns lead to the exit block instead."""
-    if line == "  ret void":
-        return f"  br label {_EXIT_BLOCK}"
-    if not line.startswith("  br "):
-        return line
-    return _TARGET.sub(lambda label: _EXIT_BLOCK if label[0] in returns else label[0], line)
+        block.name for block in function.blocks.values()
+        if any(i.op == "call" and i.callee == callee for i in block.body)
+    ]  # fmt: skip
 
 
 def _required(
-    querying: set[str], members: dict[str, BranchEdge | LoopIteration]
-) -> tuple[dict[str, set[BranchEdge]], list[LoopIteration]]:
+    querying: Iterable[str], members: Mapping[str, BranchEdge | LoopIteration]
+) -> tuple[Mapping[str, list[BranchEdge]], list[LoopIteration]]:
     """The votes by block, and the iteration masks, that the querying blocks depend on."""
-    votes: dict[str, set[BranchEdge]] = defaultdict(set)
+    votes: dict[str, list[BranchEdge]] = defaultdict(list)
     iterations: list[LoopIteration] = []
     todo: list[str | BranchEdge] = [*querying]
     while todo:
@@ -176,7 +241,7 @@ def _required(
         if isinstance(item, BranchEdge):
             if item in votes[item.block]:
                 continue
-            votes[item.block].add(item)
+            votes[item.block].append(item)
             item = item.block
         known = members.get(item)
         if isinstance(known, BranchEdge):
@@ -185,51 +250,3 @@ def _required(
             iterations.append(known)
             todo += [*known.entries, known.back_edge]
     return votes, iterations
-
-
-def _iteration_mask(known: LoopIteration) -> str:
-    """The variable that holds the mask of an iteration."""
-    name = known.header[1:].strip('"')
-    return f'%"mtl.round.{name}"'
-
-
-def _store_iteration(known: LoopIteration, block: str, members: str) -> list[str]:
-    """Store the mask of the next iteration at the end of a block on an entry or back edge."""
-    name = block[1:].strip('"')
-    variable, lines = _iteration_mask(known), []
-    for source in (*known.entries, known.back_edge):
-        if isinstance(source, BranchEdge) and source.block == block:
-            lines.append(f"  store i32 {_edge_mask(source)}, ptr {variable}")
-        elif source == block:
-            mask = f'{variable[:-1]}.from.{name}"'
-            lines += [f"  {mask} = {members}", f"  store i32 {mask}, ptr {variable}"]
-    return lines
-
-
-def _edge_mask(edge: BranchEdge) -> str:
-    """The value that holds the mask of a branch edge."""
-    name = edge.block[1:].strip('"')
-    return f'%"mtl.side.{name}.{"then" if edge.is_taken else "else"}"'
-
-
-def _vote(edge: BranchEdge, condition: str, members: str) -> list[str]:
-    """Vote at the end of a block for one edge of its branch."""
-    name = _edge_mask(edge)[:-1]
-    wanted = "false" if edge.is_taken else "true"
-    return [
-        f'  {name}.before" = {members}',
-        f'  {name}.is" = xor i1 {condition}, {wanted}',
-        f'  {name}" = call i32 @llvm.nvvm.vote.ballot.sync(i32 {name}.before", i1 {name}.is")',
-    ]
-
-
-def _remove_returning(block: str, condition: str, returns_if_true: bool) -> list[str]:
-    """Remove the threads that return at the end of a block from the mask."""
-    name = f"%mtl.stay.{block}"
-    wanted = "true" if returns_if_true else "false"
-    return [
-        f"  {name}.before = load i32, ptr %mtl.mask",
-        f"  {name}.is = xor i1 {condition}, {wanted}",
-        f"  {name} = call i32 @llvm.nvvm.vote.ballot.sync(i32 {name}.before, i1 {name}.is)",
-        f"  store i32 {name}, ptr %mtl.mask",
-    ]

@@ -1,202 +1,172 @@
-"""The pipeline from a kernel to PTX."""
+"""The passes over a kernel for NVIDIA GPUs, in order, and why each is there.
+
+`run_pipeline` runs `KERNEL` on the kernel's function, which clang has optimised but not unrolled.
+Edits of the module besides it are text (module_edits.py).
+"""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL, poll_loops
-from metalloid.backends.cuda.compile.coarsening import add_coarsened_kernel
-from metalloid.backends.cuda.compile.dynamic_shared_memory import use_dynamic_shared_memory
-from metalloid.backends.cuda.compile.invariant_loads import tag_invariant_loads
+from metalloid.backends.cuda.compile.coarsening import (
+    assume_uniform_grid,
+    coarsen_threads,
+    pure_functions,
+)
+from metalloid.backends.cuda.compile.context import KernelContext
+from metalloid.backends.cuda.compile.full_warp_loops import version_full_warp_loops
+from metalloid.backends.cuda.compile.launch_data import constant_pointers
 from metalloid.backends.cuda.compile.member_masks import materialize_member_masks
+from metalloid.backends.cuda.compile.module_edits import declare_intrinsics, prepare_module
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
-from metalloid.compiler.frontend.debug_info import LINE_TABLES
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL, entry_text, read_layouts
-from metalloid.compiler.frontend.shift_amounts import mask_shift_amounts
-from metalloid.compiler.frontend.translate import compile_command, compile_entry
-from metalloid.compiler.frontend.undefined_symbols import undefined
-from metalloid.compiler.frontend.unit import TranslationUnit
-from metalloid.compiler.toolchain import clang
-from metalloid.compiler.toolchain.cache import Cache, digest
-from metalloid.compiler.toolchain.progress import compiling
-from metalloid.compiler.toolchain.target import Target
-from metalloid.errors import MetalloidError
-from metalloid.msl.entry_points import EntryPoint
-from metalloid.msl.signature import build_signature
-from metalloid.settings import settings
+from metalloid.backends.cuda.compile.warp_divergence import analyse_warp
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.ir.fresh_names import FreshNames
+from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.parser import definition, parse_function, replace_function
+from metalloid.compiler.ir.pass_manager import Pass, run_passes
+from metalloid.compiler.ir.printer import function_text
+from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.transforms.invariant_loads import mark_invariant_loads
+from metalloid.compiler.transforms.name_values import name_values
+from metalloid.msl.signature import Signature
 
-_ENTRY = (
-    f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
-    "(metalloid::launch_data<mtl_entry_type::parameter_count> launch)"
-    " { metalloid::run_thread<mtl_entry_type>(launch); }"
-)
-_KERNEL_HEAD = re.compile(
-    rf"^(define [^\n]*@{ENTRY_SYMBOL}\([^\n]*\)[^\n]*?)( (?:#\d+ )?\{{)$", re.M
-)
-_PUBLIC_FUNCTION = re.compile(
-    r"^define (?:dso_local )?(?!linkonce|weak|internal|private|available)"
-    rf"(?=[^@\n]*@(?!{ENTRY_SYMBOL}\b))", re.M,
+# ---- passes that need the context ----------------------------------------------------------------
+
+
+def _name_values(function: Function, context: KernelContext) -> None:
+    name_values(function, context.names)
+
+
+def _mark_invariant_loads(function: Function, context: KernelContext) -> None:
+    constant = constant_pointers(function, context.signature)
+    mark_invariant_loads(function, constant, "invariant", any_offset=True)
+
+
+def _warp_divergence(function: Function, context: KernelContext) -> None:
+    try:
+        context.divergence = analyse_warp(function)
+    except Unsupported:
+        context.divergence = None
+
+
+def _full_warp_loops(function: Function, context: KernelContext) -> bool:
+    loops = context.divergence.loops if context.divergence else ()
+    return version_full_warp_loops(function, loops, context.names)
+
+
+def _member_masks(function: Function, context: KernelContext) -> None:
+    materialize_member_masks(function, context.divergence, context.names)
+
+
+def _assume_uniform_grid(function: Function, context: KernelContext) -> bool:
+    return assume_uniform_grid(function, context.signature)
+
+
+def _coarsen_threads(function: Function, context: KernelContext) -> bool:
+    context.coarsening = coarsen_threads(
+        function, context.signature, context.pure_functions, context.names
+    )
+    return context.coarsening is not None
+
+
+def _tensor_cores(function: Function, context: KernelContext) -> bool:
+    return use_tensor_cores(function, context.names)
+
+
+# ---- the pipeline --------------------------------------------------------------------------------
+
+KERNEL: tuple[Pass[KernelContext], ...] = (
+    Pass(
+        "name-values", _name_values,
+        "what has names may be moved and printed; LLVM wants numbers in order", gives=("names",),
+    ),
+    Pass(
+        "mark-invariant-loads", _mark_invariant_loads,
+        "LLVM hoists loads of constant memory out of loops with stores, and uses the read-only "
+        "cache (ld.global.nc)", optional=True,
+    ),
+    Pass(
+        "warp-divergence", _warp_divergence,
+        "which blocks not all threads of a warp execute, and which threads do",
+        gives=("warp divergence",),
+    ),
+    Pass(
+        "full-warp-loops", _full_warp_loops,
+        "a copy of a loop with simdgroup functions runs while all 32 lanes stay: no votes",
+        needs=("names", "warp divergence"), invalidates=("warp divergence",), optional=True,
+    ),
+    Pass(
+        "warp-divergence", _warp_divergence, "again if loops were copied",
+        gives=("warp divergence",),
+    ),
+    Pass(
+        "member-masks", _member_masks,
+        "simdgroup functions get a mask of their threads, and barriers may be in divergent code",
+        needs=("names", "warp divergence"), invalidates=("warp divergence",),
+    ),
+    Pass(
+        "tensor-cores", _tensor_cores,
+        "products of simdgroup matrices become mma instructions", needs=("names",),
+    ),
 )  # fmt: skip
 
 
-#: Threadgroup arrays, which are aligned to 16 bytes, so that they can be read by float4.
-_SHARED_VARIABLE = re.compile(
-    r"^(@\S+ = internal [^\n]*addrspace\(3\) global \[[^\n]*, align )[1248]$", re.M
-)
-#: Variable with the address of the printf buffer; set when a kernel is loaded.
-PRINTF_SYMBOL = "mtl_report_block"
-_PRINTF_BUFFER = re.compile(
-    rf"^(@{PRINTF_SYMBOL} = )external ([^\n]*?)constant (i64)([^\n]*)$", re.M
-)
-
-
-#: Loops with unknown trip counts are unrolled up to so many instructions. By default LLVM does not
-#: unroll small ones; CUDA's compiler unrolls them by four.
-_UNROLLING = ("-mllvm", "-unroll-partial-threshold=120")
-_MISSING = re.compile(
-    r"^\.extern \.(?:func\s+(?:\([^)]*\)\s*)?|(?:global|const)\b[^;\n]*?)(\w+)(?=\s*[\n(;\[]|$)",
-    re.M,
-)
+#: What makes a copy of the kernel the coarsened kernel, which runs uniform grids only.
+COARSENING: tuple[Pass[KernelContext], ...] = (
+    Pass(
+        "assume-uniform-grid", _assume_uniform_grid,
+        "threadgroups at the edges of a grid of threads have code of their own",
+    ),
+    Pass(
+        "coarsen-threads", _coarsen_threads,
+        "a thread with several independent loads hides the latency of memory",
+        needs=("names",), optional=True,
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class PtxKernel:
-    """A kernel as PTX.
+class Module:
+    """What the pipeline makes of a module.
 
     Attributes
     ----------
-    stages : dict
-        File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"ptx"``.
-    layouts : tuple of int
-        Table of the parameters' types, for `build_signature`.
-    uses_printf : bool
-        Whether it logs or asserts.
+    ir : str
     lanes_in_order : bool
         Whether thread i of a threadgroup is lane i % 32 of its warp.
-    dynamic_shared_bytes : int
-        Dynamic shared memory that a launch requests in addition to that of parameters.
     coarsening : int
-        Metal threads per CUDA thread of the coarsened kernel (coarsening.py); 1 if there is none.
+        Metal threads per CUDA thread of the coarsened kernel; 1 if there is none.
     is_vectorized : bool
-        Whether these threads are adjacent in x (vectorized_coarsening.py).
-    is_cancellable : bool
-        Whether it polls the cancellation flag (cancellation_polls.py).
+        Whether these threads are adjacent in x.
     """
 
-    stages: dict[str, Path]
-    layouts: tuple[int, ...]
-    uses_printf: bool
+    ir: str
     lanes_in_order: bool
-    dynamic_shared_bytes: int
     coarsening: int
     is_vectorized: bool
-    is_cancellable: bool
-
-    @property
-    def text(self) -> str:
-        """The PTX."""
-        return self.stages["ptx"].read_text()
 
 
-def compile_ptx(
-    unit: TranslationUnit,
-    entry: EntryPoint,
-    constants: Mapping[int, str],
-    target: Target,
-    cache: Cache,
-    max_threads: int = 0,
-) -> PtxKernel:
-    """Compile one kernel of a unit to PTX, or find it in the cache.
-
-    Parameters
-    ----------
-    max_threads : int
-        Threads that a threadgroup must be able to have, which limits the registers of each; 0: no
-        limit.
+def run_pipeline(ir: str, signature: Signature) -> Module:
+    """Run the passes over a module with a kernel.
 
     Raises
     ------
-    CompileError
-        If its template cannot be instantiated, or a parameter cannot be filled by a launch.
+    Unsupported
+        If the kernel contains what no kernel was seen to contain.
     """
-    key = digest(
-        "ptx", unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
-        str(max_threads), str(settings.cancellable), *target.flags,
-    )  # fmt: skip
-    files = cache.load(key)
-    if files is None:
-        with compiling(f"kernel {entry.name!r} for {target.name}"):
-            made = _compile(unit, entry, constants, target, cache, max_threads)
-        files = cache.save(key, made)
-    layouts, *others = json.loads(files["kernel.json"].read_bytes())
-    names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
-    stages = {stage: files[name] for stage, name in names.items()}
-    return PtxKernel(stages, tuple(layouts), *others)
-
-
-def _compile(
-    unit: TranslationUnit,
-    entry: EntryPoint,
-    constants: Mapping[int, str],
-    target: Target,
-    cache: Cache,
-    max_threads: int,
-) -> dict[str, bytes | str]:
-    to_ir = [
-        *compile_command(unit.text, unit.options, target, cache),
-        *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
-    ]
-
-    def compiled(*more: str) -> tuple[str, str]:
-        def embed(text: str) -> str:
-            return entry_text(text, unit, entry, constants, _ENTRY)
-
-        return compile_entry([*to_ir, *more], unit, entry, target, embed)
-
-    text, ir = compiled()
-    layouts = read_layouts(ir)
-    signature = build_signature(entry, layouts)
-    ir = tag_invariant_loads(mask_shift_amounts(ir), signature)
-    lanes_in_order = not has_matrix_functions(ir)
-    ir = use_tensor_cores(materialize_member_masks(ir, lanes_in_order))
-    ir = _SHARED_VARIABLE.sub(r"\g<1>16", ir)
-    ir = _PRINTF_BUFFER.sub(r"\1\2externally_initialized global \3 0\4", ir)
-    # All functions are inlined; the external copies that clang keeps are unused.
-    ir = _PUBLIC_FUNCTION.sub("define internal ", ir)
-    ir, coarsening, is_vectorized = (
-        add_coarsened_kernel(ir, signature) if lanes_in_order else (ir, 1, False)
-    )
-    if max_threads:
-        ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{max_threads}"\2', ir)
-    to_ptx = ["clang", "-x", "ir", *target.flags, "-O3", *_UNROLLING, "-w", "-S", "-o", "-", "-"]
-    code = clang.run(to_ptx, ir)
-    if code.status != 0:
-        raise MetalloidError(
-            f"[{entry.name}] clang accepted the kernel but could not generate code for "
-            f"{target.name}:\n{code.messages[:2000]}"
-        )
-    ptx, dynamic_shared_bytes = use_dynamic_shared_memory(code.output.decode())
-    if settings.cancellable:
-        ptx = poll_loops(ptx)
-    if missing := _MISSING.search(ptx):
-        raise undefined(missing[1], unit, entry, lambda: compiled(LINE_TABLES)[1])
-    return {
-        "kernel.cpp": text,
-        "kernel.ll": ir,
-        "kernel.ptx": ptx,
-        "kernel.json": json.dumps(
-            [
-                layouts,
-                f"@{PRINTF_SYMBOL} = " in ir,
-                lanes_in_order,
-                dynamic_shared_bytes,
-                coarsening,
-                is_vectorized,
-                CANCEL_SYMBOL in ptx,
-            ]
-        ),
-    }
+    lanes_in_order = not has_matrix_functions(definition(ir, ENTRY_SYMBOL))
+    ir = prepare_module(ir, "plain" if lanes_in_order else "matrix")
+    kernel = parse_function(ir, ENTRY_SYMBOL, retain_hints=True)
+    context = KernelContext(signature, FreshNames(kernel), pure_functions(ir))
+    run_passes(kernel, KERNEL, context)
+    ir = declare_intrinsics(replace_function(ir, kernel), [kernel])
+    if not lanes_in_order:
+        return Module(ir, lanes_in_order, coarsening=1, is_vectorized=False)
+    coarsened = kernel.copy()
+    run_passes(coarsened, COARSENING, context)
+    if context.coarsening is None:
+        return Module(ir, lanes_in_order, coarsening=1, is_vectorized=False)
+    text = function_text(kernel)
+    ir = ir.replace(text, f"{text}\n\n{function_text(coarsened)}")
+    return Module(ir, lanes_in_order, context.coarsening.factor, context.coarsening.is_vectorized)

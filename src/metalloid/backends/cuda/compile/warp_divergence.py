@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from metalloid.backends.cuda.compile.kernel_text import ACTIVE
 from metalloid.backends.cuda.compile.reconvergence import BranchEdge, LoopIteration, find_members
 from metalloid.compiler.analysis.divergence import Divergence, analyse
 from metalloid.compiler.analysis.shapes import VARYING, Shape, consecutive, uniform
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.ir.cfg import EXIT, Graph, Loop, immediate_postdominators
 from metalloid.compiler.ir.function import Function, Instruction
-from metalloid.compiler.ir.parser import flatten_address_spaces, parse_function
+from metalloid.compiler.ir.parser import is_hint
+from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.transforms.loop_simplify import simplify_loops
 
+#: Reads the mask of the threads of the warp that are converged at the moment.
+ACTIVE = "@llvm.nvvm.activemask"
+BARRIER = "@llvm.nvvm.barrier.cta.sync.all"
 #: Declared in entry.h: index of the first thread of a thread's simdgroup.
 START = "@mtl_simdgroup_start"
 _WIDTH = 32
@@ -23,8 +25,9 @@ _REGISTERS = "@llvm.nvvm.read.ptx.sreg."
 _UNIFORM = (
     f"{_REGISTERS}ctaid", f"{_REGISTERS}ntid", "@llvm.nvvm.vote.", ACTIVE,
     "@llvm.nvvm.redux.sync",
-    "@mtl_numbers_of_lanes",
+    "@mtl_plain_numbers_of_lanes", "@mtl_matrix_numbers_of_lanes",
 )  # fmt: skip
+_LANE = ("@mtl_plain_lane", "@mtl_matrix_lane")
 
 
 class WarpDivergence(NamedTuple):
@@ -54,18 +57,23 @@ class WarpDivergence(NamedTuple):
     loops: list[Loop]
 
 
-def analyse_warp(ir: str) -> WarpDivergence:
-    """Analyse the kernel in `ir`.
+NO_DIVERGENCE = WarpDivergence(set(), set(), {}, set(), {}, [])
+
+
+def analyse_warp(kernel: Function) -> WarpDivergence:
+    """Analyse a kernel; one without `activemask` and barriers is taken as convergent.
 
     Raises
     ------
     Unsupported
         If the analysis does not support the kernel.
     """
-    ir = flatten_address_spaces(ir)
+    if not any(i.op == "call" and i.callee in (ACTIVE, BARRIER) for i in kernel.instructions()):
+        return NO_DIVERGENCE
+    original = _without_hints(kernel)
     kept: set[str] = set()
     while True:
-        function = parse_function(ir, ENTRY_SYMBOL)
+        function = original.copy()
         divergence, returns = _analyse(function, kept)
         early = {block: edge for block, edge in returns.items() if block in divergence.masked}
         if not early:
@@ -73,7 +81,6 @@ def analyse_warp(ir: str) -> WarpDivergence:
                 block: edge for block, edge in returns.items()
                 if not divergence.shape(function.blocks[block].end.operands[0], block).is_uniform
             }  # fmt: skip
-            original = parse_function(ir, ENTRY_SYMBOL)
             members = find_members(divergence, original.blocks)
             return WarpDivergence(
                 divergence.masked, _stalled_blocks(divergence), returning, _return_paths(original),
@@ -81,6 +88,19 @@ def analyse_warp(ir: str) -> WarpDivergence:
             )  # fmt: skip
         # In divergent code a return is treated as an ordinary branch.
         kept |= set(early)
+
+
+def _without_hints(kernel: Function) -> Function:
+    """A copy without calls that compute nothing, and without address spaces."""
+    function = kernel.copy()
+    for block in function.blocks.values():
+        block.body = [i for i in block.body if not is_hint(i)]
+        for i in block.body:
+            if i.op == "call" and not i.callee.startswith("@"):
+                raise Unsupported("a call of inline assembly or through a pointer")
+            if i.op == "addrspacecast":
+                i.op = "bitcast"
+    return function
 
 
 def _stalled_blocks(divergence: Divergence) -> set[str]:
@@ -200,7 +220,7 @@ def _call_shape(instruction: Instruction) -> Shape | None:
         return None
     if callee == START:
         return uniform(_WIDTH, align=5)
-    if callee == "@mtl_lane":
+    if callee in _LANE:
         return consecutive(_WIDTH, 5)
     if callee.startswith(_UNIFORM):
         return uniform(_WIDTH)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from metalloid.backends.cuda.compile.pipeline import PtxKernel, compile_ptx
+from metalloid.backends.cuda.compile.compile_ptx import PtxKernel, compile_ptx
 from metalloid.backends.cuda.compile.target import cuda_target
 from metalloid.backends.cuda.libraries.cuda_libraries import CudaLibraries
 from metalloid.backends.cuda.runtime.cancellation import Cancellation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metalloid.backends.cuda.compile.pipeline import compile_ptx
+from metalloid.backends.cuda.compile.compile_ptx import compile_ptx
 from metalloid.backends.cuda.compile.target import cuda_target
 from metalloid.backends.cuda.runtime.program import OfflineProgram
 from metalloid.compiler.frontend.unit import TranslationUnit

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL
-from metalloid.backends.cuda.compile.coarsened_kernel import COARSENED_SYMBOL
-from metalloid.backends.cuda.compile.pipeline import PRINTF_SYMBOL, PtxKernel
+from metalloid.backends.cuda.compile.coarsening import COARSENED_SYMBOL
+from metalloid.backends.cuda.compile.compile_ptx import PtxKernel
+from metalloid.backends.cuda.compile.module_edits import PRINTF_SYMBOL
 from metalloid.backends.cuda.compile.vectorized_coarsening import is_aligned
 from metalloid.backends.cuda.runtime.assemble import cubin
 from metalloid.backends.cuda.runtime.driver import check, driver
