@@ -150,16 +150,9 @@ class _OfLists:
         if stream is not None:
             _check_stream(stream)
         return _run(
-            kernel=kernel,
-            inputs=inputs,
-            shapes=output_shapes,
-            dtypes=output_dtypes,
-            grid=grid,
-            threadgroup=threadgroup,
-            template=template or (),
-            init_value=init_value,
-            verbose=verbose,
-        )
+            kernel, inputs, output_shapes, output_dtypes, grid, threadgroup, template or (),
+            init_value, verbose,
+        )  # fmt: skip
 
 
 def _check_list(what: str, values: Any, names: Sequence[str]) -> None:
@@ -211,16 +204,10 @@ class _OfDictionaries:
             kernel = mtl.metal_kernel(self._name, names, outputs, self._source, **options)
             self._kernels[key] = kernel
         results = _run(
-            kernel=kernel,
-            inputs=[inputs[n] for n in names],
-            shapes=[output_shapes[n] for n in outputs],
-            dtypes=[output_dtypes[n] for n in outputs],
-            grid=grid,
-            threadgroup=threadgroup,
-            template=sorted((template or {}).items()),
-            init_value=init_value,
-            verbose=verbose,
-        )
+            kernel, [inputs[n] for n in names], [output_shapes[n] for n in outputs],
+            [output_dtypes[n] for n in outputs], grid, threadgroup,
+            sorted((template or {}).items()), init_value, verbose,
+        )  # fmt: skip
         return dict(zip(outputs, results, strict=True))
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ctypes
 import platform
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from elftools.elf.elffile import ELFFile
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
 
 
 class _SymbolInfo(ctypes.Structure):
@@ -45,6 +46,8 @@ def source_line(plain: Path, with_lines: Path, offset: int) -> tuple[str, int] |
     """
     if platform.system() != "Linux":
         return None  # Mach-O objects leave debug information to other files
+    from elftools.elf.elffile import ELFFile  # 50 ms, and kernels rarely fail
+
     with plain.open("rb") as first, with_lines.open("rb") as second:
         objects = ELFFile(first), ELFFile(second)
         code, other = (_code(each) for each in objects)
