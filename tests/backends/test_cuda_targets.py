@@ -155,7 +155,11 @@ def test_a_barrier_that_a_branch_parts_is_met_by_simdgroup(body):
     text = ptx(f"""
         kernel void f(device float* x, constant uint& n, uint i [[thread_position_in_grid]],
                       uint g [[simdgroup_index_in_threadgroup]]) {{ {body} x[i] += 1; }}""")
-    for name in ("mtl_open_parted_barrier", "mtl_parted_barrier", "mtl_leave_parted_barrier"):
+    for name in (
+        "mtl_open_divergent_barrier",
+        "mtl_divergent_barrier",
+        "mtl_leave_divergent_barrier",
+    ):
         assert (f"call.uni {name}" in text) == BARRIERS[body]
 
 

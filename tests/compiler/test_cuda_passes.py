@@ -148,7 +148,7 @@ def test_early_returns_leave_the_mask_and_exit():
 
 def test_barriers_in_divergent_code_take_the_members():
     barrier = "call void @llvm.nvvm.barrier.cta.sync.all(i32 0)"
-    opened = "call void @mtl_open_parted_barrier(i32 1)"
+    opened = "call void @mtl_open_divergent_barrier(i32 1)"
     function = kernel(f"""
         entry: {LANE}; {opened}; %c = icmp ult i32 %lane, 5; br label %top
         top: br i1 %c, label %then, label %end
@@ -159,8 +159,8 @@ def test_barriers_in_divergent_code_take_the_members():
     assert divergence.stalled == {"%then"}
     materialize_member_masks(function, divergence, FreshNames(function))
     verify(function)
-    assert lines(function, "%then")[1] == "call void @mtl_parted_barrier(i32 %mtl.members)"
-    assert lines(function, "%end")[:2] == [barrier, "call void @mtl_leave_parted_barrier()"]
+    assert lines(function, "%then")[1] == "call void @mtl_divergent_barrier(i32 %mtl.members)"
+    assert lines(function, "%end")[:2] == [barrier, "call void @mtl_leave_divergent_barrier()"]
     plain = kernel(f"entry: {LANE}; {opened}; {barrier}; ret void")
     materialize_member_masks(plain, analyse_warp(plain), FreshNames(plain))
     assert opened not in lines(plain)
@@ -222,7 +222,7 @@ PRODUCT = "call <2 x float> @mtl_product_f16(i32 {}, i32 {}, <2 x float> {})"
 def test_products_share_an_instruction():
     """Two sums of two products, with the same right factors, one of them transposed twice."""
     function = kernel(f"""
-        entry: {LANE}; %t = call i32 @mtl_turned_matrix(i32 %lane); %r = call i32 @mtl_turned_matrix(i32 %t); \
+        entry: {LANE}; %t = call i32 @mtl_transposed_matrix(i32 %lane); %r = call i32 @mtl_transposed_matrix(i32 %t); \
             %a = {PRODUCT.format(1, "%r", "zeroinitializer")}; %b = {PRODUCT.format(2, 7, "%a")}; \
             %c = {PRODUCT.format(3, "%lane", "zeroinitializer")}; %d = {PRODUCT.format(4, 7, "%c")}; \
             call void @mtl_use(<2 x float> %b, <2 x float> %d); ret void

@@ -9,7 +9,7 @@
 
 typedef float mtl_two_floats __attribute__((ext_vector_type(2)));
 #define METALLOID_MATRIX_FUNCTION extern "C" __attribute__((const, convergent, nothrow))
-METALLOID_MATRIX_FUNCTION uint mtl_turned_matrix(uint elements);
+METALLOID_MATRIX_FUNCTION uint mtl_transposed_matrix(uint elements);
 METALLOID_MATRIX_FUNCTION mtl_two_floats mtl_product_f16(uint a, uint transposed_b, mtl_two_floats c);
 METALLOID_MATRIX_FUNCTION mtl_two_floats mtl_product_bf16(uint a, uint transposed_b, mtl_two_floats c);
 #undef METALLOID_MATRIX_FUNCTION
@@ -27,7 +27,7 @@ inline constexpr bool has_tensor_cores<bfloat, bfloat> = true;
 template <class T, class Pair>
 METALLOID_INLINE mtl_two_floats tensor_product(Pair a, Pair b, mtl_two_floats c) {
   const uint left = metal::as_type<uint>(a);
-  const uint right = mtl_turned_matrix(metal::as_type<uint>(b));
+  const uint right = mtl_transposed_matrix(metal::as_type<uint>(b));
   if constexpr (metal::is_same_v<T, half>) {
     return mtl_product_f16(left, right, c);
   } else {

@@ -72,7 +72,7 @@ METALLOID_INLINE void simdgroup_load(simdgroup_matrix<T, 8, 8>& matrix, Source s
     if (transposed) {
       const Source own = source + simdgroup_matrix_offset(elements_per_row, origin, false);
       const vec<T, 2> as_it_lies(own[0], own[1]);
-      matrix.thread_elements() = as_type<vec<T, 2>>(mtl_turned_matrix(as_type<uint>(as_it_lies)));
+      matrix.thread_elements() = as_type<vec<T, 2>>(mtl_transposed_matrix(as_type<uint>(as_it_lies)));
       return;
     }
   }

@@ -67,7 +67,7 @@ _ATTRIBUTE_GROUP = re.compile(r"^attributes #(\d+) = \{([^\n]*)\}", re.M)
 
 @dataclass(frozen=True)
 class Coarsening:
-    """How a kernel is coarsened.
+    """The threads that one thread of a coarsened kernel runs.
 
     Attributes
     ----------
@@ -96,8 +96,8 @@ def assume_uniform_grid(function: Function, signature: Signature) -> bool:
     values = {i.result: i for i in entry.body}
 
     def defining(value: Value, op: str) -> Instruction | None:
-        found = values.get(value.name)
-        return found if found is not None and found.op == op else None
+        instruction = values.get(value.name)
+        return instruction if instruction is not None and instruction.op == op else None
 
     if len(entry.end.operands) != 1 or entry.end.op != "br":
         return False

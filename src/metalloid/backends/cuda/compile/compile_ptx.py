@@ -116,8 +116,8 @@ def compile_ptx(
     files = cache.load(key)
     if files is None:
         with compiling(f"kernel {entry.name!r} for {target.name}"):
-            made = _compile(unit, entry, constants, target, cache, max_threads)
-        files = cache.save(key, made)
+            compiled = _compile(unit, entry, constants, target, cache, max_threads)
+        files = cache.save(key, compiled)
     layouts, *others = json.loads(files["kernel.json"].read_bytes())
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
     stages = {stage: files[name] for stage, name in names.items()}

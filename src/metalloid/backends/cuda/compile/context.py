@@ -1,4 +1,4 @@
-"""What the passes over a kernel share besides its function."""
+"""State that the passes over a kernel share, besides its function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metalloid.msl.signature import Signature
 
 @dataclass
 class KernelContext:
-    """What the passes over a kernel share besides its function.
+    """State that the passes over a kernel share, besides its function.
 
     Attributes
     ----------

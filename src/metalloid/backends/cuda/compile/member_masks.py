@@ -7,7 +7,7 @@ and stores it in a variable. In divergent code the members are the threads that 
 branch, which vote for it, and in a loop those of the same iteration (reconvergence.py). Elsewhere
 `activemask` remains: in loops with several exits, and after returns in a branch.
 
-A threadgroup barrier in divergent code becomes the one of parted_barrier.h. Threads that return
+A threadgroup barrier in divergent code becomes the one of divergent_barrier.h. Threads that return
 early execute `exit`: the assembler might make them wait for the others at the function's end, and
 CUDA's barrier would wait for them.
 """
@@ -30,8 +30,8 @@ from metalloid.compiler.ir.function import Block, Function, Instruction, Value
 from metalloid.compiler.ir.types import I1, I32, POINTER
 
 _BALLOT = "@llvm.nvvm.vote.ballot.sync"
-_OPEN_BARRIER, _DIVERGENT_BARRIER = "@mtl_open_parted_barrier", "@mtl_parted_barrier"
-_LEAVE_BARRIER = "@mtl_leave_parted_barrier"
+_OPEN_BARRIER, _DIVERGENT_BARRIER = "@mtl_open_divergent_barrier", "@mtl_divergent_barrier"
+_LEAVE_BARRIER = "@mtl_leave_divergent_barrier"
 _EXIT = 'asm sideeffect "exit;", "~{memory}"'
 
 
@@ -120,7 +120,7 @@ class _MemberMasks:
             block.body += self._leave()
 
     def _before_the_end(self, block: Block) -> list[Instruction]:
-        """What is to be done before the block's branch."""
+        """Instructions to add before the branch of a block."""
         body: list[Instruction] = []
         is_conditional = block.end.op == "br" and block.end.operands
         if is_conditional and self._has_mask and block.name in self._divergence.returning:

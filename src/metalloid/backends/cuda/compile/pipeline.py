@@ -128,7 +128,7 @@ COARSENING: tuple[Pass[KernelContext], ...] = (
 
 @dataclass(frozen=True)
 class Module:
-    """What the pipeline makes of a module.
+    """The result of the pipeline.
 
     Attributes
     ----------

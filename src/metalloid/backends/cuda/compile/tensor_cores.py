@@ -19,7 +19,7 @@ from metalloid.compiler.ir.function import Block, CallAttributes, Function, Inst
 from metalloid.compiler.ir.types import FLOAT, I32, I64, Struct, Vector
 
 #: Functions of matrices_nvptx.h: a product of two matrices plus a third, and a transposition.
-PRODUCT, TRANSPOSED = "@mtl_product_", "@mtl_turned_matrix"
+PRODUCT, TRANSPOSED = "@mtl_product_", "@mtl_transposed_matrix"
 _ATTRIBUTES = CallAttributes((), (), ("convergent", "nounwind", "memory(none)"))
 _PAIR, _SUMS = Vector(2, FLOAT), Struct((FLOAT,) * 4)
 _ZERO_WORD, _ZERO = Value(I32, "0"), Value(FLOAT, "0.0")

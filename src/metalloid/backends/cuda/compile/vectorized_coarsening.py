@@ -217,13 +217,13 @@ class VectorAccesses:
         vector, pointer = Vector(self._factor, type_), of_thread(i.operands[-1], 0)
         name = self._names("%mtl.vector")
         if i.op == "load":
-            whole = Instruction("load", name, vector, [pointer], align=_ACCESS_BYTES)
+            wide = Instruction("load", name, vector, [pointer], align=_ACCESS_BYTES)
             return [
-                whole,
+                wide,
                 *(
                     Instruction(
                         "extractelement", of_thread(i.value, k).name, type_,
-                        [whole.value, Value(I64, str(k))],
+                        [wide.value, Value(I64, str(k))],
                     )
                     for k in range(self._factor)
                 ),

@@ -71,10 +71,10 @@ def analyse_warp(kernel: Function) -> WarpDivergence:
     if not any(i.op == "call" and i.callee in (ACTIVE, BARRIER) for i in kernel.instructions()):
         return NO_DIVERGENCE
     original = _without_hints(kernel)
-    kept: set[str] = set()
+    taken: set[str] = set()
     while True:
         function = original.copy()
-        divergence, returns = _analyse(function, kept)
+        divergence, returns = _analyse(function, taken)
         early = {block: edge for block, edge in returns.items() if block in divergence.masked}
         if not early:
             returning = {
@@ -87,7 +87,7 @@ def analyse_warp(kernel: Function) -> WarpDivergence:
                 members, list(_querying_loops(original, divergence)),
             )  # fmt: skip
         # In divergent code a return is treated as an ordinary branch.
-        kept |= set(early)
+        taken |= set(early)
 
 
 def _without_hints(kernel: Function) -> Function:
@@ -105,7 +105,7 @@ def _without_hints(kernel: Function) -> Function:
 
 def _stalled_blocks(divergence: Divergence) -> set[str]:
     """Blocks between a divergent branch that is no loop exit and its post-dominator."""
-    graph, found = divergence.graph, set[str]()
+    graph, stalled = divergence.graph, set[str]()
     postdominator = immediate_postdominators(graph, EXIT)
     for branch in divergence.branches:
         loop = graph.loop_of[branch]
@@ -118,10 +118,10 @@ def _stalled_blocks(divergence: Divergence) -> set[str]:
         while todo:
             block = todo.pop()
             if block not in stops:
-                found.add(block)
+                stalled.add(block)
                 stops.add(block)
                 todo += graph.successors[block]
-    return found
+    return stalled
 
 
 def _is_guarded_loop(graph: Graph, start: str, stop: str) -> bool:
@@ -159,20 +159,20 @@ def _querying_loops(function: Function, divergence: Divergence) -> Iterator[Loop
 def _return_paths(function: Function) -> set[str]:
     """Returns, and single-entry blocks that lead only to one and execute nothing convergent."""
     graph, blocks = Graph(function), function.blocks
-    found = {
+    paths = {
         name for name, block in blocks.items()
         if block.end.op in ("ret", "br") and not graph.loop_of.get(name) and not block.phis
         and not any(_is_convergent(instruction) for instruction in block.body)
     }  # fmt: skip
     while True:
         wrong = {
-            name for name in found
-            if not found.issuperset(blocks[name].end.labels)
-            or (blocks[name].body and len(set(graph.predecessors.get(name, ())) - found) > 1)
+            name for name in paths
+            if not paths.issuperset(blocks[name].end.labels)
+            or (blocks[name].body and len(set(graph.predecessors.get(name, ())) - paths) > 1)
         }  # fmt: skip
         if not wrong:
-            return found
-        found -= wrong
+            return paths
+        paths -= wrong
 
 
 def _is_convergent(instruction: Instruction) -> bool:
@@ -182,7 +182,7 @@ def _is_convergent(instruction: Instruction) -> bool:
     )
 
 
-def _analyse(function: Function, kept: set[str]) -> tuple[Divergence, dict[str, bool]]:
+def _analyse(function: Function, taken: set[str]) -> tuple[Divergence, dict[str, bool]]:
     """Analyse the function as if early returns were never taken."""
     returns = {}
     loops = Graph(function).loop_of
@@ -190,7 +190,7 @@ def _analyse(function: Function, kept: set[str]) -> tuple[Divergence, dict[str, 
     for name, block in function.blocks.items():
         labels = block.end.labels
         # The exit of a final loop is not an early return.
-        if block.end.op != "br" or len(labels) != 2 or name in kept or loops.get(name):
+        if block.end.op != "br" or len(labels) != 2 or name in taken or loops.get(name):
             continue
         if (labels[0] in ends) != (labels[1] in ends):
             returns[name] = labels[0] in ends
@@ -206,11 +206,11 @@ def _analyse(function: Function, kept: set[str]) -> tuple[Divergence, dict[str, 
                 parameters[instruction.result] = shape
                 block.body.remove(instruction)
     graph = simplify_loops(function)
-    found = analyse(function, graph, _WIDTH, parameters, all_masked=False)
+    divergence = analyse(function, graph, _WIDTH, parameters, all_masked=False)
     for name, end in conditions.items():
         if name in function.blocks:
             function.blocks[name].end = end
-    return found, {name: edge for name, edge in returns.items() if name in function.blocks}
+    return divergence, {name: edge for name, edge in returns.items() if name in function.blocks}
 
 
 def _call_shape(instruction: Instruction) -> Shape | None:

@@ -53,14 +53,14 @@ METALLOID_INLINE bool is_first_of(uint lanes) {
 }  // namespace metalloid
 
 // All threads of kernels with such a barrier call this first.
-METALLOID_BARRIER_FUNCTION mtl_open_parted_barrier(uint simdgroups) {
+METALLOID_BARRIER_FUNCTION mtl_open_divergent_barrier(uint simdgroups) {
   using namespace metalloid;
   shared_memory().word = __builtin_bit_cast(ulong, barrier_state{0, ushort(simdgroups), 0});
   shared_memory().ended[__msl_simdgroup_index()] = 0;
   __nvvm_barrier_sync(0);
 }
 
-METALLOID_BARRIER_FUNCTION mtl_parted_barrier(uint active) {
+METALLOID_BARRIER_FUNCTION mtl_divergent_barrier(uint active) {
   using namespace metalloid;
   __nvvm_bar_warp_sync(active);
   if (is_first_of(active)) {
@@ -74,7 +74,7 @@ METALLOID_BARRIER_FUNCTION mtl_parted_barrier(uint active) {
 }
 
 // Threads call this before they end. The others no longer wait for a simdgroup that has ended.
-METALLOID_BARRIER_FUNCTION mtl_leave_parted_barrier() {
+METALLOID_BARRIER_FUNCTION mtl_leave_divergent_barrier() {
   using namespace metalloid;
   const uint active = __nvvm_activemask(), simdgroup = __msl_simdgroup_index();
   const uint threads = uint(__nvvm_read_ptx_sreg_ntid_x()) *

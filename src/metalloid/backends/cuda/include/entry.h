@@ -42,7 +42,7 @@ METALLOID_INLINE void run_thread(const launch_data<Entry::parameter_count>& laun
   const metal::uint3 origin = ids.group * ids.dispatched_size;
   ids.group_size = ids.dispatched_size;
   ids.index = position.x + ids.dispatched_size.x * (position.y + ids.dispatched_size.y * position.z);
-  mtl_open_parted_barrier(divide_up(volume(ids.group_size), 32));
+  mtl_open_divergent_barrier(divide_up(volume(ids.group_size), 32));
   if (!launch.is_uniform) {
     // The lanes may have another order (lanes_nvptx.h). At the grid's edge a threadgroup is smaller:
     // its threads get consecutive indices, so that the first warps run them all. A block has at most
