@@ -137,6 +137,7 @@ def test_indices_that_do_not_fit(key, error):
         mtl.zeros((4, 3))[key]
 
 
+@settings(max_examples=40)
 @given(data=st.data(), shape=st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple),
        dtype=st.sampled_from(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]),
        is_lazy=st.booleans())  # fmt: skip

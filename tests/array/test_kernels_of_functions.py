@@ -55,7 +55,16 @@ def _ptx(text, wanted="all"):
     return ptx
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32", "complex64", "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "float64",
+        pytest.param("complex128", marks=pytest.mark.slow),
+        "float32",
+        "complex64",
+        "bfloat16",
+    ],
+)
 def test_every_operation_has_ptx(dtype):
     dtype = mtl.zeros(1, dtype=dtype).dtype
     rows = _rows(dtype)
@@ -73,7 +82,8 @@ def test_sorts_and_searches_have_ptx():
     _ptx(sort_kernels.text(), "_64")
 
 
-@pytest.mark.parametrize("type_", ["float", pytest.param("double", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("type_", ["float", "double"])
 def test_transforms_have_ptx(type_):
     _ptx(transforms.text(type_), "")
 

@@ -109,7 +109,7 @@ def test_random_kernels(seed, waits, monkeypatch):
     check(seed, 3, waits)
 
 
-@pytest.mark.parametrize("form", [(16, 1), (8, 32)], ids=str)
+@pytest.mark.parametrize("form", [(16, 1), pytest.param((8, 32), marks=pytest.mark.slow)], ids=str)
 def test_random_kernels_with_masked_ends_of_rows(form, monkeypatch):
     """Ends of rows run thread by thread unless there are many of them."""
     monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
@@ -118,8 +118,19 @@ def test_random_kernels_with_masked_ends_of_rows(form, monkeypatch):
 
 
 #: Lanes, and bits of the integers in masks: as other processors would have them, or none has.
-FORMS = [(8, 32), (16, 32), (1, 1)]
-OTHER_FORMS = [(32, 1), (4, 32), (1, 32), (2, 1), (4, 1), (8, 1), (16, 1), (32, 32)]
+FORMS = [(8, 32)]
+OTHER_FORMS = [
+    (16, 32),
+    (1, 1),
+    (32, 1),
+    (4, 32),
+    (1, 32),
+    (2, 1),
+    (4, 1),
+    (8, 1),
+    (16, 1),
+    (32, 32),
+]
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
@@ -178,10 +189,8 @@ def check_with_spoilt_lanes(seed, count, waits, form, monkeypatch):
     check(seed, count, waits, refusals=1, more="constant int lanes_are_spoilt = 0;\n")
 
 
-@pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
-@pytest.mark.parametrize("form", [(16, 1), pytest.param((8, 32), marks=pytest.mark.slow)], ids=str)
-def test_inactive_lanes_do_not_matter(form, waits, monkeypatch):
-    check_with_spoilt_lanes(21, 2, waits, form, monkeypatch)
+def test_inactive_lanes_do_not_matter(monkeypatch):
+    check_with_spoilt_lanes(21, 2, True, (16, 1), monkeypatch)
 
 
 @pytest.mark.slow

@@ -146,7 +146,11 @@ def compiled(cache, monkeypatch):
     return compile
 
 
-@pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
+@pytest.mark.parametrize(
+    "waits",
+    [pytest.param(False, marks=pytest.mark.slow), True],
+    ids=["independent", "waiting"],
+)
 @pytest.mark.parametrize("last", IN_ORDER, ids=lambda change: change.__name__)
 def test_the_same_results(last, waits, compiled):
     text = random_kernels.library_text(11, 2, waits)

@@ -60,7 +60,7 @@ def test_the_definition(n, dtype):
 
 @pytest.mark.parametrize("way", ["auto", "kernels"])
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=8)  # most lengths are kernels of their own
 def test_one_axis(way, data):
     shape = tuple(data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))

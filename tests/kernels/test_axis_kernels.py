@@ -34,7 +34,7 @@ def axes_of(draw, ndim):
     return draw(st.sampled_from([None, signed]))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.data(), shapes(4), st.sampled_from((*INTEGERS, *FLOATS)), st.booleans())
 def test_sums(data, shape, dtype, keepdims):
     x = data.draw(arrays(shape, dtype, 0, 3))
@@ -132,7 +132,7 @@ def test_buffers_give_buffers():
     assert np.array_equal(np.asarray(running(x)), np.arange(10_000).cumsum())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.data(), shapes(3, 9), st.sampled_from((*INTEGERS, np.float32)), st.booleans())
 def test_scans(data, shape, dtype, inclusive):
     shape = (*shape, 3)

@@ -1,7 +1,8 @@
 """From a kernel to LLVM IR for the CPU, for all engines.
 
 An engine gives the C++ around the kernel. The IR from clang is then adapted to the memory model of
-a CPU.
+a CPU. These adaptations edit the text of single instructions instead of a `Function`: the reference
+engine has to run what the parser does not know, and would lose them there.
 """
 
 from __future__ import annotations
