@@ -56,6 +56,28 @@ class VectorizedFunction:
     accumulators: Accumulators | None
 
 
+@dataclass(frozen=True)
+class RowParameters:
+    """How a kernel may be coarsened over rows of threads: see `transforms.coarsen`.
+
+    Attributes
+    ----------
+    along : frozenset of str
+        Parameters that grow by one from row to row.
+    across : frozenset of str
+        Parameters by which lanes differ.
+    index : str
+        Parameter that is a thread's index in its threadgroup.
+    max_carried : int
+        Maximum loop-carried values per lane, over all rows.
+    """
+
+    along: frozenset[str]
+    across: frozenset[str]
+    index: str
+    max_carried: int
+
+
 @dataclass
 class Context:
     """The state that the passes share besides the function.
@@ -70,12 +92,18 @@ class Context:
         The function itself, if kernels call it.
     spec : VectorSpec, optional
         How the vector code is to look.
+    row_parameters : RowParameters, optional
+        Of a kernel that is to be coarsened.
+    rows : int
+        Rows that a thread does the work of.
     """
 
     callees: Callees = field(default_factory=lambda: NO_CALLEES)
     abi: KernelABI | None = None
     callee: Callee | None = None
     spec: VectorSpec | None = None
+    row_parameters: RowParameters | None = None
+    rows: int = 1
     valid: set[str] = field(default_factory=set)
     _graph: Graph | None = None
     _divergence: Divergence | None = None

@@ -1,10 +1,11 @@
 """The pipeline of the vectoriser: every pass in order, and why it is there.
 
-`lower_kernel` runs `LOWERING` on the function of one thread, and `vectorize` runs `VECTORIZATION`
-on the result for each `VectorSpec`. Functions that a kernel calls go through `LOWERING_OF_CALLEES`
-first. A pass names what it needs, gives and invalidates: analyses (``cfg``, ``divergence``), and
-properties of the function (``scalars``: no small vectors are left; ``barriers end blocks``;
-``simple loops``: one exit, preheaders, latches).
+`lower_kernel` runs `LOWERING` on the function of one thread, `coarsen_rows` may run `COARSENING` on
+a copy, and `vectorize` runs `VECTORIZATION` on the results for each `VectorSpec`. Functions that a
+kernel calls go through `LOWERING_OF_CALLEES` and `LAYOUT_OF_CALLEES` first. A pass names what it
+needs, gives and invalidates: analyses (``cfg``, ``divergence``), and properties of the function
+(``scalars``: no small vectors are left; ``barriers end blocks``; ``simple loops``: one exit,
+preheaders, latches).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from metalloid.compiler.transforms.callees import (
     vector_positions,
     with_units,
 )
+from metalloid.compiler.transforms.coarsen import coarsen
 from metalloid.compiler.transforms.defer_atomics import defer_atomics
 from metalloid.compiler.transforms.invariant_loads import mark_invariant_loads
 from metalloid.compiler.transforms.legalize_bf16 import legalize_bf16
@@ -42,7 +44,7 @@ from metalloid.compiler.transforms.soa_private import soa_private
 from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
 from metalloid.compiler.transforms.threadgroup_variables import lower_threadgroup_variables
 from metalloid.compiler.transforms.version_uniform_loops import version_uniform_loops
-from metalloid.compiler.vectorize.context import Context, VectorizedFunction
+from metalloid.compiler.vectorize.context import Context, RowParameters, VectorizedFunction
 from metalloid.compiler.vectorize.emit import linearize
 from metalloid.compiler.vectorize.memory.interleave_groups import find_groups
 from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
@@ -77,6 +79,13 @@ def _legalize_bf16(function: Function, context: Context) -> None:
 def _defer_atomics(function: Function, context: Context) -> None:
     if not context.callees:
         defer_atomics(function, function.parameters[context.kernel.memory])
+
+
+def _coarsen(function: Function, context: Context) -> bool:
+    given = context.row_parameters
+    assert given is not None
+    context.rows = coarsen(function, given.along, given.across, given.index, given.max_carried)
+    return context.rows > 1
 
 
 def _soa_private(function: Function, context: Context) -> None:
@@ -133,6 +142,9 @@ def _plain(run: Callable[[Function], object]) -> Callable[[Function, Context], o
     """A pass that needs no context."""
     return lambda function, context: run(function)
 
+
+#: Properties of lowered functions.
+_LOWERED = frozenset(("scalars", "legal types", "barriers end blocks"))
 
 # ---- the pipelines -------------------------------------------------------------------------------
 
@@ -203,13 +215,26 @@ LOWERING_OF_CALLEES: tuple[Pass[Context], ...] = (
     *_COMMON_LOWERING,
 )  # fmt: skip
 
+_SOA_PRIVATE: Pass[Context] = Pass(
+    "soa-private", _soa_private,
+    "elements of the lanes' private arrays lie side by side: accesses are contiguous",
+    needs=("scalars", "legal types"),
+)  # fmt: skip
+
+#: The layout of private arrays in a lowered function that kernels call: its callers need it first.
+LAYOUT_OF_CALLEES: tuple[Pass[Context], ...] = (_SOA_PRIVATE,)
+
+#: A second form of a lowered kernel without barriers, for whole rows of threads.
+COARSENING: tuple[Pass[Context], ...] = (
+    Pass(
+        "coarsen", _coarsen, "a thread does the work of several rows that share loads",
+        needs=("scalars", "barriers end blocks"), optional=True,
+    ),
+)  # fmt: skip
+
 #: From the lowered function of one thread to vector code.
 VECTORIZATION: tuple[Pass[Context], ...] = (
-    Pass(
-        "soa-private", _soa_private,
-        "elements of the lanes' private arrays lie side by side: accesses are contiguous",
-        needs=("scalars", "legal types"),
-    ),
+    _SOA_PRIVATE,
     Pass(
         "version-uniform-loops", _version_uniform_loops,
         "a copy of a loop without masks runs for as long as all lanes go on", optional=True,
@@ -268,6 +293,13 @@ def lower_kernel(ir: str, abi: KernelABI, callees: Callees = NO_CALLEES) -> Func
     return function
 
 
+def coarsen_rows(function: Function, parameters: RowParameters) -> int:
+    """Let a lowered kernel do the work of several rows of threads, if profitable; how many."""
+    context = Context(row_parameters=parameters, valid={*_LOWERED})
+    run_passes(function, COARSENING, context)
+    return context.rows
+
+
 def vectorize_callees(
     ir: str, abi: KernelABI, callees: dict[str, Callee], form: VectorSpec
 ) -> list[VectorizedFunction]:
@@ -295,7 +327,7 @@ def vectorize_callees(
         if any(v.name in abi.variables for i in function.instructions() for v in i.operands):
             raise Unsupported("a threadgroup variable of a function")
         run_passes(function, LOWERING_OF_CALLEES, Context(callees, callee=callee))
-        soa_private(function, form.width, callees)
+        run_passes(function, LAYOUT_OF_CALLEES, Context(callees, spec=form, valid={*_LOWERED}))
         callees[name] = with_units(callee, function)
         vectorized.append(vectorize(function, spec_of_callee(callee, form), callees))
     return vectorized
@@ -328,8 +360,7 @@ def vectorize(
     Unsupported
         If the function does what has no vector form.
     """
-    valid = {"scalars", "legal types", "barriers end blocks"}
-    context = Context(callees, spec=form, valid=valid)
+    context = Context(callees, spec=form, valid={*_LOWERED})
     run_passes(function, VECTORIZATION, context)
     assert context.result is not None
     return context.result

@@ -25,9 +25,10 @@ from metalloid.compiler.ir.printer import function_text
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.ir.verifier import verify
 from metalloid.compiler.transforms.callees import callees_of
-from metalloid.compiler.transforms.coarsen import coarsen
-from metalloid.compiler.vectorize.context import Context
+from metalloid.compiler.vectorize.context import Context, RowParameters
 from metalloid.compiler.vectorize.pipeline import (
+    COARSENING,
+    LAYOUT_OF_CALLEES,
     LOWERING,
     LOWERING_OF_CALLEES,
     VECTORIZATION,
@@ -41,29 +42,23 @@ from metalloid.settings import settings
 _MAX_CARRIED = 4
 _READ_ONLY = ("%ids", "%words")
 _MEMORY, _INDEX = "%threadgroup_memory", "%index"
-_ACROSS, _ALONG = frozenset(("%x", "%grid_x")), frozenset(("%y", "%grid_y"))
+_ROWS = RowParameters(
+    along=frozenset(("%y", "%grid_y")),
+    across=frozenset(("%x", "%grid_x")),
+    index=_INDEX,
+    max_carried=_MAX_CARRIED,
+)
 
 
 class InvalidInput(Exception):
     """The text is not a function that passes can run on; the message says where and why."""
 
 
-def _coarsen(function: Function, context: Context) -> None:
-    coarsen(function, _ALONG, _ACROSS, _INDEX, _MAX_CARRIED)
-
-
-#: The back end runs it between the other two, if a kernel loads in loops.
-COARSENING: tuple[Pass[Context], ...] = (
-    Pass(
-        "coarsen", _coarsen, "a thread does the work of several rows that share loads",
-        needs=("scalars", "barriers end blocks"), optional=True,
-    ),
-)  # fmt: skip
-
 #: All passes of the vectoriser, by pipeline.
 PIPELINES: dict[str, tuple[Pass[Context], ...]] = {
     "lowering of a kernel": LOWERING,
     "lowering of a function that kernels call": LOWERING_OF_CALLEES,
+    "layout of a function that kernels call": LAYOUT_OF_CALLEES,
     "coarsening": COARSENING,
     "vectorization": VECTORIZATION,
 }
@@ -122,7 +117,7 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str], target: Target)
         context = Context(callees, callee=callee, spec=spec_of_callee(callee, spec))
         pipelines = (LOWERING_OF_CALLEES, VECTORIZATION)
     else:
-        context = Context(callees, abi=abi, spec=spec)
+        context = Context(callees, abi=abi, spec=spec, row_parameters=_ROWS)
         pipelines = (LOWERING, COARSENING, VECTORIZATION)
     verify(function)
     with settings.scope(verify_passes=True):

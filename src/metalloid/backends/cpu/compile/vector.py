@@ -28,13 +28,17 @@ from metalloid.compiler.ir.opcodes import ONE_THREAD
 from metalloid.compiler.ir.parser import definition, flatten_address_spaces
 from metalloid.compiler.transforms.assertions import pass_thread_index
 from metalloid.compiler.transforms.callees import callees_of
-from metalloid.compiler.transforms.coarsen import coarsen
 from metalloid.compiler.vectorize.assemble_module import assemble
 from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
 from metalloid.compiler.vectorize.atomics.privatized import flush_all
 from metalloid.compiler.vectorize.builder import SCALAR_BYTES
-from metalloid.compiler.vectorize.context import VectorizedFunction
-from metalloid.compiler.vectorize.pipeline import lower_kernel, vectorize, vectorize_callees
+from metalloid.compiler.vectorize.context import RowParameters, VectorizedFunction
+from metalloid.compiler.vectorize.pipeline import (
+    coarsen_rows,
+    lower_kernel,
+    vectorize,
+    vectorize_callees,
+)
 from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
 from metalloid.compiler.vectorize.workgroup.simdgroup_loops import SimdgroupLoops
 
@@ -223,9 +227,13 @@ def _with_constants(ir: str, *constants: tuple[str, str, int]) -> str:
 def _rows_at_a_time(function: Function, kernel: KernelIR) -> int:
     """Coarsen a function of one thread over several rows, if profitable; the number of rows."""
     names = [parameter.name for parameter in function.parameters]
-    along, across = ({names[n] for n in axes} for axes in ((_Y, _GRID_Y), (_X, _GRID_X)))
-    max_carried = _CARRIED.get(kernel.vectors, _CARRIED_ELSE)
-    return coarsen(function, along, across, names[_INDEX], max_carried)
+    parameters = RowParameters(
+        along=frozenset((names[_Y], names[_GRID_Y])),
+        across=frozenset((names[_X], names[_GRID_X])),
+        index=names[_INDEX],
+        max_carried=_CARRIED.get(kernel.vectors, _CARRIED_ELSE),
+    )
+    return coarsen_rows(function, parameters)
 
 
 def _simdgroup_loops(
