@@ -58,7 +58,7 @@ class VectorizedFunction:
 
 @dataclass(frozen=True)
 class RowParameters:
-    """How a kernel may be coarsened over rows of threads: see `transforms.coarsen`.
+    """Parameters of coarsening over rows of threads: see `transforms.coarsen`.
 
     Attributes
     ----------
