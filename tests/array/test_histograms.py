@@ -17,7 +17,7 @@ def numbers(dtype, count):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", pytest.param("int64", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("minlength", [0, 5000])
+@pytest.mark.parametrize("minlength", [pytest.param(0, marks=pytest.mark.slow), 5000])
 def test_bincount(dtype, minlength):
     for count in (0, 1, 1000, 70_000):
         x = np.random.default_rng(1).integers(0, 100, count).astype(dtype)

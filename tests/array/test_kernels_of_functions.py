@@ -98,6 +98,7 @@ def test_kernels_of_the_package_have_ptx(file):
     _ptx((importlib.resources.files("metalloid") / f"{file}.metal").read_text("utf-8"), "")
 
 
+@pytest.mark.slow
 @pytest.mark.needs("the CPU")
 def test_every_operation_on_doubles_is_vector_code():
     kernel = mtl.library(_kernel(float64, _rows(float64)))["all"]

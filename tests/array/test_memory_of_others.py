@@ -96,7 +96,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(source=st.sampled_from(sorted(SOURCES)), steps=st.lists(STEPS, max_size=10))
 @pytest.mark.needs("the process's memory")
 def test_any_steps_give_what_numpy_gives(source, steps):

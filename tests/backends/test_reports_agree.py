@@ -61,7 +61,9 @@ def every_launch_has_its_variant(monkeypatch):
     monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
 
 
-@pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
+@pytest.mark.parametrize(
+    "waits", [pytest.param(False, marks=pytest.mark.slow), True], ids=["independent", "waiting"]
+)
 def test_messages_agree_thread_by_thread(waits, every_launch_has_its_variant):
     x = np.random.default_rng(3).integers(0, 9, 300, dtype=np.int32)
     libraries = of_both_engines(text(LOGS.values(), waits))
@@ -108,7 +110,9 @@ ASSERTIONS = {
 CHECKED = "static int checked(int a) { assert(a < 100); return a + 1; }\n"
 
 
-@pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
+@pytest.mark.parametrize(
+    "waits", [pytest.param(False, marks=pytest.mark.slow), True], ids=["independent", "waiting"]
+)
 def test_the_thread_whose_assertion_fails_is_the_same(waits, every_launch_has_its_variant):
     source = text(ASSERTIONS.values(), waits).replace("static float", CHECKED + "static float")
     libraries = of_both_engines(source)

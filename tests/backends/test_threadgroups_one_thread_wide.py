@@ -87,7 +87,9 @@ def test_threads_that_meet_agree_with_the_reference_engine(lib, grid, group):
     np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("waits", [False, True], ids=["independent", "waiting"])
+@pytest.mark.parametrize(
+    "waits", [pytest.param(False, marks=pytest.mark.slow), True], ids=["independent", "waiting"]
+)
 def test_random_kernels_agree(waits, every_launch_has_its_variant):
     launches = [((3, 70), (1, 70)), ((2, 96), (1, 32)), ((3, 50), (1, 17))]
     check(31, 3, waits, launches=launches)

@@ -32,6 +32,7 @@ TYPES = (
 #: Vectors like others among the types.
 LIKE_OTHERS = (
     "char", "ushort", "uint", "ulong", "float2", "float4", "bfloat2", "uint3", "ushort4", "char3",
+    "half4", "int2",
 )  # fmt: skip
 U = roundoff(np.dtype(np.float32))
 
