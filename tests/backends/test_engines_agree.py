@@ -158,7 +158,9 @@ def check_with_known_size(seed, count, grid, group, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("grid", "group"), [((192, 2), (96, 1)), ((32, 6), (32, 3))], ids=["row", "column"]
+    ("grid", "group"),
+    [((192, 2), (96, 1)), pytest.param((32, 6), (32, 3), marks=pytest.mark.slow)],
+    ids=["row", "column"],
 )
 def test_random_kernels_for_threadgroups_of_one_size(grid, group, monkeypatch):
     check_with_known_size(0, 2, grid, group, monkeypatch)

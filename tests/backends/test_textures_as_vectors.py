@@ -18,7 +18,8 @@ ELEMENTS = {"f": ("float", np.float32), "i": ("int", np.int32), "u": ("uint", np
 ADDRESSES = ("clamp_to_edge", "clamp_to_zero", "repeat", "mirrored_repeat", "clamp_to_border")
 
 
-@pytest.fixture(params=[0, 2**40], ids=["known", "unknown"])
+#: Small launches of other tests do not know their textures, too.
+@pytest.fixture(params=[0, pytest.param(2**40, marks=pytest.mark.slow)], ids=["known", "unknown"])
 def is_known(request, monkeypatch):
     """Launches get variants for their textures, or none do."""
     monkeypatch.setattr(texture_specialization, "FEW_THREADS", request.param)
