@@ -7,6 +7,9 @@ from mlx_tree.agreement import BFLOAT, FLOAT, HALF
 from mlx_tree.gemm import Tiling
 from mlx_tree.quantized import Entry
 
+#: tests/msl/test_tensors.py has the same operations in small.
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("name", "dtype", "tiling"),
