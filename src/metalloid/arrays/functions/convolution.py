@@ -38,15 +38,9 @@ def conv1d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0
            dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
     """Convolve along one axis; see `conv_general`."""
     return _convolved(
-        where="conv1d",
-        axes=1,
-        x=x,
-        weight=weight,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-    )
+        where="conv1d", axes=1, x=x, weight=weight,
+        stride=stride, padding=padding, dilation=dilation, groups=groups,
+    )  # fmt: skip
 
 
 def conv2d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
@@ -62,30 +56,18 @@ def conv2d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0
            [4., 4.]], dtype=float32)
     """
     return _convolved(
-        where="conv2d",
-        axes=2,
-        x=x,
-        weight=weight,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-    )
+        where="conv2d", axes=2, x=x, weight=weight,
+        stride=stride, padding=padding, dilation=dilation, groups=groups,
+    )  # fmt: skip
 
 
 def conv3d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
            dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
     """Convolve along three axes; see `conv_general`."""
     return _convolved(
-        where="conv3d",
-        axes=3,
-        x=x,
-        weight=weight,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-    )
+        where="conv3d", axes=3, x=x, weight=weight,
+        stride=stride, padding=padding, dilation=dilation, groups=groups,
+    )  # fmt: skip
 
 
 def conv_general(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
@@ -115,15 +97,9 @@ def conv_general(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAx
         If the shapes are incompatible.
     """
     return _convolved(
-        where="conv_general",
-        axes=x.ndim - 2,
-        x=x,
-        weight=weight,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-    )
+        where="conv_general", axes=x.ndim - 2, x=x, weight=weight,
+        stride=stride, padding=padding, dilation=dilation, groups=groups,
+    )  # fmt: skip
 
 
 def _convolved(where: str, axes: int, x: Array, weight: Array, stride: PerAxis, padding: PerAxis,

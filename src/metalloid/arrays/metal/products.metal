@@ -5,7 +5,7 @@
 // whole row or column of the tile.
 //
 // A kernel says how it reads an element of a factor (`Left`, `Right`, by row and column), and what
-// it makes of a sum (`Store`), so that casts of operands and activations of results are fused.
+// it stores for a sum (`Store`), so that casts of operands and activations of results are fused.
 namespace numpy {
 
 // Rows and columns of a tile, and the threads that make it: 16 simdgroups.

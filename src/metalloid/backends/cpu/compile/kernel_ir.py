@@ -224,15 +224,7 @@ def kernel_ir(
     layouts = tuple(read_layouts(ir))
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
     shares = bool(_THREADGROUP_VARIABLE.search(ir))
-    for adapt in (
-        mask_shift_amounts,
-        _mark_constant_loads,
-        _assume_scalar_alignment,
-        _forget_private_volatile,
-        _make_threadgroup_variables_private,
-        _inline_instructions,
-    ):
-        ir = adapt(ir)
+    ir = _adapted(ir)
     if debug_lines:
         ir = with_user_locations(ir, _is_user_file)
     return KernelIR(
@@ -247,6 +239,20 @@ def kernel_ir(
         logs=logs,
         vectors=target.vectors,
     )
+
+
+def _adapted(ir: str) -> str:
+    """The module in the memory model of a CPU."""
+    for adapt in (
+        mask_shift_amounts,
+        _mark_constant_loads,
+        _assume_scalar_alignment,
+        _forget_private_volatile,
+        _make_threadgroup_variables_private,
+        _inline_instructions,
+    ):
+        ir = adapt(ir)
+    return ir
 
 
 def _optimised(ir: str, target: Target) -> str:
