@@ -105,7 +105,7 @@ class Selection:
             ):
                 raise IndexError(f"[index] a mask of shape {item.shape} for axes of {extents}.")
             if not item.shape:  # a scalar mask is a new axis of extent 0 or 1
-                evaluate([item])
+                (item,) = evaluate([item])
                 chosen = np.zeros(int(to_host(item)), np.int64)
                 self.arrays.append((len(self.shape), from_numpy(chosen, item.device)))
                 self.shape.append(1)
@@ -133,7 +133,7 @@ def _plain_item(item: Any, node: Node) -> Any:
     if kind_of(own.dtype) not in "biu":
         raise IndexError(f"[index] expected integers or masks, got {own.dtype}.")
     if own.shape == () and kind_of(own.dtype) != "b":
-        evaluate([own])
+        (own,) = evaluate([own])
         return int(to_host(own))
     return own
 
@@ -185,9 +185,9 @@ def _limits(index: Node, extent: int) -> tuple[int, int]:
     if index.device.memory == "own":  # reduce on the device and copy two numbers
         flat = reshape(index, (index.size,))
         low, high = reduce(flat, "min", (0,)), reduce(flat, "max", (0,))
-        evaluate([index, low, high])
+        _, low, high = evaluate([index, low, high])
         return int(to_host(low)[0]), int(to_host(high)[0])
-    evaluate([index])
+    (index,) = evaluate([index])
     values = to_host(index)
     # Fast path for valid indices: as unsigned integers, negative ones are large.
     top = int(values.view(f"u{values.itemsize}").max())
@@ -205,7 +205,7 @@ class _Operand:
 
 def nonzero_indices(mask: Node) -> tuple[Node, ...]:
     """Return the indices of true elements, one array per axis. The mask is evaluated."""
-    evaluate([mask])
+    (mask,) = evaluate([mask])
     indices = np.nonzero(to_host(mask))
     return tuple(from_numpy(index, mask.device, copy=False) for index in indices)
 
@@ -280,7 +280,7 @@ def written(node: Node, key: Any, value: Any) -> bool:
     new = as_number(value, node.dtype, node.device) if _is_number(value) else to_node(
         value, "setitem", device=node.device)  # fmt: skip
     new = _fitting(converted(new, node.dtype), tuple(selection.shape))
-    evaluate([new])
+    (new,) = evaluate([new])
     region = sliced(node, selection.slices)
     shape = tuple(count for _, _, count in selection.slices)
     to_host(region)[...] = to_host(new).reshape(shape)
