@@ -5,14 +5,12 @@ Tangents are expressions of the tangents of the inputs, in which they are linear
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.functions.scans import cumulative_prod
 from metalloid.arrays.ir.dtypes import kind_of
-from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import (
     CUSTOM_CALL,
     ELEMENTWISE,
@@ -31,13 +29,13 @@ from metalloid.arrays.ir.node import (
     reduce,
     reshape,
 )
-from metalloid.arrays.ir.operands import as_number
 from metalloid.arrays.ir.ops import CAST
 from metalloid.arrays.ir.substitute import traced_nodes
 from metalloid.arrays.ir.views import flipped
 from metalloid.errors import TraceError
 from metalloid.transforms import elementwise
-from metalloid.transforms.rules import rule_of
+from metalloid.transforms.rules.registry import rule_of
+from metalloid.transforms.tangents import added, index_error, zeros_like
 
 Tangents = Sequence[Node | None]
 
@@ -78,18 +76,6 @@ def push_forward(roots: Sequence[Node], tangents: dict[Node, Node]) -> list[Node
     return [tangents.get(root) for root in roots]
 
 
-def zeros_like(node: Node, shape: Ints | None = None) -> Node:
-    """Zeros of a node's type, and of its shape by default."""
-    zero = as_number(0, node.dtype, node.device)
-    return broadcast(zero, node.shape if shape is None else shape)
-
-
-def added(tangents: Sequence[Node | None]) -> Node | None:
-    """The sum of tangents or cotangents."""
-    present = [Array(tangent) for tangent in tangents if tangent is not None]
-    return functools.reduce(Array.__add__, present)._node if present else None
-
-
 def _of_primitive(node: Node, below: Tangents) -> Tangents:
     rule = rule_of(node.data.name)
     count = len(node.data.results)
@@ -123,8 +109,9 @@ def _of_node(node: Node, below: Tangents) -> Node | None:
     if kind is SCATTER_SLICES:
         parts = tuple(t or zeros_like(arg) for t, arg in zip(below, node.args, strict=True))
         return Node(kind, node.data, parts, node.dtype, node.shape, node.device)
-    if first is None:  # the indices of a gather
-        return None
+    if kind is GATHER and any(below[1:]):
+        raise index_error("gather")
+    assert first is not None
     if kind is VIEW:
         return move(first, node.data)
     if kind is GATHER:

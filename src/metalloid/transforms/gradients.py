@@ -11,10 +11,10 @@ from metalloid.arrays.functions.creation import asarray
 from metalloid.arrays.ir.dtypes import kind_of
 from metalloid.arrays.ir.node import Node, broadcast
 from metalloid.arrays.ir.operands import as_number
-from metalloid.arrays.ir.primitives import bind, implement
-from metalloid.transforms.forward import push_forward, zeros_like
-from metalloid.transforms.rules import Rule, define_rule
-from metalloid.transforms.tracing import Trace, end
+from metalloid.transforms.forward import push_forward
+from metalloid.transforms.rules.control import stopped
+from metalloid.transforms.tangents import zeros_like
+from metalloid.transforms.tracing import Trace
 from metalloid.transforms.transpose import pull_back
 from metalloid.transforms.tree import flatten
 
@@ -123,7 +123,7 @@ def _value_and_grad(name: str, fun: Function, argnums: int | Sequence[int] | Non
         value = fun(*given, **{**kwargs, **named})
         loss = _loss(name, value, has_auxiliary)
         gradients = _cotangents(trace, [loss], [_one(loss)], tracers)
-        _end(tracers, value, gradients)
+        _end(trace, value, gradients)
         grads, by_name = structure.unflatten(iter(map(Array, gradients)))
         own = None if not numbers else grads[0] if len(numbers) == 1 else tuple(grads)
         return value, (own, by_name) if names else own
@@ -161,8 +161,7 @@ def _loss(name: str, value: Any, has_auxiliary: bool) -> Node:
     first = value[0] if has_auxiliary and isinstance(value, tuple) and value else value
     if not isinstance(first, Array):
         raise ValueError(
-            f"[{name}] the function must return an array of shape (), got "
-            f"{type(first).__name__}."
+            f"[{name}] the function must return an array of shape (), got {type(first).__name__}."
         )
     if first.shape != ():
         raise ValueError(
@@ -187,9 +186,9 @@ def _cotangents(trace: Trace, outputs: Sequence[Node], cotangents: Sequence[Node
     return [share or zeros_like(node) for share, node in zip(shares, tracers, strict=True)]
 
 
-def _end(tracers: Sequence[Node], value: Any, more: Sequence[Node]) -> None:
+def _end(trace: Trace, value: Any, more: Sequence[Node]) -> None:
     leaves = [leaf._node for leaf in flatten(value)[0] if isinstance(leaf, Array)]
-    end(tracers, [*leaves, *more])
+    trace.end([*leaves, *more])
 
 
 def vjp(fun: Function, primals: Sequence[Array],
@@ -227,7 +226,7 @@ def vjp(fun: Function, primals: Sequence[Array],
     outputs = _outputs("vjp", fun(*map(Array, tracers)))
     given = _like("vjp", "cotangents", _arrays("vjp", cotangents), outputs, "results")
     products = _cotangents(trace, outputs, given, tracers)
-    end(tracers, [*outputs, *products])
+    trace.end([*outputs, *products])
     return list(map(Array, outputs)), list(map(Array, products))
 
 
@@ -264,10 +263,8 @@ def jvp(fun: Function, primals: Sequence[Array],
     tracers = [trace.tracer(node) for node in nodes]
     outputs = _outputs("jvp", fun(*map(Array, tracers)))
     pushed = push_forward(outputs, dict(zip(tracers, given, strict=True)))
-    products = [
-        tangent or zeros_like(node) for tangent, node in zip(pushed, outputs, strict=True)
-    ]
-    end(tracers, [*outputs, *products])
+    products = [tangent or zeros_like(node) for tangent, node in zip(pushed, outputs, strict=True)]
+    trace.end([*outputs, *products])
     return list(map(Array, outputs)), list(map(Array, products))
 
 
@@ -308,9 +305,4 @@ def stop_gradient(x: Array, /) -> Array:
     >>> mtl.grad(lambda x: x * mtl.stop_gradient(x))(mtl.asarray(3.0))
     array(3., dtype=float32)
     """
-    node = x._node
-    return Array(*bind("stop_gradient", [node], (), (node.dtype, node.shape)))
-
-
-implement("stop_gradient", lambda x: x)
-define_rule("stop_gradient", Rule(None, batch=lambda args, *_: [stop_gradient(Array(args[0]))._node]))
+    return Array(stopped(x._node))

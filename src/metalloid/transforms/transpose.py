@@ -6,7 +6,7 @@ cotangents: the vector-Jacobian product, at the cost of a Jacobian-vector produc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.functions.elementwise import conj
@@ -29,12 +29,12 @@ from metalloid.arrays.ir.node import (
     reduce,
     reshape,
 )
-from metalloid.arrays.ir.ops import CAST, OPS, WHERE
+from metalloid.arrays.ir.ops import CAST, OPS, WHERE, Op
 from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.substitute import traced_nodes
 from metalloid.arrays.ir.views import full_slices
-from metalloid.transforms.forward import added, zeros_like
-from metalloid.transforms.rules import rule_of
+from metalloid.transforms.rules.registry import rule_of
+from metalloid.transforms.tangents import added, zeros_like
 
 #: An operand and its cotangent.
 Share = tuple[Node, "Node | None"]
@@ -135,13 +135,15 @@ def _product(ct: Array, x: Array | None, y: Array | None) -> tuple[Array | None,
     return None if y is None else ct * y, None if x is None else ct * x
 
 
-def _choice(ct: Array, condition: Array, x: Array | None, y: Array | None) -> tuple[object, ...]:
+def _choice(
+    ct: Array, condition: Array, x: Array | None, y: Array | None
+) -> tuple[Array | None, ...]:
     return None, where(condition, ct, 0), where(condition, 0, ct)
 
 
 #: By linear operation: from the cotangent and the operands, None for linear ones, to the
 #: cotangents of the operands.
-_ELEMENTWISE = {
+_ELEMENTWISE: dict[Op, Callable[..., tuple[Array | None, ...]]] = {
     OPS["add"]: lambda ct, x, y: (ct, ct),
     OPS["subtract"]: lambda ct, x, y: (ct, -ct),
     OPS["negative"]: lambda ct, x: (-ct,),
@@ -173,8 +175,8 @@ def view_transpose(shape: Ints, view_op: ViewOp, cotangent: Node) -> Node:
 
 def _overwritten(node: Node, region: ViewOp, new: Node) -> Node:
     """A copy with new elements in a slice."""
-    whole = ViewOp("slice", tuple(n for row in full_slices(node.shape) for n in row))
-    return Node(SCATTER_SLICES, (whole, region), (node, new), node.dtype, node.shape, node.device)
+    full = ViewOp("slice", tuple(n for row in full_slices(node.shape) for n in row))
+    return Node(SCATTER_SLICES, (full, region), (node, new), node.dtype, node.shape, node.device)
 
 
 def _of_slices(node: Node, cotangent: Node) -> Iterator[Share]:

@@ -36,7 +36,7 @@ class TreeDef(NamedTuple):
             return self.type(zip(self.keys, items, strict=True))
         if hasattr(self.type, "_fields"):  # a named tuple
             return self.type(*items)
-        return self.type(items)
+        return self.type(items)  # type: ignore[call-arg]
 
 
 LEAF = TreeDef(None)
@@ -77,7 +77,7 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None
 
 def _dataclass(kind: type, values: dict[str, Any]) -> Any:
     """An instance with these fields; `__init__` may take other arguments."""
-    instance = object.__new__(kind)
+    instance: Any = object.__new__(kind)
     for name, value in values.items():
         object.__setattr__(instance, name, value)
     return instance

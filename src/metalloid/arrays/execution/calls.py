@@ -125,7 +125,6 @@ class KernelCall:
         As those of a `HostCall`.
     """
 
-
     def __init__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
                  results: tuple[tuple[DType, Ints], ...]) -> None:  # fmt: skip
         self.kernel, self.options, self.results = kernel, options, results

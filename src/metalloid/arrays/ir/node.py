@@ -37,6 +37,7 @@ TRACER: Final = "tracer"  # an input of a traced function; data: its Trace; args
 #: Bits of `Node.flags`, after those of `Memory.sharing`.
 TRACED = 4
 HAS_PRIMITIVES = 8
+ABSTRACT = 16
 _SHARING = SHARED | UNORDERED
 
 _topological_ids = itertools.count()
@@ -60,8 +61,9 @@ class Node:
         Whether an evaluation computed it without saving it.
     flags : int
         Of all that its value depends on: the bits of `Memory.sharing`, `TRACED` if there is a
-        tracer, `HAS_PRIMITIVES` if there is a primitive that has not been lowered.
-    topological_id : int
+        tracer, `ABSTRACT` if there is one without a value, `HAS_PRIMITIVES` if there is a primitive
+        that has not been lowered.
+    topological_id : float
         Larger than the ids of its operands.
     """
 
@@ -80,11 +82,11 @@ class Node:
         self.device = device
         self.memory = memory
         self.inlined = False
-        flags = 0 if memory is None else memory.sharing
+        flags: int = 0 if memory is None else memory.sharing
         for arg in args:
             flags |= arg.flags
-        self.flags = flags
-        self.topological_id = next(_topological_ids)
+        self.flags: int = flags
+        self.topological_id: float = next(_topological_ids)
 
     @property
     def size(self) -> int:
@@ -109,7 +111,7 @@ class Node:
         return bool(self.flags & _SHARING)
 
     def become(self, other: Node) -> None:
-        """Take the place of a node of the same value, type and shape."""
+        """Take over the operation of a node of the same value, type and shape."""
         self.kind, self.data, self.args = other.kind, other.data, other.args
         self.memory, self.flags, self.inlined = other.memory, other.flags, other.inlined
         if self.kind is GET_TUPLE_ITEM or self.kind is MATMUL:

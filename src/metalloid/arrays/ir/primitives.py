@@ -39,7 +39,7 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Implementation:
-    """One way to compute a primitive.
+    """A method to compute a primitive.
 
     Attributes
     ----------

@@ -1,15 +1,14 @@
 """The rules of primitives: how transforms see them.
 
-Each primitive has one rule, registered by the module that knows its mathematics. Reverse mode needs
-no rule of its own: the tangents of a rule are linear, and `transpose` turns them around (J. Bradbury
-et al., JAX; R. Frostig et al., "Decomposing reverse-mode automatic differentiation", 2021).
+Each primitive has one rule, registered by the module that knows its mathematics. Reverse mode
+needs no rule of its own: the tangents of a rule are linear, and `transpose` turns them around (R.
+Frostig et al., "Decomposing reverse-mode automatic differentiation", 2021).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from metalloid.arrays.ir.node import Node
 
@@ -53,9 +52,3 @@ def define_rule(name: str, rule: Rule) -> None:
 def rule_of(name: str) -> Rule:
     """The rule of a primitive."""
     return _rules[name]
-
-
-def parameters(node: Node) -> tuple[Any, ...]:
-    """The parameters of a PRIMITIVE node."""
-    params: tuple[Any, ...] = node.data.params
-    return params
