@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from metalloid.runtime.textures.texture import Texture
     from metalloid.settings import settings as config
     from metalloid.transforms.batching import vmap
+    from metalloid.transforms.compiling import compile
     from metalloid.transforms.gradients import grad, jvp, stop_gradient, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -78,6 +79,7 @@ __all__: list[str] = [
     "UnknownFunction",
     "UnsupportedType",
     "__version__",
+    "compile",
     "config",
     "default_device",
     "devices",
@@ -112,6 +114,7 @@ _HOMES = {
     "Sampler": "runtime.textures.sampler",
     "ScanKernel": "kernels.scan_kernel",
     "Texture": "runtime.textures.texture",
+    "compile": "transforms.compiling",
     "config": "settings:settings",
     "default_device": "runtime.devices.registry",
     "devices": "runtime.devices.registry",
