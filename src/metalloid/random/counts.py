@@ -8,12 +8,12 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.ir.dtypes import as_dtype, float32, int64, kind_of
 from metalloid.arrays.ir.node import apply, broadcast
 from metalloid.arrays.ir.operands import is_number, to_node
-from metalloid.arrays.ir.ops import Op
+from metalloid.arrays.ir.ops import NO_DERIVATIVE, Op
 from metalloid.random.integers import Shape, blocks
 from metalloid.random.parameters import parameter, shape_of
 
 POISSON = Op("poisson", "numpy::poisson({0}, {1}, {2}, {3})", "u", "A number of events", 4,
-             cost=800, file="random")  # fmt: skip
+             cost=800, file="random", tangents=NO_DERIVATIVE)  # fmt: skip
 #: Maximum mean: results of larger means might overflow.
 _LARGEST_MEAN = 2.0**60
 

@@ -20,15 +20,16 @@ from metalloid.arrays.ir.dtypes import DType, as_dtype, float32, float64, kind_o
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import apply
 from metalloid.arrays.ir.operands import is_number, to_node
-from metalloid.arrays.ir.ops import Op
+from metalloid.arrays.ir.ops import NO_DERIVATIVE, Op
 from metalloid.random.integers import Shape, random_bits
 from metalloid.random.parameters import parameter, shape_of
 
-UNIT = Op("unit", "numpy::unit<{T}>({0})", "u", "In [0, 1)", cost=2, file="random")
+UNIT = Op("unit", "numpy::unit<{T}>({0})", "u", "In [0, 1)", cost=2, file="random",
+          tangents=NO_DERIVATIVE)  # fmt: skip
 OPEN_UNIT = Op("open_unit", "numpy::open_unit<{T}>({0})", "u", "In (0, 1)", cost=3,
-               file="random")  # fmt: skip
+               file="random", tangents=NO_DERIVATIVE)  # fmt: skip
 SYMMETRIC_UNIT = Op("symmetric_unit", "numpy::symmetric_unit<{T}>({0})", "u", "In (-1, 1)",
-                    cost=3, file="random")  # fmt: skip
+                    cost=3, file="random", tangents=NO_DERIVATIVE)  # fmt: skip
 
 
 def _floats(where: str, row: Op, shape: Ints, dtype: DType, key: Array | None) -> Array:

@@ -13,7 +13,7 @@ from metalloid.arrays.ir.dtypes import DType, as_dtype, int64, kind_of, uint32, 
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, apply, broadcast, cast, constant, iota, reshape
 from metalloid.arrays.ir.operands import as_number, is_number, to_node, where_node, wide_integer
-from metalloid.arrays.ir.ops import Op
+from metalloid.arrays.ir.ops import NO_DERIVATIVE, Op
 from metalloid.arrays.ir.views import as_shape
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.random.keys import broadcast_words, next_key
@@ -22,9 +22,9 @@ from metalloid.runtime.devices.registry import get_device
 Shape = int | Sequence[int]
 
 BITS = Op("random_bits", "numpy::random_bits<{T}>({0}, {1}, {2})", "u", "Random bits", 3,
-          cost=50, file="random")  # fmt: skip
+          cost=50, file="random", tangents=NO_DERIVATIVE)  # fmt: skip
 BELOW = Op("below", "numpy::below({0}, {1})", "u", "A number below the second", 2,
-           cost=6, file="random")  # fmt: skip
+           cost=6, file="random", tangents=NO_DERIVATIVE)  # fmt: skip
 
 
 def random_bits(where: str, shape: Ints, dtype: DType, key: Array | None) -> Node:

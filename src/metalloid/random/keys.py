@@ -16,7 +16,7 @@ from metalloid.arrays.ir.dtypes import int64, kind_of, uint32
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, apply, broadcast, cast, iota, reshape
 from metalloid.arrays.ir.operands import from_numpy, to_node
-from metalloid.arrays.ir.ops import Op
+from metalloid.arrays.ir.ops import NO_DERIVATIVE, Op
 from metalloid.arrays.ir.views import as_shape, full_slices, sliced
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.runtime.devices.device import Device
@@ -24,7 +24,7 @@ from metalloid.runtime.devices.registry import get_device
 
 _WORD = 2**32 - 1
 KEY_WORD = Op("key_word", "numpy::key_word({0}, {1}, {2}, {3})", "u", "A word of a new key", 4,
-              cost=50, file="random")  # fmt: skip
+              cost=50, file="random", tangents=NO_DERIVATIVE)  # fmt: skip
 
 
 def key(seed: int, *, device: str | Device | None = None) -> Array:

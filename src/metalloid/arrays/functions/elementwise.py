@@ -6,6 +6,7 @@ Type checkers and editors read ``elementwise.pyi``; a test generates it from the
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,7 @@ def _documented(function: Callable[..., Array], row: Op) -> Callable[..., Array]
         "Exact, or rounded once.")  # fmt: skip
     if row.complex_max_ulp:
         accuracy += f" Parts of complex64: {row.complex_max_ulp} ULP of the modulus."
+    derivative = _derivative(row, parameters)
     function.__doc__ = f"""{row.summary}, element-wise.
 
     Parameters
@@ -62,9 +64,25 @@ def _documented(function: Callable[..., Array], row: Op) -> Callable[..., Array]
 
     Notes
     -----
-    {accuracy} In MSL: ``{text}``.
+    {accuracy} In MSL: ``{text}``.{derivative}
     """
     return function
+
+
+def _derivative(row: Op, parameters: list[str]) -> str:
+    """A sentence with the derivatives of a row; none if its results are not numbers."""
+    names = dict(zip("xyz", parameters, strict=False)) | {"out": "result"}
+
+    def listed(expressions: tuple[str, ...]) -> str:
+        texts = [re.sub(r"\w+", lambda m: names.get(m[0], m[0]), text) for text in expressions]
+        return ", ".join(f"``{text}``" for text in texts)
+
+    if not row.tangents:
+        return ""
+    text = f" Derivative along a tangent t: {listed(row.tangents)}"
+    if row.complex_tangents:
+        text += f"; of complex numbers: {listed(row.complex_tangents)}"
+    return text + "."
 
 
 globals().update(

@@ -9,7 +9,7 @@ def add(x1: Any, x2: Any, /) -> Array:
 
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
-    rounded once. In MSL: ``numpy::add(x1, x2)``.
+    rounded once. In MSL: ``numpy::add(x1, x2)``. Derivative along a tangent t: ``t``, ``t``.
     """
 
 def subtract(x1: Any, x2: Any, /) -> Array:
@@ -17,7 +17,7 @@ def subtract(x1: Any, x2: Any, /) -> Array:
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
-    In MSL: ``numpy::subtract(x1, x2)``.
+    In MSL: ``numpy::subtract(x1, x2)``. Derivative along a tangent t: ``t``, ``-t``.
     """
 
 def multiply(x1: Any, x2: Any, /) -> Array:
@@ -26,6 +26,7 @@ def multiply(x1: Any, x2: Any, /) -> Array:
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
     rounded once. Parts of complex64: 1.5 ULP of the modulus. In MSL: ``numpy::multiply(x1, x2)``.
+    Derivative along a tangent t: ``t * x2``, ``t * x1``.
     """
 
 def divide(x1: Any, x2: Any, /) -> Array:
@@ -33,7 +34,8 @@ def divide(x1: Any, x2: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. Exact, or rounded once.
-    Parts of complex64: 4 ULP of the modulus. In MSL: ``x1 / x2``.
+    Parts of complex64: 4 ULP of the modulus. In MSL: ``x1 / x2``. Derivative along a tangent t: ``t
+    / x2``, ``-t * (result / x2)``.
     """
 
 def floor_divide(x1: Any, x2: Any, /) -> Array:
@@ -41,7 +43,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
 
     Supports integers, floats. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. At most 1 ULP from the exact result in
-    float32. In MSL: ``numpy::floor_divide(x1, x2)``.
+    float32. In MSL: ``numpy::floor_divide(x1, x2)``. Derivative along a tangent t: ``0``, ``0``.
     """
 
 def remainder(x1: Any, x2: Any, /) -> Array:
@@ -49,7 +51,8 @@ def remainder(x1: Any, x2: Any, /) -> Array:
 
     Supports integers, floats. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
-    ``numpy::remainder(x1, x2)``.
+    ``numpy::remainder(x1, x2)``. Derivative along a tangent t: ``t``, ``-t * floor_divide(x1,
+    x2)``.
     """
 
 def pow(x1: Any, x2: Any, /) -> Array:
@@ -58,7 +61,8 @@ def pow(x1: Any, x2: Any, /) -> Array:
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. At most 2.5 ULP from the
     exact result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``numpy::power(x1,
-    x2)``.
+    x2)``. Derivative along a tangent t: ``t * (x2 * x1 ** where((x1 == 0) & (x2 == 0), 0, x2 -
+    1))``, ``t * (result * log(where(x1 == 0, 1, x1)))``.
     """
 
 def maximum(x1: Any, x2: Any, /) -> Array:
@@ -66,7 +70,8 @@ def maximum(x1: Any, x2: Any, /) -> Array:
 
     Supports bool, integers, floats. Shapes broadcast and types are promoted. Integers are converted
     to float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
-    ``numpy::maximum(x1, x2)``.
+    ``numpy::maximum(x1, x2)``. Derivative along a tangent t: ``where(x1 > x2, t, 0)``, ``where(x1
+    <= x2, t, 0)``.
     """
 
 def minimum(x1: Any, x2: Any, /) -> Array:
@@ -74,7 +79,8 @@ def minimum(x1: Any, x2: Any, /) -> Array:
 
     Supports bool, integers, floats. Shapes broadcast and types are promoted. Integers are converted
     to float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
-    ``numpy::minimum(x1, x2)``.
+    ``numpy::minimum(x1, x2)``. Derivative along a tangent t: ``where(x1 < x2, t, 0)``, ``where(x1
+    >= x2, t, 0)``.
     """
 
 def negative(x: Any, /) -> Array:
@@ -82,7 +88,7 @@ def negative(x: Any, /) -> Array:
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
-    In MSL: ``numpy::negative(x)``.
+    In MSL: ``numpy::negative(x)``. Derivative along a tangent t: ``-t``.
     """
 
 def positive(x: Any, /) -> Array:
@@ -90,7 +96,7 @@ def positive(x: Any, /) -> Array:
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
-    In MSL: ``x``.
+    In MSL: ``x``. Derivative along a tangent t: ``t``.
     """
 
 def abs(x: Any, /) -> Array:
@@ -99,6 +105,7 @@ def abs(x: Any, /) -> Array:
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
     rounded once. Parts of complex64: 1 ULP of the modulus. In MSL: ``numpy::absolute(x)``.
+    Derivative along a tangent t: ``t * sign(x)``; of complex numbers: ``real(t * conj(sign(x)))``.
     """
 
 def square(x: Any, /) -> Array:
@@ -106,7 +113,8 @@ def square(x: Any, /) -> Array:
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
-    Parts of complex64: 2 ULP of the modulus. In MSL: ``numpy::square(x)``.
+    Parts of complex64: 2 ULP of the modulus. In MSL: ``numpy::square(x)``. Derivative along a
+    tangent t: ``t * (2 * x)``.
     """
 
 def reciprocal(x: Any, /) -> Array:
@@ -114,7 +122,8 @@ def reciprocal(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. Exact, or rounded once.
-    Parts of complex64: 4 ULP of the modulus. In MSL: ``numpy::reciprocal(x)``.
+    Parts of complex64: 4 ULP of the modulus. In MSL: ``numpy::reciprocal(x)``. Derivative along a
+    tangent t: ``-t * (result * result)``.
     """
 
 def sign(x: Any, /) -> Array:
@@ -122,7 +131,9 @@ def sign(x: Any, /) -> Array:
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
-    Parts of complex64: 2 ULP of the modulus. In MSL: ``numpy::sign(x)``.
+    Parts of complex64: 2 ULP of the modulus. In MSL: ``numpy::sign(x)``. Derivative along a tangent
+    t: ``0``; of complex numbers: ``(t - result * real(t * conj(result))) / where(x == 0, inf,
+    abs(x))``.
     """
 
 def exp(x: Any, /) -> Array:
@@ -130,7 +141,8 @@ def exp(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 1 ULP from the exact
-    result in float32. Parts of complex64: 2.5 ULP of the modulus. In MSL: ``exp(x)``.
+    result in float32. Parts of complex64: 2.5 ULP of the modulus. In MSL: ``exp(x)``. Derivative
+    along a tangent t: ``t * result``.
     """
 
 def exp2(x: Any, /) -> Array:
@@ -138,7 +150,7 @@ def exp2(x: Any, /) -> Array:
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. At most 1 ULP from the exact result in float32. In
-    MSL: ``exp2(x)``.
+    MSL: ``exp2(x)``. Derivative along a tangent t: ``t * (result * 0.6931471805599453)``.
     """
 
 def expm1(x: Any, /) -> Array:
@@ -147,6 +159,7 @@ def expm1(x: Any, /) -> Array:
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 3 ULP from the exact
     result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``numpy::expm1(x)``.
+    Derivative along a tangent t: ``t * exp(x)``.
     """
 
 def log(x: Any, /) -> Array:
@@ -154,7 +167,8 @@ def log(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 1 ULP from the exact
-    result in float32. Parts of complex64: 3 ULP of the modulus. In MSL: ``log(x)``.
+    result in float32. Parts of complex64: 3 ULP of the modulus. In MSL: ``log(x)``. Derivative
+    along a tangent t: ``t / x``.
     """
 
 def log1p(x: Any, /) -> Array:
@@ -163,6 +177,7 @@ def log1p(x: Any, /) -> Array:
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 3 ULP from the exact
     result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``numpy::log1p(x)``.
+    Derivative along a tangent t: ``t / (x + 1)``.
     """
 
 def log2(x: Any, /) -> Array:
@@ -171,6 +186,7 @@ def log2(x: Any, /) -> Array:
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2.5 ULP from the
     exact result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``log2(x)``.
+    Derivative along a tangent t: ``t * (1.4426950408889634 / x)``.
     """
 
 def log10(x: Any, /) -> Array:
@@ -178,7 +194,8 @@ def log10(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
-    result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``log10(x)``.
+    result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``log10(x)``. Derivative
+    along a tangent t: ``t * (0.4342944819032518 / x)``.
     """
 
 def logaddexp(x1: Any, x2: Any, /) -> Array:
@@ -186,7 +203,9 @@ def logaddexp(x1: Any, x2: Any, /) -> Array:
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. At most 4 ULP from the exact result in float32. In
-    MSL: ``numpy::logaddexp(x1, x2)``.
+    MSL: ``numpy::logaddexp(x1, x2)``. Derivative along a tangent t: ``t *
+    exp(-logaddexp(where(isinf(x1) & (x1 == x2), 0, x2 - x1), 0))``, ``t *
+    exp(-logaddexp(where(isinf(x1) & (x1 == x2), 0, x1 - x2), 0))``.
     """
 
 def sqrt(x: Any, /) -> Array:
@@ -194,7 +213,8 @@ def sqrt(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. Exact, or rounded once.
-    Parts of complex64: 2 ULP of the modulus. In MSL: ``sqrt(x)``.
+    Parts of complex64: 2 ULP of the modulus. In MSL: ``sqrt(x)``. Derivative along a tangent t: ``t
+    * (0.5 / result)``.
     """
 
 def hypot(x1: Any, x2: Any, /) -> Array:
@@ -202,7 +222,8 @@ def hypot(x1: Any, x2: Any, /) -> Array:
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. At most 1 ULP from the exact result in float32. In
-    MSL: ``numpy::hypot(x1, x2)``.
+    MSL: ``numpy::hypot(x1, x2)``. Derivative along a tangent t: ``t * (x1 / where(result == 0, 1,
+    result))``, ``t * (x2 / where(result == 0, 1, result))``.
     """
 
 def erf(x: Any, /) -> Array:
@@ -210,7 +231,8 @@ def erf(x: Any, /) -> Array:
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. At most 1.5 ULP from the exact result in float32. In
-    MSL: ``numpy::erf(x)``.
+    MSL: ``numpy::erf(x)``. Derivative along a tangent t: ``t * (1.1283791670955126 * exp(-x *
+    x))``.
     """
 
 def erfinv(x: Any, /) -> Array:
@@ -218,7 +240,8 @@ def erfinv(x: Any, /) -> Array:
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. At most 4 ULP from the exact result in float32. In
-    MSL: ``numpy::erfinv(x)``.
+    MSL: ``numpy::erfinv(x)``. Derivative along a tangent t: ``t * (0.886226925452758 * exp(result *
+    result))``.
     """
 
 def sin(x: Any, /) -> Array:
@@ -226,7 +249,8 @@ def sin(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
-    result in float32. Parts of complex64: 3 ULP of the modulus. In MSL: ``sin(x)``.
+    result in float32. Parts of complex64: 3 ULP of the modulus. In MSL: ``sin(x)``. Derivative
+    along a tangent t: ``t * cos(x)``.
     """
 
 def cos(x: Any, /) -> Array:
@@ -234,7 +258,8 @@ def cos(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
-    result in float32. Parts of complex64: 3 ULP of the modulus. In MSL: ``cos(x)``.
+    result in float32. Parts of complex64: 3 ULP of the modulus. In MSL: ``cos(x)``. Derivative
+    along a tangent t: ``t * -sin(x)``.
     """
 
 def tan(x: Any, /) -> Array:
@@ -243,6 +268,7 @@ def tan(x: Any, /) -> Array:
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 3.5 ULP from the
     exact result in float32. Parts of complex64: 5 ULP of the modulus. In MSL: ``tan(x)``.
+    Derivative along a tangent t: ``t * (1 + result * result)``.
     """
 
 def asin(x: Any, /) -> Array:
@@ -250,7 +276,8 @@ def asin(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
-    result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``asin(x)``.
+    result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``asin(x)``. Derivative
+    along a tangent t: ``t / (sqrt(1 - x) * sqrt(1 + x))``.
     """
 
 def acos(x: Any, /) -> Array:
@@ -259,6 +286,7 @@ def acos(x: Any, /) -> Array:
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 1.5 ULP from the
     exact result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``acos(x)``.
+    Derivative along a tangent t: ``-t / (sqrt(1 - x) * sqrt(1 + x))``.
     """
 
 def atan(x: Any, /) -> Array:
@@ -266,7 +294,8 @@ def atan(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
-    result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``atan(x)``.
+    result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``atan(x)``. Derivative
+    along a tangent t: ``t / (1 + x * x)``.
     """
 
 def atan2(x1: Any, x2: Any, /) -> Array:
@@ -274,7 +303,8 @@ def atan2(x1: Any, x2: Any, /) -> Array:
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. At most 2 ULP from the exact result in float32. In
-    MSL: ``numpy::atan2(x1, x2)``.
+    MSL: ``numpy::atan2(x1, x2)``. Derivative along a tangent t: ``t * (x2 / hypot(x1, x2) /
+    hypot(x1, x2))``, ``-t * (x1 / hypot(x1, x2) / hypot(x1, x2))``.
     """
 
 def sinh(x: Any, /) -> Array:
@@ -282,7 +312,8 @@ def sinh(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
-    result in float32. Parts of complex64: 3 ULP of the modulus. In MSL: ``sinh(x)``.
+    result in float32. Parts of complex64: 3 ULP of the modulus. In MSL: ``sinh(x)``. Derivative
+    along a tangent t: ``t * cosh(x)``.
     """
 
 def cosh(x: Any, /) -> Array:
@@ -290,7 +321,8 @@ def cosh(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
-    result in float32. Parts of complex64: 3 ULP of the modulus. In MSL: ``cosh(x)``.
+    result in float32. Parts of complex64: 3 ULP of the modulus. In MSL: ``cosh(x)``. Derivative
+    along a tangent t: ``t * sinh(x)``.
     """
 
 def tanh(x: Any, /) -> Array:
@@ -298,7 +330,8 @@ def tanh(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 3 ULP from the exact
-    result in float32. Parts of complex64: 5 ULP of the modulus. In MSL: ``tanh(x)``.
+    result in float32. Parts of complex64: 5 ULP of the modulus. In MSL: ``tanh(x)``. Derivative
+    along a tangent t: ``t * ((1 - result) * (1 + result))``.
     """
 
 def asinh(x: Any, /) -> Array:
@@ -306,7 +339,8 @@ def asinh(x: Any, /) -> Array:
 
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
-    result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``asinh(x)``.
+    result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``asinh(x)``. Derivative
+    along a tangent t: ``t / hypot(x, 1)``; of complex numbers: ``t / sqrt(1 + x * x)``.
     """
 
 def acosh(x: Any, /) -> Array:
@@ -315,6 +349,7 @@ def acosh(x: Any, /) -> Array:
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2.5 ULP from the
     exact result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``acosh(x)``.
+    Derivative along a tangent t: ``t / (sqrt(x - 1) * sqrt(x + 1))``.
     """
 
 def atanh(x: Any, /) -> Array:
@@ -323,6 +358,7 @@ def atanh(x: Any, /) -> Array:
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2.5 ULP from the
     exact result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``atanh(x)``.
+    Derivative along a tangent t: ``t / ((1 - x) * (1 + x))``.
     """
 
 def floor(x: Any, /) -> Array:
@@ -330,7 +366,7 @@ def floor(x: Any, /) -> Array:
 
     Supports integers, floats. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
-    ``numpy::floor(x)``.
+    ``numpy::floor(x)``. Derivative along a tangent t: ``0``.
     """
 
 def ceil(x: Any, /) -> Array:
@@ -338,7 +374,7 @@ def ceil(x: Any, /) -> Array:
 
     Supports integers, floats. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
-    ``numpy::ceil(x)``.
+    ``numpy::ceil(x)``. Derivative along a tangent t: ``0``.
     """
 
 def trunc(x: Any, /) -> Array:
@@ -346,7 +382,7 @@ def trunc(x: Any, /) -> Array:
 
     Supports integers, floats. Shapes broadcast and types are promoted. Integers are converted to
     float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
-    ``numpy::trunc(x)``.
+    ``numpy::trunc(x)``. Derivative along a tangent t: ``0``.
     """
 
 def round(x: Any, /) -> Array:
@@ -354,7 +390,7 @@ def round(x: Any, /) -> Array:
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
-    In MSL: ``numpy::round(x)``.
+    In MSL: ``numpy::round(x)``. Derivative along a tangent t: ``0``.
     """
 
 def equal(x1: Any, x2: Any, /) -> Array:
@@ -517,7 +553,8 @@ def real(x: Any, /) -> Array:
 
     Supports bool, integers, floats, complex numbers. Shapes broadcast and types are promoted.
     Integers are converted to float32 by functions that are defined for floats only. Exact, or
-    rounded once. In MSL: ``numpy::real(x)``.
+    rounded once. In MSL: ``numpy::real(x)``. Derivative along a tangent t: ``t``; of complex
+    numbers: ``real(t)``.
     """
 
 def imag(x: Any, /) -> Array:
@@ -525,7 +562,8 @@ def imag(x: Any, /) -> Array:
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
-    In MSL: ``numpy::imag(x)``.
+    In MSL: ``numpy::imag(x)``. Derivative along a tangent t: ``0``; of complex numbers:
+    ``imag(t)``.
     """
 
 def conj(x: Any, /) -> Array:
@@ -533,7 +571,8 @@ def conj(x: Any, /) -> Array:
 
     Supports integers, floats, complex numbers. Shapes broadcast and types are promoted. Integers
     are converted to float32 by functions that are defined for floats only. Exact, or rounded once.
-    In MSL: ``numpy::conj(x)``.
+    In MSL: ``numpy::conj(x)``. Derivative along a tangent t: ``t``; of complex numbers:
+    ``conj(t)``.
     """
 
 def copysign(x1: Any, x2: Any, /) -> Array:
@@ -541,7 +580,7 @@ def copysign(x1: Any, x2: Any, /) -> Array:
 
     Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. Exact, or rounded once. In MSL: ``copysign(x1,
-    x2)``.
+    x2)``. Derivative along a tangent t: ``where(signbit(x1) == signbit(x2), t, -t)``, ``0``.
     """
 
 def nextafter(x1: Any, x2: Any, /) -> Array:

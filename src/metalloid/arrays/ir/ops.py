@@ -8,7 +8,7 @@ does not have, or has with other results than NumPy's, stands in ``arrays.metal`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from metalloid.arrays.ir.dtypes import DType, bool_, float32, kind_of, real_of
 
@@ -18,6 +18,9 @@ FLOATS, FLOATS_AND_COMPLEX, ANY = "f", "fc", "biufc"
 
 #: Modules with functions of 64-bit floats, ``doubles_*.metal``, in their order.
 MODULES = ("exponential", "trigonometric", "inverse", "hyperbolic", "special")
+
+#: `Op.tangents` of operations whose results are booleans, integers or bits.
+NO_DERIVATIVE: tuple[str, ...] = ()
 
 
 def _same(dtype: DType) -> DType:
@@ -61,6 +64,13 @@ class Op:
         The ``.metal`` file that the text requires, in addition to those of all kernels.
     doubles : tuple of str
         The `MODULES` that it requires for float64. Complex functions require all.
+    tangents : tuple of str
+        By operand, the derivative of the result along a tangent `t` of that operand, for floats and
+        complex numbers, or `NO_DERIVATIVE`. An expression in `t`, in which it is linear, the
+        operands `x`, `y`, `z`, the result `out`, and functions of this table; "0" if the derivative
+        is zero almost everywhere. ``metalloid.transforms.elementwise`` evaluates it.
+    complex_tangents : tuple of str
+        Likewise for complex operands, if it differs.
     """
 
     name: str
@@ -76,6 +86,8 @@ class Op:
     float_text: str = ""
     file: str = ""
     doubles: tuple[str, ...] = ()
+    tangents: tuple[str, ...] = field(kw_only=True)
+    complex_tangents: tuple[str, ...] = ()
 
     def dtype(self, dtype: DType) -> DType:
         """The type in which it computes for operands of `dtype`.
@@ -109,146 +121,187 @@ def _binary(name: str, text: str, dtype_kinds: str, summary: str, **more: object
 
 
 _ARITHMETIC = (
-    _binary("add", "numpy::add({0}, {1})", ANY, "Sum", float_text="{0} + {1}"),
+    _binary("add", "numpy::add({0}, {1})", ANY, "Sum", float_text="{0} + {1}", tangents=("t", "t")),
     _binary("subtract", "numpy::subtract({0}, {1})", NUMBERS, "Difference",
-            float_text="{0} - {1}"),
+            float_text="{0} - {1}", tangents=("t", "-t")),
     _binary("multiply", "numpy::multiply({0}, {1})", ANY, "Product",
-            float_text="{0} * {1}", complex_max_ulp=1.5),
+            float_text="{0} * {1}", complex_max_ulp=1.5, tangents=("t * y", "t * x")),
     _binary("divide", "{0} / {1}", FLOATS_AND_COMPLEX, "Quotient, as a float",
-            cost=4, complex_max_ulp=4),
+            cost=4, complex_max_ulp=4, tangents=("t / y", "-t * (out / y)")),
     _binary("floor_divide", "numpy::floor_divide({0}, {1})", REALS,
-            "Quotient, rounded down", cost=8, max_ulp=1),
+            "Quotient, rounded down", cost=8, max_ulp=1, tangents=("0", "0")),
     _binary("remainder", "numpy::remainder({0}, {1})", REALS,
-            "Remainder of `floor_divide`, with the sign of the divisor", cost=8),
+            "Remainder of `floor_divide`, with the sign of the divisor", cost=8,
+            tangents=("t", "-t * floor_divide(x, y)")),
     _binary("pow", "numpy::power({0}, {1})", NUMBERS,
             "`x1` to the power of `x2`; complex errors grow with `x2 log(x1)`",
-            cost=30, reference="power", max_ulp=2.5, complex_max_ulp=4, doubles=("exponential",)),
-    _binary("maximum", "numpy::maximum({0}, {1})", "biuf", "Maximum of two numbers; NaN if one is"),
-    _binary("minimum", "numpy::minimum({0}, {1})", "biuf", "Minimum of two numbers; NaN if one is"),
+            cost=30, reference="power", max_ulp=2.5, complex_max_ulp=4, doubles=("exponential",),
+            tangents=("t * (y * x ** where((x == 0) & (y == 0), 0, y - 1))",
+                      "t * (out * log(where(x == 0, 1, x)))")),
+    # MLX's convention for equal operands: the second has the derivative (in JAX each has half).
+    _binary("maximum", "numpy::maximum({0}, {1})", "biuf", "Maximum of two numbers; NaN if one is",
+            tangents=("where(x > y, t, 0)", "where(x <= y, t, 0)")),
+    _binary("minimum", "numpy::minimum({0}, {1})", "biuf", "Minimum of two numbers; NaN if one is",
+            tangents=("where(x < y, t, 0)", "where(x >= y, t, 0)")),
     _unary("negative", "numpy::negative({0})", NUMBERS, "Negative",
-           float_text="-{0}"),
-    _unary("positive", "{0}", NUMBERS, "Unchanged number"),
+           float_text="-{0}", tangents=("-t",)),
+    _unary("positive", "{0}", NUMBERS, "Unchanged number", tangents=("t",)),
+    # The derivative at 0 is 0, as in MLX (in JAX 1).
     _unary("abs", "numpy::absolute({0})", ANY, "Absolute value", result=real_of,
-           complex_max_ulp=1),
+           complex_max_ulp=1, tangents=("t * sign(x)",),
+           complex_tangents=("real(t * conj(sign(x)))",)),
     _unary("square", "numpy::square({0})", NUMBERS, "Square",
-           float_text="{0} * {0}", complex_max_ulp=2),
+           float_text="{0} * {0}", complex_max_ulp=2, tangents=("t * (2 * x)",)),
     _unary("reciprocal", "numpy::reciprocal({0})", FLOATS_AND_COMPLEX, "Reciprocal",
-           cost=4, complex_max_ulp=4),
+           cost=4, complex_max_ulp=4, tangents=("-t * (out * out)",)),
     _unary("sign", "numpy::sign({0})", NUMBERS, "Sign: -1, 0 or 1; z / |z| for complex numbers",
-           reference="sign", complex_max_ulp=2),
+           reference="sign", complex_max_ulp=2, tangents=("0",),
+           complex_tangents=("(t - out * real(t * conj(out))) / where(x == 0, inf, abs(x))",)),
 )  # fmt: skip
 
 _EXPONENTIAL = (
     _unary("exp", "exp({0})", FLOATS_AND_COMPLEX, "Exponential",
-           cost=10, max_ulp=1, complex_max_ulp=2.5, doubles=("exponential",)),
+           cost=10, max_ulp=1, complex_max_ulp=2.5, doubles=("exponential",),
+           tangents=("t * out",)),
     _unary("exp2", "exp2({0})", FLOATS, "2 to the power of `x`", cost=10, max_ulp=1,
-           doubles=("exponential",)),
+           doubles=("exponential",), tangents=("t * (out * 0.6931471805599453)",)),
     _unary("expm1", "numpy::expm1({0})", FLOATS_AND_COMPLEX,
            "`exp(x) - 1`, accurate for small x", cost=25, max_ulp=3, complex_max_ulp=4,
-           doubles=("exponential",)),
+           doubles=("exponential",), tangents=("t * exp(x)",)),
     _unary("log", "log({0})", FLOATS_AND_COMPLEX, "Natural logarithm",
-           cost=10, max_ulp=1, complex_max_ulp=3, doubles=("exponential",)),
+           cost=10, max_ulp=1, complex_max_ulp=3, doubles=("exponential",), tangents=("t / x",)),
     _unary("log1p", "numpy::log1p({0})", FLOATS_AND_COMPLEX,
            "`log(1 + x)`, accurate for small x", cost=15, max_ulp=3, complex_max_ulp=4,
-           doubles=("exponential",)),
+           doubles=("exponential",), tangents=("t / (x + 1)",)),
     _unary("log2", "log2({0})", FLOATS_AND_COMPLEX, "Logarithm to base 2",
-           cost=10, max_ulp=2.5, complex_max_ulp=4, doubles=("exponential",)),
+           cost=10, max_ulp=2.5, complex_max_ulp=4, doubles=("exponential",),
+           tangents=("t * (1.4426950408889634 / x)",)),
     _unary("log10", "log10({0})", FLOATS_AND_COMPLEX, "Logarithm to base 10",
-           cost=10, max_ulp=2, complex_max_ulp=4, doubles=("exponential",)),
+           cost=10, max_ulp=2, complex_max_ulp=4, doubles=("exponential",),
+           tangents=("t * (0.4342944819032518 / x)",)),
     _binary("logaddexp", "numpy::logaddexp({0}, {1})", FLOATS,
             "`log(exp(x1) + exp(x2))`, its error in ULP of the largest of the three",
-            cost=25, max_ulp=4, doubles=("exponential",)),
-    _unary("sqrt", "sqrt({0})", FLOATS_AND_COMPLEX, "Square root", cost=4, complex_max_ulp=2),
+            cost=25, max_ulp=4, doubles=("exponential",),
+            tangents=("t * exp(-logaddexp(where(isinf(x) & (x == y), 0, y - x), 0))",
+                      "t * exp(-logaddexp(where(isinf(x) & (x == y), 0, x - y), 0))")),
+    _unary("sqrt", "sqrt({0})", FLOATS_AND_COMPLEX, "Square root", cost=4, complex_max_ulp=2,
+           tangents=("t * (0.5 / out)",)),
     _binary("hypot", "numpy::hypot({0}, {1})", FLOATS, "Length of the hypotenuse", cost=8,
-            max_ulp=1),
+            max_ulp=1,
+            tangents=("t * (x / where(out == 0, 1, out))", "t * (y / where(out == 0, 1, out))")),
 )  # fmt: skip
 
 _SPECIAL = (
     _unary("erf", "numpy::erf({0})", FLOATS, "Error function", max_ulp=1.5, cost=20,
-           reference="scipy.special.erf", file="special", doubles=("exponential", "special")),
+           reference="scipy.special.erf", file="special", doubles=("exponential", "special"),
+           tangents=("t * (1.1283791670955126 * exp(-x * x))",)),
     _unary("erfinv", "numpy::erfinv({0})", FLOATS, "Inverse of `erf`",
            max_ulp=4, cost=25, reference="scipy.special.erfinv", file="special",
-           doubles=("exponential", "special")),
+           doubles=("exponential", "special"),
+           tangents=("t * (0.886226925452758 * exp(out * out))",)),
 )  # fmt: skip
 
 _TRIGONOMETRIC = (
     _unary("sin", "sin({0})", FLOATS_AND_COMPLEX, "Sine", cost=15, max_ulp=2, complex_max_ulp=3,
-           doubles=("trigonometric",)),
+           doubles=("trigonometric",), tangents=("t * cos(x)",)),
     _unary("cos", "cos({0})", FLOATS_AND_COMPLEX, "Cosine", cost=15, max_ulp=2, complex_max_ulp=3,
-           doubles=("trigonometric",)),
+           doubles=("trigonometric",), tangents=("t * -sin(x)",)),
     _unary("tan", "tan({0})", FLOATS_AND_COMPLEX, "Tangent", cost=20, max_ulp=3.5,
-           complex_max_ulp=5, doubles=("trigonometric",)),
+           complex_max_ulp=5, doubles=("trigonometric",), tangents=("t * (1 + out * out)",)),
     _unary("asin", "asin({0})", FLOATS_AND_COMPLEX, "Arc sine", cost=15,
-           reference="arcsin", max_ulp=2, complex_max_ulp=4, doubles=("inverse",)),
+           reference="arcsin", max_ulp=2, complex_max_ulp=4, doubles=("inverse",),
+           tangents=("t / (sqrt(1 - x) * sqrt(1 + x))",)),
     _unary("acos", "acos({0})", FLOATS_AND_COMPLEX, "Arc cosine", cost=15,
-           reference="arccos", max_ulp=1.5, complex_max_ulp=4, doubles=("inverse",)),
+           reference="arccos", max_ulp=1.5, complex_max_ulp=4, doubles=("inverse",),
+           tangents=("-t / (sqrt(1 - x) * sqrt(1 + x))",)),
     _unary("atan", "atan({0})", FLOATS_AND_COMPLEX, "Arc tangent", cost=15,
-           reference="arctan", max_ulp=2, complex_max_ulp=4, doubles=("inverse",)),
+           reference="arctan", max_ulp=2, complex_max_ulp=4, doubles=("inverse",),
+           tangents=("t / (1 + x * x)",)),
     _binary("atan2", "numpy::atan2({0}, {1})", FLOATS, "Angle of the point (`x2`, `x1`)",
-            cost=20, reference="arctan2", max_ulp=2, doubles=("inverse",)),
+            cost=20, reference="arctan2", max_ulp=2, doubles=("inverse",),
+            tangents=("t * (y / hypot(x, y) / hypot(x, y))",
+                      "-t * (x / hypot(x, y) / hypot(x, y))")),
     _unary("sinh", "sinh({0})", FLOATS_AND_COMPLEX, "Hyperbolic sine",
-           cost=20, max_ulp=2, complex_max_ulp=3, doubles=("exponential", "hyperbolic")),
+           cost=20, max_ulp=2, complex_max_ulp=3, doubles=("exponential", "hyperbolic"),
+           tangents=("t * cosh(x)",)),
     _unary("cosh", "cosh({0})", FLOATS_AND_COMPLEX, "Hyperbolic cosine",
-           cost=20, max_ulp=2, complex_max_ulp=3, doubles=("exponential", "hyperbolic")),
+           cost=20, max_ulp=2, complex_max_ulp=3, doubles=("exponential", "hyperbolic"),
+           tangents=("t * sinh(x)",)),
     _unary("tanh", "tanh({0})", FLOATS_AND_COMPLEX, "Hyperbolic tangent",
-           cost=20, max_ulp=3, complex_max_ulp=5, doubles=("exponential", "hyperbolic")),
+           cost=20, max_ulp=3, complex_max_ulp=5, doubles=("exponential", "hyperbolic"),
+           tangents=("t * ((1 - out) * (1 + out))",)),
     _unary("asinh", "asinh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic sine",
            cost=25, reference="arcsinh", max_ulp=2, complex_max_ulp=4,
-           doubles=("exponential", "hyperbolic")),
+           doubles=("exponential", "hyperbolic"),
+           tangents=("t / hypot(x, 1)",), complex_tangents=("t / sqrt(1 + x * x)",)),
     _unary("acosh", "acosh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic cosine",
            cost=25, reference="arccosh", max_ulp=2.5, complex_max_ulp=4,
-           doubles=("exponential", "hyperbolic")),
+           doubles=("exponential", "hyperbolic"), tangents=("t / (sqrt(x - 1) * sqrt(x + 1))",)),
     _unary("atanh", "atanh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic tangent",
            cost=25, reference="arctanh", max_ulp=2.5, complex_max_ulp=4,
-           doubles=("exponential", "hyperbolic")),
+           doubles=("exponential", "hyperbolic"), tangents=("t / ((1 - x) * (1 + x))",)),
 )  # fmt: skip
 
 _ROUNDING = (
-    _unary("floor", "numpy::floor({0})", REALS, "Largest integer not above"),
-    _unary("ceil", "numpy::ceil({0})", REALS, "Smallest integer not below"),
-    _unary("trunc", "numpy::trunc({0})", REALS, "Integer part"),
-    _unary("round", "numpy::round({0})", NUMBERS, "Nearest integer, halves to even"),
+    _unary("floor", "numpy::floor({0})", REALS, "Largest integer not above", tangents=("0",)),
+    _unary("ceil", "numpy::ceil({0})", REALS, "Smallest integer not below", tangents=("0",)),
+    _unary("trunc", "numpy::trunc({0})", REALS, "Integer part", tangents=("0",)),
+    _unary(
+        "round", "numpy::round({0})", NUMBERS, "Nearest integer, halves to even", tangents=("0",)
+    ),
 )
 
 _COMPARISON = (
-    _binary("equal", "{0} == {1}", ANY, "Whether `x1` equals `x2`", result=_truth),
-    _binary("not_equal", "{0} != {1}", ANY, "Whether `x1` differs from `x2`", result=_truth),
-    _binary("less", "{0} < {1}", "biuf", "Whether `x1` is less than `x2`", result=_truth),
+    _binary("equal", "{0} == {1}", ANY, "Whether `x1` equals `x2`", result=_truth,
+            tangents=NO_DERIVATIVE),
+    _binary("not_equal", "{0} != {1}", ANY, "Whether `x1` differs from `x2`", result=_truth,
+            tangents=NO_DERIVATIVE),
+    _binary("less", "{0} < {1}", "biuf", "Whether `x1` is less than `x2`", result=_truth,
+            tangents=NO_DERIVATIVE),
     _binary("less_equal", "{0} <= {1}", "biuf", "Whether `x1` is at most `x2`",
-            result=_truth),
-    _binary("greater", "{0} > {1}", "biuf", "Whether `x1` is greater than `x2`", result=_truth),
+            result=_truth, tangents=NO_DERIVATIVE),
+    _binary("greater", "{0} > {1}", "biuf", "Whether `x1` is greater than `x2`", result=_truth,
+            tangents=NO_DERIVATIVE),
     _binary("greater_equal", "{0} >= {1}", "biuf", "Whether `x1` is at least `x2`",
-            result=_truth),
-    _unary("isnan", "numpy::isnan({0})", ANY, "Whether a number is NaN", result=_truth),
-    _unary("isinf", "numpy::isinf({0})", ANY, "Whether a number is infinite", result=_truth),
+            result=_truth, tangents=NO_DERIVATIVE),
+    _unary("isnan", "numpy::isnan({0})", ANY, "Whether a number is NaN", result=_truth,
+           tangents=NO_DERIVATIVE),
+    _unary("isinf", "numpy::isinf({0})", ANY, "Whether a number is infinite", result=_truth,
+           tangents=NO_DERIVATIVE),
     _unary("isfinite", "numpy::isfinite({0})", ANY, "Whether a number is neither infinite nor NaN",
-           result=_truth),
+           result=_truth, tangents=NO_DERIVATIVE),
     _unary("signbit", "signbit({0})", FLOATS, "Whether the sign bit is set, as for -0",
-           result=_truth),
+           result=_truth, tangents=NO_DERIVATIVE),
 )  # fmt: skip
 
 _LOGIC = (
-    _binary("logical_and", "{0} && {1}", "b", "Logical and"),
-    _binary("logical_or", "{0} || {1}", "b", "Logical or"),
-    _binary("logical_xor", "{0} != {1}", "b", "Logical exclusive or"),
-    _unary("logical_not", "!{0}", "b", "Logical not"),
-    _binary("bitwise_and", "{0} & {1}", "biu", "Bitwise and"),
-    _binary("bitwise_or", "{0} | {1}", "biu", "Bitwise or"),
-    _binary("bitwise_xor", "{0} ^ {1}", "biu", "Bitwise exclusive or"),
-    _unary("bitwise_invert", "numpy::invert({0})", "biu", "Bitwise complement", reference="invert"),
+    _binary("logical_and", "{0} && {1}", "b", "Logical and", tangents=NO_DERIVATIVE),
+    _binary("logical_or", "{0} || {1}", "b", "Logical or", tangents=NO_DERIVATIVE),
+    _binary("logical_xor", "{0} != {1}", "b", "Logical exclusive or", tangents=NO_DERIVATIVE),
+    _unary("logical_not", "!{0}", "b", "Logical not", tangents=NO_DERIVATIVE),
+    _binary("bitwise_and", "{0} & {1}", "biu", "Bitwise and", tangents=NO_DERIVATIVE),
+    _binary("bitwise_or", "{0} | {1}", "biu", "Bitwise or", tangents=NO_DERIVATIVE),
+    _binary("bitwise_xor", "{0} ^ {1}", "biu", "Bitwise exclusive or", tangents=NO_DERIVATIVE),
+    _unary("bitwise_invert", "numpy::invert({0})", "biu", "Bitwise complement", reference="invert",
+           tangents=NO_DERIVATIVE),
     _binary("bitwise_left_shift", "numpy::shift_left({0}, {1})", INTEGERS,
-            "Bits shifted left by `x2`", reference="left_shift"),
+            "Bits shifted left by `x2`", reference="left_shift", tangents=NO_DERIVATIVE),
     _binary("bitwise_right_shift", "numpy::shift_right({0}, {1})", INTEGERS,
-            "Bits shifted right by `x2`, with sign extension", reference="right_shift"),
+            "Bits shifted right by `x2`, with sign extension", reference="right_shift",
+            tangents=NO_DERIVATIVE),
 )  # fmt: skip
 
 _PARTS = (
-    _unary("real", "numpy::real({0})", ANY, "The real part", result=real_of),
-    _unary("imag", "numpy::imag({0})", NUMBERS, "The imaginary part", result=real_of),
-    _unary("conj", "numpy::conj({0})", NUMBERS, "The complex conjugate"),
-    _binary("copysign", "copysign({0}, {1})", FLOATS, "`x1` with the sign of `x2`"),
+    _unary("real", "numpy::real({0})", ANY, "The real part", result=real_of,
+           tangents=("t",), complex_tangents=("real(t)",)),
+    _unary("imag", "numpy::imag({0})", NUMBERS, "The imaginary part", result=real_of,
+           tangents=("0",), complex_tangents=("imag(t)",)),
+    _unary("conj", "numpy::conj({0})", NUMBERS, "The complex conjugate",
+           tangents=("t",), complex_tangents=("conj(t)",)),
+    _binary("copysign", "copysign({0}, {1})", FLOATS, "`x1` with the sign of `x2`",
+            tangents=("where(signbit(x) == signbit(y), t, -t)", "0")),
     _binary("nextafter", "nextafter({0}, {1})", FLOATS,
-            "The next number after `x1` in the direction of `x2`"),
+            "The next number after `x1` in the direction of `x2`", tangents=NO_DERIVATIVE),
 )  # fmt: skip
 
 #: The rows that are functions of the array API, by name.
@@ -259,11 +312,24 @@ OPS = {
 }  # fmt: skip
 
 #: Internal operations, whose operands may differ in type.
-WHERE = Op("where", "{0} ? {1} : {2}", ANY, "One of two by a condition", 3)
-CAST = Op("astype", "numpy::cast<{T}>({0})", ANY, "The same number in another type", 1)
-BITS = Op("view", "as_type<{T}>({0})", ANY, "The same bits as another type", 1)
-VALUE_INDEX = Op("value_index", "{T}({0}, {1})", ANY, "A value and its index", 2)
-INDEX_OF = Op("index", "{0}.index", ANY, "The index of a value", 1)
+WHERE = Op(
+    "where",
+    "{0} ? {1} : {2}",
+    ANY,
+    "One of two by a condition",
+    3,
+    tangents=("0", "where(x, t, 0)", "where(x, 0, t)"),
+)
+CAST = Op(
+    "astype", "numpy::cast<{T}>({0})", ANY, "The same number in another type", 1, tangents=("t",)
+)
+BITS = Op(
+    "view", "as_type<{T}>({0})", ANY, "The same bits as another type", 1, tangents=NO_DERIVATIVE
+)
+VALUE_INDEX = Op(
+    "value_index", "{T}({0}, {1})", ANY, "A value and its index", 2, tangents=NO_DERIVATIVE
+)
+INDEX_OF = Op("index", "{0}.index", ANY, "The index of a value", 1, tangents=NO_DERIVATIVE)
 
 
 @dataclass(frozen=True)
