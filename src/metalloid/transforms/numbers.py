@@ -77,7 +77,7 @@ class TracedNumber(SymbolicNumber):
             if isinstance(other, TracedNumber):
                 operands.append(other)
             elif isinstance(other, bool | int | float | complex):
-                operands.append(TracedNumber(self._trace, other, lambda _, value=other: value))
+                operands.append(TracedNumber(self._trace, other, _constant(other)))
             else:
                 return NotImplemented
 
@@ -111,6 +111,10 @@ class TracedNumber(SymbolicNumber):
 
     def __format__(self, spec: str) -> str:
         return format(self._read(), spec)
+
+
+def _constant(value: Number) -> Compute:
+    return lambda numbers: value
 
 
 def _comparison(name: str) -> Callable[[TracedNumber, Any], Any]:
