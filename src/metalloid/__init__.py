@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         LaunchTimeout,
         MetalloidError,
         OutOfMemory,
+        TraceError,
         UnknownFunction,
         UnsupportedType,
     )
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from metalloid.runtime.textures.sampler import Sampler
     from metalloid.runtime.textures.texture import Texture
     from metalloid.settings import settings as config
+    from metalloid.transforms.batching import vmap
+    from metalloid.transforms.gradients import grad, jvp, stop_gradient, value_and_grad, vjp
 
 __version__ = "0.1.0"
 
@@ -71,16 +74,23 @@ __all__: list[str] = [
     "Sampler",
     "ScanKernel",
     "Texture",
+    "TraceError",
     "UnknownFunction",
     "UnsupportedType",
     "__version__",
     "config",
     "default_device",
     "devices",
+    "grad",
+    "jvp",
     "library",
     "load",
     "metal_kernel",
+    "stop_gradient",
     "threadgroup_memory",
+    "value_and_grad",
+    "vjp",
+    "vmap",
 ]
 
 if TYPE_CHECKING:  # of an installed package checkers take as public what stands in __all__
@@ -105,10 +115,16 @@ _HOMES = {
     "config": "settings:settings",
     "default_device": "runtime.devices.registry",
     "devices": "runtime.devices.registry",
+    "grad": "transforms.gradients",
+    "jvp": "transforms.gradients",
     "library": "kernels.library",
     "load": "arrays.functions.io",
     "metal_kernel": "kernels.metal_kernel",
+    "stop_gradient": "transforms.gradients",
     "threadgroup_memory": "runtime.arguments.signature_binder",
+    "value_and_grad": "transforms.gradients",
+    "vjp": "transforms.gradients",
+    "vmap": "transforms.batching",
 }
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "LaunchTimeout",
     "MetalloidError",
     "OutOfMemory",
+    "TraceError",
     "UnknownFunction",
     "UnsupportedType",
 ]
@@ -151,3 +152,7 @@ class KernelFault(MetalloidError, RuntimeError):
 
 class DeviceUnavailable(MetalloidError, RuntimeError):
     """The requested device does not exist on this machine; the message states the reason."""
+
+
+class TraceError(MetalloidError, ValueError):
+    """A function cannot be traced, differentiated, vectorised or compiled."""

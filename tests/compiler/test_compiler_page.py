@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import metalloid as mtl
+from metalloid.backends.cuda.compile.single_passes import PIPELINES as CUDA_PIPELINES
 from metalloid.compiler.ir.cfg import reverse_postorder
 from metalloid.compiler.ir.function import DIALECT
 from metalloid.compiler.ir.parser import definition, parse_function
@@ -93,13 +94,14 @@ def blocks():
         "before": fenced(before, "llvm"),
         "facts": fenced("\n".join(facts), "llvm"),
         **{f"region{n}": fenced(text, "llvm") for n, text in enumerate(regions)},
-        "passes": passes_table(),
+        "passes": passes_table(PIPELINES),
+        "cuda passes": passes_table(CUDA_PIPELINES),
     }
 
 
-def passes_table():
+def passes_table(pipelines):
     rows = []
-    for title, pipeline in PIPELINES.items():
+    for title, pipeline in pipelines.items():
         rows.append(f"\n{title[0].upper()}{title[1:]}:\n")
         rows += ["| pass | why | needs | gives | invalidates |", "|---|---|---|---|---|"]
         for each in pipeline:

@@ -1,6 +1,6 @@
 """``metalloid passes``: each pass by itself on a small function; the texts are in ``passes/``.
 
-A file has the function, and in comments the command and what it prints. After a change on purpose,
+Those of ``passes/cuda/`` are for NVIDIA GPUs; a name may say more after a dot. A file has the function, and in comments the command and what it prints. After a change on purpose,
 run the tests once with ``METALLOID_UPDATE_GOLDEN=1`` and read the difference.
 """
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from metalloid.backends.cuda.compile.single_passes import PIPELINES as CUDA_PIPELINES
 from metalloid.cli.main import main
 from metalloid.compiler.ir.parser import function_names, parse_function
 from metalloid.compiler.ir.printer import function_text
@@ -17,9 +18,22 @@ from metalloid.compiler.ir.verifier import verify
 from metalloid.compiler.vectorize.single_passes import PIPELINES
 
 FOLDER = Path(__file__).with_name("passes")
-FILES = sorted(FOLDER.glob("*.ll"))
+FILES = sorted(FOLDER.rglob("*.ll"))
 RUN, EXPECT = "; RUN: metalloid ", "\n; expect:\n"
-PASSES = {each.name for pipeline in PIPELINES.values() for each in pipeline}
+DEVICES = {"cpu": PIPELINES, "cuda": CUDA_PIPELINES}
+
+
+def device_of(path):
+    return "cpu" if path.parent == FOLDER else path.parent.name
+
+
+def name_of(path):
+    """The pass of a file."""
+    return path.stem.partition(".")[0]
+
+
+def passes_of(device):
+    return {each.name for pipeline in DEVICES[device].values() for each in pipeline}
 
 
 def printed(path, capsys):
@@ -40,7 +54,9 @@ def test_what_a_pass_makes_of_a_function(path, capsys):
     if os.environ.get("METALLOID_UPDATE_GOLDEN"):
         path.write_text(made)
     assert path.read_text() == made, "run with METALLOID_UPDATE_GOLDEN=1 and read the difference"
-    assert f"--pass {path.stem}" in source.splitlines()[0]
+    words = source.splitlines()[0].split()
+    assert words[words.index("--pass") + 1] == name_of(path)
+    assert ("--device cuda" in source) == (device_of(path) == "cuda")
 
 
 @pytest.mark.parametrize(
@@ -49,22 +65,27 @@ def test_what_a_pass_makes_of_a_function(path, capsys):
 def test_what_a_pass_leaves_is_parsed_back(path, capsys):
     text = printed(path, capsys)
     [name] = function_names(text)
-    function = parse_function(text, name)
+    function = parse_function(text, name, retain_hints=device_of(path) == "cuda")
     verify(function)
     assert text.startswith(function_text(function) + "\n")
 
 
-def test_every_pass_has_a_file():
-    assert {path.stem for path in FILES} == PASSES
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_pass_has_a_file(device):
+    assert {name_of(path) for path in FILES if device_of(path) == device} == passes_of(device)
 
 
-def test_all_passes_are_listed(capsys):
-    assert main(["passes", "--list"]) == 0
+@pytest.mark.parametrize(
+    ("device", "line", "needs"),
+    [("cpu", "  rematerialize (optional)", "cfg"), ("cuda", "  tensor-cores", "names")],
+)
+def test_all_passes_are_listed(device, line, needs, capsys):
+    assert main(["passes", "--list", "--device", device]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert {line.split()[0] for line in lines if line[:3].strip() and line[0] == " "} == PASSES
-    assert [line[:-1] for line in lines if line[0] != " "] == list(PIPELINES)
-    at = lines.index("  rematerialize (optional)")
-    assert lines[at + 2] == "    needs: cfg"
+    listed = {line.split()[0] for line in lines if line[:3].strip() and line[0] == " "}
+    assert listed == passes_of(device)
+    assert [line[:-1] for line in lines if line[0] != " "] == list(DEVICES[device])
+    assert lines[lines.index(line) + 2] == f"    needs: {needs}"
 
 
 GOOD = "define void @f(ptr %threadgroup_memory, i32 %index) {\nentry:\n  ret void\n}\n"
@@ -97,6 +118,12 @@ TWO = GOOD + GOOD.replace("@f", "@g")
         (
             GOOD.replace("entry:", "entry:\n  br label %a\na:\n  br label %a\nb:"),
             "--pass divergence", "file.ll: a loop that never ends",
+        ),
+        (GOOD, "--device cuda --pass linearize", "there is no pass 'linearize'; see --list."),
+        (GOOD, "--device cuda --pass name-values --constant 1", "--constant 1 is none of 1 words"),
+        (
+            "define void @f() {\n  ret void\n}\n", "--device cuda --pass name-values",
+            "@f has no parameter, which would point to launch_data",
         ),
     ],
 )  # fmt: skip

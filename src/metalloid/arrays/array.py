@@ -13,6 +13,7 @@ from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.interop.numpy_protocols import Interop
 from metalloid.arrays.ir.dtypes import DType, as_dtype, kind_of
 from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.memory import SHARED
 from metalloid.arrays.ir.node import CONSTANT, Node, cast, permute, reshape
 from metalloid.arrays.ir.operands import axes_of, from_numpy, op, unary
 from metalloid.arrays.ir.ops import OPS
@@ -55,11 +56,11 @@ class Array(Operators, Interop):
     __array_priority__ = 1000
 
     def __init__(self, node: Node) -> None:
-        self._node = settled(node) if node.sharing else node
+        self._node = settled(node) if node.flags & SHARED else node
 
     def _new(self, node: Node) -> Array:
         array = _bare(Array)  # faster than calling the class
-        array._node = settled(node) if node.sharing else node
+        array._node = settled(node) if node.flags & SHARED else node
         return array
 
     # -- properties

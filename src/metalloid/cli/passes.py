@@ -4,38 +4,56 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import importlib
 import textwrap
 from pathlib import Path
 from typing import Any
 
 from metalloid.errors import ArgumentError, MetalloidError
 
+#: Device -> module with its pipelines and `run_single_passes`.
+_MODULES = {
+    "cpu": "metalloid.compiler.vectorize.single_passes",
+    "cuda": "metalloid.backends.cuda.compile.single_passes",
+}
+
 
 def add_verb(verbs: Any) -> None:
     """Add this verb to the command line."""
     parser: argparse.ArgumentParser = verbs.add_parser(
         "passes", help="run passes of the compiler on LLVM IR",
-        description="Run passes of the vectoriser on a function, after those that give what they "
-        "need, and print it; or list all passes. See docs/internals/compiler.md.",
+        description="Run passes of a device's pipelines on a function, after those that give what "
+        "they need, and print it; or list all passes. See docs/internals/compiler.md.",
     )  # fmt: skip
     parser.add_argument("file", metavar="FILE.ll", nargs="?")
     parser.add_argument(
         "--pass", dest="passes", action="append", default=[], metavar="NAME", help="repeatable"
     )
     parser.add_argument("--list", action="store_true", help="list the passes of each pipeline")
-    parser.add_argument("--function", metavar="NAME", help="which, if the file has several")
-    parser.add_argument("--width", type=int, default=8, help="lanes of vector code (8)")
     parser.add_argument(
+        "--device", choices=tuple(_MODULES), default="cpu", help="whose pipelines (cpu)"
+    )
+    parser.add_argument("--function", metavar="NAME", help="which, if the file has several")
+    cpu = parser.add_argument_group("for --device cpu")
+    cpu.add_argument("--width", type=int, default=8, help="lanes of vector code (8)")
+    cpu.add_argument(
         "--mask-bits", type=int, default=1, help="1, or bits of the integers that are masks (1)"
     )
+    cuda = parser.add_argument_group("for --device cuda")
+    cuda.add_argument(
+        "--words", type=int, default=1, help="parameters of the kernel, each a word (1)"
+    )
+    cuda.add_argument(
+        "--constant", type=int, action="append", default=[], metavar="WORD",
+        help="index of a word that points to constant memory; repeatable",
+    )  # fmt: skip
     parser.set_defaults(act=_act)
 
 
 def _act(options: argparse.Namespace) -> int:
-    from metalloid.compiler.vectorize.single_passes import PIPELINES
-
+    pipelines = importlib.import_module(_MODULES[options.device]).PIPELINES
     if options.list:
-        for title, pipeline in PIPELINES.items():
+        for title, pipeline in pipelines.items():
             print(f"{title}:")
             for each in pipeline:
                 print(f"  {each.name}{' (optional)' if each.optional else ''}")
@@ -46,7 +64,7 @@ def _act(options: argparse.Namespace) -> int:
         return 0
     if options.file is None or not options.passes:
         raise ArgumentError("[passes] give a file and --pass NAME, or --list.")
-    known = {each.name for pipeline in PIPELINES.values() for each in pipeline}
+    known = {each.name for pipeline in pipelines.values() for each in pipeline}
     for name in options.passes:
         if name not in known:
             near = difflib.get_close_matches(name, known)
@@ -58,9 +76,9 @@ def _act(options: argparse.Namespace) -> int:
 
 def _text_after(options: argparse.Namespace) -> str:
     from metalloid.compiler.ir.parser import function_names
+    from metalloid.compiler.ir.single_passes import InvalidInput
     from metalloid.compiler.ir.types import Unsupported
     from metalloid.compiler.ir.verifier import InvalidIR
-    from metalloid.compiler.vectorize.single_passes import InvalidInput, Target, run_single_passes
 
     try:
         ir = Path(options.file).read_text()
@@ -72,9 +90,16 @@ def _text_after(options: argparse.Namespace) -> str:
     if options.function is None and len(names) > 1:
         raise ArgumentError(f"[passes] --function is one of {', '.join(names)}.")
     name = options.function or names[0]
-    target = Target(options.width, options.mask_bits)
+    module = importlib.import_module(_MODULES[options.device])
+    if options.device == "cpu":
+        target = module.Target(options.width, options.mask_bits)
+    else:
+        for word in options.constant:
+            if word not in range(options.words):
+                raise ArgumentError(f"[passes] --constant {word} is none of {options.words} words.")
+        target = module.LaunchLayout(options.words, frozenset(options.constant))
     try:
-        return run_single_passes(ir, name, options.passes, target)
+        return str(module.run_single_passes(ir, name, options.passes, target))
     except KeyError as error:
         raise ArgumentError(f"[passes] @{name} does not go through {error.args[0]}.") from error
     except (InvalidInput, InvalidIR, Unsupported) as error:

@@ -5,9 +5,10 @@ The host's get NumPy arrays on the memory of the nodes; their results become mem
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, contiguous, reach
 from metalloid.arrays.ir.memory import Memory
-from metalloid.arrays.ir.node import CUSTOM_CALL, GET_TUPLE_ITEM, Node
+from metalloid.arrays.ir.node import CUSTOM_CALL, GET_TUPLE_ITEM, TRACED, Node
 from metalloid.arrays.ir.operands import from_numpy, is_number, to_node
 from metalloid.runtime.devices.device import Device
 
@@ -31,14 +32,22 @@ class HostCall:
         of a module, not one made for the occasion.
     parameters : tuple
     results : tuple of (dtype, shape)
-    parts : list of weakref.ref
-        The nodes of the results.
+    result_nodes : list of (weakref.ref, int)
+        Nodes with the value of a result, and the index of that result.
     """
 
     function: Callable[..., Any]
     parameters: tuple[Any, ...]
     results: tuple[tuple[DType, Ints], ...]
-    parts: list[weakref.ref[Node]] = field(default_factory=list, compare=False)
+    result_nodes: list[tuple[weakref.ref[Node], int]] = field(default_factory=list, compare=False)
+
+    def add_result(self, node: Node, index: int) -> None:
+        """Materialize a node when the call has run."""
+        self.result_nodes.append((weakref.ref(node), index))
+
+    def copy(self) -> HostCall:
+        """The same function, for other operands."""
+        return replace(self, result_nodes=[])
 
     @property
     def name(self) -> str:
@@ -112,8 +121,8 @@ class KernelCall:
 
     Attributes
     ----------
-    parts : list of weakref.ref
-        The nodes of the results.
+    result_nodes : list of (weakref.ref, int)
+        As those of a `HostCall`.
     """
 
     def __init__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
@@ -123,8 +132,18 @@ class KernelCall:
         self._numbers = tuple(
             value if is_number(value) or isinstance(value, np.generic) else None for value in inputs
         )
-        self.parts: list[weakref.ref[Node]] = []
+        self.result_nodes: list[tuple[weakref.ref[Node], int]] = []
         self._key = (kernel, repr(self._numbers), repr(options), results)
+
+    def add_result(self, node: Node, index: int) -> None:
+        """Materialize a node when the kernel has run."""
+        self.result_nodes.append((weakref.ref(node), index))
+
+    def copy(self) -> KernelCall:
+        """The same kernel, for other operands."""
+        other = copy.copy(self)
+        other.result_nodes = []
+        return other
 
     def operands(self, inputs: Sequence[Any], device: Device) -> list[Node]:
         """The nodes of the array inputs, on a device.
@@ -172,17 +191,18 @@ def call_nodes(call: HostCall | KernelCall, args: Sequence[Node]) -> tuple[Node,
     """Nodes of the results of a call."""
     device = args[0].device
     node = Node(CUSTOM_CALL, call, tuple(args), *call.results[0], device)
-    parts = tuple(
+    results = tuple(
         Node(GET_TUPLE_ITEM, k, (node,), dtype, shape, device)
         for k, (dtype, shape) in enumerate(call.results)
     )
-    call.parts.extend(map(weakref.ref, parts))
-    return parts
+    for k, result in enumerate(results):
+        call.add_result(result, k)
+    return results
 
 
 def assign_results(call: HostCall | KernelCall, memories: Sequence[Memory]) -> None:
     """Materialize all results whose nodes are still referenced, requested or not."""
-    for part, memory, (_, shape) in zip(call.parts, memories, call.results, strict=True):
-        node = part()
-        if node is not None:
-            node.materialize(memory, contiguous(shape))
+    for reference, index in call.result_nodes:
+        node = reference()
+        if node is not None and not node.flags & TRACED:
+            node.materialize(memories[index], contiguous(call.results[index][1]))

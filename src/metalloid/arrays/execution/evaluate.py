@@ -18,7 +18,8 @@ from metalloid.arrays.execution.calls import assign_results
 from metalloid.arrays.ir.layout import Ints, Layout
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import UNORDERED, Memory
-from metalloid.arrays.ir.node import BUFFER, Node, in_memory
+from metalloid.arrays.ir.node import BUFFER, TRACED, Node, in_memory
+from metalloid.arrays.ir.substitute import concrete
 from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.grid_partition import MAX_GRID_POINTS, partition_grid
 from metalloid.arrays.planning.plan import Planner, make_plan
@@ -141,21 +142,31 @@ class ExecutablePlan:
     unsaved_outputs: Ints
 
 
-def evaluate(roots: Sequence[Node], wait: bool = True) -> None:
+def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
     """Compute the values of all roots.
+
+    Returns
+    -------
+    sequence of Node
+        Leaves with the values: the roots, or copies of those that depend on tracers.
 
     Raises
     ------
     OutOfMemory, KernelFault
         The nodes are unchanged and can be evaluated again.
+    TraceError
+        If a root depends on a tracer without a value.
     """
     with _lock:
+        if any(root.flags & TRACED for root in roots):
+            roots = concrete(roots)
         by_device: dict[Device, list[Node]] = {}
         for root in roots:
             if root.kind is not BUFFER:
                 by_device.setdefault(root.device, []).append(root)
         for device, missing in by_device.items():
             _evaluate(device, missing, wait)
+    return roots
 
 
 def settled(node: Node) -> Node:
@@ -163,8 +174,8 @@ def settled(node: Node) -> Node:
 
     An expression has the values of the time at which it was built.
     """
-    if node.sharing and node.kind is not BUFFER:
-        evaluate([node], wait=bool(node.sharing & UNORDERED))
+    if node.is_shared and node.kind is not BUFFER and not node.flags & TRACED:
+        evaluate([node], wait=bool(node.flags & UNORDERED))
     return node
 
 

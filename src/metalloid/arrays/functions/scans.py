@@ -12,6 +12,7 @@ from metalloid.arrays.execution.calls import host_call, launch_call
 from metalloid.arrays.ir.dtypes import as_dtype, float32, kind_of
 from metalloid.arrays.ir.node import Node, broadcast, cast, permute
 from metalloid.arrays.ir.operands import axes_of, to_node, wide_integer
+from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import concatenated
 from metalloid.arrays.library.scan import scanned_rows
 from metalloid.kernels.operands import MAX_ELEMENTS
@@ -61,7 +62,7 @@ def _running(x: Array, name: str, axis: int | None, dtype: Any, initial: bool,
     result_dtype = x.dtype if kind_of(x.dtype) in "fc" else wide_integer(x.dtype)
     result_dtype = result_dtype if dtype is None else as_dtype(dtype)
     wide = float32 if kind_of(result_dtype) == "f" and result_dtype.itemsize == 2 else result_dtype
-    result = _scan(cast(x._node, wide), name, along)
+    (result,) = bind("scan", [cast(x._node, wide)], (name, along), (wide, x.shape))
     if initial:
         shape = tuple(1 if k == along else n for k, n in enumerate(x.shape))
         first = broadcast(to_node(start, name, wide, x.device), shape)
@@ -69,14 +70,23 @@ def _running(x: Array, name: str, axis: int | None, dtype: Any, initial: bool,
     return Array(cast(result, result_dtype))
 
 
-def _scan(x: Node, name: str, axis: int) -> Node:
+def _is_by_launches(x: Node, name: str, axis: int) -> bool:
     is_real = kind_of(x.dtype) != "c"
-    if not (x.device.traits.is_simt and is_real and 0 < x.size <= MAX_ELEMENTS):
-        return host_call(_scanned, [x], (name, axis), (x.dtype, x.shape))[0]
+    return x.device.traits.is_simt and is_real and 0 < x.size <= MAX_ELEMENTS
+
+
+def _by_launches(x: Node, name: str, axis: int) -> Node:
     order = (*(k for k in range(len(x.shape)) if k != axis), axis)
     rows = permute(x, order)
     (result,) = launch_call(scanned_rows, [rows], (name,), (x.dtype, rows.shape))
     return permute(result, tuple(order.index(k) for k in range(len(order))))
+
+
+def _by_builder(x: Node, name: str, axis: int) -> Node:
+    return host_call(_scanned, [x], (name, axis), (x.dtype, x.shape))[0]
+
+
+implement("scan", Implementation(_by_launches, _is_by_launches), _by_builder)
 
 
 @functools.cache

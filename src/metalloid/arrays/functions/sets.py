@@ -97,9 +97,9 @@ def unique_values(x: Array, /) -> Array:
 
 def _by_numpy(x: Array, **wanted: bool) -> list[Array]:
     """Return the results of NumPy's `unique`; `x` is evaluated."""
-    evaluate([x._node])
+    (node,) = evaluate([x._node])
     unique: Any = np.unique
-    values, *more = unique(comparable(to_host(x._node)), equal_nan=False, **wanted)
+    values, *more = unique(comparable(to_host(node)), equal_nan=False, **wanted)
     parts = values.astype(x.dtype, copy=False), *more
     return [Array(from_numpy(part, x.device, copy=False)) for part in parts]
 

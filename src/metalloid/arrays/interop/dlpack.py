@@ -110,13 +110,13 @@ def _may_change(memory: Any) -> bool:
 def owned_copy(node: Node) -> Node:
     """Copy a node to memory of its own, immediately."""
     copy = Node(ELEMENTWISE, CAST, (node,), node.dtype, node.shape, node.device)
-    evaluate([copy], wait=bool(node.sharing & UNORDERED))
-    return copy
+    (copied,) = evaluate([copy], wait=bool(node.flags & UNORDERED))
+    return copied
 
 
 def unshared(node: Node) -> Node:
     """Return a node that no other library can write to: a copy if its memory is shared."""
-    return owned_copy(node) if node.kind is BUFFER and node.sharing else node
+    return owned_copy(node) if node.kind is BUFFER and node.flags else node
 
 
 def dlpack_capsule(node: Node, stream: Any, max_version: tuple[int, int] | None,
@@ -140,7 +140,7 @@ def dlpack_capsule(node: Node, stream: Any, max_version: tuple[int, int] | None,
     if is_on_device:
         source = owned_copy(node) if is_copied else node
         return export_of(source).to_dlpack(stream, max_version, not is_copied, is_copied)
-    evaluate([node])
+    (node,) = evaluate([node])
     array = to_host(node, read_only=True)
     is_shared = node.device.memory != "own"
     if is_copied and is_shared:
@@ -150,7 +150,7 @@ def dlpack_capsule(node: Node, stream: Any, max_version: tuple[int, int] | None,
 
 def export_of(node: Node) -> Exported:
     """Export the memory of a node; consumers synchronise by streams."""
-    evaluate([node], wait=False)
+    (node,) = evaluate([node], wait=False)
     assert node.memory is not None
     strides, start = node.data
     size = node.dtype.itemsize

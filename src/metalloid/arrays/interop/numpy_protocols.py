@@ -16,9 +16,10 @@ from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import dlpack_capsule, export_of, owned_copy
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, is_contiguous
-from metalloid.arrays.ir.node import Node
+from metalloid.arrays.ir.node import TRACED, Node
 from metalloid.arrays.ir.operands import binary, from_numpy, unary
 from metalloid.arrays.ir.ops import OPS
+from metalloid.errors import TraceError
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 from metalloid.runtime.interop.buffer_protocol import BufferExporter
@@ -79,8 +80,8 @@ class Interop(BufferExporter):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         _dropped.throw(self._node)
-        evaluate([self._node])
-        array = to_host(self._node, read_only=True)
+        (node,) = evaluate([self._node])
+        array = to_host(node, read_only=True)
         if dtype is not None and array.dtype != dtype:
             if copy is False:
                 raise ValueError(f"[asarray] {array.dtype} as {dtype} requires a copy.")
@@ -160,9 +161,14 @@ class Interop(BufferExporter):
 
     def __metalloid_memory__(self, is_written: bool) -> np.ndarray | Window:
         """Return memory for a launch, copied if it is written and has other references."""
-        evaluate([self._node])
+        if self._node.flags & TRACED:
+            raise TraceError(
+                "[launch] a kernel is launched on an array that grad, vjp, jvp, vmap or compile "
+                "traces: they cannot see what it computes. Wrap it in metal_kernel or "
+                "custom_function."
+            )
+        (node,) = evaluate([self._node])
         is_shared = is_written and not self._is_uniquely_referenced()
-        node = self._node
         if is_shared or not is_contiguous(node.layout):
             node = owned_copy(node)
             if is_written:

@@ -12,12 +12,15 @@ from typing import Any
 
 from metalloid.arrays.ir.node import CONSTANT, CUSTOM_CALL, ELEMENTWISE, Node
 from metalloid.arrays.ir.ops import Op
+from metalloid.arrays.ir.primitives import lower
 
 _by_topological_id = operator.attrgetter("topological_id")  # operands have smaller ids
 
 
 class LinearizedGraph:
     """The nodes that `roots` depend on, operands first. Equal nodes are merged.
+
+    Primitives are lowered before.
 
     Leaves and constants come first, in the order of the traversal, so that the key does not depend
     on when they were created.
@@ -48,6 +51,7 @@ class LinearizedGraph:
     )  # fmt: skip
 
     def __init__(self, roots: list[Node]) -> None:
+        lower(roots)
         self.nodes: list[Node] = []
         self.leaves: list[Node] = []
         self.numbers: list[Node] = []

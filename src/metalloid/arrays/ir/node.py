@@ -1,7 +1,8 @@
 """Nodes of the expression graph.
 
 A node never changes its value. Once evaluated, it drops its operands and becomes a leaf with a
-buffer, so that their memory can be freed.
+buffer, so that their memory can be freed. A node that depends on a tracer keeps its operands:
+transforms read them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 from metalloid.arrays.ir.dtypes import DOUBLES, DType, int64
 from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, contiguous, viewed_shape
-from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.memory import SHARED, UNORDERED, Memory
 from metalloid.arrays.ir.ops import CAST, Op
 from metalloid.errors import UnsupportedType
 from metalloid.runtime.devices.device import Device
@@ -29,7 +30,15 @@ SCATTER_SLICES: Final = "scatter_slices"  # data: the slice of the result that e
 CUSTOM_CALL: Final = "custom_call"  # data: a Call
 GET_TUPLE_ITEM: Final = "get_tuple_item"  # data: index of a result of a Call
 MATMUL: Final = "matmul"  # data: a Product
+PRIMITIVE: Final = "primitive"  # data: a Primitive, which evaluation replaces by other nodes
+TUPLE: Final = "tuple"  # the results of a primitive that evaluation has replaced
+TRACER: Final = "tracer"  # an input of a traced function; data: its Trace; args: its value if known
 
+#: Bits of `Node.flags`, after those of `Memory.sharing`.
+TRACED = 4
+HAS_PRIMITIVES = 8
+ABSTRACT = 16
+_SHARING = SHARED | UNORDERED
 
 _topological_ids = itertools.count()
 
@@ -50,14 +59,16 @@ class Node:
     memory : Memory or None
     inlined : bool
         Whether an evaluation computed it without saving it.
-    sharing : int
-        As `Memory.sharing`, of all memory that its value depends on.
-    topological_id : int
+    flags : int
+        Of all that its value depends on: the bits of `Memory.sharing`, `TRACED` if there is a
+        tracer, `ABSTRACT` if there is one without a value, `HAS_PRIMITIVES` if there is a primitive
+        that has not been lowered.
+    topological_id : float
         Larger than the ids of its operands.
     """
 
-    __slots__ = ("__weakref__", "args", "data", "device", "dtype", "inlined", "kind", "memory",
-                 "shape", "sharing", "topological_id")  # fmt: skip
+    __slots__ = ("__weakref__", "args", "data", "device", "dtype", "flags", "inlined", "kind",
+                 "memory", "shape", "topological_id")  # fmt: skip
 
     def __init__(self, kind: str, data: Any, args: tuple[Node, ...], dtype: DType, shape: Ints,
                  device: Device, memory: Memory | None = None) -> None:  # fmt: skip
@@ -71,10 +82,11 @@ class Node:
         self.device = device
         self.memory = memory
         self.inlined = False
-        self.sharing = 0 if memory is None else memory.sharing
+        flags: int = 0 if memory is None else memory.sharing
         for arg in args:
-            self.sharing |= arg.sharing
-        self.topological_id = next(_topological_ids)
+            flags |= arg.flags
+        self.flags: int = flags
+        self.topological_id: float = next(_topological_ids)
 
     @property
     def size(self) -> int:
@@ -91,7 +103,20 @@ class Node:
         self.memory, self.data = memory, (layout.strides, layout.offset)
         self.kind = BUFFER
         self.args = ()
-        self.sharing = memory.sharing
+        self.flags = memory.sharing
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether another library may write to memory that its value depends on."""
+        return bool(self.flags & _SHARING)
+
+    def become(self, other: Node) -> None:
+        """Take over the operation of a node of the same value, type and shape."""
+        self.kind, self.data, self.args = other.kind, other.data, other.args
+        self.memory, self.flags, self.inlined = other.memory, other.flags, other.inlined
+        if self.kind is GET_TUPLE_ITEM or self.kind is MATMUL:
+            call = self.data if self.kind is MATMUL else self.args[0].data
+            call.add_result(self, 0 if self.kind is MATMUL else self.data)
 
     def __repr__(self) -> str:
         return f"<Node {self.kind} {self.data} {self.dtype}{list(self.shape)}>"
@@ -121,7 +146,7 @@ def operation(op: Op, args: tuple[Node, Node], dtype: DType, shape: Ints, device
     node.memory = None
     node.inlined = False
     first, second = args
-    node.sharing = first.sharing | second.sharing
+    node.flags = first.flags | second.flags
     node.topological_id = next(_topological_ids)
     return node
 

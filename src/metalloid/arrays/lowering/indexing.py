@@ -13,7 +13,18 @@ from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import int64, kind_of
 from metalloid.arrays.ir.layout import Ints, reach
-from metalloid.arrays.ir.node import GATHER, IOTA, Node, broadcast, cast, permute, reduce, reshape
+from metalloid.arrays.ir.node import (
+    ABSTRACT,
+    GATHER,
+    IOTA,
+    TRACED,
+    Node,
+    broadcast,
+    cast,
+    permute,
+    reduce,
+    reshape,
+)
 from metalloid.arrays.ir.operands import (
     as_number,
     binary,
@@ -23,6 +34,7 @@ from metalloid.arrays.ir.operands import (
     to_node,
     where_node,
 )
+from metalloid.arrays.ir.primitives import bind, implement
 from metalloid.arrays.ir.views import full_slices, joined, sliced
 from metalloid.kernels.strides import broadcast_shape
 
@@ -105,7 +117,7 @@ class Selection:
             ):
                 raise IndexError(f"[index] a mask of shape {item.shape} for axes of {extents}.")
             if not item.shape:  # a scalar mask is a new axis of extent 0 or 1
-                evaluate([item])
+                (item,) = evaluate([item])
                 chosen = np.zeros(int(to_host(item)), np.int64)
                 self.arrays.append((len(self.shape), from_numpy(chosen, item.device)))
                 self.shape.append(1)
@@ -132,8 +144,8 @@ def _plain_item(item: Any, node: Node) -> Any:
             own = to_node(item, "index", device=node.device)
     if kind_of(own.dtype) not in "biu":
         raise IndexError(f"[index] expected integers or masks, got {own.dtype}.")
-    if own.shape == () and kind_of(own.dtype) != "b":
-        evaluate([own])
+    if own.shape == () and kind_of(own.dtype) != "b" and not own.flags & ABSTRACT:
+        (own,) = evaluate([own])
         return int(to_host(own))
     return own
 
@@ -157,7 +169,8 @@ def _in_range(index: int, extent: int, axis: int) -> int:
 def checked_index(index: Node, extent: int, axis: int) -> Node:
     """Return non-negative int64 indices.
 
-    They are validated here, so that no kernel reads out of bounds.
+    They are validated here, so that no kernel reads out of bounds. While a function is traced,
+    indices without a value are clipped instead.
 
     Raises
     ------
@@ -166,16 +179,23 @@ def checked_index(index: Node, extent: int, axis: int) -> Node:
     wide = cast(index, int64)
     if not index.size:
         return wide
+    if index.flags & ABSTRACT:
+        last = as_number(extent - 1, int64, index.device)
+        wide = binary(op("minimum"), _Operand(_wrapped(wide, extent)), _Operand(last))
+        return binary(op("maximum"), _Operand(wide), 0)
     low, high = _limits(index, extent)
     if low < -extent or high >= extent:
         wrong = low if low < -extent else high
         raise IndexError(f"[index] {wrong} is out of range for axis {axis} of extent {extent}.")
-    if low >= 0:
-        return wide
+    return wide if low >= 0 else _wrapped(wide, extent)
+
+
+def _wrapped(index: Node, extent: int) -> Node:
+    """Indices in which negative ones count from the end."""
     number = as_number(extent, int64, index.device)
-    is_negative = binary(op("less"), _Operand(wide), 0)
-    shifted = binary(op("add"), _Operand(wide), _Operand(number))
-    return where_node(_Operand(is_negative), _Operand(shifted), _Operand(wide))
+    is_negative = binary(op("less"), _Operand(index), 0)
+    shifted = binary(op("add"), _Operand(index), _Operand(number))
+    return where_node(_Operand(is_negative), _Operand(shifted), _Operand(index))
 
 
 def _limits(index: Node, extent: int) -> tuple[int, int]:
@@ -185,9 +205,9 @@ def _limits(index: Node, extent: int) -> tuple[int, int]:
     if index.device.memory == "own":  # reduce on the device and copy two numbers
         flat = reshape(index, (index.size,))
         low, high = reduce(flat, "min", (0,)), reduce(flat, "max", (0,))
-        evaluate([index, low, high])
+        _, low, high = evaluate([index, low, high])
         return int(to_host(low)[0]), int(to_host(high)[0])
-    evaluate([index])
+    (index,) = evaluate([index])
     values = to_host(index)
     # Fast path for valid indices: as unsigned integers, negative ones are large.
     top = int(values.view(f"u{values.itemsize}").max())
@@ -205,7 +225,7 @@ class _Operand:
 
 def nonzero_indices(mask: Node) -> tuple[Node, ...]:
     """Return the indices of true elements, one array per axis. The mask is evaluated."""
-    evaluate([mask])
+    (mask,) = evaluate([mask])
     indices = np.nonzero(to_host(mask))
     return tuple(from_numpy(index, mask.device, copy=False) for index in indices)
 
@@ -219,13 +239,20 @@ def selected(node: Node, key: Any) -> Node:
     axes = [axis for axis, _ in selection.arrays]
     indices = [index for _, index in selection.arrays]
     result = gathered(base, axes, indices)
-    if axes[0] and not selection.is_separated:
-        # NumPy keeps the axes of adjacent index arrays at their position.
-        lead = len(result.shape) - (len(base.shape) - len(axes))
-        rest = list(range(lead, len(result.shape)))
-        order = [*rest[: axes[0]], *range(lead), *rest[axes[0] :]]
-        result = permute(result, tuple(order))
-    return result
+    return permute(result, _order_of_axes(selection, base, len(result.shape)))
+
+
+def _order_of_axes(selection: Selection, base: Node, rank: int) -> Ints:
+    """Where the axes of the result are in that of a gather, which has those of the indices first.
+
+    NumPy keeps the axes of adjacent index arrays at their position.
+    """
+    first = selection.arrays[0][0]
+    if not first or selection.is_separated:
+        return tuple(range(rank))
+    lead = rank - (len(base.shape) - len(selection.arrays))
+    rest = range(lead, rank)
+    return (*rest[:first], *range(lead), *rest[first:])
 
 
 def gathered(node: Node, axes: list[int], indices: list[Node]) -> Node:
@@ -254,7 +281,7 @@ def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
         changed = new if function == "set" else binary(op(function), _Operand(node), _Operand(new))
         return where_node(_Operand(selection.mask), _Operand(changed), _Operand(node))
     if selection.arrays:
-        return _host_scatter(node, selection, new, function)
+        return _scatter_at(node, selection, new, function)
     shape = tuple(selection.shape)
     if function != "set":
         old = reshape(sliced(node, selection.slices), shape)
@@ -280,7 +307,9 @@ def written(node: Node, key: Any, value: Any) -> bool:
     new = as_number(value, node.dtype, node.device) if _is_number(value) else to_node(
         value, "setitem", device=node.device)  # fmt: skip
     new = _fitting(converted(new, node.dtype), tuple(selection.shape))
-    evaluate([new])
+    if new.flags & TRACED:
+        return False
+    (new,) = evaluate([new])
     region = sliced(node, selection.slices)
     shape = tuple(count for _, _, count in selection.slices)
     to_host(region)[...] = to_host(new).reshape(shape)
@@ -299,32 +328,44 @@ def _fitting(new: Node, shape: Ints) -> Node:
     return broadcast(new, shape)
 
 
-def _host_scatter(node: Node, selection: Selection, new: Node, function: str) -> Node:
-    """Scatter at index arrays, on the host."""
-    arrays = [item for item in selection.items if isinstance(item, Node)]
-    key = tuple(
-        ("slice", item.start, item.stop, item.step) if isinstance(item, slice)
-        else "array" if isinstance(item, Node) else item
-        for item in selection.items
-    )  # fmt: skip
-    (result,) = host_call(_scatter, [node, new, *arrays], (key, function), (node.dtype, node.shape))
-    return result
+def _scatter_at(node: Node, selection: Selection, new: Node, function: str) -> Node:
+    """A copy with new elements at index arrays, within slices of the other axes."""
+    region = tuple(count for _, _, count in selection.slices)
+    base = reshape(sliced(node, selection.slices), tuple(selection.shape))
+    axes = [axis for axis, _ in selection.arrays]
+    lead = broadcast_shape("index", *(index.shape for _, index in selection.arrays))
+    indices = [broadcast(index, lead) for _, index in selection.arrays]
+    rest = [axis for axis in range(len(base.shape)) if axis not in axes]
+    shape = (*lead, *(base.shape[axis] for axis in rest))
+    order = _order_of_axes(selection, base, len(shape))
+    new = _fitting(new, tuple(shape[axis] for axis in order))
+    new = permute(new, tuple(order.index(k) for k in range(len(order))))
+    moved = permute(base, (*axes, *rest))
+    (result,) = bind("scatter", [moved, new, *indices], (function,), (node.dtype, moved.shape))
+    back = tuple([*axes, *rest].index(k) for k in range(len(base.shape)))
+    result = reshape(permute(result, back), region)
+    if region == node.shape and selection.slices == full_slices(node.shape):
+        return result
+    return joined([node, result], [full_slices(node.shape), selection.slices], node.shape,
+                  node.dtype)  # fmt: skip
+
+
+def _on_host(node: Node, new: Node, *more: Any) -> Node:
+    *indices, function = more
+    result = node.dtype, node.shape
+    return host_call(_scatter, [node, new, *indices], (function,), result)[0]
 
 
 def _scatter(old: np.ndarray, new: np.ndarray, *more: Any) -> np.ndarray:
-    *arrays, items, function = more
-    index_arrays = iter(arrays)
-    key = tuple(
-        slice(*item[1:])
-        if isinstance(item, tuple)
-        else next(index_arrays)
-        if item == "array"
-        else item
-        for item in items
-    )
+    *indices, function = more
     result = old.copy()
     if function == "set":
-        result[key] = new
+        result[tuple(indices)] = new
     else:
-        getattr(np, op(function).reference or function).at(result, key, new)
+        getattr(np, op(function).reference or function).at(result, tuple(indices), new)
     return result
+
+
+#: Operands: an array, new elements, and indices along its first axes, valid and of one shape.
+#: Parameters: "set", or the binary operation that combines old and new elements.
+implement("scatter", _on_host)

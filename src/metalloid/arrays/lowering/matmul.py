@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +26,7 @@ from metalloid.arrays.ir.node import (
 )
 from metalloid.arrays.ir.operands import binary_operands
 from metalloid.arrays.ir.ops import OPS
+from metalloid.arrays.ir.primitives import bind, implement
 from metalloid.arrays.lowering.vendor_matmul import multiplied
 from metalloid.arrays.planning.matmul_dispatch import (
     AUTO,
@@ -102,13 +102,16 @@ def matrix_product(x1: Any, x2: Any) -> Node:
         right = reshape(right, (depth, 1))
     left = broadcast(left, (*batch, *left.shape[-2:]))
     right = broadcast(right, (*batch, *right.shape[-2:]))
-    return reshape(_product(left, right), (*batch, *rows, *columns))
+    shape = (*batch, *left.shape[-2:-1], right.shape[-1])
+    # The settings are those of the time at which the product is written.
+    params = settings.products, settings.tf32
+    (product,) = bind("matmul", (left, right), params, (dtype, shape))
+    return reshape(product, (*batch, *rows, *columns))
 
 
-def _product(a: Node, b: Node) -> Node:
+def _product(a: Node, b: Node, backend: str, allow_tf32: bool) -> Node:
     """Multiply two stacks of equally many matrices of one type."""
     shape = (*a.shape[:-1], b.shape[-1])
-    backend = settings.products
     if backend == SUMS or (backend == AUTO and _is_sum(a, b, shape)):
         return _summed(a, b)
     if backend in LIBRARIES:
@@ -117,7 +120,7 @@ def _product(a: Node, b: Node) -> Node:
             backend = AUTO
     if backend == SIMDGROUPS and a.dtype not in FLOATS:
         backend = REGISTERS
-    allow_tf32 = settings.tf32 and a.dtype in (float32, complex64)
+    allow_tf32 = allow_tf32 and a.dtype in (float32, complex64)
     is_generated = backend == KERNELS or (backend == AUTO and not is_for_library(a.device, a.dtype))
     if is_generated and allow_tf32 and a.dtype == float32 and a.device.traits.has_tensor_cores:
         backend = TENSOR_CORES
@@ -125,8 +128,11 @@ def _product(a: Node, b: Node) -> Node:
         backend = kernel_for(a.device, a.dtype)
     call = Product(_matmul, (), ((a.dtype, shape),), backend=backend, allow_tf32=allow_tf32)
     node = Node(MATMUL, call, (a, b), a.dtype, shape, a.device)
-    call.parts.append(weakref.ref(node))
+    call.add_result(node, 0)
     return node
+
+
+implement("matmul", _product)
 
 
 def _is_sum(a: Node, b: Node, shape: Ints) -> bool:

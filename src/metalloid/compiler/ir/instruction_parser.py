@@ -332,7 +332,14 @@ class Line(TokenLine):
         if self._retain_hints:
             of_function = []
             while self.more() and self.peek() != ",":
-                of_function.append(self.next())
+                word = self.next()
+                if self.peek() == "(":  # memory(none)
+                    start = self._at
+                    self._take_until(")")
+                    self.skip(")")
+                    inside = self._tokens[start + 1 : self._at - 1]
+                    word += f"({' '.join(inside)})"
+                of_function.append(word)
             attributes = CallAttributes(of_result, tuple(of_arguments), tuple(of_function))
         return Instruction(
             "", type=type_, operands=operands, flags=flags, callee=callee, attributes=attributes

@@ -1,4 +1,4 @@
-"""Single passes on functions in textual IR, as LLVM's ``opt`` runs them: ``metalloid passes``.
+"""Single passes of the vectoriser on textual IR, as LLVM's ``opt`` runs them: ``metalloid passes``.
 
 The text may be clang's, or what a pass left (``METALLOID_PRINT_AFTER``). Parameters of a kernel's
 thread are known by their names, as the CPU back end names them: ``%threadgroup_memory`` and
@@ -14,15 +14,10 @@ from metalloid.compiler.analysis.barriers import barrier_blocks
 from metalloid.compiler.analysis.shapes import consecutive
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.ir.function import Function, Instruction
-from metalloid.compiler.ir.parser import (
-    first_bad_line,
-    flatten_address_spaces,
-    function_names,
-    parse_function,
-)
+from metalloid.compiler.ir.parser import flatten_address_spaces, function_names
 from metalloid.compiler.ir.pass_manager import Pass, run_passes
 from metalloid.compiler.ir.printer import function_text
-from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.ir.single_passes import InvalidInput, parse_input, with_needed
 from metalloid.compiler.ir.verifier import verify
 from metalloid.compiler.transforms.callees import callees_of
 from metalloid.compiler.vectorize.context import Context, RowParameters
@@ -48,10 +43,6 @@ _ROWS = RowParameters(
     index=_INDEX,
     max_carried=_MAX_CARRIED,
 )
-
-
-class InvalidInput(Exception):
-    """The text is not a function that passes can run on; the message says where and why."""
 
 
 #: All passes of the vectoriser, by pipeline.
@@ -102,10 +93,10 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str], target: Target)
         If a pass cannot treat the function.
     """
     ir = flatten_address_spaces(ir)
-    function = _parse(ir, name)
+    function = parse_input(ir, name)
     callers = [other for other in function_names(ir) if f"@{name}" in callees_of(ir, other)]
     kernel = max(callers, key=lambda other: len(callees_of(ir, other)), default=name)
-    abi, spec = _abi_and_spec(ir, _parse(ir, kernel), target)
+    abi, spec = _abi_and_spec(ir, parse_input(ir, kernel), target)
     callees = callees_of(ir, kernel)
     callee = callees.get(f"@{name}")
     if callee:
@@ -121,7 +112,7 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str], target: Target)
         pipelines = (LOWERING, COARSENING, VECTORIZATION)
     verify(function)
     with settings.scope(verify_passes=True):
-        run_passes(function, list(_with_needed(passes, pipelines)), context)
+        run_passes(function, list(with_needed(passes, pipelines)), context)
     if context.result is not None:
         declarations = context.result.declarations.values()
         return "\n".join((context.result.text, *declarations))
@@ -151,36 +142,6 @@ def _facts(context: Context) -> Iterator[str]:
 
 def _shown(accesses: Sequence[Instruction]) -> str:
     return " ".join(each.result or f"store of {each.operands[0].name}" for each in accesses)
-
-
-def _with_needed(
-    names: Sequence[str], pipelines: Sequence[Sequence[Pass[Context]]]
-) -> Iterator[Pass[Context]]:
-    """Passes by name, each after those that give what it needs."""
-    passes = [each for pipeline in pipelines for each in pipeline]
-    by_name = {each.name: each for each in reversed(passes)}
-    valid: set[str] = set()
-
-    def run(each: Pass[Context]) -> Iterator[Pass[Context]]:
-        for need in each.needs:
-            if need not in valid:
-                yield from run(next(other for other in passes if need in other.gives))
-        valid.difference_update(each.invalidates)
-        valid.update(each.gives)
-        yield each
-
-    for name in names:
-        yield from run(by_name[name])
-
-
-def _parse(ir: str, name: str) -> Function:
-    try:
-        bad = first_bad_line(ir, name)
-        if bad is None:
-            return parse_function(ir, name)
-    except Unsupported as error:
-        raise InvalidInput(str(error)) from error
-    raise InvalidInput(f"line {bad[0]} is no instruction: {bad[1]}")
 
 
 def _abi_and_spec(ir: str, function: Function, target: Target) -> tuple[KernelABI, VectorSpec]:

@@ -4,7 +4,7 @@
 and read only `PtxKernel` and a few symbol names of the other modules.
 
 * `pipeline` lists the passes over the kernel's function, in order; `context` is what they share,
-  `launch_data` tells them where parameters are;
+  `launch_data` tells them where parameters are, `single_passes` runs them on textual IR;
 * `warp_divergence` calls `reconvergence`; `full_warp_loops` and `member_masks` use the result;
 * `tensor_cores` stands alone; `coarsening` calls `vectorized_coarsening`;
 * `module_edits` edits the text of the module besides the kernel, `dynamic_shared_memory` and

@@ -21,11 +21,7 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass
 
-from metalloid.backends.cuda.compile.launch_data import (
-    extent_offset,
-    launch_offsets,
-    uniform_offset,
-)
+from metalloid.backends.cuda.compile.launch_data import LaunchLayout, launch_offsets
 from metalloid.backends.cuda.compile.vectorized_coarsening import (
     THREAD_INDEX,
     VectorAccesses,
@@ -44,7 +40,6 @@ from metalloid.compiler.transforms.interleave_threads import (
     interleave_threads,
 )
 from metalloid.compiler.transforms.loop_simplify import remove_edge
-from metalloid.msl.signature import Signature
 
 #: The coarsened kernel, in the same module.
 COARSENED_SYMBOL = "mtl_several"
@@ -90,7 +85,7 @@ def pure_functions(ir: str) -> set[str]:
     return {name for name, number in _ATTRIBUTES.findall(ir) if number in groups}
 
 
-def assume_uniform_grid(function: Function, signature: Signature) -> bool:
+def assume_uniform_grid(function: Function, layout: LaunchLayout) -> bool:
     """Remove the edge for grids that are not uniform: the coarsened kernel runs uniform ones."""
     entry = function.entry
     values = {i.result: i for i in entry.body}
@@ -106,7 +101,7 @@ def assume_uniform_grid(function: Function, signature: Signature) -> bool:
         return False
     loaded = defining(compared.operands[0], "load")
     offsets = launch_offsets(function)
-    if loaded is None or offsets.get(loaded.operands[0].name) != uniform_offset(signature):
+    if loaded is None or offsets.get(loaded.operands[0].name) != layout.uniform_offset:
         return False
     removed, remaining = entry.end.labels
     entry.end = Instruction("br", labels=[remaining])
@@ -116,7 +111,7 @@ def assume_uniform_grid(function: Function, signature: Signature) -> bool:
 
 
 def coarsen_threads(
-    function: Function, signature: Signature, pure: Set[str], names: FreshNames
+    function: Function, layout: LaunchLayout, pure: Set[str], names: FreshNames
 ) -> Coarsening | None:
     """Let a CUDA thread run several Metal threads; None where that is not correct or profitable.
 
@@ -131,7 +126,7 @@ def coarsen_threads(
     if blocks is None:
         return None
     by_thread = _VaryingValues(function, blocks, pure, THREAD_INDEX, 16, _MAX_VECTOR_LOADED_BYTES)
-    extent = extent_offset(signature)
+    extent = layout.extent_offset
     factor, element_pointers = vectorization_factor(function, blocks, by_thread.names, extent)
     is_vectorized = 1 < factor <= by_thread.factor
     varying = by_thread

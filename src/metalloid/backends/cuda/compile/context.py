@@ -6,9 +6,9 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 
 from metalloid.backends.cuda.compile.coarsening import Coarsening
+from metalloid.backends.cuda.compile.launch_data import LaunchLayout
 from metalloid.backends.cuda.compile.warp_divergence import WarpDivergence
 from metalloid.compiler.ir.fresh_names import FreshNames
-from metalloid.msl.signature import Signature
 
 
 @dataclass
@@ -17,7 +17,7 @@ class KernelContext:
 
     Attributes
     ----------
-    signature : Signature
+    layout : LaunchLayout
     names : FreshNames
         For what passes add.
     pure_functions : set of str
@@ -30,7 +30,7 @@ class KernelContext:
         The analyses and properties that hold for the function now.
     """
 
-    signature: Signature
+    layout: LaunchLayout
     names: FreshNames
     pure_functions: Set[str]
     divergence: WarpDivergence | None = None

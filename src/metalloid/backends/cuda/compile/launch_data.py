@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+from dataclasses import dataclass
+
 from metalloid.compiler.ir.function import Function, gep_terms
 from metalloid.compiler.ir.types import Pointer
 from metalloid.msl.signature import Signature
@@ -11,18 +14,40 @@ _WORD_BYTES = 8
 _EXTENT_OFFSET, _UNIFORM_OFFSET = 12, 36
 
 
-def extent_offset(signature: Signature) -> int:
-    """Offset of the threadgroup's extent in x."""
-    return _words_size(signature) + _EXTENT_OFFSET
+@dataclass(frozen=True)
+class LaunchLayout:
+    """Layout of a kernel's launch_data, as far as passes depend on it.
+
+    Attributes
+    ----------
+    words : int
+        Parameters of the kernel, each a word.
+    constant : set of int
+        The words that point to ``constant`` memory.
+    """
+
+    words: int
+    constant: Set[int] = frozenset()
+
+    @property
+    def extent_offset(self) -> int:
+        """Offset of the threadgroup's extent in x."""
+        return self._size + _EXTENT_OFFSET
+
+    @property
+    def uniform_offset(self) -> int:
+        """Offset of is_uniform: whether all threadgroups of the grid have the same size."""
+        return self._size + _UNIFORM_OFFSET
+
+    @property
+    def _size(self) -> int:
+        return _WORD_BYTES * max(1, self.words)
 
 
-def uniform_offset(signature: Signature) -> int:
-    """Offset of is_uniform: whether all threadgroups of the grid have the same size."""
-    return _words_size(signature) + _UNIFORM_OFFSET
-
-
-def _words_size(signature: Signature) -> int:
-    return _WORD_BYTES * max(1, len(signature.sources))
+def layout_of(signature: Signature) -> LaunchLayout:
+    """The layout for a kernel's parameters."""
+    constant = (p.position for p in signature.buffers if p.layout.space == "constant")
+    return LaunchLayout(len(signature.sources), frozenset(constant))
 
 
 def launch_offsets(function: Function) -> dict[str, int]:
@@ -37,14 +62,13 @@ def launch_offsets(function: Function) -> dict[str, int]:
     return offsets
 
 
-def constant_pointers(function: Function, signature: Signature) -> set[str]:
+def constant_pointers(function: Function, layout: LaunchLayout) -> set[str]:
     """Pointers to ``constant`` memory that the launch passes.
 
     Address spaces do not distinguish them: ``constant`` and ``device`` memory are both global
     memory on the GPU.
     """
-    positions = {p.position for p in signature.buffers if p.layout.space == "constant"}
-    wanted = {position * _WORD_BYTES for position in positions}
+    wanted = {position * _WORD_BYTES for position in layout.constant}
     offsets = launch_offsets(function)
     return {
         i.result for i in function.instructions()

@@ -15,7 +15,7 @@ from metalloid.backends.cuda.compile.coarsening import (
 )
 from metalloid.backends.cuda.compile.context import KernelContext
 from metalloid.backends.cuda.compile.full_warp_loops import version_full_warp_loops
-from metalloid.backends.cuda.compile.launch_data import constant_pointers
+from metalloid.backends.cuda.compile.launch_data import constant_pointers, layout_of
 from metalloid.backends.cuda.compile.member_masks import materialize_member_masks
 from metalloid.backends.cuda.compile.module_edits import declare_intrinsics, prepare_module
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
@@ -39,7 +39,7 @@ def _name_values(function: Function, context: KernelContext) -> None:
 
 
 def _mark_invariant_loads(function: Function, context: KernelContext) -> None:
-    constant = constant_pointers(function, context.signature)
+    constant = constant_pointers(function, context.layout)
     mark_invariant_loads(function, constant, "invariant", any_offset=True)
 
 
@@ -60,12 +60,12 @@ def _member_masks(function: Function, context: KernelContext) -> None:
 
 
 def _assume_uniform_grid(function: Function, context: KernelContext) -> bool:
-    return assume_uniform_grid(function, context.signature)
+    return assume_uniform_grid(function, context.layout)
 
 
 def _coarsen_threads(function: Function, context: KernelContext) -> bool:
     context.coarsening = coarsen_threads(
-        function, context.signature, context.pure_functions, context.names
+        function, context.layout, context.pure_functions, context.names
     )
     return context.coarsening is not None
 
@@ -158,7 +158,7 @@ def run_pipeline(ir: str, signature: Signature) -> Module:
     lanes_in_order = not has_matrix_functions(definition(ir, ENTRY_SYMBOL))
     ir = prepare_module(ir, "plain" if lanes_in_order else "matrix")
     kernel = parse_function(ir, ENTRY_SYMBOL, retain_hints=True)
-    context = KernelContext(signature, FreshNames(kernel), pure_functions(ir))
+    context = KernelContext(layout_of(signature), FreshNames(kernel), pure_functions(ir))
     run_passes(kernel, KERNEL, context)
     ir = declare_intrinsics(replace_function(ir, kernel), [kernel])
     if not lanes_in_order:

@@ -1,0 +1,88 @@
+"""Copies of expressions with other operands: how traced expressions get their values."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+
+from metalloid.arrays.ir.node import (
+    CUSTOM_CALL,
+    GET_TUPLE_ITEM,
+    HAS_PRIMITIVES,
+    MATMUL,
+    PRIMITIVE,
+    TRACED,
+    TRACER,
+    VIEW,
+    Node,
+    move,
+)
+
+_by_topological_id = operator.attrgetter("topological_id")
+
+
+def traced_nodes(roots: Iterable[Node]) -> list[Node]:
+    """All nodes that depend on tracers, and the tracers, operands first."""
+    pending = [root for root in dict.fromkeys(roots) if root.flags & TRACED]
+    reached = set(pending)
+    for node in pending:  # grows while it is traversed
+        for arg in node.args:
+            if arg.flags & TRACED and arg not in reached:
+                reached.add(arg)
+                pending.append(arg)
+    pending.sort(key=_by_topological_id)
+    return pending
+
+
+def with_args(node: Node, args: tuple[Node, ...]) -> Node:
+    """The same operation on other operands."""
+    kind, data = node.kind, node.data
+    if kind is VIEW:
+        return move(args[0], data)
+    if kind is CUSTOM_CALL or kind is MATMUL:
+        data = data.copy()
+    copy = Node(kind, data, args, node.dtype, node.shape, node.device)
+    if kind is PRIMITIVE:
+        copy.flags |= HAS_PRIMITIVES
+    elif kind is MATMUL:
+        data.add_result(copy, 0)
+    elif kind is GET_TUPLE_ITEM and args[0].kind is CUSTOM_CALL:
+        args[0].data.add_result(copy, data)
+    return copy
+
+
+def substitute(roots: Sequence[Node], values: dict[Node, Node]) -> list[Node]:
+    """Copies of expressions in which nodes have other values.
+
+    Parameters
+    ----------
+    values : dict
+        By node. It also gets the copies of all nodes in between.
+    """
+    for node in traced_nodes(roots):
+        if node in values:
+            continue
+        args = tuple(values.get(arg, arg) for arg in node.args)
+        values[node] = node if args == node.args else with_args(node, args)
+    return [values.get(root, root) for root in roots]
+
+
+def concrete(roots: Sequence[Node]) -> list[Node]:
+    """Expressions of the same values that depend on no tracer.
+
+    Raises
+    ------
+    TraceError
+        If a tracer has no value.
+    """
+    values: dict[Node, Node] = {}
+    for node in traced_nodes(roots):
+        if node.kind is not TRACER:
+            args = tuple(values.get(arg, arg) for arg in node.args)
+            values[node] = with_args(node, args)
+        elif node.args:  # the operand of a tracer is its value
+            (value,) = node.args
+            values[node] = values.get(value, value)
+        else:
+            raise node.data.has_no_value()
+    return [values.get(root, root) for root in roots]

@@ -1,0 +1,8 @@
+"""Rules of the array library's primitives; `registry` says what a rule is.
+
+Importing this package registers them. Packages above register those of their own primitives.
+"""
+
+from metalloid.transforms.rules import control, indexing, products
+
+__all__ = ["control", "indexing", "products"]

@@ -1,0 +1,54 @@
+"""The rules of primitives: how transforms see them.
+
+Each primitive has one rule, registered by the module that knows its mathematics. Reverse mode
+needs no rule of its own: the tangents of a rule are linear, and `transpose` turns them around (R.
+Frostig et al., "Decomposing reverse-mode automatic differentiation", 2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from metalloid.arrays.ir.node import Node
+
+#: From the operands, the parameters, the results and the tangents of the operands (None for zero)
+#: to the tangents of the results.
+Tangents = Callable[..., "Sequence[Node | None]"]
+#: From the cotangents of the results (None for zero), the operands (None for those in which the
+#: primitive is linear) and the parameters to the cotangents of the operands.
+Transpose = Callable[..., "Sequence[Node | None]"]
+#: From the operands, whether each is batched along axis 0, and the parameters to the results,
+#: batched along axis 0.
+Batch = Callable[..., "Sequence[Node]"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The rule of a primitive.
+
+    Attributes
+    ----------
+    tangents : callable or None
+        None if no result has a derivative, as those of `argsort`.
+    transpose : callable or None
+        Of a primitive that is linear in operands.
+    batch : callable
+    """
+
+    tangents: Tangents | None
+    batch: Batch
+    transpose: Transpose | None = None
+
+
+_rules: dict[str, Rule] = {}
+
+
+def define_rule(name: str, rule: Rule) -> None:
+    """Register the rule of a primitive."""
+    _rules[name] = rule
+
+
+def rule_of(name: str) -> Rule:
+    """The rule of a primitive."""
+    return _rules[name]
