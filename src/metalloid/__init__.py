@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from metalloid.runtime.textures.texture import Texture
     from metalloid.settings import settings as config
     from metalloid.transforms.batching import vmap
+    from metalloid.transforms.compiling import compile
+    from metalloid.transforms.custom import checkpoint, custom_function
     from metalloid.transforms.gradients import grad, jvp, stop_gradient, value_and_grad, vjp
 
 __version__ = "0.1.0"
@@ -78,7 +80,10 @@ __all__: list[str] = [
     "UnknownFunction",
     "UnsupportedType",
     "__version__",
+    "checkpoint",
+    "compile",
     "config",
+    "custom_function",
     "default_device",
     "devices",
     "grad",
@@ -112,7 +117,10 @@ _HOMES = {
     "Sampler": "runtime.textures.sampler",
     "ScanKernel": "kernels.scan_kernel",
     "Texture": "runtime.textures.texture",
+    "checkpoint": "transforms.custom",
+    "compile": "transforms.compiling",
     "config": "settings:settings",
+    "custom_function": "transforms.custom",
     "default_device": "runtime.devices.registry",
     "devices": "runtime.devices.registry",
     "grad": "transforms.gradients",

@@ -9,6 +9,7 @@ Examples
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterator
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, overload
 
 _T = TypeVar("_T")
+_versions = itertools.count(1)
 _PREFIX = "METALLOID_"
 _SIZES = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -122,6 +124,7 @@ class Settings:
     """The settings of this process; `metalloid.config` is the one instance."""
 
     def __init__(self) -> None:
+        self._version = 0
         self._values: dict[str, Any] = {}
         self._observers: list[tuple[str, Callable[[Any], None]]] = []
 
@@ -280,7 +283,13 @@ class Settings:
         observer(getattr(self, name))
         self._observers.append((name, observer))
 
+    @property
+    def version(self) -> int:
+        """A number that changes whenever the program sets something."""
+        return self._version
+
     def _notify(self, changed: Collection[str]) -> None:
+        self._version = next(_versions)
         for name, observer in self._observers:
             if name in changed:
                 observer(getattr(self, name))

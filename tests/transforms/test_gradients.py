@@ -208,11 +208,32 @@ def test_scatters_with_repeated_indices():
             close(result, values)
 
 
-def test_complex_functions_follow_jax():
+def test_complex_gradients_are_the_steepest_ascent():
     z = mtl.asarray([1j, 1 + 0j, 0.5 + 0.5j])
     close(mtl.grad(lambda z: (2 * z.real).sum())(z), [2, 2, 2])
-    close(mtl.grad(lambda z: (2 * z.imag).sum())(z), [-2j] * 3)
-    close(mtl.grad(lambda z: (mtl.abs(z) ** 2).sum())(z), 2 * np.conj(np.asarray(z)))
+    close(mtl.grad(lambda z: (2 * z.imag).sum())(z), [2j] * 3)
+    close(mtl.grad(lambda z: (mtl.abs(z) ** 2).sum())(z), 2 * np.asarray(z))
+
+
+def test_complex_products_are_adjoint():
+    """``Re <w, J v> = Re <J* w, v>``, for the Jacobian of functions that are not holomorphic, too."""
+    rng = np.random.default_rng(1)
+    z, v, m = (rng.standard_normal((3, 3)) + 1j * rng.standard_normal((3, 3)) for _ in range(3))
+    for function in (
+        lambda z: mtl.exp(z) @ mtl.asarray(m), lambda z: mtl.asarray(m) @ z / (z + 2),
+        lambda z: mtl.conj(z) * z.real, lambda z: mtl.abs(z) * mtl.cumulative_sum(z, axis=1),
+        lambda z: mtl.cumulative_prod(z, axis=0) + z.prod(axis=1), lambda z: z.astype("complex64"),
+    ):  # fmt: skip
+        point, along = mtl.asarray(z), mtl.asarray(v)
+        values, (forward,) = mtl.jvp(function, [point], [along])
+        w = rng.standard_normal(values[0].shape) + 1j * rng.standard_normal(values[0].shape)
+        _, (backward,) = mtl.vjp(function, [point], [mtl.asarray(w).astype(values[0].dtype)])
+        step = 1e-6
+        ends = [np.asarray(function(mtl.asarray(z + s * step * v))) for s in (1, -1)]
+        if values[0].dtype == mtl.complex128:
+            close(forward, (ends[0] - ends[1]) / (2 * step), 1e-6)
+        left, right = np.vdot(w, np.asarray(forward)).real, np.vdot(np.asarray(backward), v).real
+        assert left == pytest.approx(right, rel=1e-6)
 
 
 KERNEL = mtl.metal_kernel(name="twice", input_names=["x"], output_names=["y"],

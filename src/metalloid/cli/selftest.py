@@ -137,8 +137,8 @@ def _halves(lib: Library, device: Device) -> bool:
 
     x = np.zeros(1000, np.float16)
     lib.halves(x, threads=1000)
-    wanted = np.sqrt(np.arange(1000, dtype=np.float64))
-    return bool((np.abs(x - wanted) <= 2**-10 * wanted).all())
+    expected = np.sqrt(np.arange(1000, dtype=np.float64))
+    return bool((np.abs(x - expected) <= 2**-10 * expected).all())
 
 
 def _argument_buffers(lib: Library, device: Device) -> bool:
@@ -159,8 +159,8 @@ def _functions(lib: Library, device: Device) -> bool:
 
     x, out = np.linspace(0, 3, 10_000, dtype=np.float32), np.zeros(10_000, np.float32)
     lib.curves(out, x, threads=x.size)
-    wanted = np.exp(np.sin(x.astype(np.float64))) + np.log2(1 + x.astype(np.float64))
-    return bool((np.abs(out - wanted) <= 8 * np.spacing(wanted.astype(np.float32))).all())
+    expected = np.exp(np.sin(x.astype(np.float64))) + np.log2(1 + x.astype(np.float64))
+    return bool((np.abs(out - expected) <= 8 * np.spacing(expected.astype(np.float32))).all())
 
 
 def _lazy_arrays(lib: Library, device: Device) -> bool:
@@ -173,10 +173,10 @@ def _lazy_arrays(lib: Library, device: Device) -> bool:
     a = mtl.asarray(x, device=device)
     e = mtl.exp(a - mtl.max(a, axis=1, keepdims=True))
     wide = x.astype(np.float64)
-    wanted = np.exp(wide - wide.max(axis=1, keepdims=True))
-    wanted /= wanted.sum(axis=1, keepdims=True)
+    expected = np.exp(wide - wide.max(axis=1, keepdims=True))
+    expected /= expected.sum(axis=1, keepdims=True)
     result = np.asarray(e / mtl.sum(e, axis=1, keepdims=True))
-    return bool((np.abs(result - wanted) <= 1e-6 * wanted).all())
+    return bool((np.abs(result - expected) <= 1e-6 * expected).all())
 
 
 def _doubles(lib: Library, device: Device) -> bool:

@@ -245,11 +245,11 @@ class MPSMatrixMultiplication:
         shapes = [(rows, depth), (depth, columns), (rows, columns)]
         matrices = [instance(each, MPSMatrix) for each in (left, right, result)]
         flips = (*self._transposed, False)
-        for matrix, wanted, flip in zip(matrices, shapes, flips, strict=True):
+        for matrix, required, flip in zip(matrices, shapes, flips, strict=True):
             shape = matrix.rows(), matrix.columns()
             shape = shape[::-1] if flip else shape
-            if any(extent < least for extent, least in zip(shape, wanted, strict=True)):
-                self._fail(f"a matrix of {shape} is smaller than {wanted}")
+            if any(extent < least for extent, least in zip(shape, required, strict=True)):
+                self._fail(f"a matrix of {shape} is smaller than {required}")
         if len({matrix.dataType() for matrix in matrices}) > 1:
             self._fail("the matrices are of different dataType")
         encoder = instance(commands, MTLCommandBuffer).blitCommandEncoder()

@@ -71,7 +71,7 @@ def metal_kernel(
     -------
     callable
         To be called with ``inputs``, ``output_shapes``, ``output_dtypes``, ``grid`` (threads),
-        ``threadgroup``, and, if wanted, ``template``, ``init_value``, ``verbose``, ``stream``.
+        ``threadgroup``, and, optionally, ``template``, ``init_value``, ``verbose``, ``stream``.
 
     Raises
     ------

@@ -80,9 +80,9 @@ class Builder:
         """
         ins, outs = self.in_params, self.out_params
         if len(args) not in (len(ins), len(ins) + len(outs)):
-            wanted = ", ".join(map(str, ins)) or "no inputs"
+            listing = ", ".join(map(str, ins)) or "no inputs"
             raise ArgumentError(
-                f"[{self.name}] expects {len(ins)} arguments ({wanted}), or {len(outs)} more "
+                f"[{self.name}] expects {len(ins)} arguments ({listing}), or {len(outs)} more "
                 f"({', '.join(map(str, outs))}) for the outputs; got {len(args)}."
             )
         inputs = [

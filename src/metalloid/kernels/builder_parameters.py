@@ -134,13 +134,15 @@ def resolve_types(
         if operand is None or operand.is_weak:
             continue
         check_dtype(operand.label, operand.dtype)
-        wanted = types.setdefault(parameter.type, operand.dtype)
-        if operand.dtype != wanted:
+        required = types.setdefault(parameter.type, operand.dtype)
+        if operand.dtype != required:
             giver = givers.get(parameter.type)
-            because = f"{parameter.type}, which {giver} makes {wanted}" if giver else str(wanted)
+            because = (
+                f"{parameter.type}, which {giver} makes {required}" if giver else str(required)
+            )
             raise ArgumentError(
                 f"{operand.label} expects {because}; got {operand.dtype}. "
-                f"Convert it: x.astype({_expression(wanted)})."
+                f"Convert it: x.astype({_expression(required)})."
             )
         givers.setdefault(parameter.type, repr(parameter.name))
     weak: dict[str, np.dtype[Any]] = {}

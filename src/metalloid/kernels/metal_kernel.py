@@ -189,15 +189,15 @@ class MetalKernel:
         return [results[name] for name in self.output_names]
 
     def _values(
-        self, wanted: tuple[str, ...], memories: list[InputMemory], outputs: dict[str, np.ndarray]
+        self, names: tuple[str, ...], memories: list[InputMemory], outputs: dict[str, np.ndarray]
     ) -> list[Any]:
         """The arguments of the kernel: arrays, and the shapes and strides that it uses."""
         values: dict[str, Any] = {}
-        if len(wanted) > len(memories) + len(outputs):
+        if len(names) > len(memories) + len(outputs):
             for name, memory in zip(self.input_names, memories, strict=True):
                 values |= memory.companions(name)
         values |= {n: m.memory for n, m in zip(self.input_names, memories, strict=True)} | outputs
-        return [values[name] for name in wanted]
+        return [values[name] for name in names]
 
     def _inputs(self, inputs: Sequence[Any], device: Device) -> list[InputMemory]:
         memories = []

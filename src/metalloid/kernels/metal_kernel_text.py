@@ -172,14 +172,14 @@ def _parameters(
     """Every parameter with its attribute, in the order of the text."""
     # A name that is given to something means that, and nothing of ours.
     taken = {x.name for x in inputs} | {x.name for x in outputs} | {x.name for x in template}
-    wanted = used - taken
+    used_names = used - taken
     memory = []
     for argument in inputs:
         memory.append(argument.declaration())
-        memory += [text for name, text in argument.companions().items() if name in wanted]
+        memory += [text for name, text in argument.companions().items() if name in used_names]
     memory += [output.declaration() for output in outputs]
     ids = [
         f"{'uint3' if name in _VECTOR_IDS else 'uint'} {name} [[{name}]]"
-        for name in sorted(IDS & wanted)
+        for name in sorted(IDS & used_names)
     ]
     return [f"{text} [[buffer({index})]]" for index, text in enumerate(memory)] + ids

@@ -131,9 +131,9 @@ class TokenStream:
         parts = self.tokens[start:stop]
         return " ".join("".join(t for t in parts if not _is_directive(t)).split())
 
-    def find_from(self, position: int, wanted: tuple[str, ...]) -> int:
-        """First position from `position` on whose token is wanted, stepping over brackets."""
-        while position < len(self.tokens) and self.tokens[position] not in wanted:
+    def find_from(self, position: int, texts: tuple[str, ...]) -> int:
+        """First position from `position` on with one of `texts`, stepping over brackets."""
+        while position < len(self.tokens) and self.tokens[position] not in texts:
             if self.tokens[position] in ("(", "[", "{"):
                 position = self.partner.get(position, position)
             position = self.next(position)

@@ -36,7 +36,7 @@ from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.ir.substitute import traced_nodes
 from metalloid.arrays.ir.views import moved_axes
 from metalloid.errors import TraceError
-from metalloid.transforms.rules.registry import rule_of
+from metalloid.transforms.rules.registry import operands_of_batch, rule_of
 from metalloid.transforms.tracing import Trace
 from metalloid.transforms.tree import TreeDef, flatten
 
@@ -169,7 +169,7 @@ def batch(roots: Sequence[Node], batched: dict[Node, Node]) -> None:
         By tracer, the stack along axis 0. It gets the stacks of all nodes in between.
     """
     results: dict[Node, Sequence[Node]] = {}  # of primitives
-    for node in traced_nodes(roots):
+    for node in traced_nodes(roots, operands_of_batch):
         if node in batched:
             continue
         if node.kind is GET_TUPLE_ITEM:

@@ -34,7 +34,7 @@ from metalloid.arrays.ir.substitute import traced_nodes
 from metalloid.arrays.ir.views import flipped
 from metalloid.errors import TraceError
 from metalloid.transforms import elementwise
-from metalloid.transforms.rules.registry import rule_of
+from metalloid.transforms.rules.registry import operands_of_tangents, rule_of
 from metalloid.transforms.tangents import added, index_error, zeros_like
 
 Tangents = Sequence[Node | None]
@@ -54,7 +54,7 @@ def push_forward(roots: Sequence[Node], tangents: dict[Node, Node]) -> list[Node
         If a user's kernel depends on an input.
     """
     results: dict[Node, Tangents] = {}  # of primitives
-    for node in traced_nodes(roots):
+    for node in traced_nodes(roots, operands_of_tangents):
         if node in tangents:
             continue
         if node.kind is GET_TUPLE_ITEM:

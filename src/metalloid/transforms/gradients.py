@@ -52,8 +52,9 @@ def grad(fun: Function, argnums: int | Sequence[int] | None = None,
 
     Notes
     -----
-    Gradients of complex arguments follow JAX: for a real function of ``x + iy`` they are the
-    derivative by `x` minus `i` times the derivative by `y`.
+    Gradients of complex arguments are as in MLX and PyTorch: for a real function of ``x + iy``,
+    the derivative by `x` plus `i` times the derivative by `y`: the direction of steepest ascent.
+    JAX returns the complex conjugate.
 
     Examples
     --------

@@ -7,6 +7,8 @@ import operator
 from collections.abc import Sequence
 
 from metalloid.arrays.array import Array
+from metalloid.arrays.functions.elementwise import conj
+from metalloid.arrays.ir.dtypes import kind_of
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, broadcast
 from metalloid.arrays.ir.operands import as_number
@@ -26,6 +28,11 @@ def added(tangents: Sequence[Node | None]) -> Node | None:
         return None
     total: Array = functools.reduce(operator.add, present)
     return total._node
+
+
+def conjugate(x: Array) -> Array:
+    """The complex conjugate; real numbers stay as they are."""
+    return conj(x) if kind_of(x.dtype) == "c" else x
 
 
 def index_error(name: str) -> TraceError:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.node import ABSTRACT, TRACED, TRACER, Node
 from metalloid.arrays.ir.substitute import traced_nodes
 from metalloid.errors import TraceError
+from metalloid.runtime.devices.device import Device
 
 
 class Trace:
@@ -41,6 +43,12 @@ class Trace:
         """A tracer with the type and device of a node."""
         node = Node(TRACER, self, args, like.dtype, shape, like.device)
         node.flags |= TRACED if args else TRACED | ABSTRACT
+        return node
+
+    def typed_placeholder(self, dtype: DType, device: Device) -> Node:
+        """A tracer of shape ()."""
+        node = Node(TRACER, self, (), dtype, (), device)
+        node.flags |= TRACED | ABSTRACT
         return node
 
     def end(self, results: Sequence[Node]) -> None:

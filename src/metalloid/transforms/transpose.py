@@ -1,7 +1,8 @@
 """Transposition: from the tangents of results to the cotangents of inputs.
 
 Tangents are linear expressions of the tangents of the inputs. Read backwards, they give the
-cotangents: the vector-Jacobian product, at the cost of a Jacobian-vector product.
+cotangents: the vector-Jacobian product, at the cost of a Jacobian-vector product. For complex
+numbers it is the product with the adjoint Jacobian, as in MLX and PyTorch: factors are conjugated.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.functions.elementwise import conj
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import kind_of
 from metalloid.arrays.ir.layout import Ints, ViewOp
@@ -34,7 +34,7 @@ from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.substitute import traced_nodes
 from metalloid.arrays.ir.views import full_slices
 from metalloid.transforms.rules.registry import rule_of
-from metalloid.transforms.tangents import added, zeros_like
+from metalloid.transforms.tangents import added, conjugate, zeros_like
 
 #: An operand and its cotangent.
 Share = tuple[Node, "Node | None"]
@@ -132,7 +132,7 @@ def _of_type(share: Array, arg: Node) -> Node:
 
 
 def _product(ct: Array, x: Array | None, y: Array | None) -> tuple[Array | None, Array | None]:
-    return None if y is None else ct * y, None if x is None else ct * x
+    return None if y is None else ct * conjugate(y), None if x is None else ct * conjugate(x)
 
 
 def _choice(
@@ -149,10 +149,10 @@ _ELEMENTWISE: dict[Op, Callable[..., tuple[Array | None, ...]]] = {
     OPS["negative"]: lambda ct, x: (-ct,),
     OPS["positive"]: lambda ct, x: (ct,),
     OPS["multiply"]: _product,
-    OPS["divide"]: lambda ct, x, y: (ct / y, None),
+    OPS["divide"]: lambda ct, x, y: (ct / conjugate(y), None),
     OPS["real"]: lambda ct, x: (ct,),
-    OPS["imag"]: lambda ct, x: (ct * -1j,),
-    OPS["conj"]: lambda ct, x: (conj(ct),),
+    OPS["imag"]: lambda ct, x: (ct * 1j,),
+    OPS["conj"]: lambda ct, x: (conjugate(ct),),
     WHERE: _choice,
 }
 

@@ -2,144 +2,23 @@
 
 from __future__ import annotations
 
-import functools
-import math
 import sys
 import threading
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import chain
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-from metalloid.arrays.codegen.kernel_source import Rendered, render
-from metalloid.arrays.codegen.params import Packer
-from metalloid.arrays.execution.calls import assign_results
-from metalloid.arrays.ir.layout import Ints, Layout
+from metalloid.arrays.execution.executable import ExecutablePlan, executable, run, with_offset
 from metalloid.arrays.ir.linearize import LinearizedGraph
-from metalloid.arrays.ir.memory import UNORDERED, Memory
-from metalloid.arrays.ir.node import BUFFER, TRACED, Node, in_memory
+from metalloid.arrays.ir.memory import UNORDERED
+from metalloid.arrays.ir.node import BUFFER, TRACED, Node
 from metalloid.arrays.ir.substitute import concrete
-from metalloid.arrays.metal import metal_source
-from metalloid.arrays.planning.grid_partition import MAX_GRID_POINTS, partition_grid
-from metalloid.arrays.planning.plan import Planner, make_plan
-from metalloid.arrays.planning.schedule import BufferSpec, CallStep, FusedKernel
-from metalloid.kernels.kernel import Kernel, launch_batch
-from metalloid.kernels.library import library
+from metalloid.arrays.planning.plan import make_plan
 from metalloid.runtime.devices.device import Device
-from metalloid.runtime.launch.launches import Launch as BoundLaunch
 
 MAX_CACHED_PLANS = 2048
 #: One evaluation at a time, as it turns expressions into leaves.
 _lock = threading.RLock()
 _plans: dict[Any, ExecutablePlan] = {}
-
-
-def full_text(rendered: Rendered) -> str:
-    """The text that is compiled: the kernel after the Metal sources that it calls."""
-    head = "#include <metal_stdlib>\nusing namespace metal;\n\n"
-    return head + "\n".join([metal_source(*rendered.files), rendered.text])
-
-
-@functools.lru_cache(maxsize=4096)
-def _compiled(text: str, name: str, device: Device) -> Kernel:
-    macros = dict.fromkeys(device.traits.macros, True)
-    return library(text, device=device, defines=macros)[name]
-
-
-class Launch:
-    """A compiled kernel of a plan.
-
-    Attributes
-    ----------
-    rendered : Rendered
-    unaligned_variant : Launch or None
-        For leaves without the alignment that `rendered` relies on; compiled on first use.
-    """
-
-    def __init__(self, step: FusedKernel, sources: Sequence[BufferSpec], device: Device,
-                 is_aligned: bool = True) -> None:  # fmt: skip
-        self.rendered = rendered = render(step, sources, device.traits, is_aligned)
-        kernel = _compiled(full_text(rendered), rendered.name, device)
-        self._bound = kernel.sized(rendered.threads, rendered.group_size)
-        self._pack = Packer(rendered.members) if rendered.members else None
-        self._aligned = [
-            (source, leaf, sources[source].dtype.itemsize, nbytes)
-            for source, nbytes in rendered.aligned
-            if (leaf := sources[source].leaf) is not None
-        ]
-        self.unaligned_variant: Launch | None = None
-        self._make_unaligned = functools.partial(Launch, step, sources, device, False)
-
-    def bound(self, memories: list[Memory | None], offsets: Sequence[int],
-              nodes: Sequence[Node]) -> BoundLaunch:  # fmt: skip
-        """Bind the arguments."""
-        for source, leaf, size, nbytes in self._aligned:
-            if (memories[source].address + offsets[leaf] * size) % nbytes:  # type: ignore[union-attr]
-                if self.unaligned_variant is None:
-                    self.unaligned_variant = self._make_unaligned()
-                return self.unaligned_variant.bound(memories, offsets, nodes)
-        buffers = self.rendered.buffers
-        args = [memories[source].bound for source in buffers]  # type: ignore[union-attr]
-        if self._pack is not None:
-            args.append(self._pack(offsets, nodes))
-        return self._bound(args)
-
-
-class Result(NamedTuple):
-    """A materialized value.
-
-    Attributes
-    ----------
-    node : int
-        Its index.
-    source : int
-    layout : Layout
-    references : int
-        Reference count of the node if only the graph refers to it; 0 if it was requested.
-    """
-
-    node: int
-    source: int
-    layout: Layout
-    references: int
-
-
-@dataclass(frozen=True)
-class ExecutablePlan:
-    """A plan with compiled kernels.
-
-    Attributes
-    ----------
-    steps : tuple
-        Launches and calls.
-    sizes : tuple of int
-        In bytes, of the sources.
-    allocate, release : tuple of tuple of int
-        By step: buffers to allocate before it, and buffers that are dead after it.
-    ends_batch : tuple of bool
-        By step: whether to launch the batch up to it. Launches are batched because each waits for
-        the one before, but a buffer may be released only after the launches that use it.
-    results : tuple of Result
-        All materialized values.
-    not_requested : tuple of Result
-        Those that were not requested. Other holders of such a node get its value as well.
-    empty : tuple of int
-        Buffers of requested values without elements, which no step computes.
-    unsaved_outputs : tuple of int
-        Costly fused nodes, which are materialized if a later evaluation needs them again.
-    """
-
-    steps: tuple[Launch | CallStep, ...]
-    sources: tuple[BufferSpec, ...]
-    sizes: Ints
-    allocate: tuple[Ints, ...]
-    release: tuple[Ints, ...]
-    ends_batch: tuple[bool, ...]
-    results: tuple[Result, ...]
-    not_requested: tuple[Result, ...]
-    empty: Ints
-    unsaved_outputs: Ints
 
 
 def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
@@ -179,21 +58,33 @@ def settled(node: Node) -> Node:
     return node
 
 
-def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
-    graph = LinearizedGraph(roots)
+def plan_of(graph: LinearizedGraph, device: Device) -> ExecutablePlan:
+    """The plan of a graph, from the cache if there was one of its structure."""
     key = device, graph.key
     plan = _plans.get(key)
     if plan is None:
         if len(_plans) >= MAX_CACHED_PLANS:
             _plans.clear()
-        plan = _plans[key] = _compile_plan(make_plan(graph), device)
+        plan = _plans[key] = executable(make_plan(graph), device)
+    return plan
+
+
+def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
+    graph = LinearizedGraph(roots)
+    plan = plan_of(graph, device)
+    leaves = [leaf.memory for leaf in graph.leaves]
     offsets = [leaf.data[1] for leaf in graph.leaves]
-    memories = _run(plan, graph, offsets, device, wait)
+    retained = {
+        source
+        for index, source, _, references in plan.not_requested
+        if sys.getrefcount(graph.nodes[index]) > references
+    }
+    memories = run(plan, leaves, offsets, graph.nodes, retained, wait)
     for index, source, layout, _ in plan.results:
         memory = memories[source]
         if memory is None:  # nothing else refers to the node
             continue
-        layout = _with_offset(layout, plan.sources[source], offsets)
+        layout = with_offset(layout, plan.sources[source], offsets)
         graph.nodes[index].materialize(memory, layout)
     for root, index in zip(roots, graph.roots, strict=True):
         node = graph.nodes[index]
@@ -201,112 +92,3 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
             root.materialize(node.memory, node.layout)  # type: ignore[arg-type]
     for index in plan.unsaved_outputs:
         graph.nodes[index].inlined = True
-
-
-def _run(plan: ExecutablePlan, graph: LinearizedGraph, offsets: Sequence[int], device: Device,
-         wait: bool) -> list[Memory | None]:  # fmt: skip
-    sources, sizes, leaves = plan.sources, plan.sizes, graph.leaves
-    memories: list[Memory | None] = [
-        None if source.leaf is None else leaves[source.leaf].memory for source in sources
-    ]
-    held = {
-        source
-        for index, source, _, references in plan.not_requested
-        if sys.getrefcount(graph.nodes[index]) > references
-    }
-    row: list[BoundLaunch] = []
-    for step, allocate, release, ends_batch in zip(
-        plan.steps, plan.allocate, plan.release, plan.ends_batch, strict=True
-    ):
-        for index in allocate:
-            memories[index] = Memory(device, sizes[index])
-        if isinstance(step, Launch):
-            row.append(step.bound(memories, offsets, graph.nodes))
-            if ends_batch:
-                launch_batch(device, row, wait)
-                row = []
-        else:
-            args = [_argument(sources, memories, offsets, arg) for arg in step.args]
-            call = graph.nodes[step.index].data
-            results = call.run(args, device, wait)
-            assign_results(call, results)
-            for index, memory in zip(step.outs, results, strict=True):
-                memories[index] = memory
-        for index in release:
-            if index not in held:
-                memories[index] = None
-    for index in plan.empty:
-        memories[index] = Memory(device, 0)
-    return memories
-
-
-def _argument(sources: Sequence[BufferSpec], memories: list[Memory | None], offsets: Sequence[int],
-              arg: tuple[int, Layout]) -> Node:  # fmt: skip
-    """The argument of a call, as a leaf."""
-    index, layout = arg
-    source = sources[index]
-    memory = memories[index]
-    assert memory is not None
-    return in_memory(memory, _with_offset(layout, source, offsets), source.dtype)
-
-
-def _with_offset(layout: Layout, source: BufferSpec, offsets: Sequence[int]) -> Layout:
-    """A layout of a plan, with the leaf's offset of this evaluation."""
-    if source.leaf is None:
-        return layout
-    return layout._replace(offset=layout.offset + offsets[source.leaf])
-
-
-def _check_capacity(sources: Iterable[BufferSpec], device: Device) -> None:
-    """Raise OutOfMemory before a huge kernel is partitioned."""
-    for source in sources:
-        if source.leaf is None and math.prod(source.shape) > MAX_GRID_POINTS:
-            Memory(device, math.prod(source.shape) * source.dtype.itemsize)
-
-
-def _compile_plan(planner: Planner, device: Device) -> ExecutablePlan:
-    steps: list[Launch | CallStep] = []
-    allocate: list[Ints] = []
-    uses: list[set[int]] = []
-    allocated: set[int] = set()
-    _check_capacity(planner.sources, device)
-    for step in chain.from_iterable(map(partition_grid, planner.steps)):
-        if isinstance(step, FusedKernel):
-            launch = Launch(step, planner.sources, device)
-            steps.append(launch)
-            uses.append(set(launch.rendered.buffers))
-        else:
-            steps.append(step)
-            uses.append({source for source, _ in step.args} | set(step.outs))
-            allocated |= set(step.outs)  # by the function itself
-        # The output, and empty buffers that no step computes.
-        allocate.append(tuple(s for s in uses[-1] - allocated if planner.sources[s].leaf is None))
-        allocated |= uses[-1]
-    uses_of = Counter(arg for args in planner.graph.args for arg in args)
-    roots = set(planner.graph.roots)
-    results = tuple(
-        # Two references: the list of nodes, and the argument of getrefcount.
-        Result(index, source, layout, 0 if index in roots else uses_of[index] + 2)
-        for index, (source, layout) in planner.materialized.items()
-        if planner.graph.nodes[index].kind is not BUFFER
-    )
-    release: list[Ints] = []
-    later = {result.source for result in results if not result.references}
-    for used in reversed(uses):
-        release.append(tuple(s for s in used - later if planner.sources[s].leaf is None))
-        later |= used
-    rows = zip(reversed(release), [*steps, None][1:], strict=True)
-    sources = tuple(planner.sources)
-    requested = {result.source for result in results if not result.references}
-    return ExecutablePlan(
-        steps=tuple(steps),
-        sources=sources,
-        sizes=tuple(math.prod(source.shape) * source.dtype.itemsize for source in sources),
-        allocate=tuple(allocate),
-        release=tuple(reversed(release)),
-        ends_batch=tuple(bool(freed) or not isinstance(after, Launch) for freed, after in rows),
-        results=results,
-        not_requested=tuple(result for result in results if result.references),
-        empty=tuple(s for s in requested - allocated if sources[s].leaf is None),
-        unsaved_outputs=planner.unsaved_outputs(),
-    )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from metalloid.arrays.codegen.kernel_source import render
-from metalloid.arrays.execution.evaluate import full_text
+from metalloid.arrays.execution.executable import full_text
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.node import BUFFER, Node
 from metalloid.arrays.planning.plan import Planner, make_plan

@@ -72,6 +72,22 @@ def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: in
     return in_memory(memory, layout, dtype)
 
 
+class SymbolicNumber:
+    """A number whose value may differ when an expression is evaluated; weakly typed.
+
+    Attributes
+    ----------
+    type : type
+        Of Python's number that it stands for.
+    """
+
+    type: type
+
+    def as_node(self, dtype: DType, device: Device) -> Node:
+        """A constant of a type."""
+        raise NotImplementedError
+
+
 def as_number(value: Any, dtype: DType, device: Device) -> Node:
     """A Python scalar as a constant of a type.
 
@@ -80,6 +96,8 @@ def as_number(value: Any, dtype: DType, device: Device) -> Node:
     OverflowError
         If an integer type cannot hold it.
     """
+    if isinstance(value, SymbolicNumber):
+        return value.as_node(dtype, device)
     kind = kind_of(dtype)
     if kind in "iu":
         value = int(value)
@@ -98,13 +116,21 @@ def as_number(value: Any, dtype: DType, device: Device) -> Node:
 
 
 _SCALARS = (bool, int, float, complex)
+_NUMBERS = (*_SCALARS, SymbolicNumber)
 
 
 def is_number(value: Any) -> bool:
     """Whether a value is a Python scalar, which is weakly typed."""
     return type(value) in _SCALARS or (
-        isinstance(value, _SCALARS) and not isinstance(value, np.generic)
+        isinstance(value, _NUMBERS) and not isinstance(value, np.generic)
     )
+
+
+def _type_of(value: Any) -> type:
+    """Python's type of a number."""
+    if isinstance(value, SymbolicNumber):
+        return value.type
+    return next(t for t in _SCALARS if isinstance(value, t))
 
 
 def to_node(value: Any, where: str, dtype: DType | None = None,
@@ -120,8 +146,7 @@ def to_node(value: Any, where: str, dtype: DType | None = None,
     if isinstance(node, Node):
         return node
     if is_number(value):
-        kind = as_dtype(next(t for t in _SCALARS if isinstance(value, t)))
-        return as_number(value, dtype or kind, device or get_device())
+        return as_number(value, dtype or as_dtype(_type_of(value)), device or get_device())
     return from_numpy(to_numpy(value, where), device or get_device())
 
 
@@ -275,6 +300,8 @@ def binary_operands(where: str, a: Any, b: Any) -> tuple[Node, Node]:
 
 def _weak_scalar(node: Node, value: Any) -> Node:
     """A Python scalar in the type that it adopts next to `node`."""
+    if isinstance(value, SymbolicNumber):
+        return value.as_node(type_of_number(value.type, node.dtype), node.device)
     is_cacheable = value and value == value  # -0 == 0, and NaN != NaN
     make = _shared_number if is_cacheable else _shared_number.__wrapped__
     return make(value, node.dtype, node.device)
@@ -282,8 +309,7 @@ def _weak_scalar(node: Node, value: Any) -> Node:
 
 @functools.lru_cache(maxsize=1024, typed=True)
 def _shared_number(value: Any, partner: DType, device: Device) -> Node:
-    kind = next(t for t in _SCALARS if isinstance(value, t))
-    return as_number(value, type_of_number(kind, partner), device)
+    return as_number(value, type_of_number(_type_of(value), partner), device)
 
 
 def broadcast_operands(where: str, *nodes: Node) -> tuple[Node, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from metalloid.arrays.ir.node import (
     CUSTOM_CALL,
@@ -21,12 +21,20 @@ from metalloid.arrays.ir.node import (
 _by_topological_id = operator.attrgetter("topological_id")
 
 
-def traced_nodes(roots: Iterable[Node]) -> list[Node]:
-    """All nodes that depend on tracers, and the tracers, operands first."""
+def traced_nodes(
+    roots: Iterable[Node], operands: Callable[[Node], Sequence[Node]] | None = None
+) -> list[Node]:
+    """All nodes that depend on tracers, and the tracers, operands first.
+
+    Parameters
+    ----------
+    operands : callable, optional
+        The operands of a node that count.
+    """
     pending = [root for root in dict.fromkeys(roots) if root.flags & TRACED]
     reached = set(pending)
     for node in pending:  # grows while it is traversed
-        for arg in node.args:
+        for arg in node.args if operands is None else operands(node):
             if arg.flags & TRACED and arg not in reached:
                 reached.add(arg)
                 pending.append(arg)

@@ -92,8 +92,8 @@ def _devices() -> tuple[MTLDevice, ...]:
 
 def MTLCreateSystemDefaultDevice() -> MTLDevice | None:
     """The default device, or the first there is; None if there is none."""
-    devices, wanted = _devices(), settings.device
-    names = (wanted, f"{wanted}:0")
+    devices, requested = _devices(), settings.device
+    names = (requested, f"{requested}:0")
     chosen = (device for device in devices if device.metalloid.name in names)
     return next(chosen, devices[0] if devices else None)
 

@@ -214,37 +214,44 @@ class MTLTexture(MetalObject):
 def texture_of(device: MTLDevice, descriptor: MTLTextureDescriptor) -> MTLTexture | None:
     """The result of ``newTextureWithDescriptor:``; None without enough memory."""
     selector = "MTLDevice newTextureWithDescriptor:"
-    wanted = instance(descriptor, MTLTextureDescriptor)
-    kind, pixel_format = KINDS.get(wanted.textureType()), _FORMATS.get(wanted.pixelFormat())
+    requested = instance(descriptor, MTLTextureDescriptor)
+    kind, pixel_format = KINDS.get(requested.textureType()), _FORMATS.get(requested.pixelFormat())
     if kind is None or pixel_format is None:
-        numbers = f"textureType({wanted.textureType()}) or pixelFormat({wanted.pixelFormat()})"
+        numbers = (
+            f"textureType({requested.textureType()}) or pixelFormat({requested.pixelFormat()})"
+        )
         fail(selector, f"the software device has no textures of {numbers}")
-    height, width = wanted.height(), wanted.width()
+    height, width = requested.height(), requested.width()
     extents = {
-        "1d": (width,), "1d_array": (wanted.arrayLength(), width), "buffer": (width,),
-        "2d": (height, width), "2d_array": (wanted.arrayLength(), height, width),
-        "2d_ms": (wanted.sampleCount(), height, width), "3d": (wanted.depth(), height, width),
-        "cube": (6, height, width), "cube_array": (wanted.arrayLength(), 6, height, width),
+        "1d": (width,), "1d_array": (requested.arrayLength(), width), "buffer": (width,),
+        "2d": (height, width), "2d_array": (requested.arrayLength(), height, width),
+        "2d_ms": (requested.sampleCount(), height, width), "3d": (requested.depth(), height, width),
+        "cube": (6, height, width), "cube_array": (requested.arrayLength(), 6, height, width),
     }[kind]  # fmt: skip
     try:
         texture = mtl.Texture(
-            extents, pixel_format, kind, wanted.mipmapLevelCount(), device.metalloid, visible=True
+            extents,
+            pixel_format,
+            kind,
+            requested.mipmapLevelCount(),
+            device.metalloid,
+            visible=True,
         )
     except mtl.ArgumentError as failure:
         fail(selector, str(failure))
     except mtl.OutOfMemory:
         return None
-    return MTLTexture(device, texture, wanted)
+    return MTLTexture(device, texture, requested)
 
 
 def check_use(texture: MTLTexture, parameter: Any, kernel: str, selector: str) -> None:
     """Raise if a texture cannot be what a parameter of a kernel takes."""
-    wanted, usage = parameter.layout.texture, texture.usage()
+    required, usage = parameter.layout.texture, texture.usage()
     where = f"Compute Function({kernel}): texture at index {parameter.index} for {parameter.name}"
-    if texture.texture.kind != wanted.kind:
-        fail(selector, f"{where} is of the type {texture.texture.kind}, not {wanted.kind}.")
+    if texture.texture.kind != required.kind:
+        fail(selector, f"{where} is of the type {texture.texture.kind}, not {required.kind}.")
     read, write = constants.MTLTextureUsageShaderRead, constants.MTLTextureUsageShaderWrite
-    needed = {"write": write, "read_write": read | write}.get(wanted.access, read)
+    needed = {"write": write, "read_write": read | write}.get(required.access, read)
     if usage != constants.MTLTextureUsageUnknown and needed & ~usage:
         fail(selector, f"{where} has usage({usage:#x}), which must contain {needed:#x}.")
 

@@ -44,8 +44,8 @@ class Launcher:
         error
         """
         if any(index >= len(memories) for index, _ in self._parameters):
-            wanted = max(index for index, _ in self._parameters) + 1
-            raise error(f"Buffer not found: {self.kernel.name} has {wanted}, got {len(memories)}")
+            count = max(index for index, _ in self._parameters) + 1
+            raise error(f"Buffer not found: {self.kernel.name} has {count}, got {len(memories)}")
         bound = [memories[index].argument(element) for index, element in self._parameters]
         try:
             return self.kernel(*bound, threads=count, wait=wait)

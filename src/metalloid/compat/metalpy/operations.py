@@ -19,9 +19,9 @@ def _check_number(name: str, value: Any) -> None:
         raise TypeError(f"Error: {name}() expects a number, got {type(value).__name__}.")
 
 
-def _check_length(name: str, what: str, a: MetalArray, wanted: int) -> None:
-    if a.length != wanted:
-        raise ValueError(f"Error: {name}() expects {wanted} elements of {what}, got {a.length}.")
+def _check_length(name: str, what: str, a: MetalArray, required: int) -> None:
+    if a.length != required:
+        raise ValueError(f"Error: {name}() expects {required} elements of {what}, got {a.length}.")
 
 
 def _of_two(name: str, kernel: str) -> Any:

@@ -17,11 +17,11 @@ class FreshNames:
         self._used = {value.name for value in function.parameters} | set(function.blocks)
         self._used.update(i.result for i in function.instructions())
 
-    def __call__(self, wanted: str) -> str:
-        """`wanted`, which begins with ``%``, or with a number after it if it is in use."""
-        name, number = wanted, 0
+    def __call__(self, preferred: str) -> str:
+        """`preferred`, which begins with ``%``, or with a number after it if it is in use."""
+        name, number = preferred, 0
         while name in self._used:
             number += 1
-            name = f"{wanted}.{number}"
+            name = f"{preferred}.{number}"
         self._used.add(name)
         return name

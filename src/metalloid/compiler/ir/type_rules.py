@@ -80,11 +80,11 @@ def constant_error(value: Value) -> str:
 # ---- rules: what is wrong, or "" ----
 
 
-def _differing(wanted: Type, values: Iterable[Value]) -> str:
+def _differing(required: Type, values: Iterable[Value]) -> str:
     for value in values:
         type_ = value[0]
-        if type_ is not wanted and type_ != wanted:
-            return f"an operand of type {type_} instead of {wanted}"
+        if type_ is not required and type_ != required:
+            return f"an operand of type {type_} instead of {required}"
     return ""
 
 
@@ -307,14 +307,14 @@ def _call(i: Instruction) -> str:
     if match is None or match[1] not in _ELEMENTWISE:
         return ""
     element = Float(_FLOAT_NAMES[match[3]]) if match[3][0] != "i" else Integer(int(match[3][1:]))
-    wanted: Type = Vector(int(match[2][1:]), element) if match[2] else element
+    required: Type = Vector(int(match[2][1:]), element) if match[2] else element
     count = _ELEMENTWISE[match[1]]
     flags = 1 if match[1] in _WITH_FLAG else 0
     if len(i.operands) != count + flags:
         return f"{len(i.operands)} arguments instead of {count + flags}"
-    if i.type != wanted:
-        return f"a result of type {i.type} instead of {wanted}"
-    return _differing(wanted, i.operands[:count]) or _differing(I1, i.operands[count:])
+    if i.type != required:
+        return f"a result of type {i.type} instead of {required}"
+    return _differing(required, i.operands[:count]) or _differing(I1, i.operands[count:])
 
 
 # ---- our own instructions ----
@@ -326,8 +326,8 @@ def _assertion(i: Instruction) -> str:
 
 def _copy(i: Instruction) -> str:
     source, size, target = (operand.type for operand in i.operands)
-    wanted = I8 if i.op == "fill" else POINTER
-    if source != wanted or not isinstance(size, Integer) or target != POINTER:
+    required = I8 if i.op == "fill" else POINTER
+    if source != required or not isinstance(size, Integer) or target != POINTER:
         return f"{i.op} from {source} to {target}, with a size of type {size}"
     return ""
 

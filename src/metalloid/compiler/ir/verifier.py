@@ -108,9 +108,9 @@ class _Verifier:
 
     def _targets(self, block: Block) -> Iterator[str]:
         end = block.end
-        wanted = {"br": 1 + len(end.operands), "switch": 1 + len(end.cases)}.get(end.op, 0)
-        if len(end.labels) != wanted:
-            yield f"{block.name}: {end.op} with {len(end.labels)} targets instead of {wanted}"
+        required = {"br": 1 + len(end.operands), "switch": 1 + len(end.cases)}.get(end.op, 0)
+        if len(end.labels) != required:
+            yield f"{block.name}: {end.op} with {len(end.labels)} targets instead of {required}"
         if end.op == "switch" and len(set(end.cases)) != len(end.cases):
             yield f"{block.name}: two cases of the same value"
         for label in end.labels:

@@ -248,10 +248,10 @@ def _late(body: list[Instruction]) -> list[Instruction]:
         if instruction.op == "load_matrix":
             loads[instruction.result] = instruction
             continue
-        wanted = [value.name for value in instruction.operands]
+        names = [value.name for value in instruction.operands]
         if instruction.op in _WRITES:
-            wanted = list(loads)
-        composition += [loads.pop(name) for name in wanted if name in loads]
+            names = list(loads)
+        composition += [loads.pop(name) for name in names if name in loads]
         composition.append(instruction)
     return composition + list(loads.values())
 

@@ -175,20 +175,20 @@ class _Scalarizer:
         parts = self._parts_of(source) if isinstance(source.type, Vector) else [source]
         target = instruction.type
         element = target.element if isinstance(target, Vector) else target
-        width, wanted = bits_of(parts[0].type), bits_of(element)
-        if wanted != width:
+        width, required = bits_of(parts[0].type), bits_of(element)
+        if required != width:
             parts = [self._cast(part, Integer(width)) for part in parts]
-            if wanted > width:
-                step = wanted // width
+            if required > width:
+                step = required // width
                 parts = [
-                    self._joined(parts[i : i + step], Integer(wanted))
+                    self._joined(parts[i : i + step], Integer(required))
                     for i in range(0, len(parts), step)
                 ]
             else:
                 parts = [
-                    self._slice(part, shift, Integer(wanted))
+                    self._slice(part, shift, Integer(required))
                     for part in parts
-                    for shift in range(0, width, wanted)
+                    for shift in range(0, width, required)
                 ]
         parts = [self._cast(part, element) for part in parts]
         if isinstance(target, Vector):
@@ -355,16 +355,16 @@ def _cast_parts(text: str, vector: Vector) -> list[str]:
     before, given = source.type, [source.name]
     if isinstance(before, Vector):
         given, before = _constant_parts(source.name, before), before.element
-    width, wanted = bits_of(before), bits_of(vector.element)
+    width, required = bits_of(before), bits_of(vector.element)
     pieces: list[int | None] = []  # of as many bits as divide both
-    step = min(width, wanted)
+    step = min(width, required)
     for part in given:
         bits = constant_bits(part, before)
         pieces += [
             None if bits is None else bits >> shift & (1 << step) - 1
             for shift in range(0, width, step)
         ]
-    each = wanted // step
+    each = required // step
     return [
         constant_of(_combined(pieces[first : first + each], step), vector.element)
         for first in range(0, len(pieces), each)

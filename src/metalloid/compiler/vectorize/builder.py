@@ -80,7 +80,7 @@ class Builder:
         self._lines = self._current.lines
         self.declarations: dict[str, str] = {}
         self.slots: dict[Slot, str] = {}
-        self.vectors_wanted: set[str] = set()  # inexact values that are not only addresses
+        self.required_vectors: set[str] = set()  # inexact values that are not only addresses
         self.live_out: set[str] = set()  # values used in other blocks
         self.leaving: set[str] = set()  # values used after the divergent loop that defines them
         self.computed_by = {i.result: i for i in divergence.function.instructions() if i.result}

@@ -61,8 +61,8 @@ def _compute(builder: Builder, instruction: Instruction) -> None:
         builder.set(instruction, scalar=_plain(builder, instruction, flags=promised))
     elif shape.offsets is not None:
         base = _base(builder, instruction)
-        wanted = instruction.result in builder.vectors_wanted
-        builder.set(instruction, base, _lanes(builder, instruction) if wanted else "")
+        is_required = instruction.result in builder.required_vectors
+        builder.set(instruction, base, _lanes(builder, instruction) if is_required else "")
     else:
         builder.set(instruction, vector=_lanes(builder, instruction))
 
@@ -174,8 +174,8 @@ def _same(builder: Builder, instruction: Instruction) -> None:
     [operand] = instruction.operands
     shape = builder.own_shape(instruction.value)
     scalar = "" if shape.is_varying else builder.scalar(operand)
-    wanted = shape.is_varying or instruction.result in builder.vectors_wanted
-    builder.set(instruction, scalar, builder.vector(operand) if wanted else "")
+    is_required = shape.is_varying or instruction.result in builder.required_vectors
+    builder.set(instruction, scalar, builder.vector(operand) if is_required else "")
 
 
 def _address(builder: Builder, instruction: Instruction) -> None:
@@ -184,7 +184,7 @@ def _address(builder: Builder, instruction: Instruction) -> None:
     if shape.offsets is not None:
         given = ", ".join(f"{v.type} {builder.scalar(v)}" for v in instruction.operands)
         scalar = builder.new(f"getelementptr {instruction.source}, {given}")
-    if shape.is_varying or instruction.result in builder.vectors_wanted:
+    if shape.is_varying or instruction.result in builder.required_vectors:
         parts = [
             f"{v.type} {builder.scalar(v)}"
             if builder.is_uniform(v)

@@ -10,7 +10,7 @@ from metalloid.compiler.vectorize.control_flow.linearize import Linearizer
 def find_widened_values(builder: Builder, linearizer: Linearizer) -> None:
     """Tell the writer which values are used where they are not in registers."""
     divergence = builder.divergence
-    _find_wanted_vectors(builder)
+    _find_required_vectors(builder)
     builder.uses.update(v.name for i in divergence.function.instructions() for v in i.operands)
     for name, block in divergence.function.blocks.items():
         for instruction in (*block.body, block.end):
@@ -34,16 +34,16 @@ def _note_use(builder: Builder, value: Value, block: str, through_copies: bool) 
         builder.live_out.add(value.name)
 
 
-def _find_wanted_vectors(builder: Builder) -> None:
+def _find_required_vectors(builder: Builder) -> None:
     """Which inexact values are used as more than addresses."""
-    divergence, wanted = builder.divergence, builder.vectors_wanted
+    divergence, required = builder.divergence, builder.required_vectors
     todo: list[str] = []
 
     def want(value: Value) -> None:
         shape = divergence.shapes.get(value.name)
         known = shape is not None and shape.offsets is not None and not shape.exact
-        if known and value.name not in wanted:
-            wanted.add(value.name)
+        if known and value.name not in required:
+            required.add(value.name)
             todo.append(value.name)
 
     for name, block in divergence.function.blocks.items():

@@ -1,7 +1,7 @@
 // Products of matrices of 16-bit floats on tensor cores.
 //
 // A thread's two neighbours of a row, as one word, are what its lane has to hand over of the left
-// factor (lanes_nvptx.h says why); the right one is wanted by columns. Instructions replace the
+// factor (lanes_nvptx.h says why); the right one is read by columns. Instructions replace the
 // functions, one for several products where that is possible (backends/cuda/compile/tensor_cores.py).
 #pragma once
 

@@ -202,13 +202,13 @@ class BufferBinder(ArgumentBinder):
             return
         if dtype.kind == "V" and dtype.itemsize == self._bytes and dtype.fields:
             return
-        wanted = layout.scalar.dtype
-        hint = f"Convert it: x.astype({_dtype_expression(wanted)})."
-        if dtype.kind in "iu" and wanted.kind in "iu" and dtype.itemsize == wanted.itemsize:
-            hint = f"Convert it, or view its bits: x.view({_dtype_expression(wanted)})."
+        required = layout.scalar.dtype
+        hint = f"Convert it: x.astype({_dtype_expression(required)})."
+        if dtype.kind in "iu" and required.kind in "iu" and dtype.itemsize == required.itemsize:
+            hint = f"Convert it, or view its bits: x.view({_dtype_expression(required)})."
         if not dtype.isnative:
             hint = "Its byte order is not this machine's: " + hint
-        raise self.refuse(array, f"its elements are not {wanted}", hint)
+        raise self.refuse(array, f"its elements are not {required}", hint)
 
     def _other_layout(self, array: np.ndarray | Window) -> ArgumentError:
         return self.refuse(

@@ -167,8 +167,8 @@ class SignatureBinder:
         return value.nbytes
 
     def _wrong_count(self, got: int) -> ArgumentError:
-        wanted = len(self._binders) + len(self._threadgroup)
+        count = len(self._binders) + len(self._threadgroup)
         return ArgumentError(
-            f"[{self.signature.name}] expects {wanted} argument{'s' * (wanted != 1)}, got {got}. "
+            f"[{self.signature.name}] expects {count} argument{'s' * (count != 1)}, got {got}. "
             f"Signature: {self.signature}"
         )

@@ -59,10 +59,10 @@ def is_incompatible(layout: Layout, dtype: np.dtype[Any]) -> bool:
 def _fits(member: Layout, field: np.dtype[Any], offset: int) -> bool:
     if offset != member.offset:
         return False
-    wanted = _member(member)
+    required = _member(member)
     if member.form == "value" and member.members and not member.count:
-        return field.itemsize == wanted.itemsize and not is_incompatible(member, field)
-    expected, given = wanted.base, field.base
+        return field.itemsize == required.itemsize and not is_incompatible(member, field)
+    expected, given = required.base, field.base
     if expected.fields or given.kind in "VSO" or expected.kind == "V":
         return field.itemsize <= _padded_bytes(member)
     if given.kind == "c" or expected.kind == "b":  # pairs of floats; a bool is a byte

@@ -69,8 +69,8 @@ class TensorBinder(ArgumentBinder):
     ) -> None:
         layout = self.parameter.layout
         if layout.scalar is None or dtype != layout.scalar.dtype:
-            wanted = layout.scalar.dtype if layout.scalar else "structs"
-            raise self.refuse(value, f"its elements are not of {wanted}")
+            required = layout.scalar.dtype if layout.scalar else "structs"
+            raise self.refuse(value, f"its elements are not of {required}")
         if len(shape) != layout.rank:
             raise self.refuse(
                 value, f"the tensor is of rank {layout.rank}, the array has {len(shape)} axes"

@@ -65,9 +65,9 @@ def get_device(name: str | Device | None = None) -> Device:
     """
     if isinstance(name, Device):
         return name
-    wanted = name or settings.device
-    if wanted:
-        return _device(wanted)
+    requested = name or settings.device
+    if requested:
+        return _device(requested)
     known = _open.get(_DEFAULT)
     if known is not None:
         return known

@@ -77,7 +77,9 @@ class Exported(Strided):
         }
 
 
-def exports_in_place(exchange: Exchange, wanted: tuple[int, int] | None, copy: bool | None) -> bool:
+def exports_in_place(
+    exchange: Exchange, requested: tuple[int, int] | None, copy: bool | None
+) -> bool:
     """Whether ``__dlpack__`` exports the memory of a device, rather than a copy on the host.
 
     Raises
@@ -86,11 +88,11 @@ def exports_in_place(exchange: Exchange, wanted: tuple[int, int] | None, copy: b
         If it can do neither.
     """
     own = exchange.dlpack_device
-    if wanted is None or tuple(wanted) == own:
+    if requested is None or tuple(requested) == own:
         return own != HOST
-    if tuple(wanted) != HOST or copy is False:
+    if tuple(requested) != HOST or copy is False:
         raise BufferError(
-            f"[dlpack] {exchange.device_name} is {own} to DLPack: {wanted} takes a copy."
+            f"[dlpack] {exchange.device_name} is {own} to DLPack: {requested} takes a copy."
         )
     return False
 

@@ -207,13 +207,13 @@ def _format_for(texels: np.ndarray, name: str | None, kind: str) -> PixelFormat:
         text = f"[Texture] texels have 1, 2 or 4 channels, got {shown}. {padding_hint(channels)}"
         raise ArgumentError(text.rstrip())
     if name is not None:
-        wanted = FORMATS[name]
-        if texels.dtype != wanted.dtype or channels != wanted.channels:
+        required = FORMATS[name]
+        if texels.dtype != required.dtype or channels != required.channels:
             raise ArgumentError(
-                f"[Texture] {name} has {wanted.channels} channel{'s' * (wanted.channels > 1)} of "
-                f"{wanted.dtype}, got {shown}."
+                f"[Texture] {name} has {required.channels} channel{'s' * (required.channels > 1)} "
+                f"of {required.dtype}, got {shown}."
             )
-        return wanted
+        return required
     for element_kind in ("f", "u", "i"):
         pixel_format = format_of(texels.dtype, channels, element_kind)
         if pixel_format is not None:

@@ -12,7 +12,7 @@ from metalloid.arrays.ir.node import Node, broadcast
 from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.views import flipped
 from metalloid.transforms.rules.registry import Rule, define_rule
-from metalloid.transforms.tangents import added
+from metalloid.transforms.tangents import added, conjugate
 
 Nodes = Sequence["Node | None"]
 
@@ -32,8 +32,8 @@ def _matmul_tangents(args: Sequence[Node], params: Any, results: Any, tangents: 
 def _matmul_transpose(cotangents: Nodes, args: Nodes, params: Any) -> Nodes:
     (ct,), (a, b) = cotangents, args
     assert ct is not None
-    left = None if b is None else _matmul(ct, Array(b).mT._node, params)
-    right = None if a is None else _matmul(Array(a).mT._node, ct, params)
+    left = None if b is None else _matmul(ct, conjugate(Array(b).mT)._node, params)
+    right = None if a is None else _matmul(conjugate(Array(a).mT)._node, ct, params)
     return [left, right]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from metalloid.arrays.ir.node import Node
+from metalloid.arrays.ir.node import PRIMITIVE, Node
 
 #: From the operands, the parameters, the results and the tangents of the operands (None for zero)
 #: to the tangents of the results.
@@ -31,14 +31,18 @@ class Rule:
     ----------
     tangents : callable or None
         None if no result has a derivative, as those of `argsort`.
+    batch : callable
     transpose : callable or None
         Of a primitive that is linear in operands.
-    batch : callable
+    operands_of_tangents, operands_of_batch : callable or None
+        From a node to the operands whose tangents and batches the rule needs; None: all.
     """
 
     tangents: Tangents | None
     batch: Batch
     transpose: Transpose | None = None
+    operands_of_tangents: Callable[[Node], Sequence[Node]] | None = None
+    operands_of_batch: Callable[[Node], Sequence[Node]] | None = None
 
 
 _rules: dict[str, Rule] = {}
@@ -52,3 +56,17 @@ def define_rule(name: str, rule: Rule) -> None:
 def rule_of(name: str) -> Rule:
     """The rule of a primitive."""
     return _rules[name]
+
+
+def operands_of_tangents(node: Node) -> Sequence[Node]:
+    """The operands of a node on whose tangents its own depends."""
+    if node.kind is PRIMITIVE and (needed := rule_of(node.data.name).operands_of_tangents):
+        return needed(node)
+    return node.args
+
+
+def operands_of_batch(node: Node) -> Sequence[Node]:
+    """The operands of a node on whose batches its own depends."""
+    if node.kind is PRIMITIVE and (needed := rule_of(node.data.name).operands_of_batch):
+        return needed(node)
+    return node.args

@@ -6,12 +6,12 @@ import functools
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Protocol
 
 from metalloid.backends.cpu.compile import reference, vector
-from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered, kernel_ir
+from metalloid.backends.cpu.compile.kernel_ir import CodeProperties, KernelIR, Lowered, kernel_ir
 from metalloid.backends.cpu.compile.variants import Variant, parse_variant
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.frontend.debug_info import location_of
@@ -41,8 +41,8 @@ class Engine(Protocol):
 _ENGINES: dict[str, Engine] = {"simd": vector, "reference": reference}
 
 
-@dataclass(frozen=True)
-class CompiledKernel:
+@dataclass(frozen=True, kw_only=True)
+class CompiledKernel(CodeProperties):
     """A kernel as machine code.
 
     Attributes
@@ -53,32 +53,14 @@ class CompiledKernel:
         A shared object; for another machine, an object file.
     layouts : tuple of int
         Table of the parameters' types, for `build_signature`.
-    fibres : bool
-        Whether each thread needs its own stack.
     waits : bool
         Whether threads wait for each other.
     shares : bool
         Whether it has threadgroup variables.
-    threadgroup_bytes, variable_bytes : int
-        Their size, and the part of it that a launch has to allocate.
+    threadgroup_bytes : int
+        Their size.
     logs : bool
         Whether it logs messages.
-    widths : tuple of int
-        Widths its simdgroups may have, the best first; empty if it is not vector code.
-    reads_in_loops : bool
-        Whether threads load in loops.
-    rows : int
-        Number of rows of threads computed at a time.
-    streamable : int
-        Bytes of each thread that non-temporal stores could write.
-    axis : str
-        Axis along which neighbouring threads access contiguous memory: ``"x"``, ``"y"`` or ``"z"``.
-    variant : Variant or None
-        None if there is one only.
-    engine : str
-        The engine that runs it, and why.
-    code_command : tuple of str
-        Compiles its IR to code.
     stages : dict
         File of each stage of compilation by name.
     """
@@ -86,20 +68,10 @@ class CompiledKernel:
     architecture: str
     code: Path
     layouts: tuple[int, ...]
-    fibres: bool
     waits: bool
     shares: bool
     threadgroup_bytes: int
-    variable_bytes: int
     logs: bool
-    widths: tuple[int, ...]
-    reads_in_loops: bool
-    rows: int
-    streamable: int
-    axis: str
-    variant: Variant | None
-    engine: str
-    code_command: tuple[str, ...]
     stages: dict[str, Path]
 
     def asm(self) -> dict[str, str]:
@@ -153,11 +125,11 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         If there is no engine of the name in the settings.
     """
     unit, entry, target = request.unit, request.entry, request.target
-    wanted = request.engine
-    if wanted not in _ENGINES:
-        raise ValueError(f"[config] cpu_engine is one of {', '.join(_ENGINES)}, not {wanted!r}")
+    requested = request.engine
+    if requested not in _ENGINES:
+        raise ValueError(f"[config] cpu_engine is one of {', '.join(_ENGINES)}, not {requested!r}")
     key = digest(
-        "kernel" if request.is_linked else "object", wanted, str(request.variant or ""),
+        "kernel" if request.is_linked else "object", requested, str(request.variant or ""),
         repr(vector.lanes(target.vectors)), unit.key, entry.expression, entry.name,
         repr(sorted(request.constants.items())), target.identity, *target.flags,
         *(("debug lines",) if request.debug_lines else ()),
@@ -166,35 +138,24 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
     files = cache.load(key)
     if files is None:
         with compiling(f"kernel {entry.name!r} for the CPU") as begin:
-            files = cache.save(key, _compile(request, cache, wanted, begin))
+            files = cache.save(key, _compile(request, cache, begin))
     facts = json.loads(files["kernel.json"].read_bytes())
+    for name in ("code_command", "layouts", "widths"):
+        facts[name] = tuple(facts[name])
+    facts["variant"] = parse_variant(facts["variant"]) if facts["variant"] else None
     return CompiledKernel(
+        **facts,
         architecture=target.name,
         code=files["kernel.so" if request.is_linked else "kernel.o"],
-        layouts=tuple(facts["layouts"]),
-        fibres=facts["fibres"],
-        waits=facts["waits"],
-        shares=facts["shares"],
-        threadgroup_bytes=facts["threadgroup_bytes"],
-        variable_bytes=facts["variable_bytes"],
-        logs=facts["logs"],
-        widths=tuple(facts["widths"]),
-        reads_in_loops=facts["reads_in_loops"],
-        rows=facts["rows"],
-        streamable=facts["streamable"],
-        axis=facts["axis"],
-        variant=parse_variant(facts["variant"]) if facts["variant"] else None,
-        engine=facts["engine"],
-        code_command=tuple(facts["code_command"]),
         stages={"cpp": files["kernel.cpp"], "ll": files["kernel.ll"]},
     )
 
 
 def _compile(
-    request: KernelRequest, cache: Cache, wanted: str, begin: Callable[[str], None]
+    request: KernelRequest, cache: Cache, begin: Callable[[str], None]
 ) -> dict[str, bytes | str]:
     reason = ""
-    if wanted == "simd":
+    if request.engine == "simd":
         try:
             return _compiled_by("simd", request, cache, reason, begin)
         except Unsupported as error:
@@ -252,21 +213,15 @@ def _compiled_by(
             f"{request.target.name}:\n{code.messages}"
         )
     facts = {
-        "layouts": kernel.layouts,
-        "fibres": lowered.fibres,
-        "waits": kernel.synchronises,
-        "shares": kernel.shares,
-        "threadgroup_bytes": distances(kernel.ir)[1],
-        "variable_bytes": lowered.variable_bytes,
-        "logs": kernel.logs,
-        "widths": lowered.widths,
-        "reads_in_loops": lowered.reads_in_loops,
-        "rows": lowered.rows,
-        "streamable": lowered.streamable,
-        "axis": lowered.axis,
+        **{each.name: getattr(lowered, each.name) for each in fields(CodeProperties)},
         "variant": str(lowered.variant or ""),
         "engine": lowered.engine + reason,
         "code_command": command,
+        "layouts": kernel.layouts,
+        "waits": kernel.synchronises,
+        "shares": kernel.shares,
+        "threadgroup_bytes": distances(kernel.ir)[1],
+        "logs": kernel.logs,
     }
     objects = {"kernel.o": code.output}
     if request.is_linked:

@@ -117,18 +117,16 @@ class KernelIR:
     vectors: str
 
 
-@dataclass(frozen=True)
-class Lowered:
-    """A kernel from an engine, ready for clang's back end.
+@dataclass(frozen=True, kw_only=True)
+class CodeProperties:
+    """Properties of a kernel's code on which its compilation and launches depend.
 
     Attributes
     ----------
-    ir : str
-        Ready to become code.
     code_command : tuple of str
-        Compiles it to code.
+        Compiles its IR to code.
     engine : str
-        How it runs, in words.
+        The engine that runs it, and why.
     variant : Variant or None
         None if there is one only.
     widths : tuple of int
@@ -144,10 +142,9 @@ class Lowered:
     streamable : int
         Bytes of each thread that non-temporal stores could write.
     axis : str
-        Axis along which neighbouring threads access contiguous memory.
+        Axis along which neighbouring threads access contiguous memory: ``"x"``, ``"y"`` or ``"z"``.
     """
 
-    ir: str
     code_command: tuple[str, ...]
     engine: str
     variant: Variant | None = None
@@ -158,6 +155,19 @@ class Lowered:
     rows: int = 1
     streamable: int = 0
     axis: str = "x"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lowered(CodeProperties):
+    """A kernel from an engine, ready for clang's back end.
+
+    Attributes
+    ----------
+    ir : str
+        Ready to become code.
+    """
+
+    ir: str
 
 
 def kernel_ir(

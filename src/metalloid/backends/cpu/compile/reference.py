@@ -38,4 +38,9 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     """
     mode = "one fibre per thread" if kernel.synchronises else "a loop over threads"
     ir = number_convergence_points(kernel.ir, ENTRY_SYMBOL)
-    return Lowered(ir, CODE_COMMAND, f"reference: {mode}", fibres=kernel.synchronises)
+    return Lowered(
+        ir=ir,
+        code_command=CODE_COMMAND,
+        engine=f"reference: {mode}",
+        fibres=kernel.synchronises,
+    )

@@ -177,13 +177,14 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
         own_bytes = 0 if is_given else variable_bytes
         loops = _simdgroup_loops(forms, vectorized, _POSITIONS.get(kind), own_bytes).text()
     description = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
+    accumulators = flush_all(_accumulators(vectorized))
     return Lowered(
-        assemble(ir, _SCALAR, [*called, *vectorized], loops + flush_all(_accumulators(vectorized))),
-        _LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
-        f"{description}, from barrier to barrier" if kernel.synchronises else description,
-        variant,
-        _widths_of(kernel),
-        variable_bytes,
+        ir=assemble(ir, _SCALAR, [*called, *vectorized], loops + accumulators),
+        code_command=_LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
+        engine=f"{description}, from barrier to barrier" if kernel.synchronises else description,
+        variant=variant,
+        widths=_widths_of(kernel),
+        variable_bytes=variable_bytes,
         reads_in_loops=reads,
         rows=rows,
         streamable=vectorized[0].streamable if kernel.vectors in _NON_TEMPORAL else 0,

@@ -113,24 +113,24 @@ mtl_context *mtl_context_get(void) {
 bool mtl_context_reserve_fibres(mtl_context *context, uint32_t count) {
     uint32_t have = context->fibre_count;
     if (count <= have) return true;
-    uint32_t wanted = (count + MTL_SIMD_WIDTH - 1) / MTL_SIMD_WIDTH * MTL_SIMD_WIDTH;
+    uint32_t required = (count + MTL_SIMD_WIDTH - 1) / MTL_SIMD_WIDTH * MTL_SIMD_WIDTH;
 
-    mtl_fibre *fibres = realloc(context->fibres, wanted * sizeof *fibres);
+    mtl_fibre *fibres = realloc(context->fibres, required * sizeof *fibres);
     if (!fibres) return false;
     context->fibres = fibres;
-    size_t simdgroup_bytes = wanted / MTL_SIMD_WIDTH * sizeof(mtl_simdgroup);
+    size_t simdgroup_bytes = required / MTL_SIMD_WIDTH * sizeof(mtl_simdgroup);
     mtl_simdgroup *simdgroups = realloc(context->simdgroups, simdgroup_bytes);
     if (!simdgroups) return false;
     context->simdgroups = simdgroups;
-    char *block = map_stacks(wanted - have, MTL_FIBRE_STACK);
+    char *block = map_stacks(required - have, MTL_FIBRE_STACK);
     if (!block) return false;
 
-    memset(fibres + have, 0, (wanted - have) * sizeof *fibres);
-    for (uint32_t i = have; i < wanted; i++, block += MTL_STACK_GUARD + MTL_FIBRE_STACK) {
+    memset(fibres + have, 0, (required - have) * sizeof *fibres);
+    for (uint32_t i = have; i < required; i++, block += MTL_STACK_GUARD + MTL_FIBRE_STACK) {
         fibres[i].lane = (uint16_t)(i % MTL_SIMD_WIDTH);
         fibres[i].stack = (mtl_stack){block + MTL_STACK_GUARD, MTL_FIBRE_STACK};
     }
-    context->fibre_count = wanted;
+    context->fibre_count = required;
     return true;
 }
 

@@ -66,13 +66,13 @@ bool mtl_job_exhausted(const mtl_job *job) {
     return remaining(job) == 0 || atomic_load_explicit(&job->cancelled, memory_order_relaxed);
 }
 
-/* Hands out up to `wanted` threadgroups, [*first, *end). */
-bool mtl_job_take(mtl_job *job, uint64_t wanted, uint64_t *first, uint64_t *end) {
+/* Hands out up to `count` threadgroups, [*first, *end). */
+bool mtl_job_take(mtl_job *job, uint64_t count, uint64_t *first, uint64_t *end) {
     if (mtl_job_exhausted(job)) return false;
-    *first = atomic_fetch_add_explicit(&job->next_group, wanted, memory_order_relaxed);
+    *first = atomic_fetch_add_explicit(&job->next_group, count, memory_order_relaxed);
     if (*first >= job->group_count) return false;
     uint64_t left = job->group_count - *first;
-    *end = *first + (wanted < left ? wanted : left);
+    *end = *first + (count < left ? count : left);
     return true;
 }
 

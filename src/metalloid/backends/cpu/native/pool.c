@@ -173,8 +173,8 @@ static bool start_worker(void) {
     return started;
 }
 
-static void start_workers(uint32_t wanted) {
-    while (pool.workers < wanted && start_worker()) pool.workers++;
+static void start_workers(uint32_t count) {
+    while (pool.workers < count && start_worker()) pool.workers++;
 }
 
 /* ---- what launches use ---- */

@@ -114,7 +114,7 @@ static inline uint64_t mtl_now(void) {
 void mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *arguments,
                   uint32_t threads);
 bool mtl_job_exhausted(const mtl_job *job);
-bool mtl_job_take(mtl_job *job, uint64_t wanted, uint64_t *first, uint64_t *end);
+bool mtl_job_take(mtl_job *job, uint64_t count, uint64_t *first, uint64_t *end);
 uint64_t mtl_job_fair_share(const mtl_job *job);
 double mtl_job_cost(const mtl_job *job);
 void mtl_job_start(mtl_job *job);

@@ -58,8 +58,8 @@ def fused(grid: Size, group: Size, rows: int) -> tuple[int, int]:
         across = max(1, min(_FUSED_ROW // x, -(-grid[0] // x), _MAX_THREADS // (x * y * z)))
     if rows > 1:
         each = rows // math.gcd(rows, y)
-        wanted = min(_FUSED_ROWS, _MAX_THREADS // (across * x * z))
-        down = min(each * max(1, wanted // (each * y)), -(-grid[1] // y))
+        rows_limit = min(_FUSED_ROWS, _MAX_THREADS // (across * x * z))
+        down = min(each * max(1, rows_limit // (each * y)), -(-grid[1] // y))
     return across, down
 
 

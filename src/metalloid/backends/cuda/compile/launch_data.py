@@ -68,10 +68,10 @@ def constant_pointers(function: Function, layout: LaunchLayout) -> set[str]:
     Address spaces do not distinguish them: ``constant`` and ``device`` memory are both global
     memory on the GPU.
     """
-    wanted = {position * _WORD_BYTES for position in layout.constant}
+    required = {position * _WORD_BYTES for position in layout.constant}
     offsets = launch_offsets(function)
     return {
         i.result for i in function.instructions()
         if i.op == "load" and isinstance(i.type, Pointer) and not i.ordering
-        and offsets.get(i.operands[0].name) in wanted
+        and offsets.get(i.operands[0].name) in required
     }  # fmt: skip

@@ -184,10 +184,10 @@ class _MemberMasks:
     ) -> list[Instruction]:
         """The mask of those voters whose condition leads to an edge of the block's branch."""
         condition = block.end.operands[0]
-        wanted = Value(I1, "false" if is_taken else "true")
-        is_wanted = Instruction("xor", self._names(f"{result}.is"), I1, [condition, wanted])
-        vote = Instruction("call", result, I32, [voters, is_wanted.value], callee=_BALLOT)
-        return [is_wanted, vote]
+        inverted = Value(I1, "false" if is_taken else "true")
+        voted_value = Instruction("xor", self._names(f"{result}.is"), I1, [condition, inverted])
+        vote = Instruction("call", result, I32, [voters, voted_value.value], callee=_BALLOT)
+        return [voted_value, vote]
 
     def _remove_returning(self, block: Block) -> list[Instruction]:
         """Remove the threads that return at the end of a block from the mask."""

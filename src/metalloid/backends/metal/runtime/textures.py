@@ -53,9 +53,9 @@ def image_of(word: int, layout: Layout, borrower: Borrower) -> Image:
     return images[key]
 
 
-def _descriptor(wanted: TextureType, code: int, levels: list[Level], module: Any) -> Any:
+def _descriptor(texture_type: TextureType, code: int, levels: list[Level], module: Any) -> Any:
     """The MTLTextureDescriptor of a texture."""
-    kind, (first, *_) = wanted.kind, levels
+    kind, (first, *_) = texture_type.kind, levels
     limit = _MAX_DEPTH if kind == "3d" else _MAX_EXTENT
     if max(first.width, first.height) > limit or first.slices > _MAX_SLICES:
         raise ArgumentError(f"Apple's GPUs have {limit} texels along an axis, {_MAX_SLICES} slices")
@@ -63,7 +63,7 @@ def _descriptor(wanted: TextureType, code: int, levels: list[Level], module: Any
         raise ArgumentError("Metal's textures of one dimension have one mip level")
     descriptor = module.MTLTextureDescriptor.alloc().init()
     descriptor.setTextureType_(getattr(module, f"MTLTextureType{TEXTURE_KINDS[kind]}"))
-    descriptor.setPixelFormat_(getattr(module, format_name(code, wanted.is_depth)))
+    descriptor.setPixelFormat_(getattr(module, format_name(code, texture_type.is_depth)))
     descriptor.setWidth_(first.width)
     descriptor.setHeight_(first.height)
     if kind == "3d":
@@ -74,7 +74,7 @@ def _descriptor(wanted: TextureType, code: int, levels: list[Level], module: Any
     descriptor.setStorageMode_(module.MTLStorageModePrivate)
     read, write = module.MTLTextureUsageShaderRead, module.MTLTextureUsageShaderWrite
     usages = {"write": write, "read_write": read | write}
-    descriptor.setUsage_(usages.get(wanted.access, read))
+    descriptor.setUsage_(usages.get(texture_type.access, read))
     return descriptor
 
 

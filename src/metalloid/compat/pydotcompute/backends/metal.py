@@ -95,8 +95,8 @@ class MetalBackend(Backend):
 
     @staticmethod
     def _dtype(dtype: Any) -> np.dtype[Any]:
-        wanted: np.dtype[Any] = np.dtype(dtype)
-        return _NARROWED.get(wanted, wanted)
+        requested: np.dtype[Any] = np.dtype(dtype)
+        return _NARROWED.get(requested, requested)
 
     def _registered(self, array: mtl.Array) -> mtl.Array:
         mtl.eval(array)

@@ -130,8 +130,8 @@ class Linearizer:
         builder.mask = None if slot is None else builder.load_mask(slot)
         for phi in block.phis:
             phi_demotion.read(builder, phi)
-        is_wanted = self._skip_if_inactive(name)
-        builder.first_lanes = self._first_lanes.get(name, 0) if is_wanted else 0
+        is_tested = self._skip_if_inactive(name)
+        builder.first_lanes = self._first_lanes.get(name, 0) if is_tested else 0
         if name in self.dispatched and not builder.first_lanes:
             self._write_dispatched(name)
         else:

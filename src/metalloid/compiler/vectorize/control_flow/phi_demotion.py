@@ -13,7 +13,7 @@ def read(builder: Builder, phi: Instruction) -> None:
     scalar = vector = ""
     if not shape.is_varying:
         scalar = builder.load_slot(_slot(builder, phi))
-    if shape.is_varying or phi.result in builder.vectors_wanted:
+    if shape.is_varying or phi.result in builder.required_vectors:
         vector = builder.load_slot(_vector_slot(builder, phi))
     builder.set(phi, scalar, vector)
 
@@ -41,7 +41,7 @@ def give(builder: Builder, block: Block, origin: str, lanes: str | None, plain: 
                 old = builder.load_slot(slot)
                 new = builder.new(f"select i1 {any_lane}, {type} {new}, {type} {old}")
             builder.store_slot(new, slot)
-        if shape.is_varying or phi.result in builder.vectors_wanted:
+        if shape.is_varying or phi.result in builder.required_vectors:
             _give_lanes(builder, phi, value, lanes, plain)
 
 

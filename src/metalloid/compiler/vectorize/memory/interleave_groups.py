@@ -28,7 +28,7 @@ from metalloid.compiler.vectorize.permute import cut, joined, shuffled
 
 #: Members an element may have; with more, most of what is read would be thrown away.
 _MAX_MEMBERS = 8
-#: And if only one of them is wanted.
+#: And if only one of them is used.
 _MAX_MEMBERS_FOR_ONE = 4
 
 
@@ -41,7 +41,7 @@ class Group:
     size : int
         Bytes of a member.
     count : int
-        Members of an element, wanted or not.
+        Members of an element, used or not.
     start : int
         Offset of the first access found, from which members are counted.
     members : dict of list
@@ -258,7 +258,7 @@ def _store_in_order(
 
 
 def _member_mask(builder: Builder, count: int, span: int, bits: str | None) -> str:
-    """A bit for each member of each lane; none beyond the last member that is wanted."""
+    """A bit for each member of each lane; none beyond the last member that is used."""
     lanes = builder.width
     if bits is None:
         flags = ", ".join(
@@ -352,12 +352,12 @@ def _interleave(builder: Builder, parts: list[str], member: Integer) -> str:
     return shuffled(builder, f"<{length} x {member}>", everything, "poison", offsets)
 
 
-def _as(builder: Builder, vector: str, given: Type, wanted: Type) -> str:
+def _as(builder: Builder, vector: str, given: Type, required: Type) -> str:
     """The same bits as another type."""
-    if given == wanted:
+    if given == required:
         return vector
-    if str(wanted) == "ptr":
-        return builder.new(f"inttoptr {builder.wide(given)} {vector} to {builder.wide(wanted)}")
+    if str(required) == "ptr":
+        return builder.new(f"inttoptr {builder.wide(given)} {vector} to {builder.wide(required)}")
     if str(given) == "ptr":
-        return builder.new(f"ptrtoint {builder.wide(given)} {vector} to {builder.wide(wanted)}")
-    return builder.new(f"bitcast {builder.wide(given)} {vector} to {builder.wide(wanted)}")
+        return builder.new(f"ptrtoint {builder.wide(given)} {vector} to {builder.wide(required)}")
+    return builder.new(f"bitcast {builder.wide(given)} {vector} to {builder.wide(required)}")

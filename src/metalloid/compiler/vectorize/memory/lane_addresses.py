@@ -31,6 +31,29 @@ def lane_by_lane(builder: Builder, address: Value) -> Callable[[int], str]:
     return lambda lane: builder.lane(address, lane)
 
 
+def widened_index(builder: Builder, address: Value) -> tuple[Value, int, Instruction, int] | None:
+    """An address as a uniform base and an index that the current block widens to 64 bits.
+
+    Returns
+    -------
+    base : Value
+    distance : int
+        Bytes that are added to the base.
+    widening : Instruction
+        A ``zext`` or ``sext`` of the index.
+    size : int
+        Bytes that the index is multiplied by.
+    """
+    parts = parts_of(address, builder.instruction_here, builder.is_uniform)
+    if parts is None or len(parts[2]) != 1:
+        return None
+    base, distance, [(index, size)] = parts
+    widening = builder.instruction_here(index)
+    if widening is None or widening.op not in ("zext", "sext") or widening.type != I64:
+        return None
+    return base, distance, widening, size
+
+
 @dataclass(frozen=True)
 class _Indexed:
     """A uniform base, and a distance from it that is a widened integer times a size."""
@@ -43,13 +66,10 @@ class _Indexed:
     @staticmethod
     def of(builder: Builder, address: Value) -> _Indexed | None:
         """The base and indices of `address`, if it is of this kind, in the current block."""
-        parts = parts_of(address, builder.instruction_here, builder.is_uniform)
-        if parts is None or len(parts[2]) != 1:
+        terms = widened_index(builder, address)
+        if terms is None:
             return None
-        base, distance, [(index, size)] = parts
-        widening = builder.instruction_here(index)
-        if widening is None or widening.op not in ("zext", "sext") or widening.type != I64:
-            return None
+        base, distance, widening, size = terms
         type = widening.operands[0].type
         assert isinstance(type, Integer)
         if type.bits not in (8, 16, 32) or type.bits * builder.width % _WORD:

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from metalloid.compiler.analysis.addresses import parts_of
 from metalloid.compiler.ir.function import Value
-from metalloid.compiler.ir.types import I1, I32, I64
+from metalloid.compiler.ir.types import I1, I32
 from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES, Builder
+from metalloid.compiler.vectorize.memory.lane_addresses import widened_index
 
 _LANES = 16  # of a register
 _REGISTER_BYTES, _PAGE_BYTES = 64, 4096
@@ -61,20 +61,17 @@ def near_addresses(builder: Builder, address: Value) -> NearAddresses | None:
     """
     if builder.mask_type != I1 or builder.width % _LANES or builder.mask_as_bits() is not None:
         return None
-    parts = parts_of(address, builder.instruction_here, builder.is_uniform)
-    if parts is None or len(parts[2]) != 1:
+    terms = widened_index(builder, address)
+    if terms is None:
         return None
-    base, distance, [(index, size)] = parts
-    widening = builder.instruction_here(index)
-    if widening is None or widening.op not in ("zext", "sext") or widening.type != I64:
-        return None
+    base, distance, widening, size = terms
     [narrow] = widening.operands
     if narrow.type != I32 or (size > 1 and size % WORD_BYTES) or not _is_computed(builder, narrow):
         return None
     start = builder.new(f"getelementptr i8, ptr {builder.scalar(base)}, i64 {distance}")
-    while widening.op == "sext" and (terms := _uniform_term(builder, narrow)):
+    while widening.op == "sext" and (split := _uniform_term(builder, narrow)):
         # What lanes share goes to the base, so that the rest is the same in several rows.
-        shared, narrow = terms
+        shared, narrow = split
         far = builder.new(f"sext i32 {builder.scalar(shared)} to i64")
         start = builder.new(f"getelementptr [{size} x i8], ptr {start}, i64 {far}")
     return NearAddresses(start, builder.vector(narrow), widening.op, size)

@@ -55,18 +55,18 @@ def _shuffle_by_value(builder: Builder, instruction: Instruction, width: int, na
     """A shuffle whose lanes are known only when it runs."""
     data, operand = instruction.operands
     type, wide = data.type, builder.wide(I32)
-    wanted = builder.new(f"zext {builder.wide(I16)} {builder.vector(operand)} to {wide}")
+    requested = builder.new(f"zext {builder.wide(I16)} {builder.vector(operand)} to {wide}")
     segment_lane = builder.constants(I32, (i % width for i in range(WIDTH)))
     start = builder.constants(I32, (i - i % width for i in range(WIDTH)))
     if name in ("shuffle", "broadcast"):
-        source = wanted
-        bad = builder.new(f"icmp uge {wide} {wanted}, splat (i32 {width})")
-        _refuse(builder, bad, wanted, "@__msl_lane_out_of_range")
+        source = requested
+        bad = builder.new(f"icmp uge {wide} {requested}, splat (i32 {width})")
+        _refuse(builder, bad, requested, "@__msl_lane_out_of_range")
     elif name == "shuffle_xor":
-        source = builder.new(f"xor {wide} {segment_lane}, {wanted}")
+        source = builder.new(f"xor {wide} {segment_lane}, {requested}")
     else:
         step = "sub" if name.endswith("up") else "add"
-        source = builder.new(f"{step} {wide} {segment_lane}, {wanted}")
+        source = builder.new(f"{step} {wide} {segment_lane}, {requested}")
         if "rotate" in name:
             source = builder.new(f"and {wide} {source}, splat (i32 {width - 1})")
     inside = builder.new(f"icmp ult {wide} {source}, splat (i32 {width})")

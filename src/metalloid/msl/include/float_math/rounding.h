@@ -67,8 +67,8 @@ METALLOID_INLINE float fmod(float x, float y) {
   const Normalized dividend = normalize(absolute(x));
   const Normalized divisor = normalize(absolute(y));
   const int32 gap = dividend.exponent - divisor.exponent;
-  const int32 wanted = gap < 23 ? gap : 23;
-  const int32 first = wanted > 0 ? wanted : 0;
+  const int32 distance = gap < 23 ? gap : 23;
+  const int32 first = distance > 0 ? distance : 0;
   float rest = shift_modulo(dividend.mantissa, divisor.mantissa, first);
   for (int32 left = gap - first; left > 0; left -= 23) {
     rest = shift_modulo(rest, divisor.mantissa, left < 23 ? left : 23);

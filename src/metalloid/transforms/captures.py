@@ -1,0 +1,76 @@
+"""Containers of arrays that a compiled function reads or replaces, besides its arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from metalloid.arrays.array import Array
+from metalloid.transforms.tree import TreeDef, flatten
+
+
+def check(name: str, tree: Any) -> None:
+    """Raise TypeError for what cannot hold arrays that are replaced."""
+    if tree is not None and not isinstance(tree, list | tuple | dict):
+        raise TypeError(
+            f"[compile] {name} must be a list, tuple or dictionary of arrays, got "
+            f"{type(tree).__name__}."
+        )
+
+
+@contextmanager
+def replaced(tree: Any, values: Iterator[Any]) -> Iterator[None]:
+    """Replace the leaves of a tree, in its containers, for a while.
+
+    Leaves that something else has replaced meanwhile stay.
+    """
+    leaves, structure = flatten(tree)
+    new = list(values)
+    assign(tree, structure, iter(new))
+    try:
+        yield
+    finally:
+        _restore(tree, {id(b): a for a, b in zip(leaves, new, strict=True)})
+
+
+def assign(tree: Any, structure: TreeDef, leaves: Iterator[Any]) -> None:
+    """Store leaves in the containers of a tree, which get a structure."""
+    keys = structure.keys or range(len(structure.children))
+    if isinstance(tree, list) and len(tree) != len(structure.children):
+        tree[:] = [None] * len(structure.children)
+    for key, child in zip(keys, structure.children, strict=True):
+        own = _item(tree, key)
+        if child.type is not None and type(own) is child.type and own is not None:
+            assign(own, child, leaves)
+        else:
+            _store(tree, key, child.unflatten(leaves))
+
+
+def _restore(tree: Any, originals: dict[int, Any]) -> None:
+    structure = flatten(tree, lambda item: item is not tree)[1]
+    for key in structure.keys or range(len(structure.children)):
+        item = _item(tree, key)
+        if isinstance(item, Array):
+            if id(item) in originals:
+                _store(tree, key, originals[id(item)])
+        elif flatten(item)[1].type is not None:
+            _restore(item, originals)
+
+
+def _item(tree: Any, key: Any) -> Any:
+    if isinstance(tree, dict):
+        return tree.get(key)
+    return getattr(tree, key) if dataclasses.is_dataclass(tree) else tree[key]
+
+
+def _store(tree: Any, key: Any, value: Any) -> None:
+    if _item(tree, key) is value:
+        return
+    if dataclasses.is_dataclass(tree):
+        object.__setattr__(tree, key, value)
+    elif isinstance(tree, tuple):
+        raise TypeError("[compile] a captured tuple holds arrays, which cannot be replaced.")
+    else:
+        tree[key] = value

@@ -1,0 +1,211 @@
+"""`compile`: a function is traced once per structure of its arguments, and runs as one program."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.evaluate import evaluate
+from metalloid.arrays.ir.layout import Layout
+from metalloid.arrays.ir.node import BUFFER, CONSTANT, TRACED, Node
+from metalloid.settings import settings
+from metalloid.transforms.captures import assign, check, replaced
+from metalloid.transforms.numbers import NumberTrace
+from metalloid.transforms.program import Program
+from metalloid.transforms.tracing import Trace
+from metalloid.transforms.tree import TreeDef, flatten
+
+#: Programs of one function; with more of them the first ones are dropped.
+MAX_PROGRAMS = 256
+_NUMBERS = (bool, int, float, complex)
+
+
+def compile(fun: Callable[..., Any], inputs: Any = None, outputs: Any = None,
+            shapeless: bool = False) -> CompiledFunction:  # fmt: skip
+    """Return a function that traces `fun` once, and then runs it as one program.
+
+    A call with arrays of other types, shapes or strides traces again, and so does another value of
+    an argument that is neither an array nor a number. Numbers may change, unless `fun` reads them,
+    for example in ``if``.
+
+    Parameters
+    ----------
+    fun : callable
+        Its arguments and results are arrays, numbers, or nested lists, tuples and dictionaries of
+        them. Arrays that it uses otherwise are constants of the program.
+    inputs : list or dict, optional
+        Containers of arrays that `fun` reads; each call reads their current arrays.
+    outputs : list or dict, optional
+        Containers whose arrays `fun` replaces; each call replaces them.
+    shapeless : bool
+        Accepted for programs of MLX. The text of kernels does not depend on extents: another shape
+        costs a trace, but usually compiles nothing.
+
+    Returns
+    -------
+    CompiledFunction
+        Its attribute ``traces`` is the number of traces so far.
+
+    Raises
+    ------
+    TraceError
+        From the function returned: if `fun` reads the values of an array.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> step = mtl.compile(lambda x, rate: x - rate * mtl.sin(x))
+    >>> step(mtl.zeros(2), 0.1), step(mtl.zeros(2), 0.2), step.traces
+    (array([0., 0.], dtype=float32), array([0., 0.], dtype=float32), 1)
+    """
+    check("inputs", inputs)
+    check("outputs", outputs)
+    return CompiledFunction(fun, inputs, outputs)
+
+
+class Variant(NamedTuple):
+    """A program for some values of numbers.
+
+    Attributes
+    ----------
+    fixed : dict
+        Values of the numbers that the function has read, by index.
+    program : Program or None
+        None if no result is an array.
+    outputs, state : TreeDef
+        Structure of the result and of the captured outputs.
+    constants : list
+        Leaves of both, in order; None for arrays.
+    """
+
+    fixed: dict[int, Any]
+    program: Program | None
+    outputs: TreeDef
+    state: TreeDef
+    constants: list[Any]
+
+
+class CompiledFunction:
+    """A function and its programs.
+
+    Attributes
+    ----------
+    traces : int
+        How often the function was traced.
+    """
+
+    def __init__(self, fun: Callable[..., Any], inputs: Any, outputs: Any) -> None:
+        functools.update_wrapper(self, fun)
+        self._fun, self._inputs, self._outputs = fun, inputs, outputs
+        self._variants: dict[Any, list[Variant]] = {}
+        self._lock = threading.RLock()
+        self.traces = 0
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Bind it as a method."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program for some arguments; trace the function if there is none."""
+        leaves, structure = flatten((args, kwargs, self._inputs))
+        nodes: list[Node] = []
+        numbers: list[Any] = []
+        parts: list[Any] = []
+        missing: list[Node] = []
+        for leaf in leaves:
+            if type(leaf) in _NUMBERS:
+                numbers.append(leaf)
+                parts.append(type(leaf))
+                continue
+            node = getattr(leaf, "_node", None)
+            if node is None:
+                parts.append(_constant_part(leaf))
+                continue
+            if node.flags & TRACED:  # the transform around this one sees the function itself
+                return self._fun(*args, **kwargs)
+            if node.kind is CONSTANT:
+                numbers.append(node.data)
+                parts.append((node.dtype, node.device))
+                continue
+            if node.kind is not BUFFER:
+                missing.append(node)
+            nodes.append(node)
+        if missing:
+            evaluate(missing, wait=False)
+        parts += [(node.dtype, node.shape, node.data[0], node.device) for node in nodes]
+        key = structure, settings.version, tuple(parts)
+        variant = self._find(key, numbers) or self._trace(key, args, kwargs, numbers)
+        results = [] if variant.program is None else variant.program(nodes, numbers)
+        values = iter(map(Array, results))
+        filled = iter([next(values) if c is None else c for c in variant.constants])
+        value = variant.outputs.unflatten(filled)
+        if self._outputs is not None:
+            assign(self._outputs, variant.state, filled)
+        return value
+
+    def _find(self, key: Any, numbers: Sequence[Any]) -> Variant | None:
+        for variant in self._variants.get(key, ()):
+            if all(_is_same(numbers[k], value) for k, value in variant.fixed.items()):
+                return variant
+        return None
+
+    def _trace(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+               numbers: Sequence[Any]) -> Variant:  # fmt: skip
+        with self._lock:
+            self.traces += 1
+            trace = Trace("compile")
+            traced = NumberTrace(trace.typed_placeholder)
+            tracers: list[Node] = []
+            layouts: list[Layout] = []
+            given: list[Any] = []
+            leaves, structure = flatten((args, kwargs, self._inputs))
+            count = 0
+            for leaf in leaves:
+                node = getattr(leaf, "_node", None)
+                if type(leaf) in _NUMBERS:
+                    given.append(traced.number(count, leaf))
+                    count += 1
+                elif node is None:
+                    given.append(leaf)
+                elif node.kind is CONSTANT:
+                    number = traced.number(count, node.data)
+                    given.append(Array(number.as_node(node.dtype, node.device)))
+                    count += 1
+                else:
+                    tracers.append(trace.placeholder(node, node.shape))
+                    layouts.append(node.layout)
+                    given.append(Array(tracers[-1]))
+            positional, named, captured = structure.unflatten(iter(given))
+            with replaced(self._inputs, iter(flatten(captured)[0])):
+                value = self._fun(*positional, **named)
+                state, state_structure = flatten(self._outputs)
+            results, result_structure = flatten(value)
+            results += state
+            roots = [leaf._node for leaf in results if isinstance(leaf, Array)]
+            program = Program(roots, tracers, layouts, traced.nodes) if roots else None
+            constants = [None if isinstance(leaf, Array) else leaf for leaf in results]
+            fixed = {k: numbers[k] for k in traced.fixed}
+            variant = Variant(fixed, program, result_structure, state_structure, constants)
+            if len(self._variants) >= MAX_PROGRAMS:
+                del self._variants[next(iter(self._variants))]
+            self._variants.setdefault(key, []).append(variant)
+            return variant
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    return bool(a == b or (a != a and b != b))
+
+
+def _constant_part(leaf: Any) -> Any:
+    """A leaf that is neither an array nor a number, as a part of the key."""
+    try:
+        hash(leaf)
+    except TypeError:
+        raise TypeError(
+            f"[compile] an argument of type {type(leaf).__name__} is neither an array, a number, "
+            "a container of them, nor hashable."
+        ) from None
+    return (type(leaf), leaf)

@@ -1,0 +1,233 @@
+"""`compile`: what it traces again for, what it captures, and that results equal those of calls."""
+
+import gc
+import threading
+import weakref
+from functools import partial
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+from metalloid import TraceError
+
+X = mtl.asarray([1.0, 2.0, 3.0])
+
+
+def same(a, b):
+    np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+def chain(x):
+    for k in range(4):
+        x = mtl.sin(x) * 2 + x / (k + 1)
+    return x, x.sum(), (x @ x)[None]
+
+
+def test_results_are_those_of_the_function():
+    x = mtl.asarray(np.random.default_rng(0).standard_normal(1000), dtype="float32")
+    for a, b in zip(mtl.compile(chain)(x), chain(x), strict=True):
+        same(a, b)
+
+
+def test_structures_types_and_constants():
+    @mtl.compile
+    def function(x, word, more=None):
+        return {"x": x + 1, word: [x, 2, None, more["y"] if more else word]}
+
+    result = function(X, "a")
+    same(result["x"], [2, 3, 4])
+    assert result["a"][1:] == [2, None, "a"]
+    assert result["a"][0] is not None
+    same(function(X, "b", more={"y": X * 2})["b"][3], [2, 4, 6])
+    same(function(mtl.arange(3), "a")["x"], [1, 2, 3])
+    assert function.traces == 3
+    function(X, "a")
+    assert function.traces == 3
+
+
+def test_numbers_are_inputs():
+    step = mtl.compile(lambda x, rate, k: x - rate / (1 - rate**k) * x)
+    for rate, k in ((0.1, 2), (0.3, 3), (0.5, 7)):
+        np.testing.assert_allclose(
+            np.asarray(step(X, rate, k)), np.asarray(X) * (1 - rate / (1 - rate**k)), rtol=1e-6
+        )
+    assert step.traces == 1
+    step(X, 3, 2.0)  # of other types
+    assert step.traces == 2
+
+
+def test_numbers_adopt_types_as_in_calls():
+    x = mtl.asarray([1, 2], dtype="float16")
+    add = mtl.compile(lambda x, k: x + k)
+    assert add(x, 0.1).dtype == mtl.float16
+    same(add(x, 0.1), x + 0.1)
+    same(add(x, 0.7), x + 0.7)
+    assert add(mtl.arange(2), 0.5).dtype == (mtl.arange(2) + 0.5).dtype
+    with pytest.raises(OverflowError):
+        mtl.compile(lambda x, k: x + k)(mtl.zeros(2, dtype="int8"), 1000)
+
+
+def test_numbers_that_are_read_are_fixed():
+    @mtl.compile
+    def function(x, n, scale):
+        for _ in range(n):
+            x = x * 2
+        return x * scale if scale > 1 else x + scale
+
+    same(function(X, 2, 3.0), np.asarray(X) * 12)
+    same(function(X, 2, 3.0), np.asarray(X) * 12)
+    assert function.traces == 1
+    same(function(X, 1, 0.5), np.asarray(X) * 2 + 0.5)
+    same(function(X, 2, 3.0), np.asarray(X) * 12)
+    assert function.traces == 2
+
+
+def test_arrays_without_axes_are_inputs():
+    scaled = mtl.compile(lambda x, k: x * k)
+    same(scaled(X, mtl.asarray(2.0)), [2, 4, 6])
+    same(scaled(X, mtl.asarray(3.0)), [3, 6, 9])
+    assert scaled.traces == 1
+
+
+def test_views_of_arguments():
+    x = mtl.arange(24.0).reshape(4, 6)
+    total = mtl.compile(lambda x: (x.T, x[1:, ::2], x.sum(axis=0)))
+    for view in (x, x[1:], x[:, ::-1], x.T, x[1:]):
+        for a, b in zip(total(view), (view.T, view[1:, ::2], view.sum(axis=0)), strict=True):
+            same(a, b)
+
+
+def test_expressions_as_arguments():
+    add = mtl.compile(lambda x, y: x + y)
+    same(add(X * 2, mtl.arange(3.0)), [2, 5, 8])
+
+
+def test_arrays_outside_are_constants():
+    y = mtl.asarray([1.0, 2.0, 3.0]) * 2
+    add = mtl.compile(lambda x: x + y)
+    same(add(X), [3, 6, 9])
+    y = mtl.zeros(3)
+    same(add(X), [3, 6, 9])
+
+
+def test_captured_inputs_and_outputs():
+    state = {"y": mtl.asarray([2.0, 2.0, 2.0]), "deep": [mtl.zeros(3)]}
+
+    @partial(mtl.compile, inputs=state, outputs=state)
+    def step(x):
+        state["y"] = state["y"] + x
+        state["deep"][0] = state["y"] * 2
+        return state["y"].sum()
+
+    assert float(step(X)) == 12
+    same(state["y"], [3, 4, 5])
+    assert float(step(X)) == 18
+    same(state["deep"][0], [8, 12, 16])
+    state["y"] = mtl.zeros(3)
+    assert float(step(X)) == 6
+    assert step.traces == 1
+
+
+def test_outputs_that_the_function_adds():
+    state = {}
+
+    @partial(mtl.compile, inputs=state, outputs=state)
+    def step(x):
+        y = state.get("y", mtl.asarray(0.0))
+        state["y"] = x + y
+        return x + 2 * y
+
+    one = mtl.asarray(1.0)
+    assert float(step(one)) == 1
+    assert float(step(one)) == 3
+    assert float(step(one)) == 5
+    assert float(state["y"]) == 3
+
+
+def test_inputs_are_as_before_when_the_function_fails():
+    state = [X]
+
+    @partial(mtl.compile, inputs=state)
+    def fails(x):
+        raise KeyError(state[0].shape)
+
+    with pytest.raises(KeyError):
+        fails(X)
+    assert state[0] is X
+
+
+def test_transforms_in_and_around():
+    loss = lambda w, x: (mtl.tanh(x @ w) ** 2).sum()  # noqa: E731
+    w, x = mtl.ones((3, 2)), mtl.arange(12.0).reshape(4, 3) / 10
+    expected = mtl.grad(loss)(w, x)
+    same(mtl.compile(mtl.grad(loss))(w, x), expected)
+    same(mtl.grad(mtl.compile(loss))(w, x), expected)
+    same(mtl.vmap(mtl.compile(mtl.sin))(x), mtl.sin(x))
+    same(mtl.compile(mtl.compile(mtl.sin))(x), mtl.sin(x))
+    second = mtl.grad(mtl.compile(mtl.grad(lambda t: t**3)))
+    assert float(second(mtl.asarray(2.0))) == 12
+
+
+def test_indices_without_values_are_clipped():
+    take = mtl.compile(lambda x, i: x[i])
+    same(take(X, mtl.asarray([0, -1, 2])), [1, 3, 3])
+    same(take(X, mtl.asarray([5, -7, 1])), [3, 1, 2])  # within the array
+
+
+def test_a_method():
+    class Model:
+        weight = mtl.asarray(2.0)
+
+        @mtl.compile
+        def __call__(self, x):
+            return self.weight * x
+
+    same(Model()(X), [2, 4, 6])
+
+
+def test_threads():
+    function, results = mtl.compile(chain), {}
+    inputs = [X + k for k in range(4)]
+
+    def work(k):
+        for _ in range(20):
+            results[k] = function(inputs[k])[1].item()
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {k: chain(inputs[k])[1].item() for k in range(4)}
+
+
+def test_nothing_leaks():
+    function = mtl.compile(lambda x, k: (mtl.sin(x) * k, x[1:]))
+    function(X, 1.0)
+    gc.collect()
+    objects = len(gc.get_objects())
+    for k in range(300):
+        function(X, float(k))
+    gc.collect()
+    assert len(gc.get_objects()) < objects + 50
+    reference = weakref.ref(function)
+    del function
+    gc.collect()
+    assert reference() is None
+
+
+MISUSE = {
+    "a branch": (TraceError, r"\[compile\] the function reads", lambda: mtl.compile(lambda x: x if x.sum() > 0 else -x)(X)),
+    "a value": (TraceError, "reads the values", lambda: mtl.compile(lambda x: float(x.sum()))(X)),
+    "a shape that depends on values": (TraceError, "nonzero", lambda: mtl.compile(mtl.nonzero)(X)),
+    "a captured array": (TypeError, "inputs must be a list", lambda: mtl.compile(mtl.sin, inputs=X)),
+    "an argument": (TypeError, "set is neither", lambda: mtl.compile(lambda s: X)({1})),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISUSE)
+def test_misuse(name):
+    kind, text, call = MISUSE[name]
+    with pytest.raises(kind, match=text):
+        call()
