@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from metalloid.arrays.execution.evaluate import plan_of
-from metalloid.arrays.execution.executable import run, with_offset
+from metalloid.arrays.execution.executable import run
+from metalloid.arrays.execution.repeated_plan import RepeatedPlan
+from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import BUFFER, CONSTANT, TRACER, Node, in_memory
 from metalloid.arrays.ir.operands import as_number
 from metalloid.arrays.ir.substitute import traced_nodes
@@ -22,17 +25,18 @@ class Output(NamedTuple):
     Attributes
     ----------
     leaf : int or None
-        The leaf that it is.
+        The leaf of whose memory it is a view.
     source : int
         Otherwise, the source of the plan that holds it.
     layout : Layout
-    node : Node
+        Relative to the offset of the leaf.
+    dtype : numpy.dtype
     """
 
     leaf: int | None
     source: int
     layout: Layout
-    node: Node
+    dtype: DType
 
 
 class Program:
@@ -85,10 +89,24 @@ class Program:
             index = index_of[root]
             node = graph.nodes[index]
             if node.kind is BUFFER:
-                self._outputs.append(Output(at_leaf[node], 0, node.layout, node))
+                k, layout = at_leaf[node], node.layout
+                if self._leaves[k][0] is None:  # the offset of an array outside is fixed
+                    layout = layout._replace(offset=0)
+                self._outputs.append(Output(k, -1, layout, node.dtype))
             else:
                 result = stored[index]
-                self._outputs.append(Output(None, result.source, result.layout, node))
+                leaf = self._plan.sources[result.source].leaf
+                self._outputs.append(Output(leaf, result.source, result.layout, node.dtype))
+        owned = dict.fromkeys(o.source for o in self._outputs if o.leaf is None)
+        has_counters = any(leaf.memory is None for leaf in graph.leaves)  # IOTA nodes
+        self._repeated = None
+        if not has_counters:
+            self._repeated = RepeatedPlan.of(self._plan, tuple(owned), bool(self._numbers))
+        #: By output, the index of its memory among those of leaves and results.
+        self._owners = [
+            len(self._leaves) + list(owned).index(o.source) if o.leaf is None else o.leaf
+            for o in self._outputs
+        ]
 
     def __call__(self, inputs: Sequence[Node], numbers: Sequence[Any]) -> list[Node]:
         """Run the program; return leaves with the results.
@@ -105,20 +123,31 @@ class Program:
             nodes = list(nodes)
             for index, node, number in self._numbers:
                 nodes[index] = as_number(number.compute(numbers), node.dtype, node.device)
-        plan = self._plan
+        memories = [leaf.memory for leaf in leaves]
         offsets = [leaf.data[1] for leaf in leaves]
+        plan = self._plan
+        if self._repeated is not None and not any(offsets):
+            results = self._repeated(memories, nodes)  # type: ignore[arg-type]
+            if results is not None:
+                memories += results
+                pairs = zip(self._owners, self._outputs)  # noqa: B905 - same length
+                return [
+                    in_memory(memories[owner], output.layout, output.dtype)  # type: ignore[arg-type]
+                    for owner, output in pairs
+                ]
         wait = plan.device.memory == "host"
-        memories = run(plan, [leaf.memory for leaf in leaves], offsets, nodes, (), wait, True)
-        results = []
-        for leaf, source, layout, node in self._outputs:
-            if leaf is not None:
-                results.append(leaves[leaf])
-                continue
-            memory = memories[source]
-            assert memory is not None
-            layout = with_offset(layout, plan.sources[source], offsets)
-            results.append(in_memory(memory, layout, node.dtype))
-        return results
+        stored = run(plan, memories, offsets, nodes, (), wait, True)
+        return [self._result(output, leaves, stored, offsets) for output in self._outputs]
+
+    def _result(self, output: Output, leaves: Sequence[Node], stored: Sequence[Memory | None],
+                offsets: Sequence[int]) -> Node:  # fmt: skip
+        if output.leaf is not None:
+            memory, start = leaves[output.leaf].memory, offsets[output.leaf]
+        else:
+            memory, start = stored[output.source], 0
+        assert memory is not None
+        layout = output.layout._replace(offset=output.layout.offset + start)
+        return in_memory(memory, layout, output.dtype)
 
 
 class _Placeholder:

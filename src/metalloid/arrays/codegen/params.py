@@ -49,11 +49,23 @@ class Packer:
         self._form = struct.Struct(f"{form.format}{padding}x")
         self._members = members
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether all launches of a plan pass the same, if all leaves begin at offset 0."""
+        return all(member.number < 0 for member in self._members)
+
     def __call__(self, offsets: Sequence[int], nodes: Sequence[Any]) -> bytearray:
-        """The bytes for one launch.
+        """The bytes for one launch, as `pack_into` writes them."""
+        memory = bytearray(self._form.size)
+        self.pack_into(memory, offsets, nodes)
+        return memory
+
+    def pack_into(self, memory: bytearray, offsets: Sequence[int], nodes: Sequence[Any]) -> None:
+        """Write the bytes for one launch.
 
         Parameters
         ----------
+        memory : bytearray
         offsets : sequence of int
             Offsets of the leaves.
         nodes : sequence of Node
@@ -67,6 +79,4 @@ class Packer:
                 continue
             value = nodes[member.number].data
             values.append(getattr(complex(value), member.part) if member.part else value)
-        memory = bytearray(self._form.size)
         self._form.pack_into(memory, 0, *values)
-        return memory

@@ -44,6 +44,7 @@ class Launch:
     Attributes
     ----------
     rendered : Rendered
+    packer : Packer or None
     unaligned_variant : Launch or None
         For leaves without the alignment that `rendered` relies on; compiled on first use.
     """
@@ -53,7 +54,7 @@ class Launch:
         self.rendered = rendered = render(step, sources, device.traits, is_aligned)
         kernel = _compiled(full_text(rendered), rendered.name, device)
         self._bound = kernel.sized(rendered.threads, rendered.group_size)
-        self._pack = Packer(rendered.members) if rendered.members else None
+        self.packer = Packer(rendered.members) if rendered.members else None
         self._aligned = [
             (source, leaf, sources[source].dtype.itemsize, nbytes)
             for source, nbytes in rendered.aligned
@@ -70,10 +71,14 @@ class Launch:
                 if self.unaligned_variant is None:
                     self.unaligned_variant = self._make_unaligned()
                 return self.unaligned_variant.bound(memories, offsets, nodes)
+        return self.bind(memories, None if self.packer is None else self.packer(offsets, nodes))
+
+    def bind(self, memories: Sequence[Memory | None], params: bytearray | None) -> BoundLaunch:
+        """Bind the arguments; the launch reads the parameters when it runs."""
         buffers = self.rendered.buffers
         args = [memories[source].bound for source in buffers]  # type: ignore[union-attr]
-        if self._pack is not None:
-            args.append(self._pack(offsets, nodes))
+        if params is not None:
+            args.append(params)
         return self._bound(args)
 
 

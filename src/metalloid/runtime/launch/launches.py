@@ -169,6 +169,10 @@ class PlainParameter(NamedTuple):
 FastLaunch = Callable[[tuple[Any, ...], Any, Any], Event | None]
 
 
+#: Runs launches with these addresses until they have ended.
+Repeater = Callable[[Sequence[int]], None]
+
+
 def buffers_of(launches: Sequence[Launch]) -> list[LaunchBuffer]:
     """The buffers that launches use, without duplicates."""
     buffers = (buffer for launch in launches for buffer in launch.arguments.buffers)
@@ -238,6 +242,19 @@ class Launcher:
             See `launch`. If `wait`, launches after the failed one do not run.
         """
         return [self.launch(*launch, wait) for launch in launches]
+
+    def repeater(
+        self, launches: Sequence[Launch], words: Sequence[tuple[int, int, int]]
+    ) -> Repeater | None:
+        """A function that runs launches, each time with other addresses; None if there is none.
+
+        Parameters
+        ----------
+        words : sequence of (int, int, int)
+            The words that differ: index of the launch, position of the word, and index of its value
+            among the addresses that are passed.
+        """
+        return None
 
     def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
         """A function that repeats these launches, and returns the event of the last one."""

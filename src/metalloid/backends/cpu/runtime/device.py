@@ -18,6 +18,7 @@ from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.fast_launch import fast_launch
 from metalloid.backends.cpu.runtime.faults import nested
 from metalloid.backends.cpu.runtime.program import CpuProgram
+from metalloid.backends.cpu.runtime.repeater import CpuRepeater
 from metalloid.compiler.frontend.stdlib_pch import precompiled_header
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain.cache import shared_cache
@@ -32,6 +33,7 @@ from metalloid.runtime.launch.launches import (
     FastLaunch,
     Launch,
     PlainParameter,
+    Repeater,
     written_buffers,
 )
 from metalloid.runtime.launch.log_messages import emit
@@ -239,6 +241,12 @@ class CpuDevice(Device):
             failed = launches[done]
             raise failed.program.failure(outcome, failed.grid, failed.group)
         return [FinishedEvent(outcome.seconds)] * len(jobs)
+
+    def repeater(
+        self, launches: Sequence[Launch], words: Sequence[tuple[int, int, int]]
+    ) -> Repeater:
+        """See `Launcher.repeater`."""
+        return CpuRepeater(self.emit_messages, launches, words)
 
     def synchronize(self) -> None:
         """See `Device.synchronize`."""

@@ -1,0 +1,128 @@
+"""Plans whose launches are bound once: each run passes addresses only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metalloid.arrays.codegen.params import Packer
+from metalloid.arrays.execution.executable import ExecutablePlan, Launch
+from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.node import Node
+from metalloid.runtime.launch.launches import Repeater
+
+#: Plans with more memory for intermediate values allocate it for each run.
+MAX_SCRATCH_BYTES = 2**20
+#: Of pooled memory; kernels rely on up to that much.
+_ALIGNMENT = 64
+
+
+class RepeatedPlan:
+    """A plan of launches, for leaves that are aligned and begin at offset 0.
+
+    Each run takes a frame, which holds intermediate values and parameters, so that several threads
+    can run it at a time.
+
+    Parameters
+    ----------
+    plan : ExecutablePlan
+    results : sequence of int
+        Sources that each run allocates.
+    has_numbers : bool
+        Whether constants differ between runs.
+    """
+
+    def __init__(self, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool) -> None:
+        self._plan, self._results, self._has_numbers = plan, results, has_numbers
+        self._sizes = [plan.sizes[source] for source in results]
+        self._device = plan.device
+        self._frames: list[_Frame] = []
+
+    @classmethod
+    def of(cls, plan: ExecutablePlan, results: Sequence[int],
+           has_numbers: bool) -> RepeatedPlan | None:  # fmt: skip
+        """The form of a plan for repeated runs, if it has one."""
+        scratch = sum(
+            size
+            for k, (source, size) in enumerate(zip(plan.sources, plan.sizes, strict=True))
+            if source.leaf is None and k not in results
+        )
+        is_simple = all(isinstance(step, Launch) for step in plan.steps) and not plan.empty
+        return (
+            cls(plan, results, has_numbers) if is_simple and scratch <= MAX_SCRATCH_BYTES else None
+        )
+
+    def __call__(self, leaves: Sequence[Memory], nodes: Sequence[Node]) -> list[Memory] | None:
+        """Run it; return the memory of the results.
+
+        None if memory is not aligned, the device records launches instead, or has no such runs.
+        """
+        device = self._device
+        addresses = [memory.address for memory in leaves]
+        if device.recording is not None or any(address % _ALIGNMENT for address in addresses):
+            return None
+        results = [Memory(device, size) for size in self._sizes]
+        addresses += [memory.bound.address for memory in results]
+        frame = self._frames.pop() if self._frames else self._frame(leaves, results, nodes)
+        if frame.run is None:
+            return None
+        if self._has_numbers:
+            frame.pack(nodes)
+        frame.run(addresses)
+        self._frames.append(frame)
+        return results
+
+    def _frame(self, leaves: Sequence[Memory], results: Sequence[Memory],
+               nodes: Sequence[Node]) -> _Frame:  # fmt: skip
+        sources = self._plan.sources
+        passed = [None if source.leaf is None else source.leaf for source in sources]
+        for k, source in enumerate(self._results):
+            passed[source] = len(leaves) + k
+        return _Frame(self._plan, passed, [*leaves, *results], nodes)
+
+
+class _Frame:
+    """Memory of one run at a time, and its launches.
+
+    Parameters
+    ----------
+    plan : ExecutablePlan
+    passed : sequence of int or None
+        By source, the index of its address among those that each run passes; None for scratch.
+    memories : sequence of Memory
+        Of the first run.
+
+    Attributes
+    ----------
+    run : Repeater or None
+    """
+
+    def __init__(self, plan: ExecutablePlan, passed: Sequence[int | None],
+                 memories: Sequence[Memory], nodes: Sequence[Node]) -> None:  # fmt: skip
+        bound = [
+            Memory(plan.device, size) if index is None else memories[index]
+            for index, size in zip(passed, plan.sizes, strict=True)
+        ]
+        self._scratch = [own for own, index in zip(bound, passed, strict=True) if index is None]
+        self._offsets = [0] * len(memories)
+        self._packed: list[tuple[Packer, bytearray]] = []
+        words: list[tuple[int, int, int]] = []
+        launches = []
+        for k, step in enumerate(plan.steps):
+            assert isinstance(step, Launch)
+            packer = step.packer
+            params = None if packer is None else packer(self._offsets, nodes)
+            if packer is not None and params is not None and not packer.is_constant:
+                self._packed.append((packer, params))
+            launch = step.bind(bound, params)
+            launches.append(launch)
+            parameters = launch.program.signature.arguments
+            for source, parameter in zip(step.rendered.buffers, parameters, strict=False):
+                index = passed[source]
+                if index is not None:
+                    words.append((k, parameter.position, index))
+        self.run: Repeater | None = plan.device.repeater(launches, words)
+
+    def pack(self, nodes: Sequence[Node]) -> None:
+        """Write the parameters for other numbers."""
+        for packer, memory in self._packed:
+            packer.pack_into(memory, self._offsets, nodes)

@@ -1,0 +1,57 @@
+"""Launches that run again and again, with other addresses in some of their words."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+
+from metalloid.backends.cpu.runtime import native_library
+from metalloid.runtime.launch.launches import Launch
+
+_WORD = 8
+
+
+class CpuRepeater:
+    """See `Launcher.repeater`. It is for one thread at a time.
+
+    Parameters
+    ----------
+    emit_messages : callable
+        Hands what kernels have logged so far to `logging`.
+    """
+
+    def __init__(self, emit_messages: Callable[[], None], launches: Sequence[Launch],
+                 words: Sequence[tuple[int, int, int]]) -> None:  # fmt: skip
+        jobs = [
+            launch.program.job(launch.arguments, launch.grid, launch.group) for launch in launches
+        ]
+        starts = [sum(map(len, jobs[:k])) for k in range(len(jobs))]
+        self._launches = launches  # with the objects that their words point to
+        memory = bytearray(b"".join(jobs))
+        self._words = memoryview(memory).cast("Q")
+        self._positions = [
+            ((starts[k] + native_library.JOB_BYTES) // _WORD + position, address)
+            for k, position, address in words
+        ]
+        self._jobs = (ctypes.c_char * len(memory)).from_buffer(memory)
+        self._outcome = native_library.Outcome()
+        self._run = native_library.runtime().run_row
+        self._emit = emit_messages if any(launch.program.logs for launch in launches) else None
+
+    def __call__(self, addresses: Sequence[int]) -> None:
+        """Run the launches.
+
+        Raises
+        ------
+        KernelFault
+            If one failed; those after it did not run.
+        """
+        words = self._words
+        for index, address in self._positions:
+            words[index] = addresses[address]
+        done = self._run(self._jobs, len(self._launches), self._outcome)
+        if self._emit is not None:
+            self._emit()
+        if done < len(self._launches):
+            failed = self._launches[done]
+            raise failed.program.failure(self._outcome, failed.grid, failed.group)

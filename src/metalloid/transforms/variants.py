@@ -1,0 +1,93 @@
+"""Programs of a compiled function, and how a call finds one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.ir.node import BUFFER, Node
+from metalloid.settings import settings
+from metalloid.transforms.program import Program
+from metalloid.transforms.tree import TreeDef
+
+#: Types of arguments that are inputs of a program, besides arrays.
+NUMBERS = (bool, int, float, complex)
+
+
+class Variant(NamedTuple):
+    """A program for some values of numbers.
+
+    Attributes
+    ----------
+    fixed : dict
+        Values of the numbers that the function has read, by index.
+    program : Program or None
+        None if no result is an array.
+    outputs, state : TreeDef
+        Structure of the result and of the captured outputs.
+    constants : list
+        Leaves of both, in order; None for arrays.
+    """
+
+    fixed: dict[int, Any]
+    program: Program | None
+    outputs: TreeDef
+    state: TreeDef
+    constants: list[Any]
+
+
+class LastCall:
+    """Recognises a call like the last one, if its arguments are plain and its result is an array.
+
+    Attributes
+    ----------
+    program : Program
+    version : int
+        Of the settings.
+    """
+
+    def __init__(self, checks: Sequence[Any], program: Program) -> None:
+        self._checks, self.program, self.version = checks, program, settings.version
+
+    @classmethod
+    def of(cls, args: Sequence[Any], variant: Variant) -> LastCall | None:
+        """Describe a call; None if it is not so simple."""
+        if variant.program is None or variant.fixed or variant.outputs.type is not None:
+            return None
+        checks: list[Any] = []
+        for value in args:
+            if type(value) in NUMBERS:
+                checks.append(type(value))
+            elif type(value) is Array and value._node.kind is BUFFER:
+                node = value._node
+                checks.append((node.dtype, node.shape, node.data[0], node.device))
+            else:
+                return None
+        return cls(checks, variant.program)
+
+    def match(self, args: Sequence[Any]) -> tuple[list[Node], list[Any]] | None:
+        """The arrays and the numbers of a call; None if it is not like the last one."""
+        if len(args) != len(self._checks):
+            return None
+        nodes: list[Node] = []
+        numbers: list[Any] = []
+        for value, expected in zip(args, self._checks):  # noqa: B905 - same length
+            if type(value) is Array:
+                node = value._node
+                if node.kind is not BUFFER or type(expected) is type:
+                    return None
+                dtype, shape, strides, device = expected
+                if (
+                    node.dtype is not dtype
+                    or node.shape != shape
+                    or node.data[0] != strides
+                    or node.device is not device
+                ):
+                    return None
+                nodes.append(node)
+            elif type(value) is expected:
+                numbers.append(value)
+            else:
+                return None
+        return nodes, numbers
