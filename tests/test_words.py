@@ -15,6 +15,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
 GLOSSARY = PACKAGE.parent.parent / "docs" / "internals" / "glossary.md"
+TOOLS = PACKAGE.parent.parent / "tools"
 #: Folders that still have private words. This list only becomes shorter.
 PENDING: tuple[str, ...] = ()
 
@@ -191,22 +192,22 @@ def package_files() -> list[Path]:
 def files() -> list[Path]:
     return [
         path
-        for path in package_files()
-        if not path.relative_to(PACKAGE).as_posix().startswith(PENDING)
+        for path in [*package_files(), *sorted(TOOLS.glob("*.py"))]
+        if not name_of(path).startswith(PENDING)
     ]
 
 
-@pytest.mark.parametrize(
-    "folder", sorted({p.parent for p in files()}), ids=lambda p: p.relative_to(PACKAGE).as_posix()
-)
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else TOOLS.parent).as_posix()
+
+
+@pytest.mark.parametrize("folder", sorted({p.parent for p in files()}), ids=name_of)
 def test_names_and_prose_use_standard_terms(folder):
     findings = []
     for path in files():
         if path.parent == folder:
             check = check_python if path.suffix == ".py" else check_c
-            findings += [
-                f"{path.relative_to(PACKAGE)}:{f}" for f in check(path.read_text(), path.stem)
-            ]
+            findings += [f"{name_of(path)}:{f}" for f in check(path.read_text(), path.stem)]
     assert not findings, "\n".join(findings)
 
 

@@ -85,11 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not command:
         parser.error("which command? its status must be 0 if the result is right")
     try:
-        found = bisect(command)
+        culprit = bisect(command)
     except NotBisectable as error:
         print(f"bisect_passes: {error}", file=sys.stderr)
         return 1
-    print(f"run {found.number}: {found.name} on @{found.function}")
+    print(f"run {culprit.number}: {culprit.name} on @{culprit.function}")
     return 0
 
 

@@ -75,9 +75,9 @@ def normalized(assembly: str) -> list[str]:
 
 def write(out: Path, mlx: Path | None, count: int) -> None:
     """Save the code of all kernels as JSON."""
-    found = {device: dict(kernels(mlx, count, device)) for device in ("cpu", _GPU)}
-    out.write_text(json.dumps(found))
-    print({device: len(of_device) for device, of_device in found.items()})
+    codes = {device: dict(kernels(mlx, count, device)) for device in ("cpu", _GPU)}
+    out.write_text(json.dumps(codes))
+    print({device: len(of_device) for device, of_device in codes.items()})
 
 
 def compare(old: Path, new: Path) -> int:

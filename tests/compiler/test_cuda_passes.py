@@ -189,7 +189,7 @@ def test_settings_watch_the_pipeline(capsys):
         assert mtl.library(TEXT, target="cuda:sm_90").k.asm["ptx"]
     printed = re.findall(r"^; \*\*\* IR after (\S+) \*\*\*$", capsys.readouterr().err, re.M)
     assert printed == [
-        "name-values", "mark-invariant-loads", "warp-divergence", "full-warp-loops", "member-masks", "tensor-cores",
+        "name-values", "mask-shift-amounts", "mark-invariant-loads", "warp-divergence", "full-warp-loops", "member-masks", "tensor-cores",
         "assume-uniform-grid", "coarsen-threads",
     ]  # fmt: skip
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import metalloid as mtl
+from metalloid.backends.cuda.compile.name_values import name_values
 from metalloid.backends.cuda.compile.target import cuda_target
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.parser import parse_function, replace_function
@@ -13,7 +14,6 @@ from metalloid.compiler.ir.printer import instruction_text
 from metalloid.compiler.ir.types import I32, Pointer, Struct
 from metalloid.compiler.ir.verifier import verify
 from metalloid.compiler.toolchain import clang
-from metalloid.compiler.transforms.name_values import name_values
 
 TO_PTX = ["clang", "-x", "ir", *cuda_target("sm_90").flags, "-O3", "-w", "-S", "-o", "-", "-"]
 HEAD = 'target triple = "nvptx64-nvidia-cuda"\n'

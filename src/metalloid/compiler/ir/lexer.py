@@ -36,6 +36,9 @@ LITERALS = frozenset(("true", "false", "null", "undef", "poison", "zeroinitializ
 _OPENING, _CLOSING = "<[{(", ">]})"
 _INSIDE = re.compile(r"getelementptr \( i8 , ptr (@\S+) , i64 (-?\d+) \)$")
 
+#: LLVM writes it so, and `flatten_address_spaces` expects that.
+_SPACE = re.compile(r"addrspace \( (\d+) \)")
+
 
 class TokenLine:
     """The tokens of one line and how far they are read."""
@@ -149,7 +152,7 @@ class TokenLine:
             while depth:
                 token = self.next()
                 depth += (token in _OPENING) - (token in _CLOSING)
-        return " ".join(self._tokens[start : self._at])
+        return _SPACE.sub(r"addrspace(\1)", " ".join(self._tokens[start : self._at]))
 
     def _constant_address(self, op: str) -> str:
         """Take a constant expression of an address after its `op`; empty if it is none."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value
@@ -26,7 +27,7 @@ _DEFINITION = re.compile(
     re.M | re.S,
 )
 _CONSTANT_CAST = re.compile(
-    r"bitcast \(ptr (@[\w.$]+|@\"[^\"]*\"|getelementptr [\w ]*\([^()]*\)) to ptr\)"
+    r"bitcast \( ?ptr (@[\w.$]+|@\"[^\"]*\"|getelementptr [\w ]*\([^()]*\)) to ptr ?\)"
 )
 _TABLE = re.compile(r'^(@(?:"[^"]*"|[\w.$-]+)) = [^\n]*? constant (\[\d+ x \w+\]) ', re.M)
 _LINKAGES = ("private", "internal", "linkonce", "linkonce_odr", "weak", "weak_odr")
@@ -108,6 +109,23 @@ def replace_function(ir: str, function: Function) -> str:
     """
     start, end = _definition(ir, function.name).span()
     return f"{ir[:start]}{function_text(function)}{ir[end:]}"
+
+
+def map_functions(ir: str, edit: Callable[[Function], object]) -> str:
+    """`ir` with each of its functions as `edit` leaves it, which changes it.
+
+    Raises
+    ------
+    Unsupported
+        If there is something in a function that no kernel was seen to contain.
+    """
+    parts, end = [], 0
+    for name, match in _definitions(ir).items():
+        function = parse_function(ir, name, retain_hints=True)
+        edit(function)
+        parts += [ir[end : match.start()], function_text(function)]
+        end = match.end()
+    return "".join((*parts, ir[end:]))
 
 
 def _definition(ir: str, name: str) -> re.Match[str]:

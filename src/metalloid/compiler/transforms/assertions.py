@@ -11,27 +11,33 @@ thread with each call, since a simdgroup runs many.
 
 from __future__ import annotations
 
-import re
-
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
 from metalloid.compiler.ir.types import I1
 from metalloid.compiler.transforms.clone_blocks import clone
 
-_FAILED, _LOG = "@__msl_assertion_failed", "@__msl_log"
-FAILED_IN_THREAD, LOG_IN_THREAD = f"{_FAILED}_in_thread", f"{_LOG}_in_thread"
-_CALL = re.compile(rf"^( .*(?:{_FAILED}|{_LOG}))\((.*)\)([^()\n]*)$", re.M)
+#: Functions that report to the host.
+REPORTS = _FAILED, _LOG = "@__msl_assertion_failed", "@__msl_log"
+_IN_THREAD = "_in_thread"
+FAILED_IN_THREAD, LOG_IN_THREAD = f"{_FAILED}{_IN_THREAD}", f"{_LOG}{_IN_THREAD}"
 _DECLARATIONS = {
     FAILED_IN_THREAD: f"declare void {FAILED_IN_THREAD}(ptr, ptr, i32, i32) cold noreturn",
     LOG_IN_THREAD: f"declare void {LOG_IN_THREAD}(i32, ptr, ptr, ptr, ptr, i32, i32)",
 }
 
 
-def pass_thread_index(ir: str, function: str, index: str) -> str:
-    """`ir` with the thread's `index` in what the text of one `function` of it reports."""
-    named = _CALL.sub(rf"\1_in_thread(\2, i32 {index})\3", function)
-    declared = (line for name, line in _DECLARATIONS.items() if f"{name}(" in named)
-    return "\n".join((ir.replace(function, named), *declared, ""))
+def pass_thread_index(function: Function, index: Value) -> None:
+    """Pass the thread's index with what a function reports; see `declare_reports`."""
+    for i in function.instructions():
+        if i.op == "call" and i.callee in REPORTS:
+            i.callee += _IN_THREAD
+            i.operands.append(index)
+
+
+def declare_reports(ir: str) -> str:
+    """The module with declarations of what `pass_thread_index` calls."""
+    declared = (line for name, line in _DECLARATIONS.items() if f"{name}(" in ir)
+    return "\n".join((ir, *declared, ""))
 
 
 def lower_assertions(function: Function) -> None:

@@ -1,8 +1,7 @@
 """From a kernel to LLVM IR for the CPU, for all engines.
 
 An engine gives the C++ around the kernel. The IR from clang is then adapted to the memory model of
-a CPU. These adaptations edit the text of single instructions instead of a `Function`: the reference
-engine has to run what the parser does not know, and would lose them there.
+a CPU: its functions by `memory_model`, its variables and attributes as text.
 """
 
 from __future__ import annotations
@@ -15,13 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metalloid.backends.cpu.compile.inlining import choose_inlining
+from metalloid.backends.cpu.compile.memory_model import (
+    assume_scalar_alignment,
+    forget_private_volatile,
+    mark_constant_loads,
+)
 from metalloid.backends.cpu.compile.recursion import unroll_recursion
 from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.libcalls import is_libcall
 from metalloid.compiler.frontend.debug_info import LINE_TABLES, with_user_locations
 from metalloid.compiler.frontend.entry import entry_text, read_layouts
-from metalloid.compiler.frontend.shift_amounts import mask_shift_amounts
 from metalloid.compiler.frontend.stdlib_pch import checked, toolchain_digest
 from metalloid.compiler.frontend.translate import ENTRY_FILE, compile_command, compile_entry
 from metalloid.compiler.frontend.undefined_symbols import (
@@ -30,25 +33,21 @@ from metalloid.compiler.frontend.undefined_symbols import (
     undefined_names,
 )
 from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.ir.fresh_names import FreshNames
+from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.parser import map_functions
+from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest
 from metalloid.compiler.toolchain.target import Target
+from metalloid.compiler.transforms.shift_amounts import mask_shift_amounts
+from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 
 #: Functions that report to the host; the others synchronise threads.
 _REPORTING = r"@__msl_(?:log|assertion_failed)\b"
 _SYNCHRONISES = re.compile(rf"^declare [^\n]*(?!{_REPORTING})@__msl_", re.M)
 _REPORTS = re.compile(rf"^declare [^\n]*{_REPORTING}", re.M)
-_CONSTANT_LOAD = re.compile(r"^( +%\S+ = load .*, ptr addrspace\(1\) .*)$", re.M)
-_ACCESS = re.compile(
-    r"^( +(?:%\S+ = )?(?:load|store) (?:volatile )?(?:<\d+ x )?(\w+)[ ,>].*, align )(\d+)\b", re.M
-)
-_BLOCK_COPY = re.compile(r"^ .*\bcall void @llvm\.mem(?:cpy|move|set)\..*$", re.M)
-_ALIGNMENT = re.compile(r"\balign \d+\b")
-_SCALAR_BYTES = {"i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4}
-_FUNCTION = re.compile(r"^define .*?^\}", re.M | re.S)
-_PRIVATE_VARIABLE = re.compile(r"^ +(%\S+) = alloca ", re.M)
-_VOLATILE_ACCESS = re.compile(r"^( +(?:%\S+ = load|store)) volatile ([^\n]*, ptr (%[^\s,]+))", re.M)
 _PUBLIC_FUNCTION = re.compile(
     r"^define (?:dso_local )?(?!linkonce|weak|internal|private|available)(?=[^@\n]*@(?!mtl_))", re.M
 )
@@ -193,6 +192,8 @@ def kernel_ir(
     ------
     CompileError
         If its template cannot be instantiated, or a parameter cannot be filled by a launch.
+    MetalloidError
+        If its IR has an instruction that the parser does not know.
     """
     lines = (LINE_TABLES,) if debug_lines else ()
     command = [
@@ -234,7 +235,10 @@ def kernel_ir(
     layouts = tuple(read_layouts(ir))
     synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
     shares = bool(_THREADGROUP_VARIABLE.search(ir))
-    ir = _adapted(ir)
+    try:
+        ir = _adapted(ir)
+    except Unsupported as problem:
+        raise MetalloidError(f"[{entry.name}] {problem} is not supported on CPUs") from None
     if debug_lines:
         ir = with_user_locations(ir, _is_user_file)
     return KernelIR(
@@ -253,16 +257,16 @@ def kernel_ir(
 
 def _adapted(ir: str) -> str:
     """The module in the memory model of a CPU."""
-    for adapt in (
-        mask_shift_amounts,
-        _mark_constant_loads,
-        _assume_scalar_alignment,
-        _forget_private_volatile,
-        _make_threadgroup_variables_private,
-        _inline_instructions,
-    ):
-        ir = adapt(ir)
-    return ir
+    ir = map_functions(ir, _adapt)
+    # Linkage of variables and groups of attributes belong to the module, not to a function.
+    return _inline_instructions(_make_threadgroup_variables_private(ir))
+
+
+def _adapt(function: Function) -> None:
+    mask_shift_amounts(function, FreshNames(function))
+    mark_constant_loads(function)
+    assume_scalar_alignment(function)
+    forget_private_volatile(function)
 
 
 def _optimised(ir: str, target: Target) -> str:
@@ -280,49 +284,6 @@ def _is_user_file(path: Path) -> bool:
 def _is_offered(name: str) -> bool:
     """Whether kernels may call a function of the process."""
     return name.startswith("__msl_") or name in MEMORY_FUNCTIONS or is_libcall(f"@{name}")
-
-
-def _mark_constant_loads(ir: str) -> str:
-    """Mark loads from the `constant` address space as invariant.
-
-    clang has no attribute for that. Without it, a store through any other pointer could change the
-    bound of a loop, and prevent its vectorisation.
-    """
-    node = 1 + max((int(number) for number in re.findall(r"^!(\d+) = ", ir, re.M)), default=-1)
-    marked, count = _CONSTANT_LOAD.subn(rf"\1, !invariant.load !{node}", ir)
-    return f"{marked}\n!{node} = !{{}}\n" if count else ir
-
-
-def _assume_scalar_alignment(ir: str) -> str:
-    """Reduce the alignment of vectors and structs to that of their scalars.
-
-    A long4 is aligned to 32 bytes in MSL, but the caller's arrays need not be; and kernels that run
-    well on GPUs read a float4 from any element of a row of floats. Scalar accesses are included, as
-    LLVM merges contiguous ones into a wide access.
-    """
-
-    def access(match: re.Match[str]) -> str:
-        return f"{match[1]}{min(int(match[3]), _SCALAR_BYTES.get(match[2], 8))}"
-
-    ir = _ACCESS.sub(access, ir)
-    return _BLOCK_COPY.sub(lambda match: _ALIGNMENT.sub("align 1", match[0]), ir)
-
-
-def _forget_private_volatile(ir: str) -> str:
-    """Drop `volatile` from accesses to private variables, which no other thread sees.
-
-    MLX uses such accesses against code motion. They cannot be vectorised.
-    """
-
-    def forget(function: re.Match[str]) -> str:
-        private = set(_PRIVATE_VARIABLE.findall(function[0]))
-
-        def access(match: re.Match[str]) -> str:
-            return f"{match[1]} {match[2]}" if match[3] in private else match[0]
-
-        return _VOLATILE_ACCESS.sub(access, function[0])
-
-    return _FUNCTION.sub(forget, ir) if " volatile " in ir else ir
 
 
 def _make_threadgroup_variables_private(ir: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
+from metalloid.backends.cpu.compile.memory_model import narrow_threadgroup_atomics
 from metalloid.backends.cpu.compile.texture_specialization import definitions as textures
 from metalloid.backends.cpu.compile.texture_specialization import known_words
 from metalloid.backends.cpu.compile.thread_axes import axis_order, contiguous_axis, reads_in_loops
@@ -22,11 +23,20 @@ from metalloid.compiler.analysis.simdgroup_functions import WIDTH, exchanges
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.analysis.workgroup_size import infer_workgroup_size
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
-from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.link_modules import link_modules
-from metalloid.compiler.ir.opcodes import ONE_THREAD
-from metalloid.compiler.ir.parser import definition, flatten_address_spaces
-from metalloid.compiler.transforms.assertions import pass_thread_index
+from metalloid.compiler.ir.parser import (
+    definition,
+    flatten_address_spaces,
+    map_functions,
+    parse_function,
+    replace_function,
+)
+from metalloid.compiler.transforms.assertions import (
+    REPORTS,
+    declare_reports,
+    pass_thread_index,
+)
 from metalloid.compiler.transforms.callees import callees_of
 from metalloid.compiler.vectorize.assemble_module import assemble
 from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
@@ -70,15 +80,11 @@ _COMMON = (_IDS, _WORDS, _MEMORY)  # uniform in a threadgroup
 #: Position of the first thread of simdgroup %i, whose index is %index.
 _POSITIONS = {Kind.SINGLE_ROW: ("%index", "0", "0"), Kind.SINGLE_COLUMN: ("0", "%i", "0")}
 _SCALAR = "mtl_thread"  # the function of one thread
-_POSITION = re.compile(r"%((?:grid_)?)([xyz])\b")
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
-#: Atomics on threadgroup memory: one thread of the operating system runs a threadgroup.
-_SHARED_ATOMIC = re.compile(
-    r"^( .*\b(?:atomicrmw|cmpxchg|atomic) .*ptr addrspace\(3\) .*?)"
-    r"((?:monotonic|acquire|release|acq_rel|seq_cst)\b)", re.M,
-)  # fmt: skip
 _COMMON_GROUP_WIDTH = 16
-_SIMDGROUP_INDEX = re.compile(r"(?:\btail )?\bcall [^\n]*@__msl_simdgroup_index\(\).*")
+_SIMDGROUP_INDEX = "@__msl_simdgroup_index"
+#: Modules without any of these words are not parsed for `_specialize`.
+_SPECIALIZED = (_SIMDGROUP_INDEX, *REPORTS, "atomic", "cmpxchg")
 
 
 def lanes(vectors: str) -> tuple[tuple[int, ...], int]:
@@ -138,10 +144,10 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     Unsupported
         If the kernel cannot be vectorised; the message says why.
     """
-    ir = _SHARED_ATOMIC.sub(rf"\1{ONE_THREAD} \2", kernel.ir)
-    ir = _with_simdgroup_index(flatten_address_spaces(ir))
-    if kernel.reports:
-        ir = pass_thread_index(ir, definition(ir, _SCALAR), "%index")
+    ir = kernel.ir
+    if any(word in ir for word in _SPECIALIZED):
+        ir = declare_reports(map_functions(ir, _specialize))
+    ir = flatten_address_spaces(ir)
     variables, variable_bytes = distances(ir)
     scalar = KernelABI(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
     variant = variant or _initial_variant(kernel, ir)
@@ -192,13 +198,25 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     )
 
 
+def _specialize(function: Function) -> None:
+    """Let a function use that it is called for a thread whose index is known."""
+    narrow_threadgroup_atomics(function)
+    if function.name == _SCALAR:
+        index = function.parameters[_INDEX]
+        _compute_simdgroup_index(function, index)
+        pass_thread_index(function, index)
+
+
 def _with_axis_first(ir: str, axis: str) -> str:
     """Permute the position parameters of the code of one thread, as `axis_first` does."""
-    own = definition(ir, _SCALAR)
-    head, rest = own.split("\n", 1)
-    names = dict(zip("xyz", axis_order(axis), strict=True))
-    head = _POSITION.sub(lambda match: f"%{match[1]}{names[match[2]]}", head)
-    return ir.replace(own, f"{head}\n{rest}")
+    if axis == "x":
+        return ir
+    function = parse_function(ir, _SCALAR, retain_hints=True)
+    given = [*function.parameters]
+    for n, source in enumerate(axis_order(axis)):
+        for first in (_X, _GRID_X):
+            function.parameters[first + n] = given[first + "xyz".index(source)]
+    return replace_function(ir, function)
 
 
 def _accumulators(vectorized: Sequence[VectorizedFunction]) -> list[Accumulators]:
@@ -265,12 +283,15 @@ def _simdgroup_loops(
     )
 
 
-def _with_simdgroup_index(ir: str) -> str:
+def _compute_simdgroup_index(function: Function, index: Value) -> None:
     """Compute the index of a thread's simdgroup from the index of the thread."""
-    own = definition(ir, _SCALAR)
-    if "@__msl_simdgroup_index(" not in own:
-        return ir
-    return ir.replace(own, _SIMDGROUP_INDEX.sub(f"lshr i32 %index, {WIDTH.bit_length() - 1}", own))
+    bits = Value(index.type, str(WIDTH.bit_length() - 1))
+    for block in function.blocks.values():
+        block.body = [
+            Instruction("lshr", i.result, i.type, [index, bits])
+            if i.op == "call" and i.callee == _SIMDGROUP_INDEX else i
+            for i in block.body
+        ]  # fmt: skip
 
 
 def _forms(kernel: KernelIR, variant: Variant) -> list[VectorSpec]:

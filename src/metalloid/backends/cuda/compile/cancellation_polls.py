@@ -8,7 +8,8 @@ device. So a kernel polls a flag of its module, and exits when the flag is set:
   counter are bounded. A poll in each iteration costs small loops a
   factor of three, as all threads read one word of the second-level cache.
 
-The pass edits PTX, after LLVM has rotated and unrolled loops.
+The pass edits the text of PTX, as loops must be found after LLVM has rotated and unrolled them: a
+poll in LLVM IR would stand in each copy of an unrolled iteration. PTX has no `Function`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from metalloid.backends.cuda.compile.module_edits import PRINTF_SYMBOL
 from metalloid.backends.cuda.compile.pipeline import run_pipeline
 from metalloid.compiler.frontend.debug_info import LINE_TABLES
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL, entry_text, read_layouts
-from metalloid.compiler.frontend.shift_amounts import mask_shift_amounts
 from metalloid.compiler.frontend.translate import compile_command, compile_entry
 from metalloid.compiler.frontend.undefined_symbols import undefined
 from metalloid.compiler.frontend.unit import TranslationUnit
@@ -147,7 +146,7 @@ def _compile(
     layouts = read_layouts(ir)
     signature = build_signature(entry, layouts)
     try:
-        module = run_pipeline(mask_shift_amounts(ir), signature)
+        module = run_pipeline(ir, signature)
     except Unsupported as problem:
         raise MetalloidError(f"[{entry.name}] {problem} is not supported on NVIDIA GPUs") from None
     ir = module.ir

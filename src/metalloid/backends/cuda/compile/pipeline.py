@@ -18,6 +18,7 @@ from metalloid.backends.cuda.compile.full_warp_loops import version_full_warp_lo
 from metalloid.backends.cuda.compile.launch_data import constant_pointers, layout_of
 from metalloid.backends.cuda.compile.member_masks import materialize_member_masks
 from metalloid.backends.cuda.compile.module_edits import declare_intrinsics, prepare_module
+from metalloid.backends.cuda.compile.name_values import name_values
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
 from metalloid.backends.cuda.compile.warp_divergence import analyse_warp
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
@@ -28,7 +29,7 @@ from metalloid.compiler.ir.pass_manager import Pass, run_passes
 from metalloid.compiler.ir.printer import function_text
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.transforms.invariant_loads import mark_invariant_loads
-from metalloid.compiler.transforms.name_values import name_values
+from metalloid.compiler.transforms.shift_amounts import mask_shift_amounts
 from metalloid.msl.signature import Signature
 
 # ---- passes that need the context ----------------------------------------------------------------
@@ -36,6 +37,10 @@ from metalloid.msl.signature import Signature
 
 def _name_values(function: Function, context: KernelContext) -> None:
     name_values(function, context.names)
+
+
+def _mask_shift_amounts(function: Function, context: KernelContext) -> None:
+    mask_shift_amounts(function, context.names)
 
 
 def _mark_invariant_loads(function: Function, context: KernelContext) -> None:
@@ -80,6 +85,10 @@ KERNEL: tuple[Pass[KernelContext], ...] = (
     Pass(
         "name-values", _name_values,
         "what has names may be moved and printed; LLVM wants numbers in order", gives=("names",),
+    ),
+    Pass(
+        "mask-shift-amounts", _mask_shift_amounts,
+        "shifts by more bits than a scalar has use the low bits of the amount",
     ),
     Pass(
         "mark-invariant-loads", _mark_invariant_loads,
