@@ -106,7 +106,7 @@ def check(seed, count, waits, refusals=0, more="", launches=None):
 def test_random_kernels(seed, waits, monkeypatch):
     if seed > 0:  # also in the variants that larger launches have
         monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
-    check(seed, 3, waits)
+    check(seed, 2, waits)
 
 
 @pytest.mark.parametrize("form", [(16, 1), pytest.param((8, 32), marks=pytest.mark.slow)], ids=str)
@@ -114,7 +114,7 @@ def test_random_kernels_with_masked_ends_of_rows(form, monkeypatch):
     """Ends of rows run thread by thread unless there are many of them."""
     monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
     monkeypatch.setattr(vector, "lanes", lambda vectors: ((form[0],), form[1]))
-    check(3, 3, waits=False)
+    check(3, 2, waits=False)
 
 
 #: Lanes, and bits of the integers in masks: as other processors would have them, or none has.

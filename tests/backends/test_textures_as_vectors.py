@@ -18,6 +18,10 @@ ELEMENTS = {"f": ("float", np.float32), "i": ("int", np.int32), "u": ("uint", np
 ADDRESSES = ("clamp_to_edge", "clamp_to_zero", "repeat", "mirrored_repeat", "clamp_to_border")
 
 
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 #: Small launches of other tests do not know their textures, too.
 @pytest.fixture(params=[0, pytest.param(2**40, marks=pytest.mark.slow)], ids=["known", "unknown"])
 def is_known(request, monkeypatch):
@@ -214,17 +218,17 @@ def check_samples(name, filter, address, coord, rng):
     ("name", "filter", "address", "coord"),
     [
         ("rgba8unorm", "linear", "clamp_to_edge", "normalized"),
-        ("rgba8unorm", "linear", "clamp_to_border", "pixel"),
+        slow("rgba8unorm", "linear", "clamp_to_border", "pixel"),
         ("rgba8unorm", "nearest", "mirrored_repeat", "normalized"),
         ("bgra8unorm_srgb", "linear", "mirrored_repeat", "normalized"),
         ("r8unorm", "linear", "clamp_to_zero", "normalized"),
         ("r8unorm", "nearest", "clamp_to_edge", "pixel"),
-        ("rg16snorm", "linear", "repeat", "normalized"),
+        slow("rg16snorm", "linear", "repeat", "normalized"),
         ("rg16snorm", "nearest", "clamp_to_border", "normalized"),
-        ("r16unorm", "linear", "clamp_to_edge", "normalized"),
+        slow("r16unorm", "linear", "clamp_to_edge", "normalized"),
         ("rgba16float", "linear", "clamp_to_edge", "normalized"),
-        ("rgba32float", "linear", "clamp_to_zero", "normalized"),
-        ("r32float", "nearest", "repeat", "normalized"),
+        slow("rgba32float", "linear", "clamp_to_zero", "normalized"),
+        slow("r32float", "nearest", "repeat", "normalized"),
     ],
 )
 def test_samples(name, filter, address, coord, rng, is_known):
@@ -260,7 +264,7 @@ def test_samples_of_integers(name, address, rng, is_known):
     ("filter", "mip_filter", "reduction"),
     [
         ("linear", "linear", "weighted_average"), ("linear", "linear", "maximum"),
-        ("linear", "nearest", "weighted_average"), ("nearest", "linear", "weighted_average"),
+        slow("linear", "nearest", "weighted_average"), slow("nearest", "linear", "weighted_average"),
     ],
 )  # fmt: skip
 def test_levels_of_detail(filter, mip_filter, reduction, rng, is_known):
@@ -281,7 +285,7 @@ def test_gathers(name, address, rng, is_known):
 
 @pytest.mark.parametrize(
     ("name", "filter", "compare"),
-    [("depth32float", "linear", "less"), ("depth16unorm", "linear", "greater_equal"),
+    [("depth32float", "linear", "less"), slow("depth16unorm", "linear", "greater_equal"),
      ("depth32float", "nearest", "always")],
 )  # fmt: skip
 def test_comparisons(name, filter, compare, rng, is_known):

@@ -6,7 +6,7 @@ import ctypes
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
@@ -18,6 +18,12 @@ DTYPES = {
     "uint64_t": np.uint64, "float16_t": np.float16, "bfloat16_t": ml_dtypes.bfloat16,
     "float": np.float32, "double": np.float64, "complex64_t": np.complex64,
 }  # fmt: skip
+
+#: One type of each width and kind; the others are slow.
+QUICK = ("bool", "int8_t", "int64_t", "uint16_t", "float16_t", "bfloat16_t", "float", "complex64_t")
+EACH_TYPE = pytest.mark.parametrize(
+    "type_", [pytest.param(t, marks=[pytest.mark.slow] * (t not in QUICK)) for t in DTYPES]
+)
 
 COPY = "y[thread_position_in_grid.x] = x[thread_position_in_grid.x];"
 COPY_STRIDED = """
@@ -47,7 +53,7 @@ def copied(x, source=COPY, **options):
 # -- values
 
 
-@pytest.mark.parametrize("type_", DTYPES)
+@EACH_TYPE
 def test_arrays_of_every_type(type_, rng):
     x = rng.integers(0, 2, (3, 5)).astype(DTYPES[type_])
     assert (copied(x) == x).all()
@@ -160,6 +166,7 @@ def views(draw):
     return x
 
 
+@settings(max_examples=50)
 @given(x=views(), row_contiguous=st.booleans())
 def test_every_layout(x, row_contiguous):
     source = COPY_STRIDED if x.ndim else "y[thread_position_in_grid.x] = x;"
@@ -231,7 +238,7 @@ def test_numpy_booleans_are_booleans(value):
     )
 
 
-@pytest.mark.parametrize("type_", DTYPES)
+@EACH_TYPE
 def test_every_way_to_say_a_dtype(type_):
     dtype = np.dtype(DTYPES[type_])
     scalars = [scalar for scalar in SCALARS if scalar.dtype == dtype]
@@ -306,7 +313,7 @@ def test_empty_inputs_and_outputs():
 # -- new outputs
 
 
-@pytest.mark.parametrize("type_", DTYPES)
+@EACH_TYPE
 @pytest.mark.parametrize("value", [1, 0, True, np.float32(1), np.int8(0), 1.0])
 def test_initial_values(type_, value):
     y = one_output("", {}, grid=0, shape=(2, 3), dtype=np.dtype(DTYPES[type_]), init_value=value)

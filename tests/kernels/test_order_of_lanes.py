@@ -63,7 +63,7 @@ def test_nobody_notices(grid, group):
     ("kind", "result"),
     [("half", "float"), ("half", "half"), ("bfloat", "float"), ("bfloat", "bfloat")],
 )
-@pytest.mark.parametrize("depth", [8, 16, 40])
+@pytest.mark.parametrize("depth", [8, pytest.param(16, marks=pytest.mark.slow), 40])
 def test_products_of_small_numbers(kind, result, depth):
     """Exact whichever way they are added up: 3 x 2 matrices of sums over `depth`."""
     text = f"""

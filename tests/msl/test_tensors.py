@@ -108,25 +108,28 @@ void product(device half* a, device bfloat* b, device float* c) {
     op.run(left, right, sums);
     sums.store(memory);
 }
-kernel void nt(device half* a, device bfloat* b, device float* c) { product<false, true>(a, b, c); }
-kernel void tn(device half* a, device bfloat* b, device float* c) { product<true, false>(a, b, c); }
 """
+TRANSPOSED = {"nt": "false, true", "tn": "true, false"}
 
 
+@pytest.mark.parametrize("name", ["nt", pytest.param("tn", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("engine", ["simd", pytest.param("reference", marks=pytest.mark.slow)])
-def test_product_of_cooperative_tensors(engine, compiled, rng):
-    library = compiled(engine, COOPERATIVE)
-    for name in ("nt", "tn"):
-        a = rng.normal(size=(24, 20)).astype(np.float16)
-        b = rng.normal(size=(20, 40)).astype(ml_dtypes.bfloat16)
-        c = rng.normal(size=(24, 40)).astype(np.float32)
-        before = c.astype(np.float64)
-        left, right = (
-            np.ascontiguousarray(x.T) if way == "t" else x
-            for x, way in zip((a, b), name, strict=True)
-        )
-        library.function(name)(left, right, c, threads=32, group_size=32)
-        assert_product(c, a, b, before)
+def test_product_of_cooperative_tensors(engine, name, compiled, rng):
+    library = compiled(
+        engine,
+        f"""{COOPERATIVE}
+kernel void all(device half* a, device bfloat* b, device float* c) {{ product<{TRANSPOSED[name]}>(a, b, c); }}
+""",
+    )
+    a = rng.normal(size=(24, 20)).astype(np.float16)
+    b = rng.normal(size=(20, 40)).astype(ml_dtypes.bfloat16)
+    c = rng.normal(size=(24, 40)).astype(np.float32)
+    before = c.astype(np.float64)
+    left, right = (
+        np.ascontiguousarray(x.T) if way == "t" else x for x, way in zip((a, b), name, strict=True)
+    )
+    library.function("all")(left, right, c, threads=32, group_size=32)
+    assert_product(c, a, b, before)
 
 
 @ENGINES

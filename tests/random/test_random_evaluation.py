@@ -26,13 +26,18 @@ DRAWS = {
     "bernoulli": lambda: mtl.random.bernoulli(0.3, SHAPE, KEY),
 }
 
+#: Words, a function of them, one of two words, and a loop.
+QUICK = ("bits", "normal", "randint", "poisson")
+
 
 @pytest.fixture(scope="module")
 def wholes():
     return {name: np.asarray(draw()) for name, draw in DRAWS.items()}
 
 
-@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in DRAWS]
+)
 def test_parts_and_orders(name, wholes):
     """Sliced, turned, gathered and reversed before they are computed, each a kernel of its own."""
     whole, draw = wholes[name], DRAWS[name]

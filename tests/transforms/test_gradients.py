@@ -57,7 +57,13 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+def quick(*names):
+    """All functions; the others than these are slow."""
+    marks = {name: [pytest.mark.slow] * (name not in names) for name in FUNCTIONS}
+    return pytest.mark.parametrize("name", [pytest.param(n, marks=m) for n, m in marks.items()])
+
+
+@quick("product", "softmax", "set", "running products")
 def test_gradients_and_their_gradients(name):
     function, points = FUNCTIONS[name], (random(3, 4), random(4, 2))
     arrays = list(map(mtl.asarray, points))
@@ -81,7 +87,7 @@ def test_gradients_and_their_gradients(name):
     close(along, sum(float((g * d).sum()) for g, d in both), 1e-12)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@quick("stack of products", "extremes", "gather", "running sums")
 def test_vmap_is_a_stack_of_calls(name):
     function = FUNCTIONS[name]
     a, b = (mtl.asarray(random(5, *shape), dtype="float32") for shape in ((3, 4), (4, 2)))

@@ -13,6 +13,7 @@ from metalloid.arrays.ir.node import CONSTANT, Node, broadcast, cast
 from metalloid.arrays.ir.operands import binary, unary, where_node
 from metalloid.arrays.ir.ops import OPS, Op
 from metalloid.arrays.operators import Operators
+from metalloid.errors import TraceError
 
 _POWER = OPS["pow"]
 
@@ -40,7 +41,7 @@ def tangent(op: Op, k: int, args: tuple[Node, ...], out: Node, t: Node) -> Node 
 
     Raises
     ------
-    NotImplementedError
+    TraceError
         If the operation has no derivative.
     """
     if kind_of(args[k].dtype) not in "fc" or kind_of(out.dtype) not in "fc":
@@ -48,8 +49,8 @@ def tangent(op: Op, k: int, args: tuple[Node, ...], out: Node, t: Node) -> Node 
     is_complex = kind_of(args[k].dtype) == "c"
     expressions = op.complex_tangents if is_complex and op.complex_tangents else op.tangents
     if not expressions:
-        raise NotImplementedError(
-            f"[{op.name}] there is no derivative of {op.name}. Use stop_gradient on its operands."
+        raise TraceError(
+            f"[{op.name}] the operation has no derivative. Use stop_gradient on its operands."
         )
     if expressions[k] == "0":
         return None

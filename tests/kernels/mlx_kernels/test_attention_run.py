@@ -71,8 +71,12 @@ def gated_delta(q, k, v, state, g, beta, sign=-1):
     return np.stack(results, axis=1), state
 
 
-@pytest.mark.parametrize("form", ["seq", "fused_chunk"])
-@FLOAT_AND_BFLOAT
+@pytest.mark.parametrize(
+    ("form", "dtype"),
+    [("seq", FLOAT), ("seq", BFLOAT), ("fused_chunk", FLOAT),
+     pytest.param("fused_chunk", BFLOAT, marks=pytest.mark.slow)],
+    ids=lambda value: NAMES.get(value, value),
+)  # fmt: skip
 def test_gated_delta_update(form, dtype, rng):
     """One step after the other, or eight of them at once; the last chunk is not full."""
     batch, time, key_heads, heads, size = 2, 11, 2, 4, 64

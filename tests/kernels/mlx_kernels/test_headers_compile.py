@@ -146,7 +146,8 @@ def compile_instances(driver_name, header, first_only):
 
 #: The largest headers whose kernels run in the files beside this one, or twins of these.
 RUN_ELSEWHERE = (
-    "binary.h", "binary_two.h", "copy.h", "fft.h", "fp_quantized.h", "gemv.h", "quantized.h",
+    "binary.h", "binary_two.h", "copy.h", "fft.h", "fp_quantized.h", "gated_delta_update.h", "gemv.h",
+    "quantized.h", "sdpa_vector.h", "sort.h",
     "steel/attn/kernels/steel_attention.h", "steel/conv/kernels/steel_conv.h",
     "steel/gemm/kernels/steel_gemm_fused.h", "steel/gemm/kernels/steel_gemm_gather.h",
     "steel/gemm/kernels/steel_gemm_segmented.h", "unary.h",

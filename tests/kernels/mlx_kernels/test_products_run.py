@@ -57,7 +57,8 @@ def test_gathered_products(rng):
 
 @pytest.mark.parametrize(
     ("name", "dtype", "masks"),
-    [("float_bool_bool", FLOAT, ("bool_", "bool_")), ("float_float_none", FLOAT, ("float32", "nomask")),
+    [("float_bool_bool", FLOAT, ("bool_", "bool_")),
+     pytest.param("float_float_none", FLOAT, ("float32", "nomask"), marks=pytest.mark.slow),
      ("half_none_bool", HALF, ("nomask", "bool_"))],
 )  # fmt: skip
 def test_masked_products(name, dtype, masks, rng):
@@ -73,7 +74,10 @@ def test_dot_product(dtype, rng):
 
 
 @FLOAT_AND_BFLOAT
-@pytest.mark.parametrize(("ragged", "source"), [(False, "none"), (True, "add"), (True, "axpby")])
+@pytest.mark.parametrize(
+    ("ragged", "source"),
+    [(False, "none"), pytest.param(True, "add", marks=pytest.mark.slow), (True, "axpby")],
+)
 def test_tiled_product(ragged, source, dtype, rng):
     tiling = Tiling(64, 64, 16, 2, 2, transpose_b=True)
     library = driver("steel_gemm_fused")

@@ -57,12 +57,18 @@ def test_scan_of_nan():
 
 BLOCK_SORTS = [("float_32", np.float32), ("float_256", np.float32),
                ("bfloat_128", ml_dtypes.bfloat16), ("int_128", np.int32)]  # fmt: skip
+#: Rows that take the same paths as the others.
+LIKE_OTHERS = ("float_256", "bfloat_128")
 
 
 @pytest.mark.parametrize(
     "indices", [pytest.param(False, marks=pytest.mark.slow), True], ids=["sort", "argsort"]
 )
-@pytest.mark.parametrize(("name", "dtype"), BLOCK_SORTS, ids=[row[0] for row in BLOCK_SORTS])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [pytest.param(*row, id=row[0], marks=[pytest.mark.slow] * (row[0] in LIKE_OTHERS))
+     for row in BLOCK_SORTS],
+)  # fmt: skip
 def test_block_sort(name, dtype, indices, rng):
     group = int(name.split("_")[1])
     for form, check in (("", sort.check_rows), ("nc_", sort.check_view)):
@@ -70,7 +76,10 @@ def test_block_sort(name, dtype, indices, rng):
         check(run, dtype, indices, group, PER_THREAD, rng)
 
 
-@pytest.mark.parametrize(("name", "dtype"), [("float", np.float32), ("int64", np.int64)])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("float", np.float32), pytest.param("int64", np.int64, marks=pytest.mark.slow)],
+)
 def test_multi_block_sort(name, dtype, rng):
     kernels = {
         part: kernel("sort", f"mb_block_{part}_{name}") for part in ("sort", "partition", "merge")

@@ -29,11 +29,8 @@ TYPES = (
     "ushort4",
     "char3",
 )
-#: Vectors like others among the types.
-LIKE_OTHERS = (
-    "char", "ushort", "uint", "ulong", "float2", "float4", "bfloat2", "uint3", "ushort4", "char3",
-    "half4", "int2",
-)  # fmt: skip
+#: One type of each width, a vector, and types that several tests compile.
+QUICK = {"simd": ("uchar", "int", "long", "bfloat", "float", "float3"), "quad": ("long", "half")}
 U = roundoff(np.dtype(np.float32))
 
 PARAMETERS = """uint3 place [[thread_position_in_grid]], uint3 grid [[threads_per_grid]],
@@ -180,15 +177,10 @@ def library():
     return of
 
 
-def is_slow(group, type_):
-    """What most types do, quadgroups do as simdgroups."""
-    return type_ in LIKE_OTHERS or (group == "quad" and TYPES.index(type_) % 3 > 0)
-
-
 @pytest.mark.parametrize(
     ("group", "type_"),
     [
-        pytest.param(group, type_, marks=[pytest.mark.slow] * is_slow(group, type_))
+        pytest.param(group, type_, marks=[pytest.mark.slow] * (type_ not in QUICK[group]))
         for group in WIDTHS
         for type_ in TYPES
     ],
@@ -205,7 +197,7 @@ def test_functions_on_values(library, group, type_, rng):
     grid=st.tuples(st.integers(1, 90), st.integers(1, 5)),
     group_size=st.tuples(st.integers(1, 40), st.integers(1, 6)),
     branch=st.sampled_from(BRANCHES),
-    type_=st.sampled_from(["int", "float", "ulong"]),
+    type_=st.sampled_from(["int", "float", "long"]),
     seed=st.integers(0, 2**32 - 1),
 )
 @settings(max_examples=25)

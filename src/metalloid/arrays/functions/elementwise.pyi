@@ -277,7 +277,8 @@ def asin(x: Any, /) -> Array:
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
     result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``asin(x)``. Derivative
-    along a tangent t: ``t / (sqrt(1 - x) * sqrt(1 + x))``.
+    along a tangent t: ``t / sqrt((1 - x) * (1 + x))``; of complex numbers: ``t / (sqrt(-(x - 1)) *
+    sqrt(x - -1))``.
     """
 
 def acos(x: Any, /) -> Array:
@@ -286,7 +287,8 @@ def acos(x: Any, /) -> Array:
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 1.5 ULP from the
     exact result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``acos(x)``.
-    Derivative along a tangent t: ``-t / (sqrt(1 - x) * sqrt(1 + x))``.
+    Derivative along a tangent t: ``-t / sqrt((1 - x) * (1 + x))``; of complex numbers: ``-t /
+    (sqrt(-(x - 1)) * sqrt(x - -1))``.
     """
 
 def atan(x: Any, /) -> Array:
@@ -340,7 +342,7 @@ def asinh(x: Any, /) -> Array:
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2 ULP from the exact
     result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``asinh(x)``. Derivative
-    along a tangent t: ``t / hypot(x, 1)``; of complex numbers: ``t / sqrt(1 + x * x)``.
+    along a tangent t: ``t / hypot(x, 1)``; of complex numbers: ``t / sqrt(x * x - -1)``.
     """
 
 def acosh(x: Any, /) -> Array:
@@ -349,7 +351,7 @@ def acosh(x: Any, /) -> Array:
     Supports floats, complex numbers. Shapes broadcast and types are promoted. Integers are
     converted to float32 by functions that are defined for floats only. At most 2.5 ULP from the
     exact result in float32. Parts of complex64: 4 ULP of the modulus. In MSL: ``acosh(x)``.
-    Derivative along a tangent t: ``t / (sqrt(x - 1) * sqrt(x + 1))``.
+    Derivative along a tangent t: ``t / (sqrt(x - 1) * sqrt(x - -1))``.
     """
 
 def atanh(x: Any, /) -> Array:

@@ -201,6 +201,7 @@ _SPECIAL = (
            tangents=("t * (0.886226925452758 * exp(out * out))",)),
 )  # fmt: skip
 
+# Next to branch cuts, `x - -1` retains the sign of an imaginary part of zero; `x + 1` has +0.
 _TRIGONOMETRIC = (
     _unary("sin", "sin({0})", FLOATS_AND_COMPLEX, "Sine", cost=15, max_ulp=2, complex_max_ulp=3,
            doubles=("trigonometric",), tangents=("t * cos(x)",)),
@@ -210,10 +211,12 @@ _TRIGONOMETRIC = (
            complex_max_ulp=5, doubles=("trigonometric",), tangents=("t * (1 + out * out)",)),
     _unary("asin", "asin({0})", FLOATS_AND_COMPLEX, "Arc sine", cost=15,
            reference="arcsin", max_ulp=2, complex_max_ulp=4, doubles=("inverse",),
-           tangents=("t / (sqrt(1 - x) * sqrt(1 + x))",)),
+           tangents=("t / sqrt((1 - x) * (1 + x))",),
+           complex_tangents=("t / (sqrt(-(x - 1)) * sqrt(x - -1))",)),
     _unary("acos", "acos({0})", FLOATS_AND_COMPLEX, "Arc cosine", cost=15,
            reference="arccos", max_ulp=1.5, complex_max_ulp=4, doubles=("inverse",),
-           tangents=("-t / (sqrt(1 - x) * sqrt(1 + x))",)),
+           tangents=("-t / sqrt((1 - x) * (1 + x))",),
+           complex_tangents=("-t / (sqrt(-(x - 1)) * sqrt(x - -1))",)),
     _unary("atan", "atan({0})", FLOATS_AND_COMPLEX, "Arc tangent", cost=15,
            reference="arctan", max_ulp=2, complex_max_ulp=4, doubles=("inverse",),
            tangents=("t / (1 + x * x)",)),
@@ -233,10 +236,10 @@ _TRIGONOMETRIC = (
     _unary("asinh", "asinh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic sine",
            cost=25, reference="arcsinh", max_ulp=2, complex_max_ulp=4,
            doubles=("exponential", "hyperbolic"),
-           tangents=("t / hypot(x, 1)",), complex_tangents=("t / sqrt(1 + x * x)",)),
+           tangents=("t / hypot(x, 1)",), complex_tangents=("t / sqrt(x * x - -1)",)),
     _unary("acosh", "acosh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic cosine",
            cost=25, reference="arccosh", max_ulp=2.5, complex_max_ulp=4,
-           doubles=("exponential", "hyperbolic"), tangents=("t / (sqrt(x - 1) * sqrt(x + 1))",)),
+           doubles=("exponential", "hyperbolic"), tangents=("t / (sqrt(x - 1) * sqrt(x - -1))",)),
     _unary("atanh", "atanh({0})", FLOATS_AND_COMPLEX, "Inverse hyperbolic tangent",
            cost=25, reference="arctanh", max_ulp=2.5, complex_max_ulp=4,
            doubles=("exponential", "hyperbolic"), tangents=("t / ((1 - x) * (1 + x))",)),
