@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays.execution import evaluate as evaluation
+from metalloid.arrays.execution import executable as evaluation
 from metalloid.arrays.ir.memory import Memory, pool_of
 
 

@@ -1,5 +1,6 @@
 """Discrete Fourier transforms."""
 
+from metalloid.fft import rules as _rules  # noqa: F401 - registers them
 from metalloid.fft.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 from metalloid.fft.transforms import (
     fft,

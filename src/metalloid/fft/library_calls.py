@@ -20,18 +20,10 @@ from metalloid.arrays.ir.views import full_slices, joined, moved_axes, sliced
 from metalloid.arrays.planning.kernel_builder import plain
 from metalloid.runtime.devices.libraries import Signal
 from metalloid.runtime.memory.buffer import Buffer
-from metalloid.settings import settings
 
 _MAX_AXES = 3
 #: Alignment that the library requires.
 _ALIGNMENT = 16
-
-
-def is_for_library(node: Node, axes: Ints) -> bool:
-    """Whether the library transforms an array."""
-    is_plain = 0 not in node.shape and len(set(axes)) == len(axes)
-    is_requested = settings.transforms in ("auto", "cufft")
-    return is_requested and is_plain and node.device.libraries.fourier is not None
 
 
 def library_transform(name: str, node: Node, lengths: Ints, axes: Ints, norm: str) -> Node:
@@ -48,14 +40,14 @@ def library_transform(name: str, node: Node, lengths: Ints, axes: Ints, norm: st
         result = _from_reals(node, lengths, axes)
     else:
         wide = cast(node, complex_of(real_of(node.dtype)))
-        result = _along(_fitted(wide, lengths, axes), axes, is_inverse)
+        result = _along(fitted(wide, lengths, axes), axes, is_inverse)
     if kind == "ihfft":
         result = conj(Array(result))._node
     return _scaled(result, math.prod(lengths), norm, is_inverse)
 
 
 def _from_reals(node: Node, lengths: Ints, axes: Ints) -> Node:
-    node = _fitted(node, lengths, axes)
+    node = fitted(node, lengths, axes)
     half = lengths[-1] // 2 + 1
     return _along(_last(node, axes[-1:], complex_of(node.dtype), half), axes[:-1], False)
 
@@ -63,7 +55,7 @@ def _from_reals(node: Node, lengths: Ints, axes: Ints) -> Node:
 def _to_reals(node: Node, lengths: Ints, axes: Ints) -> Node:
     wide = cast(node, complex_of(real_of(node.dtype)))
     half = (*lengths[:-1], lengths[-1] // 2 + 1)
-    node = _along(_fitted(wide, half, axes), axes[:-1], True)
+    node = _along(fitted(wide, half, axes), axes[:-1], True)
     return _last(node, axes[-1:], real_of(node.dtype), lengths[-1], True)
 
 
@@ -88,7 +80,7 @@ def _last(node: Node, axes: Ints, dtype: DType, extent: int, is_inverse: bool = 
     return moved_axes(result, last_axes, axes)
 
 
-def _fitted(node: Node, lengths: Ints, axes: Ints) -> Node:
+def fitted(node: Node, lengths: Ints, axes: Ints) -> Node:
     """Truncate axes, or pad them with zeros."""
     shape = list(node.shape)
     for axis, length in zip(axes, lengths, strict=True):

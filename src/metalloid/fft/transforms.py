@@ -14,13 +14,13 @@ import numpy as np
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.calls import host_call, launch_call
-from metalloid.arrays.ir.dtypes import complex_of, float32, kind_of, real_of
+from metalloid.arrays.ir.dtypes import DType, complex_of, float32, kind_of, real_of
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, cast, permute
 from metalloid.arrays.ir.operands import axes_of, to_node
+from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.fft.kernels import Transform, transformed_rows
-from metalloid.fft.library_calls import is_for_library, library_transform
-from metalloid.runtime.devices.device import Device
+from metalloid.fft.library_calls import library_transform
 from metalloid.settings import settings
 
 Norm = Literal["backward", "ortho", "forward"]
@@ -184,19 +184,19 @@ def irfft2(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] = (
 
 
 _SINGLE_AXIS = frozenset({"fft", "ifft", "rfft", "irfft", "hfft", "ihfft"})
-_OF_REALS = frozenset({"rfft", "rfft2", "rfftn", "ihfft"})
-_TO_REALS = frozenset({"irfft", "irfft2", "irfftn", "hfft"})
+OF_REALS = frozenset({"rfft", "rfft2", "rfftn", "ihfft"})
+TO_REALS = frozenset({"irfft", "irfft2", "irfftn", "hfft"})
 
 
 def _along_axis(name: str, x: Any, n: int | None, axis: int, norm: Norm) -> Array:
     node = _operand(name, x)
     (along,) = axes_of(name, axis, len(node.shape))
-    (length,), shape = _lengths(name, node.shape, (n,), (along,))
-    return _transformed(name, node, (length, along), shape, norm)
+    lengths = _lengths(name, node.shape, (n,), (along,))
+    return _transformed(name, node, lengths, (along,), norm)
 
 
 def _along_axes(name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None,
-                   norm: Norm) -> Array:  # fmt: skip
+                norm: Norm) -> Array:  # fmt: skip
     node = _operand(name, x)
     if axes is None and s is not None:
         axes = range(-len(s), 0)
@@ -206,72 +206,101 @@ def _along_axes(name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] 
         raise ValueError(f"[{name}] {len(wanted)} lengths {s} for {len(along)} axes {axes}.")
     if not along:
         raise ValueError(f"[{name}] there is no axis to transform in shape {node.shape}.")
-    lengths, shape = _lengths(name, node.shape, wanted, along)
-    return _transformed(name, node, (lengths, along), shape, norm)
+    lengths = _lengths(name, node.shape, wanted, along)
+    return _transformed(name, node, lengths, along, norm)
 
 
 def _operand(name: str, x: Any) -> Node:
     """Convert to a type of single or double precision."""
     node = to_node(x, name)
-    if name in _OF_REALS and kind_of(node.dtype) == "c":
+    if name in OF_REALS and kind_of(node.dtype) == "c":
         raise TypeError(f"[{name}] expected real numbers, got {node.dtype}. Use fft, fftn or ifft.")
     is_short = kind_of(node.dtype) not in "fc" or node.dtype.itemsize == 2
     return cast(node, float32) if is_short else node
 
 
-def _lengths(name: str, shape: Ints, wanted: Sequence[int | None], axes: Ints) -> tuple[Ints, Ints]:
-    """Return the lengths of the transform along its axes, and the shape of the result."""
+def _lengths(name: str, shape: Ints, wanted: Sequence[int | None], axes: Ints) -> Ints:
+    """Return the lengths of the transform along its axes."""
     lengths = [shape[k] if n is None else n for n, k in zip(wanted, axes, strict=True)]
-    if name in _TO_REALS and wanted[-1] is None:
+    if name in TO_REALS and wanted[-1] is None:
         lengths[-1] = 2 * (shape[axes[-1]] - 1)
     if any(n < 1 for n in lengths):
         raise ValueError(
             f"[{name}] lengths must be at least 1, got {min(lengths)} along the axes {axes} of "
             f"shape {shape}."
         )
-    result = list(shape)
-    for k, n in zip(axes, lengths, strict=True):
-        result[k] = n
-    if name in _OF_REALS:
-        result[axes[-1]] = lengths[-1] // 2 + 1
-    return tuple(lengths), tuple(result)
+    return tuple(lengths)
 
 
-def _transformed(name: str, node: Node, parameters: tuple[Any, ...], shape: Ints,
-                 norm: Norm) -> Array:  # fmt: skip
+def _transformed(name: str, node: Node, lengths: Ints, axes: Ints, norm: Norm) -> Array:
     if norm not in get_args(Norm):
         raise ValueError(f"[{name}] norm must be 'backward', 'ortho' or 'forward', got {norm!r}.")
-    lengths, axes = ((p,) if name in _SINGLE_AXIS else p for p in parameters)
-    if is_for_library(node, axes):
-        return Array(library_transform(name, node, lengths, axes, norm))
-    if _is_by_kernels(node.device):
-        return Array(_by_kernels(name, node, lengths, axes, norm))
-    dtype = real_of(node.dtype) if name in _TO_REALS else complex_of(real_of(node.dtype))
-    (result,) = host_call(getattr(np.fft, name), [node], (*parameters, norm), (dtype, shape))
-    return Array(result)
+    # The settings are those of the time at which the transform is written.
+    return Array(transform(node, name, lengths, axes, norm, settings.transforms))
 
 
-def _is_by_kernels(device: Device) -> bool:
+def transform(node: Node, name: str, lengths: Ints, axes: Ints, norm: str, backend: str) -> Node:
+    """Node of a transform with validated parameters."""
+    result = transform_type(node, name, lengths, axes)
+    return bind("fft", [node], (name, lengths, axes, norm, backend), result)[0]
+
+
+def transform_type(node: Node, name: str, lengths: Ints, axes: Ints) -> tuple[DType, Ints]:
+    """Type and shape of the result of a transform."""
+    shape = list(node.shape)
+    for axis, length in zip(axes, lengths, strict=True):
+        shape[axis] = length
+    if name in OF_REALS:
+        shape[axes[-1]] = lengths[-1] // 2 + 1
+    real = real_of(node.dtype)
+    return real if name in TO_REALS else complex_of(real), tuple(shape)
+
+
+def _is_for_library(node: Node, name: str, lengths: Ints, axes: Ints, norm: str,
+                    backend: str) -> bool:  # fmt: skip
+    is_requested = backend in ("auto", "cufft")
+    return is_requested and 0 not in node.shape and node.device.libraries.fourier is not None
+
+
+def _by_library(node: Node, name: str, lengths: Ints, axes: Ints, norm: str, backend: str) -> Node:
+    return library_transform(name, node, lengths, axes, norm)
+
+
+def _is_by_kernels(node: Node, name: str, lengths: Ints, axes: Ints, norm: str,
+                   backend: str) -> bool:  # fmt: skip
     """Whether to use kernels instead of NumPy on the host."""
-    wanted = settings.transforms
-    return wanted == "kernels" or (wanted != "host" and device.name != "cpu")
+    return backend == "kernels" or (backend != "host" and node.device.name != "cpu")
 
 
-def _by_kernels(name: str, node: Node, lengths: Ints, axes: Ints, norm: str) -> Node:
+def _by_kernels(node: Node, name: str, lengths: Ints, axes: Ints, norm: str, backend: str) -> Node:
     """Transform the axes one by one; real input is transformed first, real output last."""
     is_inverse, last_axis = name.startswith("i"), len(axes) - 1
-    for k in range(len(axes)) if name in _TO_REALS else reversed(range(len(axes))):
+    for k in range(len(axes)) if name in TO_REALS else reversed(range(len(axes))):
         n, axis = lengths[k], axes[k]
-        to_real = name in _TO_REALS and k == last_axis
-        outputs = n // 2 + 1 if name in _OF_REALS and k == last_axis else n
+        to_real = name in TO_REALS and k == last_axis
+        outputs = n // 2 + 1 if name in OF_REALS and k == last_axis else n
         scale = {"ortho": n**-0.5, "backward": 1.0, "forward": 1 / n}[norm]
         if is_inverse:
             scale = 1 / (n * scale)
-        transform = Transform(n, is_inverse, to_real, outputs, to_real, scale)
+        of_rows = Transform(n, is_inverse, to_real, outputs, to_real, scale)
         real = real_of(node.dtype)
         order = (*(a for a in range(len(node.shape)) if a != axis), axis)
         rows = permute(cast(node, complex_of(real)) if to_real else node, order)
         result = (real if to_real else complex_of(real), (*rows.shape[:-1], outputs))
-        (rows,) = launch_call(transformed_rows, [rows], (transform,), result)
+        (rows,) = launch_call(transformed_rows, [rows], (of_rows,), result)
         node = permute(rows, tuple(map(order.index, range(len(order)))))
     return node
+
+
+def _by_host(node: Node, name: str, lengths: Ints, axes: Ints, norm: str, backend: str) -> Node:
+    result = transform_type(node, name, lengths, axes)
+    parameters = (lengths[0], axes[0]) if name in _SINGLE_AXIS else (lengths, axes)
+    return host_call(getattr(np.fft, name), [node], (*parameters, norm), result)[0]
+
+
+implement(
+    "fft",
+    Implementation(_by_library, _is_for_library),
+    Implementation(_by_kernels, _is_by_kernels),
+    _by_host,
+)

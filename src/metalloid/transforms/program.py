@@ -71,7 +71,7 @@ class Program:
             if node.kind is TRACER:  # of a transform inside
                 node.become(node.args[0])
         graph = LinearizedGraph(list(dict.fromkeys(roots)))
-        self._nodes, self._plan = graph.nodes, plan_of(graph, roots[0].device)
+        self._nodes, self._plan = graph.nodes, plan_of(graph, roots[0].device).plan
         # A tracer of a transform inside may stand for an input: look for what they share.
         position = {node.memory: k for k, node in enumerate(inputs)}
         self._leaves = [(position.get(leaf.memory), leaf) for leaf in graph.leaves]

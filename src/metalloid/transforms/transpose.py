@@ -91,7 +91,8 @@ def _of_primitive(node: Node, cotangents: list[Node | None], linear: set[Node]) 
     assert rule.transpose is not None, node
     args = [None if arg in linear else arg for arg in node.args]
     shares = rule.transpose(cotangents, args, node.data.params)
-    return list(zip(node.args, shares, strict=True))
+    pairs = zip(node.args, shares, strict=True)
+    return [(arg, None if share is None else _of_type(Array(share), arg)) for arg, share in pairs]
 
 
 def _of_node(node: Node, cotangent: Node, linear: set[Node]) -> list[Share]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from metalloid.arrays.execution.executable import ExecutablePlan, executable, run, with_offset
+from metalloid.arrays.execution.repeated_plan import RepeatedPlan
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import UNORDERED
 from metalloid.arrays.ir.node import BUFFER, TRACED, Node
@@ -18,7 +19,7 @@ from metalloid.runtime.devices.device import Device
 MAX_CACHED_PLANS = 2048
 #: One evaluation at a time, as it turns expressions into leaves.
 _lock = threading.RLock()
-_plans: dict[Any, ExecutablePlan] = {}
+_plans: dict[Any, CachedPlan] = {}
 
 
 def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
@@ -58,22 +59,51 @@ def settled(node: Node) -> Node:
     return node
 
 
-def plan_of(graph: LinearizedGraph, device: Device) -> ExecutablePlan:
+class CachedPlan(NamedTuple):
+    """A plan, and its form for repeated runs if it has one.
+
+    Attributes
+    ----------
+    plan : ExecutablePlan
+    repeated : RepeatedPlan or None
+        Its results are those of the plan, in order.
+    """
+
+    plan: ExecutablePlan
+    repeated: RepeatedPlan | None
+
+
+def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
     """The plan of a graph, from the cache if there was one of its structure."""
     key = device, graph.key
-    plan = _plans.get(key)
-    if plan is None:
+    cached = _plans.get(key)
+    if cached is None:
         if len(_plans) >= MAX_CACHED_PLANS:
             _plans.clear()
-        plan = _plans[key] = executable(make_plan(graph), device)
-    return plan
+        plan = executable(make_plan(graph), device)
+        sources = [result.source for result in plan.results]
+        has_own_results = len(set(sources)) == len(sources) and all(
+            plan.sources[source].leaf is None for source in sources
+        )
+        repeated = None
+        if has_own_results and not plan.not_requested:
+            repeated = RepeatedPlan.of(plan, sources, bool(graph.numbers))
+        cached = _plans[key] = CachedPlan(plan, repeated)
+    return cached
 
 
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     graph = LinearizedGraph(roots)
-    plan = plan_of(graph, device)
+    plan, repeated = plan_of(graph, device)
     leaves = [leaf.memory for leaf in graph.leaves]
     offsets = [leaf.data[1] for leaf in graph.leaves]
+    if repeated is not None and wait and not any(offsets) and None not in leaves:
+        stored = repeated(leaves, graph.nodes)  # type: ignore[arg-type]
+        if stored is not None:
+            for result, owner in zip(plan.results, stored, strict=True):
+                graph.nodes[result.node].materialize(owner, result.layout)
+            _finish(plan, graph, roots)
+            return
     retained = {
         source
         for index, source, _, references in plan.not_requested
@@ -86,6 +116,11 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
             continue
         layout = with_offset(layout, plan.sources[source], offsets)
         graph.nodes[index].materialize(memory, layout)
+    _finish(plan, graph, roots)
+
+
+def _finish(plan: ExecutablePlan, graph: LinearizedGraph, roots: list[Node]) -> None:
+    """Materialize roots that were merged with others, and record what was not saved."""
     for root, index in zip(roots, graph.roots, strict=True):
         node = graph.nodes[index]
         if root is not node:
