@@ -8,11 +8,11 @@ from typing import Any
 from metalloid.arrays.array import Array
 from metalloid.arrays.functions.scans import cumulative_prod, cumulative_sum
 from metalloid.arrays.functions.select import where
-from metalloid.arrays.ir.node import Node, broadcast
+from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.views import flipped
 from metalloid.arrays.lowering.matmul import stacked_product
-from metalloid.transforms.rules.registry import Rule, define_rule
+from metalloid.transforms.rules.registry import Rule, define_rule, stacks
 from metalloid.transforms.tangents import added, conjugate
 
 Nodes = Sequence["Node | None"]
@@ -34,11 +34,7 @@ def _matmul_transpose(cotangents: Nodes, args: Nodes, params: Any) -> Nodes:
 
 
 def _matmul_batch(args: Sequence[Node], is_batched: Sequence[bool], params: Any) -> list[Node]:
-    (size,) = {arg.shape[0] for arg, own in zip(args, is_batched, strict=True) if own}
-    a, b = (
-        arg if own else broadcast(arg, (size, *arg.shape))
-        for arg, own in zip(args, is_batched, strict=True)
-    )
+    a, b = stacks(args, is_batched)
     return [stacked_product(a, b, params)]
 
 
