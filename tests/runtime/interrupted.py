@@ -141,8 +141,8 @@ def raises(kind, function):
 def array_expression():
     def power(n):
         x = mtl.asarray(np.ones(n, np.float32))
-        for _ in range(50):
-            for _ in range(60):
+        for _ in range(300):
+            for _ in range(10):
                 x = mtl.sin(x)
             mtl.async_eval(x)  # a kernel of 3000 sines takes half a minute to compile
         return x

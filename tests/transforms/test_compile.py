@@ -175,6 +175,21 @@ def test_indices_without_values_are_clipped():
     same(take(X, mtl.asarray([5, -7, 1])), [3, 1, 2])  # within the array
 
 
+def test_random_numbers_go_on():
+    draw = mtl.compile(lambda: (mtl.random.uniform(shape=3), mtl.random.normal(shape=(2,))))
+    mtl.random.seed(7)
+    eager = [mtl.random.uniform(shape=3), mtl.random.normal(shape=(2,)), mtl.random.normal(shape=4),
+             mtl.random.uniform(shape=3)]  # fmt: skip
+    mtl.eval(*eager)
+    mtl.random.seed(7)
+    first, second = draw()
+    same(first, eager[0])
+    same(second, eager[1])
+    same(mtl.random.normal(shape=4), eager[2])
+    same(draw()[0], eager[3])
+    assert draw.traces == 1
+
+
 def test_a_method():
     class Model:
         weight = mtl.asarray(2.0)

@@ -63,7 +63,7 @@ def quick(*names):
     return pytest.mark.parametrize("name", [pytest.param(n, marks=m) for n, m in marks.items()])
 
 
-@quick("product", "softmax", "set", "running products")
+@quick("views", "softmax", "set", "running products")
 def test_gradients_and_their_gradients(name):
     function, points = FUNCTIONS[name], (random(3, 4), random(4, 2))
     arrays = list(map(mtl.asarray, points))

@@ -21,6 +21,10 @@ from metalloid.random.integers import bits, randint
 from metalloid.random.keys import fold_in, key, seed, split
 from metalloid.random.sampling import categorical, choice, permutation
 
+#: Accepted by `inputs` and `outputs` of `compile`, for programs of MLX. Compiled functions capture
+#: the sequence of keys in any case.
+state: tuple[()] = ()
+
 __all__ = [
     "Generator",
     "bernoulli",
@@ -39,6 +43,7 @@ __all__ = [
     "randint",
     "seed",
     "split",
+    "state",
     "truncated_normal",
     "uniform",
 ]

@@ -21,6 +21,7 @@ from metalloid.arrays.ir.views import as_shape, full_slices, sliced
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
+from metalloid.transforms.state import State
 
 _WORD = 2**32 - 1
 KEY_WORD = Op("key_word", "numpy::key_word({0}, {1}, {2}, {3})", "u", "A word of a new key", 4,
@@ -214,12 +215,51 @@ class KeySequence:
         return _key_of(self.next_words(), get_device())
 
 
+class _DefaultState(State):
+    """The default sequence as an array, for compiled functions: its root, and the keys used."""
+
+    def __init__(self, sequence: KeySequence) -> None:
+        super().__init__()
+        self._sequence = sequence
+        self._written: Array | None = None
+
+    def read(self) -> Array:
+        """See `State.read`."""
+        written = self._written
+        if written is not None:
+            return written
+        root, taken = self._sequence.root, self._sequence.taken
+        return Array(from_numpy(np.array([*root, taken], np.uint32), get_device()))
+
+    def write(self, value: Array) -> None:
+        """See `State.write`."""
+        self._written = value
+
+    def settle(self) -> None:
+        """Bring the sequence up to date with what compiled functions have used."""
+        written, self._written = self._written, None
+        if written is not None:
+            high, low, taken = written.tolist()
+            self._sequence.root, self._sequence.taken = (high, low), taken
+
+    def next(self) -> Array:
+        """Return the next key: an expression while a function is traced."""
+        state = self.traced
+        if state is None:
+            self.settle()
+            return self._sequence.next()
+        self.traced = state + _one_more
+        return fold_in(state[:2], state[2])
+
+
+_one_more = np.array([0, 0, 1], np.uint32)
 _default_sequence = KeySequence()
+_default_state = _DefaultState(_default_sequence)
 
 
 def next_key() -> Array:
     """Return the next key of the default sequence."""
-    return _default_sequence.next()
+    return _default_state.next()
 
 
 def seed(seed: int) -> None:
@@ -235,4 +275,5 @@ def seed(seed: int) -> None:
     >>> bool((a == b).all())
     True
     """
+    _default_state.settle()
     _default_sequence.start(operator.index(seed))

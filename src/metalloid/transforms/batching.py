@@ -80,7 +80,7 @@ def vmap(fun: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Call
     def mapped(*args: Any) -> Any:
         leaves, structure = flatten(list(args))
         axes = _axes_of_leaves("in_axes", in_axes, structure)
-        nodes = [asarray(leaf)._node for leaf in leaves]
+        nodes = [_input(leaf) for leaf in leaves]
         size, axes = _batch_size(nodes, axes)
         trace = Trace("vmap")
         batched: dict[Node, Node] = {}
@@ -106,6 +106,12 @@ def vmap(fun: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0) -> Call
     return mapped
 
 
+def _input(leaf: Any) -> Node:
+    if isinstance(leaf, str | bytes):
+        raise ValueError(f"[vmap] the arguments must be arrays, got {type(leaf).__name__}.")
+    return asarray(leaf)._node
+
+
 def _output(result: Any) -> Node:
     if not isinstance(result, Array):
         raise ValueError(f"[vmap] the function must return arrays, got {type(result).__name__}.")
@@ -116,7 +122,11 @@ def _axes_of_leaves(name: str, axes: Axes, structure: TreeDef) -> list[int | Non
     """One axis for each leaf of a structure."""
     if axes is None or isinstance(axes, int):
         return [axes] * _count(structure)
-    items = axes.values() if isinstance(axes, dict) else axes
+    if structure.type is None and isinstance(axes, list | tuple) and len(axes) == 1:
+        return [*axes]  # of the only result
+    if isinstance(axes, dict) and structure.type is list and len(structure.children) == 1:
+        axes = [axes]  # of the only argument
+    items = axes
     has_items = isinstance(axes, dict | list | tuple) and structure.type is not None
     if not has_items or len(axes) != len(structure.children):
         raise ValueError(

@@ -1,13 +1,14 @@
-"""Containers of arrays that a compiled function reads or replaces, besides its arguments."""
+"""Containers of arrays that a function reads or writes, besides its arguments and results."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from metalloid.arrays.array import Array
+from metalloid.arrays.ir.node import Node
 from metalloid.transforms.tree import TreeDef, flatten
 
 
@@ -46,6 +47,24 @@ def assign(tree: Any, structure: TreeDef, leaves: Iterator[Any]) -> None:
             assign(own, child, leaves)
         else:
             _store(tree, key, child.unflatten(leaves))
+
+
+def copy_writes(tree: Any, copy: Any, tracers: Collection[Node]) -> None:
+    """Repeat in a tree what a function has written to a copy of it, whose leaves were tracers."""
+    if type(tree) is not type(copy) or not isinstance(copy, list | tuple | dict):
+        return
+    if isinstance(copy, list) and len(tree) != len(copy):
+        tree[:] = copy
+        return
+    for key, value in copy.items() if isinstance(copy, dict) else enumerate(copy):
+        own = _item(tree, key) if not isinstance(tree, dict) or key in tree else None
+        if isinstance(value, Array):
+            if value._node not in tracers:
+                _store(tree, key, value)
+        elif isinstance(value, list | tuple | dict) and type(own) is type(value):
+            copy_writes(own, value, tracers)
+        elif own is not value:
+            _store(tree, key, value)
 
 
 def _restore(tree: Any, originals: dict[int, Any]) -> None:

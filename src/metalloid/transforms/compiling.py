@@ -15,6 +15,7 @@ from metalloid.settings import settings
 from metalloid.transforms.captures import assign, check, replaced
 from metalloid.transforms.numbers import NumberTrace
 from metalloid.transforms.program import Program
+from metalloid.transforms.state import STATES
 from metalloid.transforms.tracing import Trace
 from metalloid.transforms.tree import flatten
 from metalloid.transforms.variants import NUMBERS, LastCall, Variant
@@ -125,7 +126,10 @@ class CompiledFunction:
         variant = self._find(key, numbers) or self._trace(key, args, kwargs, numbers)
         if self._outputs is None and self._inputs is None and not kwargs:
             self._last = LastCall.of(args, variant)
+        nodes += [state.read()._node for state in variant.states]
         results = [] if variant.program is None else variant.program(nodes, numbers)
+        for state in reversed(variant.states):
+            state.write(Array(results.pop()))
         values = iter(map(Array, results))
         filled = iter([next(values) if c is None else c for c in variant.constants])
         value = variant.outputs.unflatten(filled)
@@ -166,16 +170,29 @@ class CompiledFunction:
                     layouts.append(node.layout)
                     given.append(Array(tracers[-1]))
             positional, named, captured = structure.unflatten(iter(given))
-            with replaced(self._inputs, iter(flatten(captured)[0])):
-                value = self._fun(*positional, **named)
-                state, state_structure = flatten(self._outputs)
+
+            def trace_state(value: Array) -> Array:
+                tracers.append(trace.placeholder(value._node, value.shape))
+                layouts.append(value._node.layout)
+                return Array(tracers[-1])
+
+            for state in STATES:
+                state.begin(trace_state)
+            try:
+                with replaced(self._inputs, iter(flatten(captured)[0])):
+                    value = self._fun(*positional, **named)
+                    captured_results, state_structure = flatten(self._outputs)
+            finally:
+                used = [(state, state.end()) for state in STATES]
             results, result_structure = flatten(value)
-            results += state
+            results += captured_results
             roots = [leaf._node for leaf in results if isinstance(leaf, Array)]
+            states = [state for state, pair in used if pair is not None]
+            roots += [pair[1]._node for _, pair in used if pair is not None]
             program = Program(roots, tracers, layouts, traced.nodes) if roots else None
             constants = [None if isinstance(leaf, Array) else leaf for leaf in results]
             fixed = {k: numbers[k] for k in traced.fixed}
-            variant = Variant(fixed, program, result_structure, state_structure, constants)
+            variant = Variant(fixed, program, result_structure, state_structure, constants, states)
             if len(self._variants) >= MAX_PROGRAMS:
                 del self._variants[next(iter(self._variants))]
             self._variants.setdefault(key, []).append(variant)

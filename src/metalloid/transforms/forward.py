@@ -23,13 +23,11 @@ from metalloid.arrays.ir.node import (
     VIEW,
     Node,
     broadcast,
-    cast,
     move,
     permute,
     reduce,
     reshape,
 )
-from metalloid.arrays.ir.ops import CAST
 from metalloid.arrays.ir.substitute import traced_nodes
 from metalloid.arrays.ir.views import flipped
 from metalloid.errors import TraceError
@@ -94,9 +92,18 @@ def _of_primitive(node: Node, below: Tangents) -> Tangents:
 def _of_node(node: Node, below: Tangents) -> Node | None:
     """The tangent of a node, at least one of whose operands has one."""
     kind, first = node.kind, below[0]
+    if kind is CUSTOM_CALL:
+        raise TraceError(
+            f"[grad] the kernel {node.data.name!r} has no derivative. State one with "
+            "custom_function, or stop_gradient its inputs."
+        )
     if kind is ELEMENTWISE:
-        if node.data is CAST:
-            return cast(first, node.dtype) if first and kind_of(node.dtype) in "fc" else None
+        if kind_of(node.dtype) in "iu":
+            # Integers have no derivative, but those computed from an argument are marked, so that
+            # they are refused as indices.
+            pairs = zip(below, node.args, strict=True)
+            is_marked = any(t is not None and kind_of(arg.dtype) in "iu" for t, arg in pairs)
+            return zeros_like(node) if is_marked else None
         return added(
             [
                 elementwise.tangent(node.data, k, node.args, node, tangent)
@@ -119,11 +126,6 @@ def _of_node(node: Node, below: Tangents) -> Node | None:
         return Node(kind, node.data, args, node.dtype, node.shape, node.device)
     if kind is REDUCE:
         return _of_reduction(node, first)
-    if kind is CUSTOM_CALL:
-        raise TraceError(
-            f"[grad] the kernel {node.data.name!r} has no derivative. State one with "
-            "custom_function, or stop_gradient its inputs."
-        )
     raise AssertionError(node)
 
 

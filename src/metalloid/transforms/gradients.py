@@ -8,9 +8,10 @@ from typing import Any
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.functions.creation import asarray
-from metalloid.arrays.ir.dtypes import kind_of
-from metalloid.arrays.ir.node import Node, broadcast
+from metalloid.arrays.ir.dtypes import float32, kind_of
+from metalloid.arrays.ir.node import Node, broadcast, cast
 from metalloid.arrays.ir.operands import as_number
+from metalloid.transforms.captures import copy_writes
 from metalloid.transforms.forward import push_forward
 from metalloid.transforms.rules.control import stopped
 from metalloid.transforms.tangents import zeros_like
@@ -122,6 +123,9 @@ def _value_and_grad(name: str, fun: Function, argnums: int | Sequence[int] | Non
         for k, value in zip(numbers, positional, strict=True):
             given[k] = value
         value = fun(*given, **{**kwargs, **named})
+        for own, passed in zip([*chosen[0], *chosen[1].values()], [*positional, *named.values()],
+                               strict=True):  # fmt: skip
+            copy_writes(own, passed, set(tracers))
         loss = _loss(name, value, has_auxiliary)
         gradients = _cotangents(trace, [loss], [_one(loss)], tracers)
         _end(trace, value, gradients)
@@ -264,9 +268,15 @@ def jvp(fun: Function, primals: Sequence[Array],
     tracers = [trace.tracer(node) for node in nodes]
     outputs = _outputs("jvp", fun(*map(Array, tracers)))
     pushed = push_forward(outputs, dict(zip(tracers, given, strict=True)))
-    products = [tangent or zeros_like(node) for tangent, node in zip(pushed, outputs, strict=True)]
+    products = [tangent or _no_tangent(node) for tangent, node in zip(pushed, outputs, strict=True)]
     trace.end([*outputs, *products])
     return list(map(Array, outputs)), list(map(Array, products))
+
+
+def _no_tangent(node: Node) -> Node:
+    """Zeros: floats for truth values."""
+    zeros = zeros_like(node)
+    return cast(zeros, float32) if kind_of(node.dtype) == "b" else zeros
 
 
 def _arrays(name: str, values: Sequence[Any]) -> list[Node]:

@@ -127,7 +127,7 @@ class Program:
         offsets = [leaf.data[1] for leaf in leaves]
         plan = self._plan
         if self._repeated is not None and not any(offsets):
-            results = self._repeated(memories, nodes)  # type: ignore[arg-type]
+            results = self._repeated(memories, nodes, False)  # type: ignore[arg-type]
             if results is not None:
                 memories += results
                 pairs = zip(self._owners, self._outputs)  # noqa: B905 - same length

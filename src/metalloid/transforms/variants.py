@@ -9,6 +9,7 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.ir.node import BUFFER, Node
 from metalloid.settings import settings
 from metalloid.transforms.program import Program
+from metalloid.transforms.state import State
 from metalloid.transforms.tree import TreeDef
 
 #: Types of arguments that are inputs of a program, besides arrays.
@@ -28,6 +29,8 @@ class Variant(NamedTuple):
         Structure of the result and of the captured outputs.
     constants : list
         Leaves of both, in order; None for arrays.
+    states : list of State
+        The states that the function uses; their values follow the other arrays, and results.
     """
 
     fixed: dict[int, Any]
@@ -35,6 +38,7 @@ class Variant(NamedTuple):
     outputs: TreeDef
     state: TreeDef
     constants: list[Any]
+    states: list[State]
 
 
 class LastCall:
@@ -53,7 +57,9 @@ class LastCall:
     @classmethod
     def of(cls, args: Sequence[Any], variant: Variant) -> LastCall | None:
         """Describe a call; None if it is not so simple."""
-        if variant.program is None or variant.fixed or variant.outputs.type is not None:
+        if variant.program is None or variant.fixed or variant.states:
+            return None
+        if variant.outputs.type is not None or variant.constants != [None]:
             return None
         checks: list[Any] = []
         for value in args:

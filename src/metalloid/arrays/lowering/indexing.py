@@ -273,10 +273,13 @@ def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
     function : str
         ``"set"``, or the binary operation that combines the old element and `value`.
     """
-    selection = Selection(node, key)
     new = to_node(value, "setitem", device=node.device) if not _is_number(value) else as_number(
         value, node.dtype, node.device)  # fmt: skip
     new = converted(new, node.dtype)
+    mask = getattr(key, "_node", None)
+    if mask is not None and mask.flags & ABSTRACT and _is_mask(mask) and mask.shape == node.shape:
+        return _masked(node, mask, new, function)
+    selection = Selection(node, key)
     if selection.mask is not None and new.shape == ():
         changed = new if function == "set" else binary(op(function), _Operand(node), _Operand(new))
         return where_node(_Operand(selection.mask), _Operand(changed), _Operand(node))
@@ -292,6 +295,20 @@ def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
         return unshared(node)
     slices = [full_slices(node.shape), selection.slices]
     return joined([node, reshape(new, region)], slices, node.shape, node.dtype)
+
+
+def _masked(node: Node, mask: Node, new: Node, function: str) -> Node:
+    """A copy with new elements at a mask without a value, in order."""
+    if new.shape not in ((), (1,)):
+        size = (math.prod(node.shape),)
+        number = cast(reshape(mask, size), int64)
+        (count,) = bind("scan", [number], ("cumulative_sum", 0), (int64, size))
+        order = binary(op("subtract"), _Operand(count), 1)
+        at = [checked_index(reshape(order, node.shape), new.shape[0], 0)]
+        new = gathered(new, [0], at)
+    if function != "set":
+        new = binary(op(function), _Operand(node), _Operand(new))
+    return where_node(_Operand(mask), _Operand(new), _Operand(node))
 
 
 def written(node: Node, key: Any, value: Any) -> bool:

@@ -1,0 +1,70 @@
+"""State that functions use without an argument, such as that of random numbers.
+
+A compiled function that uses it gets it as an input and returns it as an output.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from metalloid.arrays.array import Array
+
+
+class State:
+    """A state that compiled functions capture; subclasses `read` and `write` it.
+
+    While a function is traced, the state of its thread is an expression.
+    """
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+        STATES.append(self)
+
+    def read(self) -> Array:
+        """Return the state as a contiguous array."""
+        raise NotImplementedError
+
+    def write(self, value: Array) -> None:
+        """Replace the state."""
+        raise NotImplementedError
+
+    @property
+    def _traces(self) -> list[_TracedState]:
+        if not hasattr(self._local, "traces"):
+            self._local.traces = []
+        traces: list[_TracedState] = self._local.traces
+        return traces
+
+    def begin(self, make_tracer: Callable[[Array], Array]) -> None:
+        """Trace the state in this thread, from now on."""
+        self._traces.append(_TracedState(make_tracer))
+
+    def end(self) -> tuple[Array, Array] | None:
+        """Return the tracer and the last value of the state; None if it was not used."""
+        trace = self._traces.pop()
+        return None if trace.first is None or trace.last is None else (trace.first, trace.last)
+
+    @property
+    def traced(self) -> Array | None:
+        """The state as an expression; None if no function is traced."""
+        if not self._traces:
+            return None
+        trace = self._traces[-1]
+        if trace.last is None:
+            trace.first = trace.last = trace.make_tracer(self.read())
+        return trace.last
+
+    @traced.setter
+    def traced(self, value: Array) -> None:
+        self._traces[-1].last = value
+
+
+class _TracedState:
+    def __init__(self, make_tracer: Callable[[Array], Array]) -> None:
+        self.make_tracer = make_tracer
+        self.first: Array | None = None
+        self.last: Array | None = None
+
+
+STATES: list[State] = []
