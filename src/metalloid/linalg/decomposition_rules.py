@@ -69,7 +69,7 @@ def _extended(x: Array, n: int) -> Array:
 
 
 def _qr(a: Array, da: Array, q: Array, r: Array, params: Any) -> list[Array]:
-    """Of matrices of full rank with at least as many rows as columns.
+    """The derivative for matrices of full rank with at least as many rows as columns.
 
     S. F. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with
     application in optimum experimental design", 2010.

@@ -25,11 +25,11 @@ def call(name: str, args: Sequence[Node], *params: Any) -> tuple[Node, ...]:
 
     Its last parameter is the backend: that of the settings at the time of the call.
     """
-    return call_again(name, args, (*params, settings.decompositions))
+    return call_with(name, args, (*params, settings.decompositions))
 
 
-def call_again(name: str, args: Sequence[Node], params: tuple[Any, ...]) -> tuple[Node, ...]:
-    """Nodes of the results of a primitive, with the parameters of an earlier call."""
+def call_with(name: str, args: Sequence[Node], params: tuple[Any, ...]) -> tuple[Node, ...]:
+    """Nodes of the results of a primitive, with all parameters, as in a rule."""
     return bind(name, args, params, *types_of(name, *args, *params))
 
 

@@ -20,7 +20,7 @@ from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.views import moved_axes
 from metalloid.linalg.decompositions import svd
 from metalloid.linalg.equations import inv, pinv
-from metalloid.linalg.primitives import call, call_again
+from metalloid.linalg.primitives import call, call_with
 from metalloid.linalg.products import diagonal
 from metalloid.transforms.rules.registry import Rule, Tangents, define_rule
 from metalloid.transforms.tangents import added, conjugate
@@ -56,13 +56,13 @@ def define_stacked(name: str, function: Callable[..., Sequence[Array | None]]) -
     """Register a primitive of one operand, for which the batch is one more axis of the stack."""
 
     def batch(args: Sequence[Node], is_batched: object, params: Any) -> Sequence[Node]:
-        return call_again(name, args, params)
+        return call_with(name, args, params)
 
     define_rule(name, Rule(tangents_by(function), batch))
 
 
 def _aligned(args: Sequence[Node], is_batched: Sequence[bool], ranks: Sequence[int]) -> list[Node]:
-    """Operands whose stacks have equally many axes, all of them with the batch in front.
+    """Operands whose stacks have equally many axes, with the batch as the first axis.
 
     Parameters
     ----------
@@ -71,11 +71,11 @@ def _aligned(args: Sequence[Node], is_batched: Sequence[bool], ranks: Sequence[i
     """
     rows = list(zip(args, is_batched, ranks, strict=True))
     size = next(arg.shape[0] for arg, own, _ in rows if own)
-    most = max(len(arg.shape) - own - rank for arg, own, rank in rows)
+    max_rank = max(len(arg.shape) - own - rank for arg, own, rank in rows)
     aligned = []
     for arg, own, rank in rows:
         shape = arg.shape[1:] if own else arg.shape
-        padded = (1,) * (most + rank - len(shape)) + shape
+        padded = (1,) * (max_rank + rank - len(shape)) + shape
         arg = reshape(arg, (size if own else 1, *padded))
         aligned.append(broadcast(arg, (size, *padded)))
     return aligned
@@ -108,7 +108,7 @@ def _inv(a: Array, da: Array, inverse: Array, params: Any) -> list[Array]:
 
 
 def _pinv(a: Array, da: Array, inverse: Array, params: Any) -> list[Array]:
-    """Of matrices of constant rank.
+    """The derivative for matrices of constant rank.
 
     G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
     problems whose variables separate", SIAM Journal on Numerical Analysis 10, 1973.
@@ -119,7 +119,7 @@ def _pinv(a: Array, da: Array, inverse: Array, params: Any) -> list[Array]:
 
 
 def _pinv_batch(args: Sequence[Node], is_batched: Sequence[bool], params: Any) -> Sequence[Node]:
-    return call_again("pinv", _aligned(args, is_batched, (2, 0)[: len(args)]), params)
+    return call_with("pinv", _aligned(args, is_batched, (2, 0)[: len(args)]), params)
 
 
 define_stacked("det", _det)
@@ -134,13 +134,13 @@ define_rule("pinv", Rule(tangents_by(_pinv), _pinv_batch))
 
 def _solve_tangents(args: Sequence[Node], params: Any, results: Any, tangents: Nodes) -> Nodes:
     (a, _), (da, db), (x,) = args, tangents, results
-    change = _change_of_right_side(None if da is None else Array(da), Array(x), db)
+    change = _change_of_right_operand(None if da is None else Array(da), Array(x), db)
     if change is None:
         return [None]
-    return call_again("solve", [a, broadcast(change, x.shape)], params)
+    return call_with("solve", [a, broadcast(change, x.shape)], params)
 
 
-def _change_of_right_side(da: Array | None, x: Array, db: Node | None) -> Node | None:
+def _change_of_right_operand(da: Array | None, x: Array, db: Node | None) -> Node | None:
     """The tangent of ``b``, less the product of the tangent of the matrices and the solution."""
     return added([db, None if da is None else (-(da @ x))._node])
 
@@ -149,16 +149,16 @@ def _solve_transpose(cotangents: Nodes, args: Nodes, params: Any) -> Nodes:
     (ct,), (a, _) = cotangents, args
     assert a is not None
     assert ct is not None
-    return [None, *call_again("solve", [adjoint(Array(a))._node, ct], params)]
+    return [None, *call_with("solve", [adjoint(Array(a))._node, ct], params)]
 
 
 def _solve_batch(args: Sequence[Node], is_batched: Sequence[bool], params: Any) -> Sequence[Node]:
     if is_batched[0]:
-        return call_again("solve", _aligned(args, is_batched, (2, 2)), params)
+        return call_with("solve", _aligned(args, is_batched, (2, 2)), params)
     a, b = args  # the matrices are the same: the batch becomes columns
     size, *stack, rows, columns = b.shape
     wide = reshape(moved_axes(b, 0, -2), (*stack, rows, size * columns))
-    (x,) = call_again("solve", [a, wide], params)
+    (x,) = call_with("solve", [a, wide], params)
     return [moved_axes(reshape(x, (*x.shape[:-1], size, columns)), -2, 0)]
 
 
@@ -168,7 +168,7 @@ def _lstsq_tangents(args: Sequence[Node], params: Any, results: Any, tangents: N
     da = None if tangents[0] is None else Array(tangents[0])
     x, rtol = Array(results[0]), params[0]
     inverse = pinv(a, rtol=rtol)
-    change = _change_of_right_side(da, x, tangents[1])
+    change = _change_of_right_operand(da, x, tangents[1])
     if change is None:
         return [None] * 4
     error, values = b - a @ x, None
@@ -185,7 +185,7 @@ def _lstsq_tangents(args: Sequence[Node], params: Any, results: Any, tangents: N
 
 def _lstsq_batch(args: Sequence[Node], is_batched: Sequence[bool], params: Any) -> Sequence[Node]:
     a, b = _aligned(args, is_batched, (2, 2))
-    solution, residuals, rank, values = call_again("lstsq", [a, b], params)
+    solution, residuals, rank, values = call_with("lstsq", [a, b], params)
     own: Ints = args[0].shape[1:-2] if is_batched[0] else args[0].shape[:-2]
     stack = (a.shape[0], *own)
     return solution, residuals, reshape(rank, stack), reshape(values, (*stack, values.shape[-1]))
