@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from metalloid.arrays.ir.node import PRIMITIVE, Node
+from metalloid.arrays.ir.node import PRIMITIVE, Node, broadcast
 
 #: From the operands, the parameters, the results and the tangents of the operands (None for zero)
 #: to the tangents of the results.
@@ -56,6 +56,15 @@ def define_rule(name: str, rule: Rule) -> None:
 def rule_of(name: str) -> Rule:
     """The rule of a primitive."""
     return _rules[name]
+
+
+def stacks(args: Sequence[Node], is_batched: Sequence[bool]) -> list[Node]:
+    """Operands of a batching rule, all of them with the batch axis."""
+    size = next(arg.shape[0] for arg, own in zip(args, is_batched, strict=True) if own)
+    return [
+        arg if own else broadcast(arg, (size, *arg.shape))
+        for arg, own in zip(args, is_batched, strict=True)
+    ]
 
 
 def operands_of_tangents(node: Node) -> Sequence[Node]:
