@@ -8,16 +8,18 @@ flipped weights (V. Dumoulin and F. Visin, "A guide to convolution arithmetic fo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.functions.convolution import convolution, pooling
+from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.node import Node, broadcast, cast, permute, reduce, reshape
+from metalloid.arrays.ir.primitives import bind, implement
 from metalloid.arrays.ir.views import flipped, full_slices, joined, moved_axes, sliced
 from metalloid.arrays.lowering.matmul import stacked_product
 from metalloid.arrays.lowering.windows import Windows, stacked_windows, window_elements
-from metalloid.transforms.rules.registry import Rule, define_rule
+from metalloid.transforms.rules.registry import Rule, define_rule, stacks
 from metalloid.transforms.tangents import added, conjugate, zeros_like
 
 Nodes = Sequence["Node | None"]
@@ -135,15 +137,60 @@ def _max_tangents(args: Sequence[Node], params: Any, results: Any, tangents: Nod
     (x,), (tangent,), (result,), (windows,) = args, tangents, results, params
     if tangent is None:
         return [None]
-    if windows.size == windows.stride:
+    rows = zip(windows.size, windows.stride, windows.counts, strict=True)
+    if all(k == step or count == 1 for k, step, count in rows):
         return [_of_tiles(x, tangent, result, windows)]
-    pairs = zip(window_elements(x, windows), window_elements(tangent, windows), strict=True)
-    total, count = [], []
-    for element, direction in pairs:
-        is_largest = (Array(element) == Array(result)).astype(x.dtype)
-        total.append((is_largest * Array(direction))._node)
-        count.append(is_largest._node)
-    return [_quotient(added(total), added(count))]
+    ones = (Array(zeros_like(x)) + 1)._node
+    total, count = (_at_maxima(x, result, values, windows) for values in (tangent, ones))
+    return [_quotient(total, count)]
+
+
+def _at_maxima(x: Node, largest: Node, values: Node, windows: Windows) -> Node:
+    """For each window, the sum of the values at its maxima; linear in the values."""
+    args, result = [x, largest, values], (values.dtype, largest.shape)
+    return bind("sum_at_maxima", args, (windows,), result)[0]
+
+
+def _to_maxima(x: Node, largest: Node, values: Node, windows: Windows) -> Node:
+    """The adjoint: for each element, the sum of the values of windows whose maximum it is."""
+    args, result = [x, largest, values], (values.dtype, x.shape)
+    return bind("sum_to_maxima", args, (windows,), result)[0]
+
+
+def _lower_at_maxima(x: Node, largest: Node, values: Node, windows: Windows) -> Node:
+    pairs = zip(window_elements(x, windows), window_elements(values, windows), strict=True)
+    return _sum_where_equal((element, largest, value) for element, value in pairs)
+
+
+def _lower_to_maxima(x: Node, largest: Node, values: Node, windows: Windows) -> Node:
+    maxima, around = _stuffed(largest, windows)
+    sources, _ = _stuffed(values, windows)
+    pairs = zip(window_elements(maxima, around), window_elements(sources, around), strict=True)
+    return _sum_where_equal((x, maximum, value) for maximum, value in pairs)
+
+
+def _sum_where_equal(terms: Iterable[tuple[Node, Node, Node]]) -> Node:
+    total = added([where(Array(a) == Array(b), Array(value), 0)._node for a, b, value in terms])
+    assert total is not None
+    return total
+
+
+def _maxima_rule(function: Callable[..., Node], adjoint: Callable[..., Node]) -> Rule:
+    def tangents(args: Sequence[Node], params: Any, results: Any, tangents: Nodes) -> Nodes:
+        (x, largest, _), along = args, tangents[2]  # the choice of maxima has no derivative
+        return [None if along is None else function(x, largest, along, *params)]
+
+    def batch(args: Sequence[Node], is_batched: Sequence[bool], params: Any) -> list[Node]:
+        ((windows,), stacked) = params, stacks(args, is_batched)
+        flat = [_folded(arg) for arg in stacked]
+        result = function(*flat, windows._replace(shape=flat[0].shape))
+        return [reshape(result, (*stacked[0].shape[:2], *result.shape[1:]))]
+
+    def transpose(cotangents: Nodes, args: Nodes, params: Any) -> Nodes:
+        (ct,), (x, largest, _) = cotangents, args
+        return [None, None, adjoint(x, largest, ct, *params)]
+
+    return Rule(tangents, batch, transpose)
 
 
 def _of_tiles(x: Node, tangent: Node, result: Node, windows: Windows) -> Node:
@@ -169,11 +216,14 @@ def _tiles(x: Node, windows: Windows) -> Node:
     return reshape(sliced(x, numbers), (*shape, x.shape[-1]))
 
 
-def _quotient(total: Node | None, count: Node | None) -> Node:
-    assert total is not None
-    assert count is not None
+def _quotient(total: Node, count: Node) -> Node:
     return (Array(total) / Array(count))._node
 
 
 define_rule("max_pool", Rule(_max_tangents, _pool_batch(largest=True)))
 define_rule("sum_pool", Rule(_sum_tangents, _pool_batch(largest=False), _sum_transpose))
+
+implement("sum_at_maxima", _lower_at_maxima)
+implement("sum_to_maxima", _lower_to_maxima)
+define_rule("sum_at_maxima", _maxima_rule(_at_maxima, _to_maxima))
+define_rule("sum_to_maxima", _maxima_rule(_to_maxima, _at_maxima))

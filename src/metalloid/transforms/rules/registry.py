@@ -69,8 +69,12 @@ def stacks(args: Sequence[Node], is_batched: Sequence[bool]) -> list[Node]:
 
 def operands_of_tangents(node: Node) -> Sequence[Node]:
     """The operands of a node on whose tangents its own depends."""
-    if node.kind is PRIMITIVE and (needed := rule_of(node.data.name).operands_of_tangents):
-        return needed(node)
+    if node.kind is PRIMITIVE:
+        rule = rule_of(node.data.name)
+        if rule.tangents is None:
+            return ()
+        if rule.operands_of_tangents:
+            return rule.operands_of_tangents(node)
     return node.args
 
 
