@@ -74,6 +74,16 @@ def test_each_rule_serves_one_transform():
     close(mtl.vmap(exp)(mtl.ones(3)), [3] * 3)
 
 
+def test_the_rules_are_those_of_the_time_of_the_call():
+    exp = mtl.custom_function(mtl.exp)
+    exp.jvp(lambda x, tangent: tangent)
+    one = mtl.asarray(1.0)
+    _, (before,) = mtl.jvp(exp, [one], [one])
+    exp.jvp(lambda x, tangent: 2 * tangent)  # before the result is evaluated
+    assert float(before) == 1
+    assert float(mtl.jvp(exp, [one], [one])[1][0]) == 2
+
+
 def test_structures():
     @mtl.custom_function
     def double(params, k, *, sign):

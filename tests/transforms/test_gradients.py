@@ -170,6 +170,7 @@ def test_writes_to_arrays_outside_are_differentiated():
     close(buffer, [15, 5, 6, 0])
 
 
+@pytest.mark.needs("the process's memory")
 def test_memory_of_others_is_read_when_the_gradient_is_built():
     memory = np.array([1, 2, 3], np.float32)
     gradient = mtl.grad(lambda x: (x * mtl.asarray(memory, copy=False)).sum())(mtl.ones(3))

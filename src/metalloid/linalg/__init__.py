@@ -13,6 +13,7 @@ from metalloid.arrays.functions.tensor_contractions import (
     tensordot,
     vecdot,
 )
+from metalloid.linalg import decomposition_rules as _rules  # noqa: F401 - registers them
 from metalloid.linalg.decompositions import (
     QR,
     SVD,

@@ -7,9 +7,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.execution.calls import host_call
 from metalloid.arrays.functions.creation import tril, triu
 from metalloid.arrays.ir.dtypes import complex_of, real_of
+from metalloid.arrays.ir.node import Node, cast
+from metalloid.arrays.ir.primitives import Implementation, implement
 from metalloid.linalg import solver_calls
 from metalloid.linalg.matrices import (
     NO_EIGENVALUES,
@@ -18,7 +19,7 @@ from metalloid.linalg.matrices import (
     matrices,
     square_matrices,
 )
-from metalloid.linalg.solver_calls import is_for_solver
+from metalloid.linalg.primitives import by_host, call, for_solver, types_of
 
 
 class QR(NamedTuple):
@@ -73,10 +74,8 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
            [1., 2.]], dtype=float32)
     """
     node, dtype = square_matrices("cholesky", x)
-    if is_for_solver("cholesky", node):
-        factor = Array(solver_calls.cholesky(node, bool(upper)))
-        return (triu(factor) if upper else tril(factor)).astype(dtype)
-    return Array(*host_call(_cholesky, [node], (bool(upper),), (dtype, node.shape)))
+    (factor,) = call("cholesky", [node], bool(upper))
+    return Array(cast(factor, dtype))
 
 
 def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
@@ -98,13 +97,8 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
     if mode not in ("reduced", "complete"):
         raise ValueError(f"[qr] mode must be 'reduced' or 'complete', got {mode!r}.")
     node, dtype = matrices("qr", x)
-    *stack, rows, columns = node.shape
-    inner = rows if mode == "complete" else min(rows, columns)
-    if is_for_solver("qr", node):
-        q, r = map(Array, solver_calls.qr(node, inner))
-        return QR(q.astype(dtype), triu(r[..., :inner, :]).astype(dtype))
-    shapes = (*stack, rows, inner), (*stack, inner, columns)
-    return QR(*map(Array, host_call(np.linalg.qr, [node], (mode,), *((dtype, s) for s in shapes))))
+    q, r = call("qr", [node], mode)
+    return QR(Array(cast(q, dtype)), Array(cast(r, dtype)))
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
@@ -130,25 +124,15 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
     array([2., 1.], dtype=float32)
     """
     node, dtype = matrices("svd", x)
-    *stack, rows, columns = node.shape
-    small = min(rows, columns)
-    if is_for_solver("svd", node):
-        u, s, vh = map(Array, solver_calls.svd(node, bool(full_matrices)))
-        return SVD(u.astype(dtype), s.astype(real_of(dtype)), vh.astype(dtype))
-    left = (*stack, rows, rows if full_matrices else small)
-    right = (*stack, columns if full_matrices else small, columns)
-    results = (dtype, left), (real_of(dtype), (*stack, small)), (dtype, right)
-    return SVD(*map(Array, host_call(_svd, [node], (bool(full_matrices),), *results)))
+    u, s, vh = call("svd", [node], bool(full_matrices))
+    return SVD(Array(cast(u, dtype)), Array(cast(s, real_of(dtype))), Array(cast(vh, dtype)))
 
 
 def svdvals(x: Any, /) -> Array:
     """Return only the singular values of `svd`."""
     node, dtype = matrices("svdvals", x)
-    if is_for_solver("svd", node):
-        return Array(solver_calls.svdvals(node)).astype(real_of(dtype))
-    *stack, rows, columns = node.shape
-    shape = (*stack, min(rows, columns))
-    return Array(*host_call(_svdvals, [node], (), (real_of(dtype), shape)))
+    (values,) = call("svdvals", [node])
+    return Array(cast(values, real_of(dtype)))
 
 
 def eigh(x: Any, /) -> Eigh:
@@ -178,20 +162,15 @@ def eigh(x: Any, /) -> Eigh:
     array([1., 2.], dtype=float32)
     """
     node, dtype = square_matrices("eigh", x)
-    if is_for_solver("eigh", node):
-        values, vectors = map(Array, solver_calls.eigh(node, True))
-        return Eigh(values.astype(real_of(dtype)), vectors.astype(dtype))
-    results = (real_of(dtype), node.shape[:-1]), (dtype, node.shape)
-    return Eigh(*map(Array, host_call(_eigh, [node], (), *results)))
+    values, vectors = call("eigh", [node])
+    return Eigh(Array(cast(values, real_of(dtype))), Array(cast(vectors, dtype)))
 
 
 def eigvalsh(x: Any, /) -> Array:
     """Return only the eigenvalues of `eigh`."""
     node, dtype = square_matrices("eigvalsh", x)
-    if is_for_solver("eigh", node):
-        values, _ = solver_calls.eigh(node, False)
-        return Array(values).astype(real_of(dtype))
-    return Array(*host_call(_eigvalsh, [node], (), (real_of(dtype), node.shape[:-1])))
+    (values,) = call("eigvalsh", [node])
+    return Array(cast(values, real_of(dtype)))
 
 
 def eig(x: Any, /) -> Eig:
@@ -215,15 +194,29 @@ def eig(x: Any, /) -> Eig:
     """
     node, dtype = square_matrices("eig", x)
     wide = complex_of(real_of(dtype))
-    results = (wide, node.shape[:-1]), (wide, node.shape)
-    return Eig(*map(Array, host_call(_eig, [node], (), *results)))
+    values, vectors = call("eig", [node])
+    return Eig(Array(cast(values, wide)), Array(cast(vectors, wide)))
 
 
 def eigvals(x: Any, /) -> Array:
     """Return only the eigenvalues of `eig`."""
     node, dtype = square_matrices("eigvals", x)
-    wide = complex_of(real_of(dtype))
-    return Array(*host_call(_eigvals, [node], (), (wide, node.shape[:-1])))
+    (values,) = call("eigvals", [node])
+    return Array(cast(values, complex_of(real_of(dtype))))
+
+
+# -- by the vendor library
+
+
+def _cholesky_by_library(x: Node, upper: bool, backend: str) -> Node:
+    factor = Array(solver_calls.cholesky(x, upper))
+    return (triu(factor) if upper else tril(factor))._node
+
+
+def _qr_by_library(x: Node, mode: str, backend: str) -> tuple[Node, Node]:
+    (_, (*_, inner)), _ = types_of("qr", x, mode, backend)
+    q, r = solver_calls.qr(x, inner)
+    return q, triu(Array(r)[..., :inner, :])._node
 
 
 # -- on the host
@@ -240,3 +233,33 @@ _eig = explained("eig", np.linalg.eig, NO_EIGENVALUES)
 _eigvals = explained("eigvals", np.linalg.eigvals, NO_EIGENVALUES)
 _svd = explained("svd", np.linalg.svd, NO_SINGULAR_VALUES)
 _svdvals = explained("svdvals", np.linalg.svdvals, NO_SINGULAR_VALUES)
+
+
+implement(
+    "cholesky",
+    Implementation(_cholesky_by_library, for_solver("cholesky")),
+    by_host("cholesky", _cholesky),
+)
+implement("qr", Implementation(_qr_by_library, for_solver("qr")), by_host("qr", np.linalg.qr))
+implement(
+    "svd",
+    Implementation(lambda x, is_full, backend: solver_calls.svd(x, is_full), for_solver("svd")),
+    by_host("svd", _svd),
+)
+implement(
+    "svdvals",
+    Implementation(lambda x, backend: solver_calls.svdvals(x), for_solver("svd")),
+    by_host("svdvals", _svdvals),
+)
+implement(
+    "eigh",
+    Implementation(lambda x, backend: solver_calls.eigh(x, True), for_solver("eigh")),
+    by_host("eigh", _eigh),
+)
+implement(
+    "eigvalsh",
+    Implementation(lambda x, backend: solver_calls.eigh(x, False)[0], for_solver("eigh")),
+    by_host("eigvalsh", _eigvalsh),
+)
+implement("eig", by_host("eig", _eig))
+implement("eigvals", by_host("eigvals", _eigvals))

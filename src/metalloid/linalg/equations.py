@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.execution.calls import host_call
 from metalloid.arrays.functions.creation import eye, zeros
 from metalloid.arrays.functions.data_types import finfo
 from metalloid.arrays.functions.elementwise import abs, log, sign
 from metalloid.arrays.functions.tensor_contractions import diagonal_of
 from metalloid.arrays.ir.dtypes import DType, complex128, float64, int64, kind_of, promote, real_of
-from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, broadcast, cast, reshape
 from metalloid.arrays.ir.operands import binary_operands, to_node
+from metalloid.arrays.ir.primitives import Implementation, implement
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.linalg import solver_calls
 from metalloid.linalg.decompositions import svdvals
@@ -27,7 +26,11 @@ from metalloid.linalg.matrices import (
     matrices,
     square_matrices,
 )
+from metalloid.linalg.primitives import by_host, call, for_solver
 from metalloid.linalg.solver_calls import is_for_solver
+
+#: Condition number from which an adjugate is computed without the inverse.
+_MAX_CONDITION = 1e8
 
 
 class SlogDet(NamedTuple):
@@ -56,10 +59,8 @@ def det(x: Any, /) -> Array:
     array(6., dtype=float32)
     """
     node, dtype = square_matrices("det", x)
-    if is_for_solver("lu", node):
-        diagonal, exchanges = _eliminated(node)
-        return (diagonal.prod(axis=-1) * exchanges).astype(dtype)
-    return Array(*host_call(np.linalg.det, [node], (), (dtype, node.shape[:-2])))
+    (result,) = call("det", [node])
+    return Array(cast(result, dtype))
 
 
 def slogdet(x: Any, /) -> SlogDet:
@@ -74,14 +75,8 @@ def slogdet(x: Any, /) -> SlogDet:
         complex determinant is a complex number of absolute value 1.
     """
     node, dtype = square_matrices("slogdet", x)
-    if is_for_solver("lu", node):
-        diagonal, exchanges = _eliminated(node)
-        signs = sign(diagonal).prod(axis=-1) * exchanges
-        size = log(abs(diagonal)).sum(axis=-1)
-        return SlogDet(signs.astype(dtype), size.astype(real_of(dtype)))
-    shape = node.shape[:-2]
-    results = (dtype, shape), (real_of(dtype), shape)
-    return SlogDet(*map(Array, host_call(np.linalg.slogdet, [node], (), *results)))
+    signs, size = call("slogdet", [node])
+    return SlogDet(Array(cast(signs, dtype)), Array(cast(size, real_of(dtype))))
 
 
 def inv(x: Any, /) -> Array:
@@ -100,11 +95,8 @@ def inv(x: Any, /) -> Array:
            [0.  , 0.25]], dtype=float32)
     """
     node, dtype = square_matrices("inv", x)
-    if is_for_solver("solve", node):
-        unit = eye(node.shape[-1], dtype=node.dtype, device=node.device)._node
-        solution = solver_calls.solve(node, broadcast(unit, node.shape), "inv")
-        return Array(solution).astype(dtype)
-    return Array(*host_call(_inv, [node], (), (dtype, node.shape)))
+    (inverse,) = call("inv", [node])
+    return Array(cast(inverse, dtype))
 
 
 def solve(x1: Any, x2: Any, /) -> Array:
@@ -131,27 +123,19 @@ def solve(x1: Any, x2: Any, /) -> Array:
     """
     a, b, dtype = _system("solve", x1, x2)
     check_square("solve", a, " See lstsq.")
-    if is_for_solver("solve", a) and 0 not in b.shape:
-        return _solved(a, b).astype(dtype)
-    return Array(*host_call(_solve, [a, b], (), (dtype, _solution_shape("solve", a, b))))
+    columns, is_vector = _columns(b)
+    (solution,) = call("solve", [a, columns])
+    return _without_columns(cast(solution, dtype), is_vector)
 
 
-def _solved(a: Node, b: Node) -> Array:
-    """Solve by the vendor library, which requires the stacks to have equal shapes."""
-    shape = _solution_shape("solve", a, b)
-    stack = broadcast_shape("solve", a.shape[:-2], b.shape[:-2])
-    right = b if len(b.shape) > 1 else reshape(b, (*b.shape, 1))
-    solution = solver_calls.solve(
-        broadcast(a, (*stack, *a.shape[-2:])), broadcast(right, (*stack, *right.shape[-2:]))
-    )
-    return Array(reshape(solution, shape))
+def _columns(b: Node) -> tuple[Node, bool]:
+    """Right-hand sides as columns, and whether they were one vector."""
+    is_vector = len(b.shape) == 1
+    return reshape(b, (*b.shape, 1)) if is_vector else b, is_vector
 
 
-def _eliminated(node: Node) -> tuple[Array, Array]:
-    """Return the diagonal of `U` in double precision, and the sign of the row exchanges."""
-    both, exchanges = solver_calls.lu_and_sign(node)
-    wide = complex128 if kind_of(node.dtype) == "c" else float64
-    return Array(cast(diagonal_of(both), wide)), Array(cast(exchanges, float64))
+def _without_columns(x: Node, is_vector: bool) -> Array:
+    return Array(reshape(x, x.shape[:-1]) if is_vector else x)
 
 
 def _system(name: str, x1: Any, x2: Any) -> tuple[Node, Node, DType]:
@@ -162,11 +146,6 @@ def _system(name: str, x1: Any, x2: Any) -> tuple[Node, Node, DType]:
         raise ValueError(f"[{name}] incompatible shapes {a.shape} and {b.shape}.")
     wide = promote(a.dtype, b.dtype)
     return cast(a, wide), cast(b, wide), promote(dtype_a, dtype_b)
-
-
-def _solution_shape(name: str, a: Node, b: Node) -> Ints:
-    stack = broadcast_shape(name, a.shape[:-2], b.shape[:-2])
-    return (*stack, a.shape[-1], *b.shape[-1:]) if len(b.shape) > 1 else (*stack, a.shape[-1])
 
 
 def lstsq(x1: Any, x2: Any, /, *, rtol: float | None = None) -> LeastSquares:
@@ -194,17 +173,16 @@ def lstsq(x1: Any, x2: Any, /, *, rtol: float | None = None) -> LeastSquares:
     array([2., 1.], dtype=float32)
     """
     a, b, dtype = _system("lstsq", x1, x2)
-    shape = _solution_shape("lstsq", a, b)
     real = real_of(dtype)
-    stack = broadcast_shape("lstsq", a.shape[:-2], b.shape[:-2])
     tolerance = _tolerance("lstsq", a, dtype, None if rtol is None else float(rtol))
-    results = (
-        (dtype, shape),
-        (real, (*stack, *shape[len(stack) + 1 :])),
-        (int64, a.shape[:-2]),
-        (real, (*a.shape[:-2], min(a.shape[-2:]))),
+    columns, is_vector = _columns(b)
+    solution, residuals, rank, values = call("lstsq", [a, columns], tolerance)
+    return LeastSquares(
+        _without_columns(cast(solution, dtype), is_vector),
+        _without_columns(cast(residuals, real), is_vector),
+        Array(rank),
+        Array(cast(values, real)),
     )
-    return LeastSquares(*map(Array, host_call(_lstsq, [a, b], (tolerance,), *results)))
 
 
 def pinv(x: Any, /, *, rtol: float | Array | None = None) -> Array:
@@ -223,12 +201,12 @@ def pinv(x: Any, /, *, rtol: float | Array | None = None) -> Array:
     array([[0.5, 0. ]], dtype=float32)
     """
     node, dtype = matrices("pinv", x)
-    *stack, rows, columns = node.shape
     tolerance = _tolerance("pinv", node, dtype, rtol)
-    result = dtype, (*stack, columns, rows)
     if isinstance(tolerance, float):
-        return Array(*host_call(_pinv, [node], (tolerance,), result))
-    return Array(*host_call(_pinv, [node, tolerance._node], (), result))
+        (inverse,) = call("pinv", [node], tolerance)
+    else:
+        (inverse,) = call("pinv", [node, tolerance._node])
+    return Array(cast(inverse, dtype))
 
 
 def matrix_rank(x: Any, /, *, rtol: float | Array | None = None) -> Array:
@@ -267,6 +245,45 @@ def _tolerance(where: str, node: Node, dtype: DType, rtol: Any) -> float | Array
     return Array(tolerance)
 
 
+# -- by the vendor library
+
+
+def _inverse(x: Node, backend: str) -> Node:
+    unit = eye(x.shape[-1], dtype=x.dtype, device=x.device)._node
+    return solver_calls.solve(x, broadcast(unit, x.shape), "inv")
+
+
+def _is_solved_by_library(a: Node, b: Node, backend: str) -> bool:
+    return is_for_solver("solve", a, backend) and 0 not in b.shape
+
+
+def _solved(a: Node, b: Node, backend: str) -> Node:
+    """Solve by the vendor library, which requires the stacks to have equal shapes."""
+    stack = broadcast_shape("solve", a.shape[:-2], b.shape[:-2])
+    return solver_calls.solve(
+        broadcast(a, (*stack, *a.shape[-2:])), broadcast(b, (*stack, *b.shape[-2:]))
+    )
+
+
+def _product_of_pivots(x: Node, backend: str) -> Node:
+    diagonal, exchanges = _eliminated(x)
+    return cast((diagonal.prod(axis=-1) * exchanges)._node, x.dtype)
+
+
+def _logarithms_of_pivots(x: Node, backend: str) -> tuple[Node, Node]:
+    diagonal, exchanges = _eliminated(x)
+    signs = sign(diagonal).prod(axis=-1) * exchanges
+    size = log(abs(diagonal)).sum(axis=-1)
+    return cast(signs._node, x.dtype), cast(size._node, real_of(x.dtype))
+
+
+def _eliminated(node: Node) -> tuple[Array, Array]:
+    """Return the diagonal of `U` in double precision, and the sign of the row exchanges."""
+    both, exchanges = solver_calls.lu_and_sign(node)
+    wide = complex128 if kind_of(node.dtype) == "c" else float64
+    return Array(cast(diagonal_of(both), wide)), Array(cast(exchanges, float64))
+
+
 # -- on the host
 
 
@@ -281,7 +298,7 @@ def _pseudo_inverse(a: np.ndarray, rtol: Any) -> np.ndarray:
 
 def _nearest(a: np.ndarray, b: np.ndarray, rtol: float) -> tuple[np.ndarray, ...]:
     """NumPy's `lstsq` for stacks of matrices."""
-    a, b = _double(a), _double(b if b.ndim > 1 else b[:, None])
+    a, b = _double(a), _double(b)
     u, s, vh = np.linalg.svd(a, full_matrices=False)
     significant = s > rtol * s.max(axis=-1, keepdims=True, initial=0)
     inverse = np.divide(1, s, where=significant, out=np.zeros_like(s))
@@ -295,7 +312,45 @@ def _adjoint(a: np.ndarray) -> np.ndarray:
     return adjoint
 
 
+def _adjugate(a: np.ndarray) -> np.ndarray:
+    """The determinant times the inverse; also of matrices without an inverse."""
+    a = _double(a)
+    if a.size == 0:
+        return a
+    determinant = np.asarray(np.linalg.det(a))
+    has_inverse = determinant != 0
+    inverse = np.linalg.inv(np.where(has_inverse[..., None, None], a, np.eye(a.shape[-1])))
+    condition = np.linalg.norm(a, axis=(-2, -1)) * np.linalg.norm(inverse, axis=(-2, -1))
+    result: np.ndarray = determinant[..., None, None] * inverse
+    is_near_singular = ~(has_inverse & (condition < _MAX_CONDITION))
+    if is_near_singular.any():
+        result[is_near_singular] = _adjugate_by_svd(a[is_near_singular])
+    return result
+
+
+def _adjugate_by_svd(a: np.ndarray) -> np.ndarray:
+    u, s, vh = np.linalg.svd(a)
+    others = np.where(np.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(axis=-1)
+    factor = np.linalg.det(u) * np.linalg.det(vh)
+    vectors = _adjoint(vh) * (factor[..., None] * others)[..., None, :]
+    adjugate: np.ndarray = vectors @ _adjoint(u)
+    return adjugate
+
+
 _inv = explained("inv", np.linalg.inv, "is singular")
 _solve = explained("solve", np.linalg.solve, "is singular")
 _pinv = explained("pinv", _pseudo_inverse, NO_SINGULAR_VALUES)
 _lstsq = explained("lstsq", _nearest, NO_SINGULAR_VALUES)
+
+_by_pivots = for_solver("lu")
+implement("det", Implementation(_product_of_pivots, _by_pivots), by_host("det", np.linalg.det))
+implement(
+    "slogdet",
+    Implementation(_logarithms_of_pivots, _by_pivots),
+    by_host("slogdet", np.linalg.slogdet),
+)
+implement("adjugate", by_host("adjugate", _adjugate))
+implement("inv", Implementation(_inverse, for_solver("solve")), by_host("inv", _inv))
+implement("solve", Implementation(_solved, _is_solved_by_library), by_host("solve", _solve))
+implement("lstsq", by_host("lstsq", _lstsq))
+implement("pinv", by_host("pinv", _pinv))

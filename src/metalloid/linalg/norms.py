@@ -9,7 +9,9 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.functions.elementwise import abs, add, imag, real, sqrt, square
 from metalloid.arrays.functions.manipulation import expand_dims, moveaxis
 from metalloid.arrays.ir.dtypes import kind_of, real_of
+from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import axes_of, to_node
+from metalloid.arrays.ir.primitives import bind, implement
 from metalloid.arrays.lowering.reductions import Axis
 from metalloid.linalg.decompositions import svdvals
 from metalloid.linalg.matrices import floats, matrices
@@ -48,7 +50,7 @@ def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False,
 
 def _length(x: Array, axis: Axis, keepdims: bool, ord: float) -> Array:
     if ord == 2:
-        return sqrt(_squares(x).sum(axis, keepdims=keepdims))
+        return _root(_squares(x).sum(axis, keepdims=keepdims), 2)
     sizes = abs(x)
     if ord == 1:
         return sizes.sum(axis, keepdims=keepdims)
@@ -60,7 +62,20 @@ def _length(x: Array, axis: Axis, keepdims: bool, ord: float) -> Array:
     if ord == math.inf:
         return _largest(sizes, axis, keepdims)
     powers = sizes**ord
-    return powers.sum(axis, keepdims=keepdims) ** (1 / ord)
+    return _root(powers.sum(axis, keepdims=keepdims), ord)
+
+
+def _root(x: Array, ord: float) -> Array:
+    """The root of a sum of powers, as a primitive: the derivative of a norm of 0 is 0."""
+    node = x._node
+    return Array(bind("root_of_norm", [node], (ord,), (node.dtype, node.shape))[0])
+
+
+def _root_by_power(x: Node, ord: float) -> Node:
+    return (sqrt(Array(x)) if ord == 2 else Array(x) ** (1 / ord))._node
+
+
+implement("root_of_norm", _root_by_power)
 
 
 def _squares(x: Array) -> Array:
@@ -103,7 +118,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: MatrixOrder | None = 
 
 def _size(x: Array, ord: MatrixOrder) -> Array:
     if ord == "fro":
-        return sqrt(_squares(x).sum((-2, -1)))
+        return _root(_squares(x).sum((-2, -1)), 2)
     if ord == "nuc":
         return svdvals(x).sum(-1)
     if ord in (2, -2):

@@ -24,17 +24,15 @@ from metalloid.arrays.ir.operands import from_numpy
 from metalloid.linalg.matrices import NO_EIGENVALUES, NO_SINGULAR_VALUES, refuse
 from metalloid.runtime.devices.libraries import Solver, Stack
 from metalloid.runtime.memory.buffer import Buffer
-from metalloid.settings import settings
 
 
-def is_for_solver(name: str, node: Node) -> bool:
+def is_for_solver(name: str, node: Node, backend: str) -> bool:
     """Whether to call the vendor library; `name` is a method of `Solver`."""
     solver = node.device.libraries.solver
-    if solver is None or settings.decompositions == "host" or 0 in node.shape:
+    if solver is None or backend == "host" or 0 in node.shape:
         return False
     *stack, rows, columns = node.shape
-    is_requested = settings.decompositions == "cusolver"
-    return is_requested or solver.suits(name, math.prod(stack), rows, columns)
+    return backend == "cusolver" or solver.suits(name, math.prod(stack), rows, columns)
 
 
 def cholesky(node: Node, upper: bool) -> Node:

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.execution.calls import host_call
 from metalloid.arrays.functions.creation import arange, eye, tril, triu
 from metalloid.arrays.ir.dtypes import complex128, float64, kind_of, real_of
+from metalloid.arrays.ir.node import Node, cast
+from metalloid.arrays.ir.primitives import Implementation, implement
 from metalloid.linalg import solver_calls
 from metalloid.linalg.matrices import matrices
-from metalloid.linalg.solver_calls import is_for_solver
+from metalloid.linalg.primitives import by_host, call, for_solver
 
 _PANEL = 32  # columns per panel: eliminated one by one, the rest by a matrix product
 
@@ -51,21 +52,19 @@ def lu(x: Any, /) -> LU:
            [0., 1.]], dtype=float32)
     """
     node, dtype = matrices("lu", x)
-    *stack, rows, columns = node.shape
+    p, lower, upper = call("lu", [node])
+    return LU(Array(cast(p, real_of(dtype))), Array(cast(lower, dtype)), Array(cast(upper, dtype)))
+
+
+def _by_library(x: Node, backend: str) -> tuple[Node, ...]:
+    *_, rows, columns = x.shape
     small = min(rows, columns)
-    if is_for_solver("lu", node):
-        both, order = map(Array, solver_calls.lu(node))
-        unit = eye(rows, small, dtype=both.dtype, device=node.device)
-        lower = tril(both[..., :small], k=-1) + unit
-        became = order[..., None, :] == arange(rows, device=node.device)[:, None]
-        upper = triu(both[..., :small, :])
-        return LU(became.astype(real_of(dtype)), lower.astype(dtype), upper.astype(dtype))
-    results = (
-        (real_of(dtype), (*stack, rows, rows)),
-        (dtype, (*stack, rows, small)),
-        (dtype, (*stack, small, columns)),
-    )
-    return LU(*map(Array, host_call(_lu, [node], (), *results)))
+    both, order = map(Array, solver_calls.lu(x))
+    unit = eye(rows, small, dtype=both.dtype, device=x.device)
+    lower = tril(both[..., :small], k=-1) + unit
+    became = order[..., None, :] == arange(rows, device=x.device)[:, None]
+    upper = triu(both[..., :small, :])
+    return became.astype(real_of(x.dtype))._node, lower._node, upper._node
 
 
 def _lu(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -100,3 +99,6 @@ def _eliminate(work: np.ndarray, order: np.ndarray, start: int, stop: int) -> No
         work[:, k + 1 :, k] /= np.where(divisor == 0, 1, divisor)
         rest = slice(k + 1, stop)
         work[:, k + 1 :, rest] -= work[:, k + 1 :, k, None] * work[:, k, None, rest]
+
+
+implement("lu", Implementation(_by_library, for_solver("lu")), by_host("lu", _lu))

@@ -6,6 +6,7 @@ only; `split` and `fold_in` derive new keys. Without a key, functions take the n
 sequence that `seed` starts.
 """
 
+from metalloid.random import rules as _rules  # noqa: F401 - registers them
 from metalloid.random.counts import poisson
 from metalloid.random.distributions import (
     bernoulli,

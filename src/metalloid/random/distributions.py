@@ -18,11 +18,12 @@ from metalloid.arrays.functions.elementwise import (
 )
 from metalloid.arrays.ir.dtypes import DType, as_dtype, float32, float64, kind_of, uint32, uint64
 from metalloid.arrays.ir.layout import Ints
-from metalloid.arrays.ir.node import apply
+from metalloid.arrays.ir.node import TRACED, apply
 from metalloid.arrays.ir.operands import is_number, to_node
 from metalloid.arrays.ir.ops import NO_DERIVATIVE, Op
 from metalloid.random.integers import Shape, random_bits
 from metalloid.random.parameters import parameter, shape_of
+from metalloid.transforms.rules.control import stopped
 
 UNIT = Op("unit", "numpy::unit<{T}>({0})", "u", "In [0, 1)", cost=2, file="random",
           tangents=NO_DERIVATIVE)  # fmt: skip
@@ -66,6 +67,12 @@ def _sample(name: str, row: Op, transform: Callable[[Array], Array], shape: Shap
     return x.astype(wanted)
 
 
+def _before(limit: Array, start: Array) -> Array:
+    """The number next to a limit, in the direction of `start`; a constant for derivatives."""
+    node = nextafter(limit, start)._node
+    return Array(stopped(node) if node.flags & TRACED else node)
+
+
 def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any = float32,
             key: Array | None = None) -> Array:  # fmt: skip
     """Draw from the uniform distribution in the half-open interval from `low` to `high`.
@@ -101,7 +108,7 @@ def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any 
             return unit
         first, last = (Array(to_node(limit, where, wanted, unit.device)) for limit in (first, last))
     # Rounding may reach the end of the interval, which is excluded.
-    return minimum(unit * (last - first) + first, nextafter(last, first))
+    return minimum(unit * (last - first) + first, _before(last, first))
 
 
 def normal(shape: Shape | None = None, dtype: Any = float32, loc: Any = 0, scale: Any = 1,
@@ -157,7 +164,7 @@ def truncated_normal(lower: Any, upper: Any, shape: Shape | None = None, dtype: 
     first, last = (Array(to_node(limit, where, computed)) for limit in limits)
     low, high = erf(first * math.sqrt(0.5)), erf(last * math.sqrt(0.5))
     x = erfinv(uniform(low, high, shape, computed, key)) * math.sqrt(2)
-    return maximum(minimum(x, nextafter(last, first)), nextafter(first, last)).astype(wanted)
+    return maximum(minimum(x, _before(last, first)), _before(first, last)).astype(wanted)
 
 
 def exponential(shape: Shape | None = None, dtype: Any = float32, scale: Any = 1,

@@ -14,8 +14,9 @@ from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import log
 from metalloid.arrays.functions.sorting import argsort
 from metalloid.arrays.ir.dtypes import float32, int64, kind_of, uint64
-from metalloid.arrays.ir.node import broadcast, reshape
+from metalloid.arrays.ir.node import Node, broadcast, reshape
 from metalloid.arrays.ir.operands import axes_of, to_node
+from metalloid.arrays.ir.primitives import bind, implement
 from metalloid.arrays.ir.views import as_shape, full_slices, moved_axes, sliced
 from metalloid.arrays.lowering.indexing import gathered
 from metalloid.kernels.strides import broadcast_shape
@@ -161,9 +162,7 @@ def choice(a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis:
             raise ValueError(f"[{where}] p has shape {weights.shape}, expected ({n},).")
         if replace:
             source = bits(extents, uint64, key)
-            wanted = int64, source.shape
-            (result,) = host_call(_by_weight, [weights._node, source._node], (), wanted)
-            indices = Array(result)
+            indices = Array(weighted_choice(weights._node, source._node))
         else:
             score = log(weights.astype(float32)) + gumbel(n, key=key)
             indices = _first(argsort(score, descending=True), extents)
@@ -177,13 +176,28 @@ def _first(order: Array, shape: tuple[int, ...]) -> Array:
     return Array(reshape(some, (*batch, *shape)))
 
 
+def weighted_choice(weights: Node, source: Node) -> Node:
+    """Indices of a row of weights, drawn with 64 random bits each.
+
+    If there are several rows, each belongs to a row of the bits: the leading axes are the same.
+    """
+    return bind("weighted_choice", [weights, source], (), (int64, source.shape))[0]
+
+
+def _by_host(weights: Node, source: Node) -> Node:
+    return host_call(_by_weight, [weights, source], (), (int64, source.shape))[0]
+
+
+implement("weighted_choice", _by_host)
+
+
 def _by_weight(weights: np.ndarray, source: np.ndarray) -> np.ndarray:
     """Return the indices at which the cumulative weights exceed uniform random numbers."""
-    sums = np.cumsum(weights, dtype=np.float64)
-    if weights.min() < 0 or not 0 < sums[-1] < np.inf:
-        raise ValueError(f"[random.choice] weights {weights} are not probabilities.")
-    part = (source >> np.uint64(11)) * 2.0**-53
-    return np.asarray(np.searchsorted(sums, part * sums[-1], side="right"))
-
-
-__all__ = ["categorical", "choice", "permutation"]
+    indices = np.empty(source.shape, np.int64)
+    for row in np.ndindex(weights.shape[:-1]):
+        sums = np.cumsum(weights[row], dtype=np.float64)
+        if weights[row].min() < 0 or not 0 < sums[-1] < np.inf:
+            raise ValueError(f"[random.choice] weights {weights[row]} are not probabilities.")
+        part = (source[row] >> np.uint64(11)) * 2.0**-53
+        indices[row] = np.searchsorted(sums, part * sums[-1], side="right")
+    return indices

@@ -22,7 +22,7 @@ from metalloid.transforms.custom_call import CustomCall, CustomFunction
 from metalloid.transforms.forward import push_forward
 from metalloid.transforms.gradients import jvp, vjp
 from metalloid.transforms.rules.control import barrier
-from metalloid.transforms.rules.registry import Rule, define_rule
+from metalloid.transforms.rules.registry import Rule, define_rule, stacks
 from metalloid.transforms.tangents import zeros_like
 from metalloid.transforms.tracing import Trace
 from metalloid.transforms.tree import flatten
@@ -107,8 +107,8 @@ def _batch(args: Sequence[Node], is_batched: Sequence[bool], params: Any) -> Seq
     (call,) = params
     rule = call.function.vmap_rule
     if rule is None:
-        stacks = _stacks(args, is_batched)
-        return bind("custom_function", stacks, (call,), *_types(_split(stacks, call)[1]))
+        stacked = stacks(args, is_batched)
+        return bind("custom_function", stacked, (call,), *_types(_split(stacked, call)[1]))
     given, _ = call.argument_tree(_arrays(_split(args, call)[0]))
     axes, _ = call.argument_tree([0 if own else None for own in _split(is_batched, call)[0]])
     returned = rule(given, axes)
@@ -125,14 +125,6 @@ def _batch(args: Sequence[Node], is_batched: Sequence[bool], params: Any) -> Seq
         )
     pairs = zip(values, positions, strict=True)
     return [moved_axes(to_node(value, "vmap"), axis, 0) for value, axis in pairs]
-
-
-def _stacks(args: Sequence[Node], is_batched: Sequence[bool]) -> list[Node]:
-    size = next(arg.shape[0] for arg, own in zip(args, is_batched, strict=True) if own)
-    return [
-        arg if own else broadcast(arg, (size, *arg.shape))
-        for arg, own in zip(args, is_batched, strict=True)
-    ]
 
 
 def _forward(*operands: Any) -> tuple[Node, ...]:
@@ -206,12 +198,12 @@ def _tangents_of_derivative(args: Sequence[Node], params: Any, results: Any,
 def _batch_of_derivative(args: Sequence[Node], is_batched: Sequence[bool],
                          params: Any) -> Sequence[Node]:  # fmt: skip
     trace = Trace("vmap")
-    stacks = _stacks(args, is_batched)
-    tracers = [trace.placeholder(stack, stack.shape[1:]) for stack in stacks]
-    batched = dict(zip(tracers, stacks, strict=True))
+    stacked = stacks(args, is_batched)
+    tracers = [trace.placeholder(stack, stack.shape[1:]) for stack in stacked]
+    batched = dict(zip(tracers, stacked, strict=True))
     expressions = _forward(*tracers, *params)
     batch(expressions, batched)
-    size = stacks[0].shape[0]
+    size = stacked[0].shape[0]
     return [batched.get(node) or broadcast(node, (size, *node.shape)) for node in expressions]
 
 

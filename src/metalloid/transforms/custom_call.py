@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -87,7 +88,8 @@ class CustomCall:
 
     def __init__(self, function: CustomFunction, inputs: Sequence[Any], structure: TreeDef,
                  result_structure: TreeDef, results: int) -> None:  # fmt: skip
-        self.function, self.results = function, results
+        # The rules are those of the time of the call.
+        self.function, self.results = copy.copy(function), results
         self._structure, self._result_structure = structure, result_structure
         self._constants = [None if isinstance(leaf, Array) else leaf for leaf in inputs]
         self.arguments = self._constants.count(None)

@@ -74,7 +74,9 @@ class Program:
         self._nodes, self._plan = graph.nodes, plan_of(graph, roots[0].device).plan
         # A tracer of a transform inside may stand for an input: look for what they share.
         position = {node.memory: k for k, node in enumerate(inputs)}
+        # Of leaves that are views of an input, the offset counts from that of the input.
         self._leaves = [(position.get(leaf.memory), leaf) for leaf in graph.leaves]
+        self._starts = [0 if k is None else leaf.data[1] for k, leaf in self._leaves]
         computed = {id(node.data): number for node, number in numbers}
         self._numbers = [
             (index, node, computed[id(node.data)])
@@ -89,10 +91,8 @@ class Program:
             index = index_of[root]
             node = graph.nodes[index]
             if node.kind is BUFFER:
-                k, layout = at_leaf[node], node.layout
-                if self._leaves[k][0] is None:  # the offset of an array outside is fixed
-                    layout = layout._replace(offset=0)
-                self._outputs.append(Output(k, -1, layout, node.dtype))
+                layout = node.layout._replace(offset=0)
+                self._outputs.append(Output(at_leaf[node], -1, layout, node.dtype))
             else:
                 result = stored[index]
                 leaf = self._plan.sources[result.source].leaf
@@ -124,10 +124,13 @@ class Program:
             for index, node, number in self._numbers:
                 nodes[index] = as_number(number.compute(numbers), node.dtype, node.device)
         memories = [leaf.memory for leaf in leaves]
-        offsets = [leaf.data[1] for leaf in leaves]
+        offsets = [
+            leaf.data[1] + start
+            for leaf, start in zip(leaves, self._starts)  # noqa: B905 - same length
+        ]
         plan = self._plan
         if self._repeated is not None and not any(offsets):
-            results = self._repeated(memories, nodes)  # type: ignore[arg-type]
+            results = self._repeated(memories, nodes, False)  # type: ignore[arg-type]
             if results is not None:
                 memories += results
                 pairs = zip(self._owners, self._outputs)  # noqa: B905 - same length
@@ -152,3 +155,5 @@ class Program:
 
 class _Placeholder:
     """Stands for the memory of an input, so that equal inputs are not merged."""
+
+    sharing = 0

@@ -97,8 +97,13 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     plan, repeated = plan_of(graph, device)
     leaves = [leaf.memory for leaf in graph.leaves]
     offsets = [leaf.data[1] for leaf in graph.leaves]
-    if repeated is not None and wait and not any(offsets) and None not in leaves:
-        stored = repeated(leaves, graph.nodes)  # type: ignore[arg-type]
+    if (
+        repeated is not None
+        and (wait or device.memory == "own")
+        and not any(offsets)
+        and None not in leaves
+    ):
+        stored = repeated(leaves, graph.nodes, wait)  # type: ignore[arg-type]
         if stored is not None:
             for result, owner in zip(plan.results, stored, strict=True):
                 graph.nodes[result.node].materialize(owner, result.layout)

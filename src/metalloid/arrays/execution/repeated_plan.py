@@ -51,7 +51,8 @@ class RepeatedPlan:
             cls(plan, results, has_numbers) if is_simple and scratch <= MAX_SCRATCH_BYTES else None
         )
 
-    def __call__(self, leaves: Sequence[Memory], nodes: Sequence[Node]) -> list[Memory] | None:
+    def __call__(self, leaves: Sequence[Memory], nodes: Sequence[Node],
+                 wait: bool) -> list[Memory] | None:  # fmt: skip
         """Run it; return the memory of the results.
 
         None if memory is not aligned, the device records launches instead, or has no such runs.
@@ -60,15 +61,23 @@ class RepeatedPlan:
         addresses = [memory.address for memory in leaves]
         if device.recording is not None or any(address % _ALIGNMENT for address in addresses):
             return None
+        if device.memory == "own" and not all(memory.is_own for memory in leaves):
+            return None  # the library that owns it is to know of the launch
         results = [Memory(device, size) for size in self._sizes]
-        addresses += [memory.bound.address for memory in results]
+        buffers = [memory.bound for memory in results]
+        addresses += [buffer.address for buffer in buffers]
         frame = self._frames.pop() if self._frames else self._frame(leaves, results, nodes)
         if frame.run is None:
             return None
         if self._has_numbers:
             frame.pack(nodes)
-        frame.run(addresses)
+        event = frame.run(addresses, buffers)
         self._frames.append(frame)
+        if event is not None:
+            for buffer in buffers:
+                buffer.used_by(event)
+            if wait:
+                event.wait()
         return results
 
     def _frame(self, leaves: Sequence[Memory], results: Sequence[Memory],
@@ -105,22 +114,29 @@ class _Frame:
         self._scratch = [own for own, index in zip(bound, passed, strict=True) if index is None]
         self._offsets = [0] * len(memories)
         self._packed: list[tuple[Packer, bytearray]] = []
+        params: list[tuple[int, int, bytearray]] = []
         words: list[tuple[int, int, int]] = []
         launches = []
         for k, step in enumerate(plan.steps):
             assert isinstance(step, Launch)
             packer = step.packer
-            params = None if packer is None else packer(self._offsets, nodes)
-            if packer is not None and params is not None and not packer.is_constant:
-                self._packed.append((packer, params))
-            launch = step.bind(bound, params)
+            packed = None if packer is None else packer(self._offsets, nodes)
+            launch = step.bind(bound, packed)
             launches.append(launch)
             parameters = launch.program.signature.arguments
+            if packer is not None and packed is not None:
+                params.append((k, parameters[-1].position, packed))
+                if not packer.is_constant:
+                    self._packed.append((packer, packed))
             for source, parameter in zip(step.rendered.buffers, parameters, strict=False):
                 index = passed[source]
                 if index is not None:
                     words.append((k, parameter.position, index))
-        self.run: Repeater | None = plan.device.repeater(launches, words)
+            # The frame holds what the words point to, but not the memory of the first run.
+            launch.arguments.buffers.clear()
+            launch.arguments.keep_alive.clear()
+        self._params = params
+        self.run: Repeater | None = plan.device.repeater(launches, words, params)
 
     def pack(self, nodes: Sequence[Node]) -> None:
         """Write the parameters for other numbers."""

@@ -10,22 +10,23 @@ processing", 2006). Small windows are pooled by an expression, which fuses with 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.calls import launch_call
-from metalloid.arrays.functions.creation import zeros
-from metalloid.arrays.functions.manipulation import concat, pad
-from metalloid.arrays.functions.tensor_contractions import matmul
+from metalloid.arrays.functions.manipulation import pad
 from metalloid.arrays.ir.dtypes import float32, kind_of, promote
 from metalloid.arrays.ir.layout import Ints
-from metalloid.arrays.ir.node import Node, cast, permute, reshape
-from metalloid.arrays.ir.operands import binary, binary_operands, op
-from metalloid.arrays.ir.views import full_slices, joined, sliced
-from metalloid.arrays.library.window import Windows, convolved, pooled, pooled_type
+from metalloid.arrays.ir.node import Node, broadcast, cast, permute, reshape
+from metalloid.arrays.ir.operands import as_number, binary, binary_operands, op
+from metalloid.arrays.ir.primitives import Implementation, bind, implement
+from metalloid.arrays.ir.views import concatenated
+from metalloid.arrays.library.window import convolved, pooled, pooled_type
+from metalloid.arrays.lowering.matmul import stacked_product
+from metalloid.arrays.lowering.windows import Windows, stacked_windows, window_elements
+from metalloid.settings import settings
 
 PerAxis = int | Sequence[int]
 #: Windows are numbered by 32-bit integers.
@@ -118,49 +119,70 @@ def _convolved(where: str, axes: int, x: Array, weight: Array, stride: PerAxis, 
     node, filters = binary_operands(where, x, weight)
     dtype = promote(x.dtype, weight.dtype)
     x = _padded(Array(cast(node, dtype)), _per_axis(where, padding, axes), 0)
-    windows = _windows(where, x.shape, weight.shape[1:-1], _per_axis(where, stride, axes),
-                       _per_axis(where, dilation, axes))  # fmt: skip
-    shape = (x.shape[0], *windows.counts, outputs)
-    depth = math.prod(windows.size) * channels
-    matrix = permute(reshape(cast(filters, dtype), (outputs, depth)), (1, 0))
-    if 0 in shape or not depth:
-        return zeros(shape, dtype=dtype, device=x.device)
-    if dtype.name in x.device.traits.matrices:
-        return _by_im2col(x._node, Array(matrix), windows, groups)
-    (result,) = launch_call(convolved, [x._node, matrix], (windows, groups), (dtype, shape))
-    return Array(result)
+    windows = Windows(x.shape, weight.shape[1:-1], _per_axis(where, stride, axes),
+                      _per_axis(where, dilation, axes))  # fmt: skip
+    _check(where, windows)
+    settings_of_products = settings.products, settings.tf32
+    return Array(convolution(x._node, cast(filters, dtype), windows, groups, settings_of_products))
 
 
-def _by_im2col(node: Node, matrix: Array, windows: Windows, groups: int) -> Array:
+def convolution(x: Node, weights: Node, windows: Windows, groups: int,
+                settings_of_products: tuple[str, bool]) -> Node:  # fmt: skip
+    """Bind the primitive of a convolution without padding, of operands of one type.
+
+    Its gradients are products with the settings of the call.
+    """
+    shape = (x.shape[0], *windows.counts, weights.shape[0])
+    params = windows, groups, settings_of_products
+    return bind("convolution", [x, weights], params, (x.dtype, shape))[0]
+
+
+def _is_empty(x: Node, weights: Node, *params: Any) -> bool:
+    return not x.size or not weights.size
+
+
+def _zeros(x: Node, weights: Node, windows: Windows, *params: Any) -> Node:
+    shape = (x.shape[0], *windows.counts, weights.shape[0])
+    return broadcast(as_number(0, x.dtype, x.device), shape)
+
+
+def _has_matrix_units(x: Node, *params: Any) -> bool:
+    return x.dtype.name in x.device.traits.matrices
+
+
+def _filters_as_columns(weights: Node) -> Node:
+    """A matrix with a column for each filter."""
+    outputs = weights.shape[0]
+    return permute(reshape(weights, (outputs, weights.size // outputs)), (1, 0))
+
+
+def _by_im2col(x: Node, weights: Node, windows: Windows, groups: int,
+               settings_of_products: tuple[str, bool]) -> Node:  # fmt: skip
     """Convolve by matrix products with a stored matrix of windows."""
-    parts = list(_elements(node, windows))
-    *outer, channels = parts[0].shape
-    patches, channels_per_group = _stack_windows(parts), channels // groups
-    outputs = matrix.shape[1] // groups
+    patches, filters = Array(stacked_windows(x, windows)), Array(_filters_as_columns(weights))
+    *outer, elements, channels = patches.shape
+    channels, outputs = channels // groups, filters.shape[1] // groups
     results = []
     for group in range(groups):
-        own = patches[..., group * channels_per_group : (group + 1) * channels_per_group]
-        rows = Array(reshape(own._node, (math.prod(outer), len(parts) * channels_per_group)))
-        results.append(matmul(rows, matrix[:, group * outputs : (group + 1) * outputs]))
-    result = concat(results, axis=1) if groups > 1 else results[0]
-    return Array(reshape(result._node, (*outer, outputs * groups)))
+        own = patches[..., group * channels : (group + 1) * channels]
+        rows = reshape(own._node, (math.prod(outer), elements * channels))
+        columns = filters[:, group * outputs : (group + 1) * outputs]
+        results.append(stacked_product(rows, columns._node, settings_of_products))
+    result = concatenated(results, 1) if groups > 1 else results[0]
+    return reshape(result, (*outer, outputs * groups))
 
 
-def _stack_windows(windows: Sequence[Node]) -> Array:
-    """Stack arrays of one shape along a new axis before the last."""
-    *outer, channels = windows[0].shape
-    shape = (*outer, len(windows), channels)
-    slices = []
-    for k in range(len(windows)):
-        region = full_slices(shape)
-        region[-2] = (k, 1, 1)
-        slices.append(region)
-    parts = [reshape(window, (*outer, 1, channels)) for window in windows]
-    return Array(joined(parts, slices, shape, windows[0].dtype))
+def _by_launch(x: Node, weights: Node, windows: Windows, groups: int, *params: Any) -> Node:
+    result = x.dtype, (x.shape[0], *windows.counts, weights.shape[0])
+    return launch_call(convolved, [x, _filters_as_columns(weights)], (windows, groups), result)[0]
 
 
-def _windows(where: str, shape: Ints, size: Ints, stride: Ints, dilation: Ints) -> Windows:
-    windows = Windows(shape, size, stride, dilation)
+implement("convolution", Implementation(_zeros, _is_empty),
+          Implementation(_by_im2col, _has_matrix_units), _by_launch)  # fmt: skip
+
+
+def _check(where: str, windows: Windows) -> None:
+    shape, size, stride, dilation = windows
     if min(*stride, *dilation, *windows.counts, *size) < 1:
         raise ValueError(
             f"[{where}] a window of {size} with stride {stride} and dilation {dilation} does not "
@@ -168,17 +190,6 @@ def _windows(where: str, shape: Ints, size: Ints, stride: Ints, dilation: Ints) 
         )
     if math.prod(shape[:1] + windows.counts) > _MAX_WINDOWS:
         raise ValueError(f"[{where}] {shape} has more than {_MAX_WINDOWS} windows; split it.")
-    return windows
-
-
-def _elements(node: Node, windows: Windows) -> Iterator[Node]:
-    """For each position in a window, the elements that all windows have there."""
-    for offset in itertools.product(*map(range, windows.size)):
-        numbers = full_slices(node.shape)
-        per_axis = zip(offset, windows.stride, windows.dilation, windows.counts, strict=True)
-        for axis, (k, step, gap, count) in enumerate(per_axis, 1):
-            numbers[axis] = (k * gap, step, count)
-        yield sliced(node, numbers)
 
 
 def _per_axis(where: str, value: PerAxis, axes: int) -> Ints:
@@ -240,13 +251,43 @@ def _pooled(where: str, x: Array, size: PerAxis, stride: PerAxis | None, padding
     extents = _per_axis(where, size, axes)
     steps = extents if stride is None else _per_axis(where, stride, axes)
     padded = _padded(x, _per_axis(where, padding, axes), border)
-    windows = _windows(where, padded.shape, extents, steps, (1,) * axes)
-    shape, dtype = (x.shape[0], *windows.counts, x.shape[-1]), pooled_type(x.dtype, largest)
-    if 0 in shape:
-        return zeros(shape, dtype=dtype, device=x.device), windows
-    if math.prod(extents) <= _FEW_ELEMENTS:
-        elements = (Array(cast(node, dtype)) for node in _elements(padded._node, windows))
-        combine = op("maximum" if largest else "add")
-        return functools.reduce(lambda a, b: Array(binary(combine, a, b)), elements), windows
-    (node,) = launch_call(pooled, [padded._node], (windows, largest), (dtype, shape))
-    return Array(node), windows
+    windows = Windows(padded.shape, extents, steps, (1,) * axes)
+    _check(where, windows)
+    return Array(pooling(padded._node, windows, largest)), windows
+
+
+def pooling(x: Node, windows: Windows, largest: bool) -> Node:
+    """Bind the primitive of the maximum or the sum of each window."""
+    result = pooled_type(x.dtype, largest), (x.shape[0], *windows.counts, x.shape[-1])
+    return bind("max_pool" if largest else "sum_pool", [x], (windows,), result)[0]
+
+
+def _implement_pooling(name: str, largest: bool) -> None:
+    combine = op("maximum" if largest else "add")
+
+    def shape(x: Node, windows: Windows) -> Ints:
+        return x.shape[0], *windows.counts, x.shape[-1]
+
+    def zeros(x: Node, windows: Windows) -> Node:
+        number = as_number(0, pooled_type(x.dtype, largest), x.device)
+        return broadcast(number, shape(x, windows))
+
+    def by_expression(x: Node, windows: Windows) -> Node:
+        dtype = pooled_type(x.dtype, largest)
+        elements = (Array(cast(node, dtype)) for node in window_elements(x, windows))
+        return functools.reduce(lambda a, b: Array(binary(combine, a, b)), elements)._node
+
+    def by_launch(x: Node, windows: Windows) -> Node:
+        result = pooled_type(x.dtype, largest), shape(x, windows)
+        return launch_call(pooled, [x], (windows, largest), result)[0]
+
+    implement(
+        name,
+        Implementation(zeros, lambda x, windows: not x.size),
+        Implementation(by_expression, lambda x, windows: math.prod(windows.size) <= _FEW_ELEMENTS),
+        by_launch,
+    )
+
+
+_implement_pooling("max_pool", largest=True)
+_implement_pooling("sum_pool", largest=False)

@@ -13,14 +13,17 @@ from metalloid.arrays.execution.calls import host_call, launch_call
 from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import minimum
 from metalloid.arrays.functions.manipulation import concat
-from metalloid.arrays.functions.searching import diff, elements_at, searchsorted
+from metalloid.arrays.functions.searching import diff, elements_at, insertion_points, searchsorted
 from metalloid.arrays.functions.select import clip, where
-from metalloid.arrays.functions.sorting import sort
+from metalloid.arrays.functions.sorting import sorted_along
 from metalloid.arrays.ir.dtypes import float32, int32, int64, kind_of, promote, uint32
+from metalloid.arrays.ir.node import Node, cast
 from metalloid.arrays.ir.operands import from_numpy, to_node, to_numpy
+from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.library.sort import MAX_BINS, bin_counts, count_groups
 from metalloid.arrays.lowering.reductions import summed
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
+from metalloid.settings import settings
 
 
 def bincount(x: Any, /, weights: Any = None, *, minlength: int = 0) -> Array:
@@ -185,18 +188,54 @@ def _counted(indices: Array, count: int, weights: Any, where: str) -> Array:
         weight = Array(to_node(weights, where, device=indices.device)).ravel()
         if weight.size != indices.size:
             raise ValueError(f"[{where}] {weight.size} weights for {indices.size} elements.")
-        args, result = [indices._node, weight._node], (weight.dtype, (count,))
-        return Array(*host_call(_weighted, args, (count,), result))
-    implementation = "bincount" if count <= MAX_BINS else "bincount by sorting"
-    if not by_kernels(implementation, uint32, indices.device, indices.size):
-        return Array(*host_call(_bincount, [indices._node], (count,), (int64, (count,))))
-    numbers = indices.astype(uint32)
-    if count <= MAX_BINS:
-        shape = count_groups(indices.size, indices.device), count
-        (parts,) = launch_call(bin_counts, [numbers._node], (count,), (uint32, shape))
-        return Array(summed(parts, "sum", 0, int64, False))
-    ends = arange(count + 1, dtype=uint32, device=indices.device)
-    return diff(searchsorted(sort(numbers), ends))
+        return Array(weighted_counts_of(indices._node, weight._node, count))
+    return Array(counts_of(indices._node, count, settings.sorting))
+
+
+def counts_of(indices: Node, count: int, setting: str) -> Node:
+    """Bind the primitive of `bincount`: the occurrences of each integer below `count`."""
+    return bind("bincount", [indices], (count, setting), (int64, (count,)))[0]
+
+
+def weighted_counts_of(indices: Node, weights: Node, count: int) -> Node:
+    """Bind the primitive of `bincount` with weights."""
+    result = weights.dtype, (count,)
+    return bind("weighted_bincount", [indices, weights], (count,), result)[0]
+
+
+def _is_by_bins(indices: Node, count: int, setting: str) -> bool:
+    name = "bincount"
+    return count <= MAX_BINS and by_kernels(name, uint32, indices.device, indices.size, setting)
+
+
+def _by_bins(indices: Node, count: int, setting: str) -> Node:
+    shape = count_groups(indices.size, indices.device), count
+    (parts,) = launch_call(bin_counts, [cast(indices, uint32)], (count,), (uint32, shape))
+    return summed(parts, "sum", 0, int64, False)
+
+
+def _is_by_sorting(indices: Node, count: int, setting: str) -> bool:
+    name = "bincount by sorting"
+    return count > MAX_BINS and by_kernels(name, uint32, indices.device, indices.size, setting)
+
+
+def _by_sorting(indices: Node, count: int, setting: str) -> Node:
+    ends = arange(count + 1, dtype=uint32, device=indices.device)._node
+    ordered = sorted_along(cast(indices, uint32), 0, False, setting)
+    return diff(Array(insertion_points(ordered, ends, "left", setting)))._node
+
+
+def _counts_on_host(indices: Node, count: int, setting: str) -> Node:
+    return host_call(_bincount, [indices], (count,), (int64, (count,)))[0]
+
+
+def _weighted_on_host(indices: Node, weights: Node, count: int) -> Node:
+    return host_call(_weighted, [indices, weights], (count,), (weights.dtype, (count,)))[0]
+
+
+implement("bincount", Implementation(_by_bins, _is_by_bins),
+          Implementation(_by_sorting, _is_by_sorting), _counts_on_host)  # fmt: skip
+implement("weighted_bincount", _weighted_on_host)
 
 
 def _bincount(indices: np.ndarray, count: int) -> np.ndarray:

@@ -11,13 +11,15 @@ from metalloid.arrays.execution.calls import host_call, launch_call
 from metalloid.arrays.functions.sorting import comparable
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, promote, uint32
-from metalloid.arrays.ir.node import broadcast, cast, iota
+from metalloid.arrays.ir.node import Node, broadcast, cast, iota
 from metalloid.arrays.ir.operands import axes_of, binary_operands
+from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import concatenated, full_slices, sliced
 from metalloid.arrays.library.sort import insertion_indices
 from metalloid.arrays.lowering.indexing import checked_index, gathered, nonzero_indices
 from metalloid.arrays.lowering.reductions import Axis, summed
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
+from metalloid.settings import settings
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
@@ -83,14 +85,29 @@ def searchsorted(
     if sorter is not None:
         sorted_values = gathered(sorted_values, [0], [checked_index(sorter._node, x1.shape[0], 0)])
     sorted_values, values = cast(sorted_values, dtype), cast(values, dtype)
-    if by_kernels("searchsorted", dtype, x1.device, values.size):
-        after_equal = side == "right"
-        (positions,) = launch_call(
-            insertion_indices, [sorted_values, values], (after_equal,), (uint32, values.shape)
-        )  # fmt: skip
-        return Array(cast(positions, int64))
-    (positions,) = host_call(_searchsorted, [sorted_values, values], (side,), (int64, values.shape))
-    return Array(positions)
+    return Array(insertion_points(sorted_values, values, side, settings.sorting))
+
+
+def insertion_points(x1: Node, x2: Node, side: str, setting: str) -> Node:
+    """Bind the primitive of `searchsorted`, of operands of one type."""
+    return bind("searchsorted", [x1, x2], (side, setting), (int64, x2.shape))[0]
+
+
+def _is_by_kernels(x1: Node, x2: Node, side: str, setting: str) -> bool:
+    return by_kernels("searchsorted", x2.dtype, x2.device, x2.size, setting)
+
+
+def _search_by_kernels(x1: Node, x2: Node, side: str, setting: str) -> Node:
+    after_equal = side == "right"
+    results = launch_call(insertion_indices, [x1, x2], (after_equal,), (uint32, x2.shape))
+    return cast(results[0], int64)
+
+
+def _search_on_host(x1: Node, x2: Node, side: str, setting: str) -> Node:
+    return host_call(_searchsorted, [x1, x2], (side,), (int64, x2.shape))[0]
+
+
+implement("searchsorted", Implementation(_search_by_kernels, _is_by_kernels), _search_on_host)
 
 
 def _searchsorted(x1: np.ndarray, x2: np.ndarray, side: Any) -> np.ndarray:
@@ -123,16 +140,23 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     """Return elements along an axis, at indices that vary along the other axes."""
     (along,) = axes_of("take_along_axis", axis, x.ndim)
     shape = tuple(indices.shape[k] if k == along else n for k, n in enumerate(x.shape))
-    key = tuple(
-        Array(broadcast(indices._node, shape)) if k == along else Array(iota(shape, k, x.device))
-        for k in range(x.ndim)
-    )
-    return x[key]
+    return x[tuple(map(Array, _indices_along(broadcast(indices._node, shape), along)))]
 
 
 def elements_at(x: Array, indices: Array) -> Array:
     """Return the elements of a vector at indices that are valid; they are not checked."""
     return Array(gathered(x._node, [0], [indices._node]))
+
+
+def elements_along(node: Node, indices: Node, axis: int) -> Node:
+    """Elements along an axis, as `take_along_axis`, at indices that are not checked."""
+    return gathered(node, list(range(len(node.shape))), _indices_along(indices, axis))
+
+
+def _indices_along(indices: Node, axis: int) -> list[Node]:
+    """One array of indices for each axis."""
+    axes = range(len(indices.shape))
+    return [indices if k == axis else iota(indices.shape, k, indices.device) for k in axes]
 
 
 def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None,

@@ -12,14 +12,16 @@ from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.functions.creation import asarray, full
 from metalloid.arrays.functions.elementwise import equal, minimum, not_equal
 from metalloid.arrays.functions.scans import cumulative_sum
-from metalloid.arrays.functions.searching import diff, elements_at, searchsorted
-from metalloid.arrays.functions.sorting import argsort, comparable, sort
+from metalloid.arrays.functions.searching import diff, elements_at, insertion_points
+from metalloid.arrays.functions.sorting import argsort, comparable, sort, sorted_along
 from metalloid.arrays.ir.dtypes import bool_, int64, promote
-from metalloid.arrays.ir.node import broadcast, constant
+from metalloid.arrays.ir.node import Node, broadcast, constant
 from metalloid.arrays.ir.operands import binary_operands, from_numpy
+from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import concatenated
 from metalloid.arrays.lowering.indexing import nonzero_indices, updated
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
+from metalloid.settings import settings
 
 
 class UniqueAll(NamedTuple):
@@ -57,7 +59,7 @@ def unique_all(x: Array, /) -> UniqueAll:
     >>> [part.tolist() for part in mtl.unique_all(mtl.asarray([2, 1, 2]))]
     [[1, 2], [1, 0], [1, 0, 1], [1, 2]]
     """
-    if not by_kernels("unique_all", x.dtype, x.device, x.size):
+    if not by_kernels("unique_all", x.dtype, x.device, x.size, settings.sorting):
         values, indices, inverse, counts = _by_numpy(
             x, return_index=True, return_inverse=True, return_counts=True
         )  # fmt: skip
@@ -71,7 +73,7 @@ def unique_all(x: Array, /) -> UniqueAll:
 
 def unique_counts(x: Array, /) -> UniqueCounts:
     """Return the sorted distinct values and their counts."""
-    if not by_kernels("unique_counts", x.dtype, x.device, x.size):
+    if not by_kernels("unique_counts", x.dtype, x.device, x.size, settings.sorting):
         return UniqueCounts(*_by_numpy(x, return_counts=True))
     runs = _Runs(sort(x.ravel()))
     return UniqueCounts(runs.values, runs.counts)
@@ -146,17 +148,28 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     first, second = (Array(node) for node in binary_operands("isin", x1, x2))
     dtype = promote(first.dtype, second.dtype)
     first, second = first.astype(dtype), second.astype(dtype).ravel()
-    if not by_kernels("isin", dtype, first.device, first.size):
-        (result,) = host_call(
-            _isin, [first._node, second._node], (invert,), (bool_, first.shape)
-        )  # fmt: skip
-        return Array(result)
-    if not second.size:
-        return full(first.shape, invert, device=first.device)
-    ordered = sort(second)
-    positions = searchsorted(ordered, first)
-    nearest = elements_at(ordered, minimum(positions, second.size - 1))
-    return not_equal(nearest, first) if invert else equal(nearest, first)
+    operands = [first._node, second._node]
+    return Array(*bind("isin", operands, (invert, settings.sorting), (bool_, first.shape)))
+
+
+def _is_by_kernels(x1: Node, x2: Node, invert: bool, setting: str) -> bool:
+    return by_kernels("isin", x1.dtype, x1.device, x1.size, setting)
+
+
+def _isin_by_kernels(x1: Node, x2: Node, invert: bool, setting: str) -> Node:
+    if not x2.size:
+        return full(x1.shape, invert, device=x1.device)._node
+    ordered = sorted_along(x2, 0, False, setting)
+    positions = Array(insertion_points(ordered, x1, "left", setting))
+    nearest = elements_at(Array(ordered), minimum(positions, x2.size - 1))
+    return (not_equal if invert else equal)(nearest, Array(x1))._node
+
+
+def _isin_on_host(x1: Node, x2: Node, invert: bool, setting: str) -> Node:
+    return host_call(_isin, [x1, x2], (invert,), (bool_, x1.shape))[0]
+
+
+implement("isin", Implementation(_isin_by_kernels, _is_by_kernels), _isin_on_host)
 
 
 def _isin(x1: np.ndarray, x2: np.ndarray, invert: bool) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -11,9 +12,11 @@ from metalloid.arrays.execution.calls import host_call, launch_call
 from metalloid.arrays.ir.dtypes import bfloat16, int64, uint32
 from metalloid.arrays.ir.node import Node, cast, fresh
 from metalloid.arrays.ir.operands import axes_of
+from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import moved_axes
 from metalloid.arrays.library.sort import sorted_rows, top_k_rows
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
+from metalloid.settings import settings
 
 
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
@@ -26,10 +29,7 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     array([3, 2, 1], dtype=int64)
     """
     (along,) = axes_of("sort", axis, x.ndim)
-    if by_kernels("sort", x.dtype, x.device, x.size):
-        return Array(_by_kernels(x._node, along, descending, with_indices=False)[0])
-    (result,) = host_call(_sort, [x._node], (along, descending), (x.dtype, x.shape))
-    return Array(result)
+    return Array(sorted_along(x._node, along, descending, settings.sorting))
 
 
 def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
@@ -43,10 +43,7 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
     array([0, 2, 1], dtype=int64)
     """
     (along,) = axes_of("argsort", axis, x.ndim)
-    if by_kernels("argsort", x.dtype, x.device, x.size):
-        return Array(_by_kernels(x._node, along, descending, with_indices=True)[1])
-    (result,) = host_call(_argsort, [x._node], (along, descending), (int64, x.shape))
-    return Array(result)
+    return Array(order_along(x._node, along, descending, settings.sorting))
 
 
 def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
@@ -64,17 +61,41 @@ def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
     if k < 0:
         raise ValueError(f"[top_k] k must not be negative, got {k}.")
     rows = moved_axes(x._node, along, -1)
-    shape = (*rows.shape[:-1], min(k, x.shape[along]))
-    if not by_kernels("top_k", x.dtype, x.device, x.size):
-        values, indices = host_call(_top_k, [rows], (shape[-1],), (x.dtype, shape), (int64, shape))
-    elif math.prod(shape):
-        values, indices = launch_call(
-            top_k_rows, [rows], (shape[-1],), (x.dtype, shape), (uint32, shape)
-        )  # fmt: skip
-    else:
-        values, indices = fresh(x.dtype, shape, x.device), fresh(int64, shape, x.device)
-    values, indices = (moved_axes(part, -1, along) for part in (values, cast(indices, int64)))
+    results = largest_of_rows(rows, min(k, x.shape[along]), settings.sorting)
+    values, indices = (moved_axes(part, -1, along) for part in results)
     return Array(values), Array(indices)
+
+
+def sorted_along(x: Node, axis: int, descending: bool, setting: str) -> Node:
+    """Bind the primitive of `sort`; the setting is that of the time of the call."""
+    return bind("sort", [x], (axis, descending, setting), (x.dtype, x.shape))[0]
+
+
+def order_along(x: Node, axis: int, descending: bool, setting: str) -> Node:
+    """Bind the primitive of `argsort`."""
+    return bind("argsort", [x], (axis, descending, setting), (int64, x.shape))[0]
+
+
+def largest_of_rows(rows: Node, k: int, setting: str) -> tuple[Node, ...]:
+    """Bind the primitive of `top_k`, of the last axis."""
+    shape = (*rows.shape[:-1], k)
+    return bind("top_k", [rows], (k, setting), (rows.dtype, shape), (int64, shape))
+
+
+def _sort_by_kernels(x: Node, axis: int, descending: bool, setting: str) -> Node:
+    return _by_kernels(x, axis, descending, with_indices=False)[0]
+
+
+def _sort_on_host(x: Node, axis: int, descending: bool, setting: str) -> Node:
+    return host_call(_sort, [x], (axis, descending), (x.dtype, x.shape))[0]
+
+
+def _argsort_by_kernels(x: Node, axis: int, descending: bool, setting: str) -> Node:
+    return _by_kernels(x, axis, descending, with_indices=True)[1]
+
+
+def _argsort_on_host(x: Node, axis: int, descending: bool, setting: str) -> Node:
+    return host_call(_argsort, [x], (axis, descending), (int64, x.shape))[0]
 
 
 def _by_kernels(x: Node, axis: int, descending: bool, with_indices: bool) -> tuple[Node, ...]:
@@ -84,6 +105,23 @@ def _by_kernels(x: Node, axis: int, descending: bool, with_indices: bool) -> tup
     sorted_parts = launch_call(sorted_rows, [rows], (descending, with_indices), *result_types)
     parts = [moved_axes(part, -1, axis) for part in sorted_parts]
     return (*parts[:1], *(cast(indices, int64) for indices in parts[1:]))
+
+
+def _top_k_by_kernels(rows: Node, k: int, setting: str) -> tuple[Node, ...]:
+    shape = (*rows.shape[:-1], k)
+    if not math.prod(shape):
+        return fresh(rows.dtype, shape, rows.device), fresh(int64, shape, rows.device)
+    values, indices = launch_call(top_k_rows, [rows], (k,), (rows.dtype, shape), (uint32, shape))
+    return values, cast(indices, int64)
+
+
+def _top_k_on_host(rows: Node, k: int, setting: str) -> tuple[Node, ...]:
+    shape = (*rows.shape[:-1], k)
+    return host_call(_top_k, [rows], (k,), (rows.dtype, shape), (int64, shape))
+
+
+def _is_by_kernels(name: str) -> Callable[..., bool]:
+    return lambda x, *params: by_kernels(name, x.dtype, x.device, x.size, params[-1])
 
 
 def comparable(x: np.ndarray) -> np.ndarray:
@@ -109,3 +147,9 @@ def _argsort(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
 def _top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     indices = _argsort(x, -1, True)[..., :k]
     return np.take_along_axis(x, indices, -1), indices
+
+
+implement("sort", Implementation(_sort_by_kernels, _is_by_kernels("sort")), _sort_on_host)
+implement("argsort", Implementation(_argsort_by_kernels, _is_by_kernels("argsort")),
+          _argsort_on_host)  # fmt: skip
+implement("top_k", Implementation(_top_k_by_kernels, _is_by_kernels("top_k")), _top_k_on_host)

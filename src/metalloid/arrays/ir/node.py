@@ -188,7 +188,8 @@ def cast(node: Node, dtype: DType) -> Node:
 def move(node: Node, view_op: ViewOp) -> Node:
     """A view; a view of a leaf is a leaf."""
     kind = node.kind
-    if kind is BUFFER or kind is IOTA:
+    # An input of a compiled program has no memory yet: each call passes another one.
+    if kind is IOTA or (kind is BUFFER and isinstance(node.memory, Memory)):
         layout = apply_view(node.layout, view_op)
         if layout is not None:
             return Node(kind, (layout.strides, layout.offset), (), node.dtype, layout.shape,

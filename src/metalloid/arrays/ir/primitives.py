@@ -105,8 +105,8 @@ def _lower_node(node: Node) -> None:
         primitive = node.data
         built = _implementation(node)(*node.args, *primitive.params)
         results = built if isinstance(built, tuple) else (built,)
+        _renumber(results, node)  # first: nodes of nested primitives are numbered before these
         lower(results)
-        _renumber(results, node)
         if len(results) == 1:
             node.become(results[0])
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import struct
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import from_numpy
 from metalloid.arrays.ir.views import contiguous_copy
+from metalloid.arrays.lowering.windows import Windows
 from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.matmul_dispatch import TILE
 from metalloid.kernels.library import Library, library
@@ -30,39 +31,6 @@ _MIN_ADJACENT = 16
 _LANES = 32
 #: Format of ``struct Windows``.
 _NUMBERS = "=2q7I4x"
-
-
-class Windows(NamedTuple):
-    """Geometry of the windows of an array.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Shape of the array: (batch, ..., channels).
-    size, stride, dilation : tuple of int
-        Elements of a window, distance between windows, and distance between the elements of a
-        window; along all axes except the first and the last.
-    """
-
-    shape: Ints
-    size: Ints
-    stride: Ints
-    dilation: Ints
-
-    @property
-    def counts(self) -> Ints:
-        """Number of windows along each axis."""
-        return tuple(
-            (n - d * (k - 1) - 1) // max(s, 1) + 1
-            for n, k, s, d in zip(
-                self.shape[1:-1], self.size, self.stride, self.dilation, strict=True
-            )
-        )
-
-    @property
-    def step(self) -> int:
-        """Distance between neighbouring windows of a row, in elements."""
-        return self.stride[-1] * self.shape[-1]
 
 
 def convolved(x: Node, weights: Node, windows: Windows, groups: int) -> list[Memory]:

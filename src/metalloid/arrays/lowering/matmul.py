@@ -102,11 +102,14 @@ def matrix_product(x1: Any, x2: Any) -> Node:
         right = reshape(right, (depth, 1))
     left = broadcast(left, (*batch, *left.shape[-2:]))
     right = broadcast(right, (*batch, *right.shape[-2:]))
-    shape = (*batch, *left.shape[-2:-1], right.shape[-1])
     # The settings are those of the time at which the product is written.
-    params = settings.products, settings.tf32
-    (product,) = bind("matmul", (left, right), params, (dtype, shape))
+    product = stacked_product(left, right, (settings.products, settings.tf32))
     return reshape(product, (*batch, *rows, *columns))
+
+
+def stacked_product(a: Node, b: Node, params: tuple[str, bool]) -> Node:
+    """Bind the primitive of `matmul`, of two stacks of equally many matrices of one type."""
+    return bind("matmul", [a, b], params, (a.dtype, (*a.shape[:-1], b.shape[-1])))[0]
 
 
 def _product(a: Node, b: Node, backend: str, allow_tf32: bool) -> Node:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from metalloid.arrays.ir.dtypes import DType, kind_of
 from metalloid.runtime.devices.device import Device
-from metalloid.settings import settings
 
 _NEVER = 2**32
 #: By function: the minimum elements for which kernels are faster, measured with
@@ -22,7 +21,7 @@ _ENOUGH = {
 }
 
 
-def by_kernels(what: str, dtype: DType, device: Device, size: int) -> bool:
+def by_kernels(what: str, dtype: DType, device: Device, size: int, setting: str) -> bool:
     """Whether to use kernels; devices other than the CPU always do.
 
     Parameters
@@ -33,12 +32,14 @@ def by_kernels(what: str, dtype: DType, device: Device, size: int) -> bool:
     device : Device
     size : int
         Number of elements to sort or to search for.
+    setting : str
+        ``settings.sorting`` when the function was called.
     """
     if kind_of(dtype) == "c" or size >= 2**32:  # no order; indices are 32-bit
         return False
-    if device.name != "cpu" or settings.sorting == "kernels":
+    if device.name != "cpu" or setting == "kernels":
         return True
-    if settings.sorting == "host" or size < _ENOUGH[what]:
+    if setting == "host" or size < _ENOUGH[what]:
         return False
     if what in ("argsort", "unique_all"):  # NumPy has a radix sort for short integers
         return kind_of(dtype) == "f" or dtype.itemsize >= 4

@@ -169,8 +169,9 @@ class PlainParameter(NamedTuple):
 FastLaunch = Callable[[tuple[Any, ...], Any, Any], Event | None]
 
 
-#: Runs launches with these addresses until they have ended.
-Repeater = Callable[[Sequence[int]], None]
+#: Runs launches with these addresses, which write to these buffers; returns None if they have
+#: ended, or else their event.
+Repeater = Callable[[Sequence[int], Sequence[LaunchBuffer]], Event | None]
 
 
 def buffers_of(launches: Sequence[Launch]) -> list[LaunchBuffer]:
@@ -244,7 +245,10 @@ class Launcher:
         return [self.launch(*launch, wait) for launch in launches]
 
     def repeater(
-        self, launches: Sequence[Launch], words: Sequence[tuple[int, int, int]]
+        self,
+        launches: Sequence[Launch],
+        words: Sequence[tuple[int, int, int]],
+        params: Sequence[tuple[int, int, bytearray]],
     ) -> Repeater | None:
         """A function that runs launches, each time with other addresses; None if there is none.
 
@@ -253,6 +257,9 @@ class Launcher:
         words : sequence of (int, int, int)
             The words that differ: index of the launch, position of the word, and index of its value
             among the addresses that are passed.
+        params : sequence of (int, int, bytearray)
+            The words that point to bytes, which may change between runs: index of the launch,
+            position of the word, and the bytes.
         """
         return None
 

@@ -3,6 +3,13 @@
 Importing this package registers them. Packages above register those of their own primitives.
 """
 
-from metalloid.transforms.rules import control, indexing, products
+from metalloid.transforms.rules import (
+    control,
+    convolution,
+    indexing,
+    products,
+    searching,
+    sorting,
+)
 
-__all__ = ["control", "indexing", "products"]
+__all__ = ["control", "convolution", "indexing", "products", "searching", "sorting"]

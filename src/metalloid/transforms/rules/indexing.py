@@ -8,10 +8,10 @@ from typing import Any
 from metalloid.arrays.array import Array
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import int64
-from metalloid.arrays.ir.node import Node, broadcast, iota, reshape
+from metalloid.arrays.ir.node import Node, iota, reshape
 from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.lowering.indexing import gathered
-from metalloid.transforms.rules.registry import Rule, define_rule
+from metalloid.transforms.rules.registry import Rule, define_rule, stacks
 from metalloid.transforms.tangents import index_error, zeros_like
 
 Nodes = Sequence["Node | None"]
@@ -89,12 +89,7 @@ def _integers(like: Node) -> Node:
 
 
 def _batch(args: Sequence[Node], is_batched: Sequence[bool], params: Any) -> list[Node]:
-    sizes = {arg.shape[0] for arg, own in zip(args, is_batched, strict=True) if own}
-    (size,) = sizes
-    base, new, *indices = (
-        arg if own else broadcast(arg, (size, *arg.shape))
-        for arg, own in zip(args, is_batched, strict=True)
-    )
+    base, new, *indices = stacks(args, is_batched)
     return [_scatter(base, new, [iota(indices[0].shape, 0, base.device), *indices], *params)]
 
 

@@ -8,42 +8,34 @@ from typing import Any
 from metalloid.arrays.array import Array
 from metalloid.arrays.functions.scans import cumulative_prod, cumulative_sum
 from metalloid.arrays.functions.select import where
-from metalloid.arrays.ir.node import Node, broadcast
+from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.views import flipped
-from metalloid.transforms.rules.registry import Rule, define_rule
+from metalloid.arrays.lowering.matmul import stacked_product
+from metalloid.transforms.rules.registry import Rule, define_rule, stacks
 from metalloid.transforms.tangents import added, conjugate
 
 Nodes = Sequence["Node | None"]
 
 
-def _matmul(a: Node, b: Node, params: tuple[Any, ...]) -> Node:
-    shape = (*a.shape[:-1], b.shape[-1])
-    return bind("matmul", [a, b], params, (a.dtype, shape))[0]
-
-
 def _matmul_tangents(args: Sequence[Node], params: Any, results: Any, tangents: Nodes) -> Nodes:
     (a, b), (da, db) = args, tangents
-    left = None if da is None else _matmul(da, b, params)
-    right = None if db is None else _matmul(a, db, params)
+    left = None if da is None else stacked_product(da, b, params)
+    right = None if db is None else stacked_product(a, db, params)
     return [added([left, right])]
 
 
 def _matmul_transpose(cotangents: Nodes, args: Nodes, params: Any) -> Nodes:
     (ct,), (a, b) = cotangents, args
     assert ct is not None
-    left = None if b is None else _matmul(ct, conjugate(Array(b).mT)._node, params)
-    right = None if a is None else _matmul(conjugate(Array(a).mT)._node, ct, params)
+    left = None if b is None else stacked_product(ct, conjugate(Array(b).mT)._node, params)
+    right = None if a is None else stacked_product(conjugate(Array(a).mT)._node, ct, params)
     return [left, right]
 
 
 def _matmul_batch(args: Sequence[Node], is_batched: Sequence[bool], params: Any) -> list[Node]:
-    (size,) = {arg.shape[0] for arg, own in zip(args, is_batched, strict=True) if own}
-    a, b = (
-        arg if own else broadcast(arg, (size, *arg.shape))
-        for arg, own in zip(args, is_batched, strict=True)
-    )
-    return [_matmul(a, b, params)]
+    a, b = stacks(args, is_batched)
+    return [stacked_product(a, b, params)]
 
 
 define_rule("matmul", Rule(_matmul_tangents, _matmul_batch, _matmul_transpose))

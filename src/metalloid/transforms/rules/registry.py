@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from metalloid.arrays.ir.node import PRIMITIVE, Node
+from metalloid.arrays.ir.node import PRIMITIVE, Node, broadcast
 
 #: From the operands, the parameters, the results and the tangents of the operands (None for zero)
 #: to the tangents of the results.
@@ -58,10 +58,23 @@ def rule_of(name: str) -> Rule:
     return _rules[name]
 
 
+def stacks(args: Sequence[Node], is_batched: Sequence[bool]) -> list[Node]:
+    """Operands of a batching rule, all of them with the batch axis."""
+    size = next(arg.shape[0] for arg, own in zip(args, is_batched, strict=True) if own)
+    return [
+        arg if own else broadcast(arg, (size, *arg.shape))
+        for arg, own in zip(args, is_batched, strict=True)
+    ]
+
+
 def operands_of_tangents(node: Node) -> Sequence[Node]:
     """The operands of a node on whose tangents its own depends."""
-    if node.kind is PRIMITIVE and (needed := rule_of(node.data.name).operands_of_tangents):
-        return needed(node)
+    if node.kind is PRIMITIVE:
+        rule = rule_of(node.data.name)
+        if rule.tangents is None:
+            return ()
+        if rule.operands_of_tangents:
+            return rule.operands_of_tangents(node)
     return node.args
 
 

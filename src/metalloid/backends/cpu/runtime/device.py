@@ -243,7 +243,10 @@ class CpuDevice(Device):
         return [FinishedEvent(outcome.seconds)] * len(jobs)
 
     def repeater(
-        self, launches: Sequence[Launch], words: Sequence[tuple[int, int, int]]
+        self,
+        launches: Sequence[Launch],
+        words: Sequence[tuple[int, int, int]],
+        params: Sequence[tuple[int, int, bytearray]],
     ) -> Repeater:
         """See `Launcher.repeater`."""
         return CpuRepeater(self.emit_messages, launches, words)

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.runtime.launch.launches import Launch
+from metalloid.runtime.launch.launches import Launch, LaunchBuffer
 
 _WORD = 8
 
@@ -38,7 +38,7 @@ class CpuRepeater:
         self._run = native_library.runtime().run_row
         self._emit = emit_messages if any(launch.program.logs for launch in launches) else None
 
-    def __call__(self, addresses: Sequence[int]) -> None:
+    def __call__(self, addresses: Sequence[int], written: Sequence[LaunchBuffer]) -> None:
         """Run the launches.
 
         Raises

@@ -18,6 +18,7 @@ from metalloid.backends.cuda.runtime.fast_launch import fast_launch
 from metalloid.backends.cuda.runtime.graph import CudaGraph
 from metalloid.backends.cuda.runtime.host_arguments import copy_back, copy_to_device
 from metalloid.backends.cuda.runtime.program import CudaProgram
+from metalloid.backends.cuda.runtime.repeater import CudaRepeater
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.msl.entry_points import EntryPoint
@@ -31,6 +32,7 @@ from metalloid.runtime.launch.launches import (
     Launch,
     LaunchBuffer,
     PlainParameter,
+    Repeater,
 )
 from metalloid.runtime.launch.program import Size
 
@@ -125,6 +127,15 @@ class CudaDevice(ContextDevice):
     ) -> FastLaunch | None:
         """See `Device.fast_launcher`."""
         return fast_launch(self, program, parameters, sizes)
+
+    def repeater(
+        self,
+        launches: Sequence[Launch],
+        words: Sequence[tuple[int, int, int]],
+        params: Sequence[tuple[int, int, bytearray]],
+    ) -> Repeater:
+        """See `Launcher.repeater`."""
+        return CudaRepeater(self, launches, words, params)
 
     def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:
         """See `Device.prepare`."""

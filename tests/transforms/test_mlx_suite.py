@@ -1,0 +1,96 @@
+"""MLX's own tests of `grad`, `vmap` and `compile`, over the arrays of this package.
+
+They are read from a checkout of MLX, ``METALLOID_MLX_TREE``; `mlx_names` gives them MLX's names.
+"""
+
+import importlib
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+#: Tests that fail, and why. The others must pass.
+DIFFERENCES = {
+    "test_autograd": {
+        "test_jvp_with_partly_traced_inputs": "the remainder has a derivative here",
+        "test_autograd_types": "gradients with respect to integers are refused",
+        "test_cummax_grad": "no cummax",
+        "test_cummin_grad": "no cummin",
+        "test_second_order_permutation_ops": "no cummax",
+    },
+    "test_vmap": {
+        "test_broadcast_axes_vmap": "a new shape is traced again: shapeless",
+        "test_tree": "out_axes of dictionaries may be sequences",
+        "test_binary": "no power, and logical operations of bool only",
+        "test_unary": "no rsqrt, sigmoid, degrees, radians, and logical_not of bool only",
+        "test_leaks": "no metal.is_available",
+        "test_vmap_inverse": "no streams",
+        "test_vmap_masked_scatter": "NumPy's rule: as many new elements as the mask selects",
+        "test_vmap_scatter": "names of eye's parameters",
+        "test_vmap_svd": "svd has svdvals instead of compute_uv",
+    },
+    "test_compile": {
+        "test_compile_donates_input_buffer": "memory of arguments is not used again",
+        "test_compile_shapeless_with_broadcast": "shapeless",
+        "test_shapeless_compile": "shapeless",
+        "test_shapeless_compile_with_reduction": "shapeless",
+        "test_shapeless_compile_with_reshape": "shapeless",
+        "test_shapeless_compile_unflatten": "shapeless",
+        "test_compile_with_constant": "numbers are inputs",
+        "test_compile_without_captured_inputs": "arrays outside are constants",
+        "test_unsupported_input_types": "hashable arguments are constants",
+        "test_compile_different_log_bases": "the names' allclose is NumPy's",
+        "test_compile_equal_nan": "the names' array_equal is NumPy's",
+        "test_compile_output_with_siblings": "no mx.fast",
+        "test_compile_rng_across_threads": "no streams",
+        "test_double_constant": "no streams",
+        "test_enable_disable": "no export_to_dot",
+        "test_leaks": "no metal.is_available",
+        "test_shapeless_compile_gather_mm": "no gather_mm",
+        "test_shapeless_compile_gather_qmm": "no quantize",
+        "test_shared_broadcast": "no export_to_dot",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def folder():
+    """MLX's tests, in a process's path of their own."""
+    tree = os.environ.get("METALLOID_MLX_TREE", "")
+    tests = Path(tree) / "python" / "tests"
+    if not tree or not tests.exists():
+        pytest.skip("METALLOID_MLX_TREE is missing: a checkout of MLX with python/tests")
+    return tests
+
+
+@pytest.mark.parametrize("module", DIFFERENCES)
+def test_module(module, folder):
+    command = [sys.executable, __file__, str(folder), module]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=1200)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    failed = set(ran.stdout.split()[1:])
+    assert failed == set(DIFFERENCES[module]), ran.stderr[-5000:]
+
+
+def main(folder, module):
+    """Run a module of MLX's tests; print their number and the names of those that fail."""
+    import mlx_names
+
+    mlx_names.install()
+    sys.path.insert(0, folder)
+    suite = unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(module))
+    result = unittest.TextTestRunner(verbosity=0).run(suite)
+    names = {
+        getattr(test, "test_case", test)._testMethodName
+        for test, _ in (*result.failures, *result.errors)
+    }
+    print(result.testsRun, *sorted(names))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
