@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from metalloid.runtime.textures.texture import Texture
     from metalloid.settings import settings as config
     from metalloid.transforms.batching import vmap
+    from metalloid.transforms.checking import gradcheck
     from metalloid.transforms.compiling import compile
     from metalloid.transforms.custom import checkpoint, custom_function
     from metalloid.transforms.gradients import grad, jvp, stop_gradient, value_and_grad, vjp
@@ -87,6 +88,7 @@ __all__: list[str] = [
     "default_device",
     "devices",
     "grad",
+    "gradcheck",
     "jvp",
     "library",
     "load",
@@ -124,6 +126,7 @@ _HOMES = {
     "default_device": "runtime.devices.registry",
     "devices": "runtime.devices.registry",
     "grad": "transforms.gradients",
+    "gradcheck": "transforms.checking",
     "jvp": "transforms.gradients",
     "library": "kernels.library",
     "load": "arrays.functions.io",

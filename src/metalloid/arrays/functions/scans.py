@@ -18,6 +18,9 @@ from metalloid.arrays.library.scan import scanned_rows
 from metalloid.kernels.operands import MAX_ELEMENTS
 from metalloid.kernels.scan_kernel import ScanKernel
 
+#: From this many elements on, kernels are faster than NumPy on two threads.
+_LONG = 2**20
+
 
 def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None,
                    include_initial: bool = False) -> Array:  # fmt: skip
@@ -35,7 +38,8 @@ def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None,
     Notes
     -----
     Floats are added in the order of a tree: the error grows with the logarithm of the length (G.
-    E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990).
+    E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990). The CPU adds arrays of
+    less than 2**20 elements one after another, in float64.
 
     Examples
     --------
@@ -96,11 +100,15 @@ def _kernel(name: str) -> ScanKernel:
 
 
 def _scanned(x: np.ndarray, name: str, axis: int) -> np.ndarray:
-    # Kernel builders support Metal's types and 32-bit indices only.
-    if x.dtype.kind == "c" or x.dtype == np.float64 or x.size > MAX_ELEMENTS:
+    # Kernel builders support Metal's types and 32-bit indices only, and their launches cost more
+    # than a short scan.
+    is_short = x.size < _LONG
+    if x.dtype.kind == "c" or x.dtype == np.float64 or is_short or x.size > MAX_ELEMENTS:
         function = np.cumsum if name == "cumulative_sum" else np.cumprod
-        return function(x, axis=axis, dtype=x.dtype)
+        wide = np.float64 if x.dtype.kind == "f" else x.dtype
+        scanned: np.ndarray = function(x, axis=axis, dtype=wide)
+        return scanned.astype(x.dtype, copy=False)
     # Signed integers wrap around like unsigned ones; in MSL their overflow is undefined.
     unsigned = x.view(x.dtype.str.replace("i", "u")) if x.dtype.kind == "i" else x
-    scanned: np.ndarray = _kernel(name)(unsigned, axis=axis)
-    return scanned.view(x.dtype)
+    by_kernel: np.ndarray = _kernel(name)(unsigned, axis=axis)
+    return by_kernel.view(x.dtype)
