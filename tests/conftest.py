@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import collections
 import os
 import sys
 from pathlib import Path
@@ -58,6 +59,30 @@ LACKING = {
     "more than 31 buffers": {"metal"},
     "arrays of pointers": {"metal"},  # as parameters; not those in structs
 }
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
+def pytest_collection_modifyitems(items):
+    """Mark the instances that `sample` leaves out as slow.
+
+    ``sample(n)`` keeps `n` instances at equal distances, the first and the last among them.
+    ``sample(n, per="name")`` does so for each value of the parameter `name`, beginning one further
+    for each value, so that the values of the other parameters all occur.
+    """
+    groups = collections.defaultdict(lambda: collections.defaultdict(list))
+    for item in items:
+        marker = item.get_closest_marker("sample")
+        if marker and not item.get_closest_marker("slow"):
+            per = marker.kwargs.get("per")
+            value = item.callspec.params[per] if per else None
+            groups[item.nodeid.partition("[")[0], marker.args[0]][repr(value)].append(item)
+    for (_, count), instances_of in groups.items():
+        for first, instances in enumerate(instances_of.values()):
+            size = len(instances)
+            steps = max(count - 1, 1)
+            kept = {(first + k * (size - 1) // steps) % size for k in range(count)}
+            for k in set(range(size)) - kept:
+                instances[k].add_marker(pytest.mark.slow)
 
 
 def pytest_runtest_setup(item):

@@ -50,6 +50,7 @@ def _evaluate(rows, args):
 
 
 @pytest.mark.parametrize(("dtype", "count", "result"), _CASES, ids=str)
+@pytest.mark.sample(13)
 def test_every_row_on_every_type(dtype, count, result):
     args = (operands(dtype),) if count == 1 else pairs(dtype)
     rows = _rows(dtype, count, result)
@@ -198,6 +199,7 @@ def _together(a, b):
 
 
 @pytest.mark.parametrize("a", ALL, ids=str)
+@pytest.mark.sample(6)
 def test_two_types_together(a):
     for b in ALL:
         expected = _together(a, b)
@@ -220,6 +222,7 @@ def test_two_types_together(a):
         ("complex64", 1, "complex64"), ("complex128", 1.5, "complex128"),
     ],
 )  # fmt: skip
+@pytest.mark.sample(6)
 def test_a_number_beside_an_array(dtype, number, expected):
     array = mtl.ones(2, dtype=dtype)
     for result in (mtl.add(array, number), mtl.add(number, array)):
@@ -233,6 +236,7 @@ def test_numbers_that_do_not_fit_are_refused():
 
 
 @pytest.mark.parametrize("to", ALL, ids=str)
+@pytest.mark.sample(5)
 def test_casts_from_every_type(to):
     sources = [
         operands(dtype)[:700]
@@ -274,6 +278,7 @@ def _cast_and_expected(got, source, to):
 
 
 @pytest.mark.parametrize("name", ["exp", "sqrt", "hypot", "atan2", "divide", "signbit"])
+@pytest.mark.sample(2)
 def test_functions_of_floats_take_integers_as_float32(name):
     args = [mtl.asarray(np.arange(1, 50, dtype=np.int8))] * OPS[name].operands
     as_floats = getattr(mtl, name)(*(mtl.astype(arg, "float32") for arg in args))
@@ -335,6 +340,7 @@ def test_where_takes_what_is_asked_for_and_nothing_of_the_other():
     "limits", [(-1, 2), (None, 2), (-1, None), (3, -3), (None, None), (np.nan, 1)]
 )
 @pytest.mark.parametrize("dtype", ["int8", "float32", "bfloat16"])
+@pytest.mark.sample(5)
 def test_clip_as_numpy_does(limits, dtype):
     if dtype == "int8" and np.nan in limits:
         pytest.skip("int8 has no NaN")
@@ -408,6 +414,7 @@ def test_any_and_all_see_each_lane(length):
 
 @pytest.mark.parametrize("exponent", [2, 3, 2.0, 3.0])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint32", "complex64"])
+@pytest.mark.sample(1, per="dtype")
 def test_squares_and_cubes_are_powers(exponent, dtype):
     whole = np.array([0, 1, 3, 11, 100], dtype)
     x = whole if whole.dtype.kind in "iu" else np.concatenate([whole, whole / 7, [np.inf, np.nan]])

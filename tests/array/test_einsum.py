@@ -50,6 +50,7 @@ CASES = {
     "dtype",
     ["float32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("int32", "complex128"))],
 )
+@pytest.mark.sample(15)
 def test_cases(rng, text, dtype):
     operands = [rng.integers(-9, 9, shape).astype(dtype) for shape in CASES[text]]
     if dtype == "complex128":

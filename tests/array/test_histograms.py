@@ -64,6 +64,7 @@ def check_histogram(dtype, options):
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.sample(5)
 def test_histogram(options):
     check_histogram("float32", options)
 

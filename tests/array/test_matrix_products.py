@@ -56,6 +56,7 @@ def check(result, a, b, additions=None):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.sample(4)
 def test_every_type(dtype):
     a, b = random((70, 45), dtype), random((45, 67), dtype)
     with mtl.config.scope(products="registers"):
@@ -104,6 +105,7 @@ def test_shapes_and_strides(m, n, k, sides, backend):
     [((2, 1, 5, 4), (3, 4, 6)), ((4,), (3, 4, 6)), ((3, 5, 4), (4,)), ((4,), (4,)), ((0, 3), (3, 2)),
      ((3, 0), (0, 2)), ((2, 0, 3), (3, 4)), ((0, 2, 3), (3, 4)), ((1, 1), (1, 1)), ((2, 3, 1, 1, 5), (3, 2, 5, 1))],
 )  # fmt: skip
+@pytest.mark.sample(6)
 def test_batches_and_vectors(first, second, backend, dtype):
     a, b = random(first, dtype), random(second, dtype)
     with mtl.config.scope(products=backend):
@@ -327,6 +329,7 @@ def test_vectors_by_what_is_computed_are_sums():
 @pytest.mark.parametrize(
     "shapes", [((300,), (300, 500)), ((500, 300), (300,)), ((4, 300), (300, 90))]
 )
+@pytest.mark.sample(4)
 def test_few_rows_are_sums(dtype, shapes):
     a, b = (random(shape, dtype) for shape in shapes)
     product = mtl.asarray(a) @ mtl.asarray(b)

@@ -47,6 +47,7 @@ def test_any_axes_of_any_layout(x, data):
     "dtype", [pytest.param(t, marks=[pytest.mark.slow] * (t in LIKE_OTHERS)) for t in DTYPES]
 )
 @pytest.mark.parametrize("axis", [0, pytest.param(1, marks=pytest.mark.slow), None])
+@pytest.mark.sample(5)
 def test_every_type(dtype, axis):
     x = (RNG.standard_normal((40, 50)) * 5).astype(dtype)
     own = mtl.asarray(x)
@@ -71,6 +72,7 @@ def test_integers_wrap():
 
 @pytest.mark.parametrize("n", [1000, 5000, 2**16 + 3, 2**22 + 1])
 @pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.sample(3)
 def test_the_error_of_sums_grows_slowly(n, axis):
     """Terms added one after the other would be off by hundreds of units here."""
     x = RNG.random((n, 1) if axis == 0 else (1, n), np.float32) + np.float32(0.1)
@@ -143,6 +145,7 @@ SEARCHED = {
     [((5,), None), ((100_003,), None), ((3, 70), 1), ((70, 3), 0), ((40, 5), 1), ((2, 90_000), 1),
      ((90_000, 2), 0), ((4, 30, 5), 1)],
 )  # fmt: skip
+@pytest.mark.sample(2, per="shape")
 def test_places_of_the_first_of_all(values, shape, axis):
     x = SEARCHED[values](np.random.default_rng(7).standard_normal(shape)).astype(np.float32)
     own = mtl.asarray(x)
@@ -156,6 +159,7 @@ def test_places_of_the_first_of_all(values, shape, axis):
     "dtype",
     ["bool", "float16", *(pytest.param(t, marks=pytest.mark.slow) for t in ("uint64", "float64"))],
 )
+@pytest.mark.sample(2)
 def test_places_in_other_types(dtype):
     x = np.random.default_rng(8).integers(0, 9, (3, 50_000)).astype(dtype)
     own = mtl.asarray(x)

@@ -11,6 +11,7 @@ RNG = np.random.default_rng(5)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float16", "float32", "float64",
                                    "complex64"])  # fmt: skip
+@pytest.mark.sample(1, per="dtype")
 def test_sums_and_products(dtype, axis):
     x = (RNG.random((7, 300)) * 4 + 0.5).astype(dtype)
     own = mtl.asarray(x)

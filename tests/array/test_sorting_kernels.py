@@ -81,6 +81,7 @@ SHAPES = st.one_of(
 )
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", DTYPES)
 @settings(max_examples=12)
 @given(shape=SHAPES, descending=st.booleans(), seed=st.integers(0, 99), kinds=st.integers(0, 300))
@@ -102,6 +103,7 @@ def test_views(data, shape, descending):
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("name", SIZES)
+@pytest.mark.sample(3)
 def test_rows_that_many_simdgroups_sort(name, descending):
     x = elements(name, (2, 17_001), 5)
     check_sorts(x, mtl.asarray(x), -1, descending)
@@ -126,6 +128,7 @@ def test_millions(name):
 
 @pytest.mark.parametrize("name", ["int64", "uint32", "int32"])
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (5, 300), (-300, 70_000), (None, None)])
+@pytest.mark.sample(4)
 def test_integers_are_sorted_by_the_digits_they_have(name, low, high):
     limits = np.iinfo(name)
     low = limits.min if low is None else max(low, limits.min)
@@ -163,6 +166,7 @@ def check_top(x, k, axis=-1):
 
 
 @pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.sample(5)
 def test_top_k(name):
     x = elements(name, (5, 110), 4)
     for k in (0, 1, 7, 109, 110, 130):
@@ -194,6 +198,7 @@ def test_top_k_of_less_than_nothing():
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.sample(1, per="name")
 def test_searchsorted(name, side):
     values = elements(name, (3, 50), 2)
     for count in (0, 1, 2, 31, 32, 33, 1000):
@@ -229,6 +234,7 @@ def test_searchsorted_by_a_sorter():
 
 
 @pytest.mark.parametrize("name", ["uint8", "int64", "float16", "float32"])
+@pytest.mark.sample(2)
 def test_isin(name):
     x = elements(name, (20, 30), 1, 300)
     for others in (elements(name, (7, 9), 1, 300), x[:0], x[0, :1]):
@@ -246,6 +252,7 @@ SLOW = [("float16", (2, 3, 50)), ("bool", (0,)), ("bool", (40, 50)), ("uint8", (
 @pytest.mark.parametrize(
     ("name", "shape"), [*UNIQUE, *(pytest.param(*row, marks=pytest.mark.slow) for row in SLOW)]
 )
+@pytest.mark.sample(2)
 def test_unique(name, shape):
     x = np.asarray(elements(name, shape, 3))
     own = mtl.asarray(x)

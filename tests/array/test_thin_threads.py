@@ -54,6 +54,7 @@ def exact_layer_norm(x):
 
 @pytest.mark.parametrize("n", [64, *map(slow, [1, 3, 65, 1000]), 4098])
 @pytest.mark.parametrize("first", [0, 1, slow(4)])
+@pytest.mark.sample(2)
 def test_four_elements_a_thread(device, n, first):
     x, y = normal(n + first), normal(n + first)
     got = mtl.asarray(x, device=device)[first:] * 2 + mtl.asarray(y, device=device)[first:]
@@ -97,6 +98,7 @@ def test_bundles_of_other_types(device, dtype):
 
 
 @pytest.mark.parametrize("length", [*map(slow, [17, 128, 1000, 4100, 33000]), 1001, 4096])
+@pytest.mark.sample(1)
 def test_rows(device, length):
     x = normal(3, length)
     own, exact = mtl.asarray(x, device=device), x.astype(np.float64)

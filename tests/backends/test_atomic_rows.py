@@ -35,6 +35,7 @@ WIDTH, GROUPS = 64, 3000
         ("add_floats", np.float32, np.add),
     ],
 )
+@pytest.mark.sample(1, per="name")
 def test_every_operation_counts_once(name, dtype, operation, first):
     y = np.full(WIDTH + 8, 5, dtype)
     lib = mtl.library(TEXT)

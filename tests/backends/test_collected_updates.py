@@ -49,6 +49,7 @@ def run(compiled, y, x, threads, group_size, n=0):
     return z
 
 
+@pytest.mark.sample(2, per="operation")
 @pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize("dtype", [np.uint32, np.int32])
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -72,6 +73,7 @@ def test_at_one_place(operation, dtype, waits, threads, group_size, seed):
     ("operation", "function"),
     [("fetch_add", np.add), ("fetch_sub", np.subtract), ("fetch_xor", np.bitwise_xor)],
 )
+@pytest.mark.sample(2, per="operation")
 def test_at_one_place_for_each_thread_of_a_threadgroup(operation, function, first):
     compiled = kernel(f"atomic_{operation}_explicit(&y[t], x[i], {RELAXED});", waits=True)
     assert "@mtl.accumulate.row." in compiled.asm["ll"]
@@ -87,6 +89,7 @@ def test_at_one_place_for_each_thread_of_a_threadgroup(operation, function, firs
 
 @pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize("place", ["group % n", "group / n", "group", "t / 32 + group % n"])
+@pytest.mark.sample(4)
 def test_at_places_that_change(place, waits):
     compiled = kernel(f"atomic_fetch_add_explicit(&y[{place}], x[i], {RELAXED});", waits=waits)
     assert collects(compiled) or (not waits and "t" in place)

@@ -67,6 +67,7 @@ def check(kernels, name, scope, suffix, values, takes_part, operands, expected):
 
 @SCOPES
 @pytest.mark.parametrize("name", ARITHMETIC)
+@pytest.mark.sample(1, per="name")
 def test_arithmetic(kernels, rng, scope, width, name):
     for suffix, dtype in NUMBERS.items():
         for takes_part in participation(rng):
@@ -112,6 +113,7 @@ def test_bits_votes_and_first(kernels, rng, scope, width):
 
 @SCOPES
 @pytest.mark.parametrize("name", SHUFFLES)
+@pytest.mark.sample(1, per="name")
 def test_shuffles(kernels, rng, scope, width, name):
     limit = width if name in ("shuffle", "broadcast") else 2 * width
     for suffix, dtype in BITS.items():

@@ -119,6 +119,7 @@ def test_all_loads_of_several_threads_come_before_their_stores(offline, kind, lo
 
 
 @pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.sample(6)
 def test_neighbours_with_small_elements_make_accesses_of_16_bytes(beside, name):
     kernel, (count, _, _) = beside.function(name), BESIDE[name]
     assert kernel.engine == f"cuda: sm_90; on large grids {count} {MANY}"

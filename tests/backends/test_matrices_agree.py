@@ -98,6 +98,7 @@ def form(request, monkeypatch):
 
 @pytest.mark.parametrize("places", [PLAIN, TRANSPOSED], ids=["plain", "transposed"])
 @pytest.mark.parametrize("type_", DTYPES)
+@pytest.mark.sample(4)
 def test_tiles(type_, places, form, rng):
     text = f"{HEADER}typedef {type_} T;\n{TILES}"
     for name, place in places.items():

@@ -80,6 +80,7 @@ def test_positions(kernels, where, group):
      ((16, 4, 4), "full-16"), ((64, 4, 1), "full-32"), ((4, 4, 1), "multi_row-8"),
      ((100, 1, 1), "tail-16"), ((48, 1, 1), "single_row-16")],
 )  # fmt: skip
+@pytest.mark.sample(4)
 def test_variants_by_the_shape_of_threadgroups(group, variant):
     grid, variant = tuple(2 * size for size in group), parse_variant(variant)
     assert variant_for(grid, group, (32, 16, 8), waits=True, by_shape=True) == variant

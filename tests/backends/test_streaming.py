@@ -52,6 +52,7 @@ def launched(name, engine, shift=0):
 
 @pytest.mark.parametrize("shift", [0, 16, 4])
 @pytest.mark.parametrize("name", STREAMING)
+@pytest.mark.sample(1, per="name")
 def test_what_is_stored_is_the_same(name, shift):
     if name == "vectors" and shift == 4:
         pytest.skip("not where float4s may lie")

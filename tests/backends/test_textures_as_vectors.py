@@ -96,6 +96,7 @@ kernel void access_{t}(texture2d<{t}, access::read> t, device {t}4* y, device {t
 
 
 @pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.sample(12)
 def test_access_to_each_format(name, rng, is_known):
     info, texels = FORMATS[name], texels_of(name, rng)
     if info.component.endswith("snorm"):  # two codes stand for -1
@@ -231,6 +232,7 @@ def check_samples(name, filter, address, coord, rng):
         slow("r32float", "nearest", "repeat", "normalized"),
     ],
 )
+@pytest.mark.sample(4)
 def test_samples(name, filter, address, coord, rng, is_known):
     check_samples(name, filter, address, coord, rng)
 
@@ -247,6 +249,7 @@ def test_samples_of_each_format(name, filter, address, rng, is_known):
     ("name", "address"),
     [("rgba8uint", "repeat"), ("r16uint", "clamp_to_zero"), ("rg32uint", "clamp_to_edge")],
 )
+@pytest.mark.sample(1)
 def test_samples_of_integers(name, address, rng, is_known):
     texels, sampler = texels_of(name, rng), mtl.Sampler(address=address)
     [got] = agreed(
@@ -278,6 +281,7 @@ def test_levels_of_detail(filter, mip_filter, reduction, rng, is_known):
 @pytest.mark.parametrize(
     ("name", "address"), [("rgba8unorm", "clamp_to_edge"), ("r16float", "clamp_to_border")]
 )
+@pytest.mark.sample(1)
 def test_gathers(name, address, rng, is_known):
     texture = mtl.Texture(texels_of(name, rng), name)
     agreed(sampling(False), "gathered", (texture, mtl.Sampler(address=address)), values)
@@ -288,6 +292,7 @@ def test_gathers(name, address, rng, is_known):
     [("depth32float", "linear", "less"), slow("depth16unorm", "linear", "greater_equal"),
      ("depth32float", "nearest", "always")],
 )  # fmt: skip
+@pytest.mark.sample(1)
 def test_comparisons(name, filter, compare, rng, is_known):
     texture = mtl.Texture(texels_of(name, rng), name)
     agreed(

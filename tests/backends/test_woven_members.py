@@ -87,6 +87,7 @@ def found_and_expected(vector, result, expression, store):
 
 
 @pytest.mark.parametrize(("vector", "result", "expression"), CASES)
+@pytest.mark.sample(15)
 def test_all_threads_store_what_one_after_the_other_would(vector, result, expression):
     found, expected = found_and_expected(vector, result, expression, ALL)
     assert found == expected

@@ -45,6 +45,7 @@ def by_definition(x, n, sign=-1):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 13, 32, 97])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.sample(10)
 def test_the_definition(n, dtype):
     x = random((2, 8), dtype)
     array = mtl.asarray(x)
@@ -82,10 +83,7 @@ def test_one_axis(way, data):
     near(got, want, dtype)
 
 
-@pytest.mark.parametrize("way", ["auto", "kernels"])
-@given(data=st.data())
-@settings(max_examples=6)
-def test_several_axes(way, data):
+def check_several_axes(way, data):
     shape = tuple(data.draw(st.lists(st.integers(2, 5), min_size=1, max_size=3)))
     axes = data.draw(st.none() | st.permutations(range(len(shape))).flatmap(
         lambda order: st.integers(1, len(shape)).map(lambda count: tuple(order[:count]))
@@ -103,8 +101,21 @@ def test_several_axes(way, data):
     near(got, getattr(scipy.fft, name)(wide(x), s=s, axes=axes, norm=norm), dtype)
 
 
+@given(data=st.data())
+@settings(max_examples=30)
+def test_several_axes(data):
+    check_several_axes("auto", data)
+
+
+@given(data=st.data())
+@settings(max_examples=6)  # most lengths are kernels of their own
+def test_several_axes_by_kernels(data):
+    check_several_axes("kernels", data)
+
+
 @pytest.mark.parametrize("name", ["fft2", "ifft2", "rfft2", "irfft2"])
 @pytest.mark.parametrize("options", [{}, {"s": (3, 6)}, {"axes": (2, 0), "norm": "ortho"}])
+@pytest.mark.sample(4)
 def test_two_axes(name, options):
     dtype = "float32" if name == "rfft2" else "complex64"
     x = random((4, 3, 5), dtype)

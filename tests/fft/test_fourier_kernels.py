@@ -18,6 +18,7 @@ def _by_kernels():
 
 
 @pytest.mark.parametrize("radix", [2, 3, 4, 5, 7, 8, 11, 13])
+@pytest.mark.sample(4)
 def test_each_radix(radix):
     for n in (radix, radix**2, 6 * radix):
         x = random((3, n), "complex64", seed=n)
@@ -36,6 +37,7 @@ LONG = {
 
 @pytest.mark.parametrize("n", LONG.values(), ids=LONG)
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
+@pytest.mark.sample(4)
 def test_long_rows(n, dtype):
     x = random((2, n), dtype, seed=n)
     array, want = mtl.asarray(x), np.fft.fft(wide(x))
@@ -48,6 +50,7 @@ def test_long_rows(n, dtype):
 
 @pytest.mark.parametrize("n", [60, 2**12, 67])
 @pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.sample(3)
 def test_rows_that_lie_apart(n, axis):
     shape = [3, 4, 5]
     shape[axis] = n

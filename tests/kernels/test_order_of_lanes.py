@@ -49,6 +49,7 @@ kernel void f(device uint* result, constant bool& multiplies,
 
 @pytest.mark.parametrize("grid", [(128, 1), (16, 8), (100, 1), (37, 5)])
 @pytest.mark.parametrize("group", [(64, 1), (8, 8), (128, 1)])
+@pytest.mark.sample(5)
 def test_nobody_notices(grid, group):
     results = []
     for products in ("", PRODUCTS):
@@ -64,6 +65,7 @@ def test_nobody_notices(grid, group):
     [("half", "float"), ("half", "half"), ("bfloat", "float"), ("bfloat", "bfloat")],
 )
 @pytest.mark.parametrize("depth", [8, pytest.param(16, marks=pytest.mark.slow), 40])
+@pytest.mark.sample(3)
 def test_products_of_small_numbers(kind, result, depth):
     """Exact whichever way they are added up: 3 x 2 matrices of sums over `depth`."""
     text = f"""
@@ -102,6 +104,7 @@ kernel void f(device float* c, device const float* a, device const float* b) {{
 
 @pytest.mark.parametrize("kind", ["half", "bfloat"])
 @pytest.mark.parametrize("turned", ["true", "false", "flag"])
+@pytest.mark.sample(3)
 def test_what_is_loaded_turned(kind, turned):
     """a b' with b in the threadgroup's memory, turned while it is loaded, and what was loaded."""
     text = f"""

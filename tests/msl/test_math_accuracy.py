@@ -125,8 +125,6 @@ FLOAT_MODES = {
     "finite": ["-ffast-math"],  # may assume that neither NaN nor infinity occurs
     "without tables": ["-ffp-contract=off", "-mno-avx512f"],  # of power_avx512.h
 }
-#: What "fast" does, too.
-CONTRACTED = pytest.param("contracted", marks=pytest.mark.slow)
 
 
 def zig(*arguments):
@@ -243,7 +241,7 @@ def same_bits(a, b):
 
 
 @pytest.mark.parametrize("row", [*PRECISE, *FAST], ids=str)
-@pytest.mark.parametrize("mode", [CONTRACTED, "fast", "finite"])
+@pytest.mark.parametrize("mode", ["contracted", "fast", "finite"])
 def test_float_modes_of_the_compiler_change_nothing(judges, mode, row):
     x = strided_floats(4 * STRIDE)
     safe, result = judges("safe").call(row, x), judges(mode).call(row, x)
@@ -300,7 +298,7 @@ def pairs(name, rng, count=1 << 20):
 
 
 @pytest.mark.parametrize("row", PRECISE2, ids=str)
-@pytest.mark.parametrize("mode", ["safe", CONTRACTED, "fast"])
+@pytest.mark.parametrize("mode", ["safe", "contracted", "fast"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_functions_of_two_arguments_keep_their_bounds(judges, mode, row, rng):
     count = 1 << (20 if mode == "safe" else 16)

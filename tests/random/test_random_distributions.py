@@ -116,6 +116,7 @@ FAMILIES = ["uniform", "normal", "exponential", "gumbel", "laplace"]
     [((), "float32"), ((0,), "float32"), ((2, 0, 3), "float64"), ((2, 3, 4), "float16"),
      ((3,), "bfloat16"), ((3, 1), "float64")],
 )  # fmt: skip
+@pytest.mark.sample(3)
 def test_types_and_shapes(shape, dtype):
     for name in FAMILIES:
         x = getattr(mtl.random, name)(shape=shape, dtype=dtype, key=key())

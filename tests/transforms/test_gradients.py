@@ -64,6 +64,7 @@ def quick(*names):
 
 
 @quick("views", "softmax", "set", "running products")
+@pytest.mark.sample(3)
 def test_gradients_and_their_gradients(name):
     function, points = FUNCTIONS[name], (random(3, 4), random(4, 2))
     arrays = list(map(mtl.asarray, points))

@@ -26,17 +26,20 @@ def check_unary(op, source, rng, result=None):
 
 
 @pytest.mark.parametrize("op", [*unary.ROWS, "Sigmoid", "Expm1", "Erf"])
+@pytest.mark.sample(4)
 def test_unary(op, rng):
     check_unary(op, FLOAT, rng)
 
 
 @pytest.mark.parametrize("dtype", [HALF, BFLOAT], ids=NAMES.get)
 @pytest.mark.parametrize("op", ["Exp", "Log", "Sqrt", "Tanh", "Sigmoid"])
+@pytest.mark.sample(2)
 def test_unary_of_16_bits(op, dtype, rng):
     check_unary(op, dtype, rng)
 
 
 @pytest.mark.parametrize("op", ["ArcCos", "Conjugate", "Exp", "Log", "Sqrt", "Tanh"])
+@pytest.mark.sample(2)
 def test_unary_of_complex(op, rng):
     check_unary(op, COMPLEX, rng)
 
@@ -67,6 +70,7 @@ def test_eight_bit_floats(rng):
      ("g_n4", Form(True, work=4))],
     ids=["v2", "g", "g_n4"],
 )  # fmt: skip
+@pytest.mark.sample(2)
 def test_forms_of_unary(name, form, rng):
     for op, dtype in (("Square", FLOAT), ("Negative", BFLOAT)):
         run = kernel("unary", f"unary_{name}_{op}_{NAMES[dtype]}")
@@ -84,6 +88,7 @@ ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "FloorDivide", "Remainder
 
 @each_float
 @pytest.mark.parametrize("op", ARITHMETIC)
+@pytest.mark.sample(4)
 def test_binary(op, dtype, rng):
     check_binary(op, dtype, rng)
 
@@ -93,6 +98,7 @@ def test_binary(op, dtype, rng):
     [*((op, np.int32) for op in ARITHMETIC), ("Power", np.int32), ("BitwiseXor", np.uint32),
      ("LeftShift", np.uint32), ("LogicalAnd", bool)],
 )  # fmt: skip
+@pytest.mark.sample(2)
 def test_binary_of_integers(op, dtype, rng):
     check_binary(op, dtype, rng)
 
@@ -103,11 +109,13 @@ def test_binary_of_integers(op, dtype, rng):
      ("NaNEqual", FLOAT), ("Multiply", COMPLEX), ("Divide", COMPLEX), ("Power", COMPLEX)],
     ids=str,
 )  # fmt: skip
+@pytest.mark.sample(1)
 def test_binary_functions(op, dtype, rng):
     check_binary(op, dtype, rng)
 
 
 @pytest.mark.parametrize(("op", "dtype"), [("Subtract", FLOAT), ("Less", HALF)], ids=str)
+@pytest.mark.sample(1)
 def test_forms_of_binary(op, dtype, rng):
     forms = {letters: vectors(letters) for letters in ("ss", "sv", "vs")}
     for letters in ("sv", "vs", "vv"):
@@ -120,6 +128,7 @@ def test_forms_of_binary(op, dtype, rng):
 
 
 @pytest.mark.parametrize("dtype", [FLOAT, INT], ids=TYPE_NAMES.get)
+@pytest.mark.sample(1)
 def test_divmod(dtype, rng):
     run = kernel("binary_two", f"binary_vv_DivMod_{TYPE_NAMES[dtype]}")
     binary.check_kernel(run, vectors("vv"), "DivMod", dtype, rng)
@@ -131,6 +140,7 @@ def test_divmod(dtype, rng):
      ("half_bfloat", np.float16, BFLOAT), ("bool_float", bool, np.float32),
      ("float_complex", np.float32, np.complex64), ("complex_bool", np.complex64, bool)],
 )  # fmt: skip
+@pytest.mark.sample(2)
 def test_contiguous_copy(name, source, target, rng):
     for letter in "vs":
         for suffix, dimensions in (("", 1), ("2", 2)):
@@ -143,6 +153,7 @@ def test_contiguous_copy(name, source, target, rng):
     ("name", "source", "target"),
     [("float_float", np.float32, np.float32), ("int_bfloat", np.int32, BFLOAT)],
 )
+@pytest.mark.sample(1)
 def test_strided_copy(name, source, target, rng):
     for form, strided, dynamic in (("g", False, False), ("gg", True, False),
                                    ("gg_dynamic", True, True)):  # fmt: skip
@@ -156,6 +167,7 @@ def test_strided_copy(name, source, target, rng):
 @pytest.mark.parametrize(
     ("name", "dtype"), [("float", np.float32), ("bfloat", BFLOAT), ("complex", np.complex64)]
 )
+@pytest.mark.sample(1)
 def test_select(name, dtype, rng):
     for form, letters, dimensions in (("v", "v", 1), ("v_scalar_b", "sv", 1), ("v2", "v", 2),
                                       ("v2_scalar_c", "vs", 2)):  # fmt: skip
@@ -170,6 +182,7 @@ def test_select(name, dtype, rng):
      ("g_n2", Form(True, work=2))],
     ids=["g_nd1", "g_nd2", "g_nd3", "g", "g_n2"],
 )  # fmt: skip
+@pytest.mark.sample(2)
 def test_strided_select(name, form, rng):
     ternary.check_kernel(kernel("ternary", f"ternary_{name}_float"), form, FLOAT, rng)
 
@@ -179,11 +192,13 @@ def test_strided_select(name, form, rng):
     [("float", np.float32), ("half", np.float16), ("int64", np.int64),
      ("bfloat", ml_dtypes.bfloat16), ("uchar", np.uint8)],
 )  # fmt: skip
+@pytest.mark.sample(2)
 def test_arange(name, dtype):
     arange.check_kernel(kernel("arange", f"arange_{name}"), dtype)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.sample(1)
 def test_searchsorted(side, rng):
     run = kernel("searchsorted", f"searchsorted_{side}_float")
     searchsorted.check_kernel(run, FLOAT, side, rng)

@@ -158,6 +158,7 @@ RUN_ELSEWHERE = (
     "header",
     [pytest.param(h, marks=pytest.mark.slow) if h in RUN_ELSEWHERE else h for h in DRIVERS],
 )
+@pytest.mark.sample(12)
 def test_one_instance_of_each_kernel(header):
     compile_instances(DRIVERS[header], header, first_only=True)
 

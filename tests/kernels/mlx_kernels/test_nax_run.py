@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
     ],
 )
 @pytest.mark.parametrize("ragged", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.sample(1)
 def test_product(name, dtype, tiling, ragged, rng):
     source = "axpby" if ragged else "none"
     gemm.check_fused(driver("nax_gemm"), name, dtype, tiling, rng, ragged=ragged, source=source)

@@ -20,6 +20,7 @@ GEMV_T_BLOCKS = {"": (1, 2, 8, 4, 4, 1), "_tall": (8, 4, 8, 4, 4, 4)}
 
 @DTYPES
 @pytest.mark.parametrize("form", GEMV_BLOCKS)
+@pytest.mark.sample(3)
 def test_matrix_times_vector(form, dtype, rng):
     run = kernel("gemv", f"gemv_{NAMES[dtype]}_{form}")
     for sizes in (None, (4, 1), (31, 33), (65, 4097)):
@@ -28,6 +29,7 @@ def test_matrix_times_vector(form, dtype, rng):
 
 @DTYPES
 @pytest.mark.parametrize("form", GEMV_T_BLOCKS)
+@pytest.mark.sample(2)
 def test_vector_times_matrix(form, dtype, rng):
     run = kernel("gemv", f"gemv_t_{NAMES[dtype]}{form}")
     for sizes in (None, (8, 1), (104, 1000)):
@@ -35,6 +37,7 @@ def test_vector_times_matrix(form, dtype, rng):
 
 
 @DTYPES
+@pytest.mark.sample(1)
 def test_product_plus_bias_in_a_batch_of_two_axes(dtype, rng):
     options = {"batch": (2, 3), "with_bias": True}
     run = kernel("gemv", f"gemv_{NAMES[dtype]}_axpby")
@@ -61,6 +64,7 @@ def test_gathered_products(rng):
      pytest.param("float_float_none", FLOAT, ("float32", "nomask"), marks=pytest.mark.slow),
      ("half_none_bool", HALF, ("nomask", "bool_"))],
 )  # fmt: skip
+@pytest.mark.sample(1)
 def test_masked_products(name, dtype, masks, rng):
     run = kernel("gemv_masked", f"gemv_masked_{name}")
     masked.check_masked_gemv(run, dtype, (2, 1, 2, 16, 4, 4), rng, masks=masks)
@@ -69,6 +73,7 @@ def test_masked_products(name, dtype, masks, rng):
 
 
 @DTYPES
+@pytest.mark.sample(1)
 def test_dot_product(dtype, rng):
     check_dot(kernel("dot", f"dot_product_{NAMES[dtype]}"), dtype, 32, 256, rng)
 
@@ -134,6 +139,7 @@ QUICK = {"qmv", "qmm_t"}
     [form if form in QUICK else pytest.param(form, marks=pytest.mark.slow) for form in QUANTIZED_FLAGS],
 )  # fmt: skip
 @pytest.mark.parametrize(("dtype", "bits"), [(FLOAT, 4), (BFLOAT, 3)], ids=str)
+@pytest.mark.sample(2)
 def test_quantized_product(form, dtype, bits, rng):
     if form == "qmv_quad" and bits == 3:
         pytest.skip("a kernel for codes that fill words: those of 2, 4 and 8 bits")

@@ -21,6 +21,7 @@ LOOPED = pytest.mark.parametrize("looped", [False, True], ids=["single_row", "lo
 @DTYPES
 @LOOPED
 @pytest.mark.parametrize("precise", [False, True], ids=["", "precise"])
+@pytest.mark.sample(2)
 def test_softmax(precise, looped, dtype, rng):
     name = f"{'looped' if looped else 'single_row'}_{'precise_' * precise}{NAMES[dtype]}"
     if not (precise and dtype == FLOAT):  # which there is not: float is precise by itself
@@ -30,12 +31,14 @@ def test_softmax(precise, looped, dtype, rng):
 
 @DTYPES
 @LOOPED
+@pytest.mark.sample(2)
 def test_logsumexp(looped, dtype, rng):
     name = f"logsumexp_{'looped_' * looped}{NAMES[dtype]}"
     check_logsumexp_kernel(kernel("logsumexp", name), looped, dtype, rng)
 
 
 @DTYPES
+@pytest.mark.sample(1)
 def test_cross_entropy(dtype, rng):
     for size in (*SIZES, 9999):
         x = rng.normal(scale=4, size=(3, size)).astype(dtype)
@@ -82,12 +85,14 @@ def operation(name):
 
 @EACH_REDUCTION
 @pytest.mark.parametrize("kind", ["all_reduce", "row_reduce_simple"])
+@pytest.mark.sample(2)
 def test_reduce_of_matrices(kind, name, dtype, rng):
     run = kernel("reduce", f"{kind}_{name}")
     reduce.check_matrices(run, kind.split("_")[0], operation(name), dtype, rng)
 
 
 @EACH_REDUCTION
+@pytest.mark.sample(1)
 def test_all_reduce_in_two_passes(name, dtype, rng):
     run = kernel("reduce", f"all_reduce_{name}")
     x = reduce.argument(operation(name), dtype, (1, 40_001), rng)
@@ -103,6 +108,7 @@ def test_all_reduce_in_two_passes(name, dtype, rng):
     [("row_small", 1), ("row_looped", 2), ("col_small", 1), ("col_looped", 1), ("col_2pass", 1),
      ("col_longcolumn", 1)],
 )  # fmt: skip
+@pytest.mark.sample(3)
 def test_reduce_of_axes(form, axes, name, dtype, rng):
     kind, form = form.split("_")
     kernels = [kernel("reduce", f"{kind}_reduce_{form}_{name}")]
@@ -112,6 +118,7 @@ def test_reduce_of_axes(form, axes, name, dtype, rng):
 
 
 @EACH_REDUCTION
+@pytest.mark.sample(1)
 def test_column_reduce_with_wide_tiles(name, dtype, rng):
     run = kernel("reduce", f"col_reduce_looped_8_128_{name}")
     x = reduce.argument(operation(name), dtype, (2, 40, 130), rng)

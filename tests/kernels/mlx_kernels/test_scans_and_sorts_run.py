@@ -34,6 +34,7 @@ def scan_of(kind, name, inclusive, reverse=False):
 
 @BOTH
 @ALL
+@pytest.mark.sample(3)
 def test_contiguous_scan(name, dtype, reverse, inclusive, rng):
     run, meaning = scan_of("contiguous", name, inclusive, reverse)
     scan.check_rows(run, meaning, dtype, dtype, READS, rng)
@@ -41,6 +42,7 @@ def test_contiguous_scan(name, dtype, reverse, inclusive, rng):
 
 @BOTH
 @ALL
+@pytest.mark.sample(2)
 def test_strided_scan(name, dtype, reverse, inclusive, rng):
     run, meaning = scan_of("strided", name, inclusive, reverse)
     scan.check_columns(run, meaning, dtype, dtype, READS, rng)
@@ -69,6 +71,7 @@ LIKE_OTHERS = ("float_256", "bfloat_128")
     [pytest.param(*row, id=row[0], marks=[pytest.mark.slow] * (row[0] in LIKE_OTHERS))
      for row in BLOCK_SORTS],
 )  # fmt: skip
+@pytest.mark.sample(1)
 def test_block_sort(name, dtype, indices, rng):
     group = int(name.split("_")[1])
     for form, check in (("", sort.check_rows), ("nc_", sort.check_view)):

@@ -20,6 +20,7 @@ def test_fft(size, rng):
 
 
 @pytest.mark.parametrize(("source", "result"), [("float", "float2"), ("float2", "float")])
+@pytest.mark.sample(1)
 def test_fft_of_real_numbers(source, result, rng):
     """Two real sequences at a time, packed into one complex one; an odd number of them."""
     name = f"fft_256_{source}_{result}"
@@ -39,6 +40,7 @@ def test_fft_of_other_sizes(rng):
 @pytest.mark.parametrize(
     ("name", "dtype", "size", "radix"), [("float_64", FLOAT, 64, 16), ("half_1024", HALF, 1024, 16)]
 )
+@pytest.mark.sample(1)
 def test_hadamard(name, dtype, size, radix, rng):
     x = rng.integers(-1, 2, (3, size)).astype(dtype)
     out = np.empty_like(x)

@@ -1,5 +1,7 @@
 """Compile the kernels of the sheets ahead of the tests that run them."""
 
+import functools
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -18,15 +20,19 @@ def compiled(sheet):
 
 @pytest.fixture(scope="session")
 def workshop(request):
-    """A future of the kernel of each sheet that the selected tests will ask for."""
+    """The kernel of a sheet, by a function; the sheets that the selected tests use are compiled ahead."""
+    if "PYTEST_XDIST_WORKER" in os.environ:  # each worker would compile the sheets of all workers
+        yield functools.cache(compiled)
+        return
     parameters = [getattr(item, "callspec", None) for item in request.session.items]
     sheets = [p.params["sheet"] for p in parameters if p is not None and "sheet" in p.params]
     pool = ThreadPoolExecutor(WORKERS)
-    yield {sheet: pool.submit(compiled, sheet) for sheet in sheets}
+    kernels = {sheet: pool.submit(compiled, sheet) for sheet in sheets}
+    yield lambda sheet: kernels[sheet].result()
     pool.shutdown(cancel_futures=True)
 
 
 @pytest.fixture
 def kernel(workshop, sheet):
     """The kernel of the test's sheet."""
-    return workshop[sheet].result()
+    return workshop(sheet)

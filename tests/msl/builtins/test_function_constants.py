@@ -34,6 +34,7 @@ def values_of(element):
 
 
 @pytest.mark.parametrize("element", SCALARS)
+@pytest.mark.sample(4)
 def test_every_type(element):
     lib, values = library(element), values_of(element)
     constants = [values[0], *(tuple(values[:lanes]) for lanes in LANES[1:])]
@@ -47,6 +48,7 @@ def test_every_type(element):
 
 
 @pytest.mark.parametrize("element", ["float", "bool", "ulong"])
+@pytest.mark.sample(1)
 def test_some_without_a_value(element):
     lib, value = library(element), values_of(element)[0]
     outputs = [parse(vector(element, lanes)).empty(1) for lanes in LANES]

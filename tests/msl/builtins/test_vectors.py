@@ -124,6 +124,7 @@ SHEETS = [
 
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=str)
+@pytest.mark.sample(6)
 def test_vectors(sheet, kernel):
     sheet.check(kernel)
 

@@ -194,6 +194,7 @@ def test_gather_of_a_cube_is_what_is_blended(rng):
 
 @pytest.mark.parametrize("function", COMPARISONS)
 @pytest.mark.parametrize("filter", ["nearest", "linear"])
+@pytest.mark.sample(1, per="function")
 def test_comparisons(function, filter, rng):
     t = rng.choice(np.float32([0.25, 0.5, 0.75]), (6, 8))
     u = rng.choice(np.float32([0.25, 0.5, 0.75]), (2, 6, 8))
