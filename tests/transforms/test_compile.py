@@ -233,6 +233,28 @@ def test_nothing_leaks():
     assert reference() is None
 
 
+def test_explain():
+    def scaled(x, k, n):
+        return x * k if n > 1 else x
+
+    function = mtl.compile(scaled)
+    function(X, 2.0, 2)
+    function(X, 3.0, 2)
+    function(X, 3.0, 1)
+    function(X[1:], 3.0, 1)
+    function(mtl.ones((4, 2)).T, 3.0, 1)
+    function(X, 3.0, n=1)
+    assert mtl.explain(function) == (
+        "scaled: traced 5 times\n"
+        "1. the first call: float, int, float32[3]; it has read 2\n"
+        "2. another value of a number that it reads: float, int, float32[3]; it has read 1\n"
+        "3. float32[2] after float32[3]: float, int, float32[2]; it has read 1\n"
+        "4. float32[2, 4] with strides [1, 2] after float32[2]: "
+        "float, int, float32[2, 4] with strides [1, 2]; it has read 1\n"
+        "5. another structure of the arguments: float, int, float32[3]; it has read 1"
+    )
+
+
 MISUSE = {
     "a branch": (TraceError, r"\[compile\] the function reads", lambda: mtl.compile(lambda x: x if x.sum() > 0 else -x)(X)),
     "a value": (TraceError, "reads the values", lambda: mtl.compile(lambda x: float(x.sum()))(X)),

@@ -18,7 +18,7 @@ from metalloid.transforms.program import Program
 from metalloid.transforms.state import STATES
 from metalloid.transforms.tracing import Trace
 from metalloid.transforms.tree import flatten
-from metalloid.transforms.variants import NUMBERS, LastCall, Variant
+from metalloid.transforms.variants import NUMBERS, LastCall, Variant, describe, why
 
 #: Programs of one function; with more of them the first ones are dropped.
 MAX_PROGRAMS = 256
@@ -48,7 +48,8 @@ def compile(fun: Callable[..., Any], inputs: Any = None, outputs: Any = None,
     Returns
     -------
     CompiledFunction
-        Its attribute ``traces`` is the number of traces so far.
+        Its attribute ``traces`` is the number of traces so far; `metalloid.explain` tells the
+        reason of each.
 
     Raises
     ------
@@ -136,6 +137,17 @@ class CompiledFunction:
         if self._outputs is not None:
             assign(self._outputs, variant.state, filled)
         return value
+
+    def explain(self) -> str:
+        """Describe the programs, and why each was traced."""
+        lines = [f"{self.__name__}: traced {self.traces} times"]  # type: ignore[attr-defined]
+        before: Any = None
+        for key, variants in self._variants.items():
+            for k, variant in enumerate(variants):
+                reason = "another value of a number that it reads" if k else why(before, key)
+                lines.append(f"{len(lines)}. {reason}: {describe(key, variant)}")
+            before = key
+        return "\n".join(lines)
 
     def _find(self, key: Any, numbers: Sequence[Any]) -> Variant | None:
         for variant in self._variants.get(key, ()):

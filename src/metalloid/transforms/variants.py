@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from metalloid.arrays.array import Array
+from metalloid.arrays.ir.layout import contiguous
 from metalloid.arrays.ir.node import BUFFER, Node
 from metalloid.settings import settings
 from metalloid.transforms.program import Program
@@ -97,3 +98,35 @@ class LastCall:
             else:
                 return None
         return nodes, numbers
+
+
+def _part_text(part: Any) -> str:
+    """An argument in the key of a program, in words."""
+    if isinstance(part, type):
+        return part.__name__
+    if len(part) == 4:
+        dtype, shape, strides, _ = part
+        is_plain = strides == contiguous(shape).strides
+        return f"{dtype}{list(shape)}" + ("" if is_plain else f" with strides {list(strides)}")
+    first, second = part
+    return f"{first}[]" if not isinstance(first, type) else repr(second)
+
+
+def describe(key: Any, variant: Variant) -> str:
+    """The arguments that a program is for."""
+    text = ", ".join(map(_part_text, key[2])) or "no arguments"
+    fixed = ", ".join(map(repr, variant.fixed.values()))
+    return f"{text}; it has read {fixed}" if fixed else text
+
+
+def why(before: Any, key: Any) -> str:
+    """The reason to trace, by the keys of the program before and of this one."""
+    if before is None:
+        return "the first call"
+    if before[0] != key[0]:
+        return "another structure of the arguments"
+    if before[1] != key[1]:
+        return "another setting"
+    pairs = [(a, b) for a, b in zip(before[2], key[2], strict=False) if a != b]
+    changes = [f"{_part_text(b)} after {_part_text(a)}" for a, b in pairs]
+    return ", ".join(changes) or "other arguments"

@@ -41,7 +41,8 @@ def async_eval(*values: Any) -> None:
 def explain(*values: Any) -> str:
     """Describe the evaluation of arrays: kernels, launches, traffic, and why each is materialized.
 
-    Nothing is evaluated.
+    Nothing is evaluated. Of a function made by `compile`: describe its programs, and why each was
+    traced.
 
     Examples
     --------
@@ -71,7 +72,8 @@ def explain(*values: Any) -> str:
       to[at.x] = v3;
     }
     """
-    return report(_nodes(values))
+    compiled = [value.explain() for value in values if hasattr(value, "explain")]
+    return "\n".join(compiled) if compiled else report(_nodes(values))
 
 
 def _nodes(values: Iterable[Any]) -> list[Node]:
