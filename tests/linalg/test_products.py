@@ -54,6 +54,7 @@ def test_cross(pair, place):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.sample(2)
 def test_outer_and_vecdot(rng, dtype):
     a, b = random(rng, 5, dtype), random(rng, 7, dtype)
     near(mtl.linalg.outer(mtl.asarray(a), mtl.asarray(b)), wide(a)[:, None] * wide(b), 1)

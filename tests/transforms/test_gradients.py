@@ -223,25 +223,42 @@ def test_complex_gradients_are_the_steepest_ascent():
     close(mtl.grad(lambda z: (mtl.abs(z) ** 2).sum())(z), 2 * np.asarray(z))
 
 
-def test_complex_products_are_adjoint():
+#: Of complex arrays of shape (3, 3); `m` is one. Some are not holomorphic.
+COMPLEX = {
+    "a left factor": lambda z, m: mtl.exp(z) @ m,
+    "a right factor": lambda z, m: m @ z / (z + 2),
+    "conj": lambda z, m: mtl.conj(z) * z.real,
+    "abs": lambda z, m: mtl.abs(z) * mtl.cumulative_sum(z, axis=1),
+    "running products": lambda z, m: mtl.cumulative_prod(z, axis=0) + z.prod(axis=1),
+    "a cast": lambda z, m: z.astype("complex64"),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=[pytest.mark.slow] * (n not in ("a right factor", "abs")))
+        for n in COMPLEX
+    ],
+)
+def test_complex_products_are_adjoint(name):
     """``Re <w, J v> = Re <J* w, v>``, for the Jacobian of functions that are not holomorphic, too."""
     rng = np.random.default_rng(1)
     z, v, m = (rng.standard_normal((3, 3)) + 1j * rng.standard_normal((3, 3)) for _ in range(3))
-    for function in (
-        lambda z: mtl.exp(z) @ mtl.asarray(m), lambda z: mtl.asarray(m) @ z / (z + 2),
-        lambda z: mtl.conj(z) * z.real, lambda z: mtl.abs(z) * mtl.cumulative_sum(z, axis=1),
-        lambda z: mtl.cumulative_prod(z, axis=0) + z.prod(axis=1), lambda z: z.astype("complex64"),
-    ):  # fmt: skip
-        point, along = mtl.asarray(z), mtl.asarray(v)
-        values, (forward,) = mtl.jvp(function, [point], [along])
-        w = rng.standard_normal(values[0].shape) + 1j * rng.standard_normal(values[0].shape)
-        _, (backward,) = mtl.vjp(function, [point], [mtl.asarray(w).astype(values[0].dtype)])
-        step = 1e-6
-        ends = [np.asarray(function(mtl.asarray(z + s * step * v))) for s in (1, -1)]
-        if values[0].dtype == mtl.complex128:
-            close(forward, (ends[0] - ends[1]) / (2 * step), 1e-6)
-        left, right = np.vdot(w, np.asarray(forward)).real, np.vdot(np.asarray(backward), v).real
-        assert left == pytest.approx(right, rel=1e-6)
+
+    def function(z):
+        return COMPLEX[name](z, mtl.asarray(m))
+
+    point, along = mtl.asarray(z), mtl.asarray(v)
+    values, (forward,) = mtl.jvp(function, [point], [along])
+    w = rng.standard_normal(values[0].shape) + 1j * rng.standard_normal(values[0].shape)
+    _, (backward,) = mtl.vjp(function, [point], [mtl.asarray(w).astype(values[0].dtype)])
+    step = 1e-6
+    ends = [np.asarray(function(mtl.asarray(z + s * step * v))) for s in (1, -1)]
+    if values[0].dtype == mtl.complex128:
+        close(forward, (ends[0] - ends[1]) / (2 * step), 1e-6)
+    left, right = np.vdot(w, np.asarray(forward)).real, np.vdot(np.asarray(backward), v).real
+    assert left == pytest.approx(right, rel=1e-6)
 
 
 KERNEL = mtl.metal_kernel(name="twice", input_names=["x"], output_names=["y"],

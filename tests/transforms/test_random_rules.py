@@ -23,6 +23,7 @@ OF_KEYS = {
 
 
 @pytest.mark.parametrize("name", OF_KEYS)
+@pytest.mark.sample(3)
 def test_vmap_over_keys(name):
     keys = r.split(r.key(3), 4)
     calls = np.stack([np.asarray(OF_KEYS[name](key)) for key in keys])

@@ -181,6 +181,7 @@ def test_own_kernels(driver_name):
 
 
 @pytest.mark.parametrize("header", PARTS)
+@pytest.mark.sample(20)
 def test_parts(header):
     headers_library(*PARTS[header], header)
 
