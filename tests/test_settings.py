@@ -26,7 +26,7 @@ def test_a_scope_ends(monkeypatch):
 def test_nonsense_is_refused(monkeypatch):
     settings = Settings()
     monkeypatch.setenv("METALLOID_NUM_THREADS", "many")
-    with pytest.raises(ValueError, match=r"METALLOID_NUM_THREADS='many' is no valid value"):
+    with pytest.raises(ValueError, match=r"METALLOID_NUM_THREADS='many' is not a valid value"):
         _ = settings.num_threads
     with (
         pytest.raises(AttributeError, match="there is no setting 'speed'"),
@@ -47,10 +47,10 @@ def test_choices_are_listed(monkeypatch):
     choices = "it is one of simd, reference"
     monkeypatch.setenv("METALLOID_CPU_ENGINE", "foo")
     with pytest.raises(
-        ValueError, match=f"METALLOID_CPU_ENGINE='foo' is no valid value; {choices}"
+        ValueError, match=f"METALLOID_CPU_ENGINE='foo' is not a valid value; {choices}"
     ):
         _ = settings.cpu_engine
-    with pytest.raises(ValueError, match=f"cpu_engine='foo' is no valid value; {choices}"):
+    with pytest.raises(ValueError, match=f"cpu_engine='foo' is not a valid value; {choices}"):
         settings.cpu_engine = "foo"
     settings.cpu_level = ""  # all that the CPU has
     settings.cpu_engine = "simd"

@@ -100,7 +100,7 @@ class _Setting(Generic[_T]):
             return self.parse(text)
         except (ValueError, KeyError):
             raise ValueError(
-                f"[config] {self.variable}={text!r} is no valid value{self._choices}"
+                f"[config] {self.variable}={text!r} is not a valid value{self._choices}"
             ) from None
 
     @property
@@ -112,7 +112,7 @@ class _Setting(Generic[_T]):
         """Refuse a value of the program's that is none of the choices."""
         choices = getattr(self.parse, "choices", ())
         if choices and value not in (*choices, self.default):
-            raise ValueError(f"[config] {self.name}={value!r} is no valid value{self._choices}")
+            raise ValueError(f"[config] {self.name}={value!r} is not a valid value{self._choices}")
 
     def __set__(self, instance: Settings, value: _T) -> None:
         self.check(value)

@@ -31,5 +31,5 @@ def test_a_level_decides_registers_and_lanes():
 
 def test_levels_are_known(monkeypatch):
     monkeypatch.setenv("METALLOID_CPU_LEVEL", "x86-64-v9")
-    with pytest.raises(ValueError, match="METALLOID_CPU_LEVEL='x86-64-v9' is no valid value"):
+    with pytest.raises(ValueError, match="METALLOID_CPU_LEVEL='x86-64-v9' is not a valid value"):
         mtl.config.cpu_level  # noqa: B018

@@ -63,7 +63,7 @@ def test_run_by_name_with_threadgroup_memory(files, capsys):
     [
         (["run", "no.metal", "f", "--threads", "1"], "[library] there is no file 'no.metal'."),
         (["run", "scale.metal", "f", "--threads", "1"], "[library] there is no kernel 'f'."),
-        (["run", "scale.metal", "scale", "--threads", "x"], "[run] 'x' is no size; write 1024 or 64,64."),
+        (["run", "scale.metal", "scale", "--threads", "x"], "[run] 'x' is not a size; write 1024 or 64,64."),
         (["run", "scale.metal", "scale", "--threads", "1", "--arg", "no.npy"], "[run] there is no file 'no.npy'."),
         (["run", "scale.metal", "scale", "--threads", "1", "--arg", "zeros:a"], "[run] 'zeros:a': "),
         (["run", "scale.metal", "scale", "--threads", "1", "--arg", "hello"], "[run] 'hello' is neither"),
@@ -78,7 +78,7 @@ def test_run_by_name_with_threadgroup_memory(files, capsys):
          "[run] --save x=a/b.npy: there is no folder for it."),
         (["demo", "--output", "no/folder.png"], "[demo] --output no/folder.png: there is no folder for it."),
         (["demo", "--size", "8", "--output", "picture.xyz"], "[demo] --output picture.xyz: unknown file extension"),
-        (["cache", "--trim", "lots"], "[cache] 'lots' is no size; write 512M or 2G."),
+        (["cache", "--trim", "lots"], "[cache] 'lots' is not a size; write 512M or 2G."),
         (["demo", "--size", "0"], "[demo] --size 0 is not between 1 and 32768."),
     ],
 )  # fmt: skip

@@ -181,7 +181,7 @@ def test_arguments_that_do_not_fit(arguments, words):
     ("build", "words"),
     [
         (lambda: mtl.ElementwiseKernel("number x", "T y", "y = x"), "no scalar type of MSL"),
-        (lambda: mtl.ElementwiseKernel("float", "T y", "y = x"), "is no parameter"),
+        (lambda: mtl.ElementwiseKernel("float", "T y", "y = x"), "is not a parameter"),
         (lambda: mtl.ElementwiseKernel("T x", "T x", "y = x"), "given twice"),
         (lambda: mtl.ElementwiseKernel("T i", "T y", "y = x"), "given twice"),
         (lambda: mtl.ElementwiseKernel("T x", "", "y = x"), "out_params is empty"),

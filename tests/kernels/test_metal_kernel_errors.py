@@ -29,14 +29,14 @@ CONSTRUCTION = [
     ({"name": 3}, "[metal_kernel] name expects letters, digits and underscores, got 3."),
     ({"input_names": "x"}, "[metal_kernel] input_names expects a list of names, got 'x'."),
     ({"input_names": {"x": X}}, "[metal_kernel] input_names expects a list of names, got {'x': array([0., 0., 0., 0.], dtype=float32)}."),
-    ({"input_names": [1]}, "[metal_kernel] input_names: 1 is no name that MSL could declare."),
-    ({"input_names": ["1x"]}, "[metal_kernel] input_names: '1x' is no name that MSL could declare."),
-    ({"input_names": ["x y"]}, "[metal_kernel] input_names: 'x y' is no name that MSL could declare."),
+    ({"input_names": [1]}, "[metal_kernel] input_names: 1 is not a valid name in MSL."),
+    ({"input_names": ["1x"]}, "[metal_kernel] input_names: '1x' is not a valid name in MSL."),
+    ({"input_names": ["x y"]}, "[metal_kernel] input_names: 'x y' is not a valid name in MSL."),
     ({"input_names": ["device"]}, "[metal_kernel] input_names: 'device' is a word of MSL. Choose another name."),
     ({"input_names": ["x", "x"]}, "[metal_kernel] input_names: 'x' is given twice."),
     ({"output_names": ["y", "y"]}, "[metal_kernel] output_names: 'y' is given twice."),
     ({"output_names": ["grid_size"]}, "[metal_kernel] output_names: 'grid_size' is a value that Metal gives each thread. Choose another name."),
-    ({"output_names": []}, "[metal_kernel] output_names is empty: nothing of what the kernel does would be seen. Name an output."),
+    ({"output_names": []}, "[metal_kernel] output_names is empty: no effect of the kernel would be seen. Name an output."),
     ({"source": None}, "[metal_kernel] source expects MSL text, got NoneType None."),
     ({"header": b"x"}, "[metal_kernel] header expects MSL text, got bytes b'x'."),
     ({"source": "kernel void f(device float* y) { y[0] = 1; }"}, "[metal_kernel] source is the body of a kernel only, without its head and braces. For whole functions there is metalloid.library."),
@@ -95,7 +95,7 @@ CALLS = [
     ({"template": [("N", 1.0)]}, "[k] template parameter 'N' expects a dtype of MSL such as numpy.float32, an int of 32 bits or a bool, got 1.0."),
     ({"template": [("x", 1)]}, "[k] template: 'x' is given twice."),
     ({"template": [("N", 1), ("N", 2)]}, "[k] template: 'N' is given twice."),
-    ({"template": [("a b", 1)]}, "[k] template: 'a b' is no name that MSL could declare."),
+    ({"template": [("a b", 1)]}, "[k] template: 'a b' is not a valid name in MSL."),
 ]  # fmt: skip
 
 IN_PLACE = {"input_names": ["x"], "output_names": ["x"], "source": "x[0] = 1;"}

@@ -170,7 +170,7 @@ def _extents(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.replace("x", ",").split(","))
     except ValueError:
-        raise ArgumentError(f"[run] {text!r} is no size; write 1024 or 64,64.") from None
+        raise ArgumentError(f"[run] {text!r} is not a size; write 1024 or 64,64.") from None
 
 
 def _summary(array: np.ndarray) -> str:

@@ -83,7 +83,7 @@ def _parse(where: str, what: str, part: str) -> BuilderParameter:
     words = words[is_raw:]
     if len(words) != 2:
         raise ArgumentError(
-            f"[{where}] {what}: {part.strip()!r} is no parameter. "
+            f"[{where}] {what}: {part.strip()!r} is not a parameter. "
             "Write a type and a name: 'float x'."
         )
     kind, name = words
@@ -91,7 +91,7 @@ def _parse(where: str, what: str, part: str) -> BuilderParameter:
         kind = element_type(_DTYPES[kind])
     elif not _PLACEHOLDER.fullmatch(kind):
         raise ArgumentError(
-            f"[{where}] {what}: {kind!r} is no scalar type of MSL. "
+            f"[{where}] {what}: {kind!r} is not a scalar type of MSL. "
             "Write one, or a capital letter for a type that the arguments give."
         )
     return BuilderParameter(name, kind, is_raw)

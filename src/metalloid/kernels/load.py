@@ -82,7 +82,7 @@ class LoadedFunction:
         layout = parameter.layout
         if layout.read_only or layout.scalar is None or layout.form != "pointer":
             raise ArgumentError(
-                f"[{self.kernel.name}] got no value for {parameter.label}, which is no output. "
+                f"[{self.kernel.name}] got no value for {parameter.label}, which is not an output. "
                 f"Signature: {self.kernel.signature}"
             )
         numbers = layout.bytes // layout.scalar_bytes

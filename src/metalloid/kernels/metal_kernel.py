@@ -79,7 +79,7 @@ class MetalKernel:
         self.output_names = check_names("output_names", output_names)
         if not self.output_names:
             raise ArgumentError(
-                "[metal_kernel] output_names is empty: nothing of what the kernel does would be "
+                "[metal_kernel] output_names is empty: no effect of the kernel would be "
                 "seen. Name an output."
             )
         check_texts(source, header)

@@ -60,7 +60,7 @@ def check_names(
     seen = set(taken)
     for name in names:
         if not isinstance(name, str) or not _WORD.fullmatch(name) or name[0].isdigit():
-            raise ArgumentError(f"[{where}] {what}: {name!r} is no name that MSL could declare.")
+            raise ArgumentError(f"[{where}] {what}: {name!r} is not a valid name in MSL.")
         if name in RESERVED or name in IDS:
             kind = "a word of MSL" if name in RESERVED else "a value that Metal gives each thread"
             raise ArgumentError(f"[{where}] {what}: {name!r} is {kind}. Choose another name.")

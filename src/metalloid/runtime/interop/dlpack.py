@@ -180,7 +180,7 @@ def _extents(
     shape = tuple(view.shape[axis] for axis in range(view.ndim)) if has_axes else ()
     if not has_axes or min(shape, default=0) < 0:
         raise BufferError(
-            f"[dlpack] the shape of this {name} has no meaning: {view.ndim} axes, {shape}."
+            f"[dlpack] the shape of this {name} is not supported: {view.ndim} axes, {shape}."
         )
     if not view.strides:
         return shape, None
