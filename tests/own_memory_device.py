@@ -73,6 +73,7 @@ class OwnMemoryDevice(CpuDevice):
         return event
 
     launch_batch = Device.launch_batch
+    repeater = Device.repeater
 
     def copy_in(self, address, source):
         self._check(address, source.nbytes)

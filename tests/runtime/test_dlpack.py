@@ -78,7 +78,10 @@ WRONG = {
     "no shape": ({"shape": ctypes.POINTER(ctypes.c_int64)()}, "the shape of this Theirs has no"),
     "-1 axes": ({"ndim": -1}, "is not supported: -1 axes"),
     "2^30 axes": ({"ndim": 2**30}, "is not supported: 1073741824 axes"),
-    "a negative extent": ({"shape": (ctypes.c_int64 * 1)(-6)}, r"is not supported: 1 axes, \(-6,\)"),
+    "a negative extent": (
+        {"shape": (ctypes.c_int64 * 1)(-6)},
+        r"is not supported: 1 axes, \(-6,\)",
+    ),
     "version 2": ({"major": 2}, "is given in DLPack 2.0; versions 1.x are read"),
 }
 

@@ -33,7 +33,9 @@ def _act(options: argparse.Namespace) -> int:
         try:
             limit = parse_size(options.trim)
         except ValueError:
-            raise ArgumentError(f"[cache] {options.trim!r} is not a size; write 512M or 2G.") from None
+            raise ArgumentError(
+                f"[cache] {options.trim!r} is not a size; write 512M or 2G."
+            ) from None
         print(f"removed {cache.trim(limit)} entries from {cache.folder}")
     else:
         entries = cache.entries()

@@ -288,7 +288,7 @@ class Kernel:
 
 
 def _is_size(value: Any) -> bool:
-    """Whether it is an int, some of them, or None: a float may be equal to one, and is not a size."""
+    """Whether it is an int, some of them, or None: a float equal to one is not a size."""
     if type(value) is tuple:
         return all(type(extent) is int for extent in value)
     return value is None or type(value) is int

@@ -108,8 +108,23 @@ def matrix_product(x1: Any, x2: Any) -> Node:
 
 
 def stacked_product(a: Node, b: Node, params: tuple[str, bool]) -> Node:
-    """Bind the primitive of `matmul`, of two stacks of equally many matrices of one type."""
+    """Bind the primitive of `matmul`, of two stacks of equally many matrices of one type.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If the device requires a library that is not installed: here, not when it is evaluated.
+    """
+    backend, _ = params
+    if not is_for_library(a.device, a.dtype) and backend in LIBRARIES:
+        _has_backend(a, backend)
     return bind("matmul", [a, b], params, (a.dtype, (*a.shape[:-1], b.shape[-1])))[0]
+
+
+def _has_backend(a: Node, backend: str) -> bool:
+    """Whether the library of the device is the backend, and supports the type."""
+    products = a.device.libraries.products
+    return products is not None and products.name == backend and a.dtype.name in products.dtypes
 
 
 def _product(a: Node, b: Node, backend: str, allow_tf32: bool) -> Node:
@@ -117,10 +132,8 @@ def _product(a: Node, b: Node, backend: str, allow_tf32: bool) -> Node:
     shape = (*a.shape[:-1], b.shape[-1])
     if backend == SUMS or (backend == AUTO and _is_sum(a, b, shape)):
         return _summed(a, b)
-    if backend in LIBRARIES:
-        products = a.device.libraries.products
-        if products is None or products.name != backend or a.dtype.name not in products.dtypes:
-            backend = AUTO
+    if backend in LIBRARIES and not _has_backend(a, backend):
+        backend = AUTO
     if backend == SIMDGROUPS and a.dtype not in FLOATS:
         backend = REGISTERS
     allow_tf32 = allow_tf32 and a.dtype in (float32, complex64)
