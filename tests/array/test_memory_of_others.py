@@ -128,7 +128,6 @@ def test_any_steps_give_what_numpy_gives(source, steps):
 @pytest.mark.parametrize("kind", WRITTEN)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("is_pending", [False, True])
-@pytest.mark.sample(2, per="kind")
 def test_every_write_on_every_memory(source, kind, is_pending):
     theirs = np.arange(SIZE)
     x = SOURCES[source][0](theirs)
