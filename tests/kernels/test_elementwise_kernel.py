@@ -180,7 +180,7 @@ def test_arguments_that_do_not_fit(arguments, words):
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: mtl.ElementwiseKernel("number x", "T y", "y = x"), "no scalar type of MSL"),
+        (lambda: mtl.ElementwiseKernel("number x", "T y", "y = x"), "not a scalar type of MSL"),
         (lambda: mtl.ElementwiseKernel("float", "T y", "y = x"), "is not a parameter"),
         (lambda: mtl.ElementwiseKernel("T x", "T x", "y = x"), "given twice"),
         (lambda: mtl.ElementwiseKernel("T i", "T y", "y = x"), "given twice"),

@@ -75,7 +75,10 @@ WRONG = {
     "no lanes": ({"lanes": 0}, r"\(0 lanes\)"),
     "an odd start": ({"byte_offset": 2}, "no multiple of the 4 bytes of an element"),
     "no data": ({"data": None}, "is a null pointer"),
-    "no shape": ({"shape": ctypes.POINTER(ctypes.c_int64)()}, "the shape of this Theirs has no"),
+    "no shape": (
+        {"shape": ctypes.POINTER(ctypes.c_int64)()},
+        "the shape of this Theirs is not supported",
+    ),
     "-1 axes": ({"ndim": -1}, "is not supported: -1 axes"),
     "2^30 axes": ({"ndim": 2**30}, "is not supported: 1073741824 axes"),
     "a negative extent": (
