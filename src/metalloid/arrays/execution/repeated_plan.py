@@ -8,7 +8,7 @@ from metalloid.arrays.codegen.params import Packer
 from metalloid.arrays.execution.executable import ExecutablePlan, Launch
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
-from metalloid.runtime.launch.launches import Repeater
+from metalloid.runtime.launch.launches import Launcher, Repeater
 
 #: Plans with more memory for intermediate values allocate it for each run.
 MAX_SCRATCH_BYTES = 2**20
@@ -47,6 +47,7 @@ class RepeatedPlan:
             if source.leaf is None and k not in results
         )
         is_simple = all(isinstance(step, Launch) for step in plan.steps) and not plan.empty
+        is_simple &= type(plan.device).repeater is not Launcher.repeater
         return (
             cls(plan, results, has_numbers) if is_simple and scratch <= MAX_SCRATCH_BYTES else None
         )
