@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from metalloid.arrays import api
 from metalloid.arrays.functions import elementwise
 from metalloid.arrays.ir.ops import OPS
 
@@ -42,6 +43,11 @@ def test_the_stub_is_what_there_is():
         STUB.write_text(text)
     assert STUB.read_text() == text
     assert len(functions) > 60
+
+
+def test_the_api_exports_every_row():
+    """It lists the names itself, as type checkers read literal lists only."""
+    assert OPS.keys() <= set(api.__all__)
 
 
 @pytest.mark.slow
