@@ -57,6 +57,25 @@ def test_numbers_are_inputs():
     assert step.traces == 2
 
 
+def test_numbers_as_results():
+    function = mtl.compile(lambda x, k: (x * k, k + 1, [k]))
+    for k in (2.0, 5.0):
+        product, more, (own,) = function(X, k)
+        same(product, np.asarray(X) * k)
+        assert (more, own) == (k + 1, k)
+    assert function.traces == 1
+
+
+def test_programs_are_not_kept_without_end(monkeypatch):
+    from metalloid.transforms import compiling
+
+    monkeypatch.setattr(compiling, "MAX_PROGRAMS", 4)
+    function = mtl.compile(lambda x, n: x * 2 if n > 100 else x + n)
+    for n in range(10):
+        same(function(X, n), np.asarray(X) + n)
+    assert sum(map(len, function._variants.values())) <= 4
+
+
 def test_numbers_adopt_types_as_in_calls():
     x = mtl.asarray([1, 2], dtype="float16")
     add = mtl.compile(lambda x, k: x + k)
@@ -143,6 +162,22 @@ def test_outputs_that_the_function_adds():
     assert float(step(one)) == 3
     assert float(step(one)) == 5
     assert float(state["y"]) == 3
+
+
+def test_writes_to_containers_that_are_no_outputs_are_undone():
+    state = {"y": X}
+
+    @partial(mtl.compile, inputs=state)
+    def function(x):
+        state["y"] = x + state["y"]
+        state["new"] = x
+        return state["y"] * 2
+
+    for _ in range(2):
+        same(function(X), [4, 8, 12])
+        assert state["y"] is X
+        assert list(state) == ["y"]
+    assert function.traces == 1
 
 
 def test_inputs_are_as_before_when_the_function_fails():

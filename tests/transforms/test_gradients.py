@@ -155,7 +155,11 @@ def test_state_of_the_function_outlives_it():
         return (x * x).sum()
 
     mtl.grad(function)(X)
-    close(state[0], [2, 4, 6, 8])
+    kernel = mtl.library("kernel void twice(device float* x, uint i [[thread_position_in_grid]])"
+                         " { x[i] *= 2; }").twice  # fmt: skip
+    kernel(state[0], threads=4)  # it is an array like others
+    close(state[0], [4, 8, 12, 16])
+    close(mtl.compile(mtl.sqrt)(state[0]), [2, 8**0.5, 12**0.5, 4])
 
 
 def test_writes_to_arrays_outside_are_differentiated():

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.ir.node import Node
+from metalloid.arrays.ir.node import ABSTRACT, Node
 from metalloid.transforms.tree import TreeDef, flatten
 
 
@@ -25,15 +25,15 @@ def check(name: str, tree: Any) -> None:
 def replaced(tree: Any, values: Iterator[Any]) -> Iterator[None]:
     """Replace the leaves of a tree, in its containers, for a while.
 
-    Leaves that something else has replaced meanwhile stay.
+    Afterwards the leaves are those of before, but for arrays with values that something has stored
+    meanwhile: arrays of the trace have none.
     """
     leaves, structure = flatten(tree)
-    new = list(values)
-    assign(tree, structure, iter(new))
+    assign(tree, structure, values)
     try:
         yield
     finally:
-        _restore(tree, {id(b): a for a, b in zip(leaves, new, strict=True)})
+        _restore(tree, structure.unflatten(iter(leaves)))
 
 
 def assign(tree: Any, structure: TreeDef, leaves: Iterator[Any]) -> None:
@@ -67,15 +67,20 @@ def copy_writes(tree: Any, copy: Any, tracers: Collection[Node]) -> None:
             _store(tree, key, value)
 
 
-def _restore(tree: Any, originals: dict[int, Any]) -> None:
+def _restore(tree: Any, before: Any) -> None:
+    """Store the arrays of a tree's copy where it holds arrays without values; remove new ones."""
     structure = flatten(tree, lambda item: item is not tree)[1]
+    known = flatten(before, lambda item: item is not before)[1]
+    keys = known.keys or range(len(known.children))
     for key in structure.keys or range(len(structure.children)):
         item = _item(tree, key)
-        if isinstance(item, Array):
-            if id(item) in originals:
-                _store(tree, key, originals[id(item)])
-        elif flatten(item)[1].type is not None:
-            _restore(item, originals)
+        if isinstance(item, Array) and item._node.flags & ABSTRACT:
+            if key in keys:
+                _store(tree, key, _item(before, key))
+            elif isinstance(tree, dict):
+                del tree[key]
+        elif key in keys and flatten(item)[1].type is not None:
+            _restore(item, _item(before, key))
 
 
 def _item(tree: Any, key: Any) -> Any:

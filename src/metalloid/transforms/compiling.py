@@ -10,17 +10,18 @@ from typing import Any
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.ir.layout import Layout
-from metalloid.arrays.ir.node import BUFFER, CONSTANT, TRACED, Node
+from metalloid.arrays.ir.node import BUFFER, CONSTANT, Node
+from metalloid.arrays.ir.substitute import is_traced
 from metalloid.settings import settings
 from metalloid.transforms.captures import assign, check, replaced
-from metalloid.transforms.numbers import NumberTrace
+from metalloid.transforms.numbers import NumberTrace, TracedNumber
 from metalloid.transforms.program import Program
 from metalloid.transforms.state import STATES
 from metalloid.transforms.tracing import Trace
 from metalloid.transforms.tree import flatten
 from metalloid.transforms.variants import NUMBERS, LastCall, Variant, describe, why
 
-#: Programs of one function; with more of them the first ones are dropped.
+#: Programs of one function; more of them are a sign of values that always differ.
 MAX_PROGRAMS = 256
 
 
@@ -111,7 +112,7 @@ class CompiledFunction:
             if node is None:
                 parts.append(_constant_part(leaf))
                 continue
-            if node.flags & TRACED:  # the transform around this one sees the function itself
+            if is_traced(node):  # the transform around this one sees the function itself
                 return self._fun(*args, **kwargs)
             if node.kind is CONSTANT:
                 numbers.append(node.data)
@@ -132,7 +133,14 @@ class CompiledFunction:
         for state in reversed(variant.states):
             state.write(Array(results.pop()))
         values = iter(map(Array, results))
-        filled = iter([next(values) if c is None else c for c in variant.constants])
+        filled = iter(
+            [
+                next(values) if leaf is None
+                else leaf.compute(numbers) if isinstance(leaf, TracedNumber)
+                else leaf
+                for leaf in variant.others
+            ]
+        )  # fmt: skip
         value = variant.outputs.unflatten(filled)
         if self._outputs is not None:
             assign(self._outputs, variant.state, filled)
@@ -158,6 +166,9 @@ class CompiledFunction:
     def _trace(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
                numbers: Sequence[Any]) -> Variant:  # fmt: skip
         with self._lock:
+            variant = self._find(key, numbers)  # another thread may have traced it
+            if variant is not None:
+                return variant
             self.traces += 1
             trace = Trace("compile")
             traced = NumberTrace(trace.typed_placeholder)
@@ -202,11 +213,11 @@ class CompiledFunction:
             states = [state for state, pair in used if pair is not None]
             roots += [pair[1]._node for _, pair in used if pair is not None]
             program = Program(roots, tracers, layouts, traced.nodes) if roots else None
-            constants = [None if isinstance(leaf, Array) else leaf for leaf in results]
+            others = [None if isinstance(leaf, Array) else leaf for leaf in results]
             fixed = {k: numbers[k] for k in traced.fixed}
-            variant = Variant(fixed, program, result_structure, state_structure, constants, states)
-            if len(self._variants) >= MAX_PROGRAMS:
-                del self._variants[next(iter(self._variants))]
+            variant = Variant(fixed, program, result_structure, state_structure, others, states)
+            if sum(map(len, self._variants.values())) >= MAX_PROGRAMS:
+                self._variants.clear()
             self._variants.setdefault(key, []).append(variant)
             return variant
 

@@ -14,6 +14,7 @@ from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import BUFFER, CONSTANT, TRACER, Node, in_memory
 from metalloid.arrays.ir.operands import as_number
+from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.ir.substitute import traced_nodes
 from metalloid.errors import TraceError
 from metalloid.transforms.numbers import TracedNumber
@@ -60,6 +61,7 @@ class Program:
         if len(devices) > 1:
             names = ", ".join(sorted(device.name for device in devices))
             raise TraceError(f"[compile] the results are on several devices: {names}.")
+        lower(roots)  # while inputs are tracers: views of them are nodes, with offsets of their own
         traced = traced_nodes(roots)
         for node, layout in zip(inputs, layouts, strict=True):
             node.kind, node.data, node.flags = BUFFER, (layout.strides, 0), 0
@@ -74,9 +76,7 @@ class Program:
         self._nodes, self._plan = graph.nodes, plan_of(graph, roots[0].device).plan
         # A tracer of a transform inside may stand for an input: look for what they share.
         position = {node.memory: k for k, node in enumerate(inputs)}
-        # Of leaves that are views of an input, the offset counts from that of the input.
         self._leaves = [(position.get(leaf.memory), leaf) for leaf in graph.leaves]
-        self._starts = [0 if k is None else leaf.data[1] for k, leaf in self._leaves]
         computed = {id(node.data): number for node, number in numbers}
         self._numbers = [
             (index, node, computed[id(node.data)])
@@ -124,10 +124,7 @@ class Program:
             for index, node, number in self._numbers:
                 nodes[index] = as_number(number.compute(numbers), node.dtype, node.device)
         memories = [leaf.memory for leaf in leaves]
-        offsets = [
-            leaf.data[1] + start
-            for leaf, start in zip(leaves, self._starts)  # noqa: B905 - same length
-        ]
+        offsets = [leaf.data[1] for leaf in leaves]
         plan = self._plan
         if self._repeated is not None and not any(offsets):
             results = self._repeated(memories, nodes, False)  # type: ignore[arg-type]
@@ -156,4 +153,4 @@ class Program:
 class _Placeholder:
     """Stands for the memory of an input, so that equal inputs are not merged."""
 
-    sharing = 0
+    sharing = 0  # tracers of transforms inside become copies of the input

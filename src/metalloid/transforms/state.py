@@ -6,12 +6,13 @@ A compiled function that uses it gets it as an input and returns it as an output
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from metalloid.arrays.array import Array
 
 
-class State:
+class State(ABC):
     """A state that compiled functions capture; subclasses `read` and `write` it.
 
     While a function is traced, the state of its thread is an expression.
@@ -21,13 +22,13 @@ class State:
         self._local = threading.local()
         STATES.append(self)
 
+    @abstractmethod
     def read(self) -> Array:
         """Return the state as a contiguous array."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, value: Array) -> None:
         """Replace the state."""
-        raise NotImplementedError
 
     @property
     def _traces(self) -> list[_TracedState]:

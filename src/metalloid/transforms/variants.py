@@ -28,8 +28,8 @@ class Variant(NamedTuple):
         None if no result is an array.
     outputs, state : TreeDef
         Structure of the result and of the captured outputs.
-    constants : list
-        Leaves of both, in order; None for arrays.
+    others : list
+        Leaves of both, in order: constants, and numbers that each call computes; None for arrays.
     states : list of State
         The states that the function uses; their values follow the other arrays, and results.
     """
@@ -38,7 +38,7 @@ class Variant(NamedTuple):
     program: Program | None
     outputs: TreeDef
     state: TreeDef
-    constants: list[Any]
+    others: list[Any]
     states: list[State]
 
 
@@ -60,7 +60,7 @@ class LastCall:
         """Describe a call; None if it is not so simple."""
         if variant.program is None or variant.fixed or variant.states:
             return None
-        if variant.outputs.type is not None or variant.constants != [None]:
+        if variant.outputs.type is not None or variant.others != [None]:
             return None
         checks: list[Any] = []
         for value in args:

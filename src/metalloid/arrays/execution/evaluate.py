@@ -12,7 +12,7 @@ from metalloid.arrays.execution.repeated_plan import RepeatedPlan
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import UNORDERED
 from metalloid.arrays.ir.node import BUFFER, TRACED, Node
-from metalloid.arrays.ir.substitute import concrete
+from metalloid.arrays.ir.substitute import concrete, is_traced
 from metalloid.arrays.planning.plan import make_plan
 from metalloid.runtime.devices.device import Device
 
@@ -38,7 +38,7 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
         If a root depends on a tracer without a value.
     """
     with _lock:
-        if any(root.flags & TRACED for root in roots):
+        if any(root.flags & TRACED and is_traced(root) for root in roots):
             roots = concrete(roots)
         by_device: dict[Device, list[Node]] = {}
         for root in roots:

@@ -16,9 +16,10 @@ from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import dlpack_capsule, export_of, owned_copy
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, is_contiguous
-from metalloid.arrays.ir.node import TRACED, Node
+from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import binary, from_numpy, unary
 from metalloid.arrays.ir.ops import OPS
+from metalloid.arrays.ir.substitute import is_traced
 from metalloid.errors import TraceError
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
@@ -161,7 +162,7 @@ class Interop(BufferExporter):
 
     def __metalloid_memory__(self, is_written: bool) -> np.ndarray | Window:
         """Return memory for a launch, copied if it is written and has other references."""
-        if self._node.flags & TRACED:
+        if is_traced(self._node):
             raise TraceError(
                 "[launch] a kernel is launched on an array that grad, vjp, jvp, vmap or compile "
                 "traces: they cannot see what it computes. Wrap it in metal_kernel or "

@@ -188,8 +188,7 @@ def cast(node: Node, dtype: DType) -> Node:
 def move(node: Node, view_op: ViewOp) -> Node:
     """A view; a view of a leaf is a leaf."""
     kind = node.kind
-    # An input of a compiled program has no memory yet: each call passes another one.
-    if kind is IOTA or (kind is BUFFER and isinstance(node.memory, Memory)):
+    if kind is BUFFER or kind is IOTA:
         layout = apply_view(node.layout, view_op)
         if layout is not None:
             return Node(kind, (layout.strides, layout.offset), (), node.dtype, layout.shape,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -72,7 +73,7 @@ def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: in
     return in_memory(memory, layout, dtype)
 
 
-class SymbolicNumber:
+class SymbolicNumber(ABC):
     """A number whose value may differ when an expression is evaluated; weakly typed.
 
     Attributes
@@ -83,9 +84,9 @@ class SymbolicNumber:
 
     type: type
 
+    @abstractmethod
     def as_node(self, dtype: DType, device: Device) -> Node:
         """A constant of a type."""
-        raise NotImplementedError
 
 
 def as_number(value: Any, dtype: DType, device: Device) -> Node:

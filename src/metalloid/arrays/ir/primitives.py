@@ -57,10 +57,13 @@ _implementations: dict[str, tuple[Implementation, ...]] = {}
 
 
 def implement(name: str, *table: Implementation | Build) -> None:
-    """State the implementations of a primitive; the first applicable one is used."""
-    _implementations[name] = tuple(
-        row if isinstance(row, Implementation) else Implementation(row) for row in table
-    )
+    """State the implementations of a primitive; the first applicable one is used.
+
+    The last one is used for all other operands.
+    """
+    rows = [row if isinstance(row, Implementation) else Implementation(row) for row in table]
+    assert rows[-1].is_applicable is None, name
+    _implementations[name] = tuple(rows)
 
 
 def bind(name: str, args: Sequence[Node], params: tuple[Any, ...],
@@ -89,6 +92,8 @@ def lower(roots: Sequence[Node]) -> None:
     The nodes are changed in place, so that all references to them share the result.
     """
     pending = [root for root in roots if root.flags & HAS_PRIMITIVES]
+    if not pending:
+        return
     reached = set(pending)
     for node in pending:  # grows while it is traversed
         for arg in node.args:
@@ -121,10 +126,11 @@ def _lower_node(node: Node) -> None:
 
 
 def _implementation(node: Node) -> Build:
-    for row in _implementations[node.data.name]:
+    *special, last = _implementations[node.data.name]
+    for row in special:
         if row.is_applicable is None or row.is_applicable(*node.args, *node.data.params):
             return row.build
-    raise NotImplementedError(f"[{node.data.name}] no implementation for {node}")
+    return last.build
 
 
 def _renumber(results: Sequence[Node], node: Node) -> None:

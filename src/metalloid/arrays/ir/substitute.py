@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 
 from metalloid.arrays.ir.node import (
+    ABSTRACT,
     CUSTOM_CALL,
     GET_TUPLE_ITEM,
     HAS_PRIMITIVES,
@@ -59,20 +60,20 @@ def with_args(node: Node, args: tuple[Node, ...]) -> Node:
     return copy
 
 
-def substitute(roots: Sequence[Node], values: dict[Node, Node]) -> list[Node]:
-    """Copies of expressions in which nodes have other values.
+def is_traced(node: Node) -> bool:
+    """Whether a node depends on a tracer of a transform that has not ended.
 
-    Parameters
-    ----------
-    values : dict
-        By node. It also gets the copies of all nodes in between.
+    A function may keep an array that it computed. When its transform has ended, the tracers below
+    have values; this then clears the flags.
     """
-    for node in traced_nodes(roots):
-        if node in values:
-            continue
-        args = tuple(values.get(arg, arg) for arg in node.args)
-        values[node] = node if args == node.args else with_args(node, args)
-    return [values.get(root, root) for root in roots]
+    if not node.flags & TRACED:
+        return False
+    nodes = traced_nodes([node])
+    if any(each.kind is TRACER for each in nodes):
+        return True
+    for each in nodes:
+        each.flags &= ~(TRACED | ABSTRACT)
+    return False
 
 
 def concrete(roots: Sequence[Node]) -> list[Node]:
