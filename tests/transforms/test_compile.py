@@ -261,7 +261,7 @@ def test_nothing_leaks():
         function(X, float(k))
     mtl.default_device().synchronize()  # which forgets the launches in flight
     gc.collect()
-    assert len(gc.get_objects()) < objects + 50
+    assert len(gc.get_objects()) < objects + 150  # a leak would be one of each call
     reference = weakref.ref(function)
     del function
     gc.collect()
