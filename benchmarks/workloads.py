@@ -3,14 +3,16 @@
 Each program is written once, in functions that the array API and NumPy share. The time is that of
 the wall clock from the call until the result is read, in turns, best of several runs. Ours runs as
 written (eager) and compiled; JAX by `jit`, MLX compiled, torch as written, where they are installed
-and know all names. The last columns are the ratios of our time to the best of the others.
+and know all names. On an NVIDIA GPU (``--device cuda``): JAX, torch as written, CuPy, and with
+``--inductor`` torch compiled; results are copied to the host. The last columns are the ratios of our
+time to the best of the others.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from timing import alternating, installed, show, table
 import metalloid as mtl
 
 Program = Callable[..., Any]
+#: From a program and its inputs to the call of each package, by name.
+Contenders = Callable[[Program, Sequence[np.ndarray]], dict[str, Callable[[], Any]]]
 OURS = "compiled", "eager"
 #: By name: the program, of a namespace and arrays; and its inputs, of a generator and a size.
 PROGRAMS: dict[
@@ -351,34 +355,73 @@ def read(result: Any) -> Any:
     return [np.asarray(part) for part in (result if isinstance(result, tuple | list) else [result])]
 
 
-def contenders(function: Program, values: Sequence[np.ndarray]) -> dict[str, Callable[[], Any]]:
-    """By name, the program of each package with its arrays."""
-    own = [mtl.asarray(value) for value in values]
-    mtl.eval(*own)
+def own_calls(function: Program, values: Sequence[np.ndarray],
+              device: str | None) -> dict[str, Callable[[], Any]]:  # fmt: skip
+    """Ours, compiled and as written."""
+    arrays = [mtl.asarray(value, device=device) for value in values]
+    mtl.eval(*arrays)
     compiled = mtl.compile(lambda *args: function(mtl, *args))
-    calls: dict[str, Callable[[], Any]] = {
-        "compiled": lambda: read(compiled(*own)),
-        "eager": lambda: read(function(mtl, *own)),
-        "numpy": lambda: read(function(np, *values)),
+    return {
+        "compiled": lambda: read(compiled(*arrays)),
+        "eager": lambda: read(function(mtl, *arrays)),
     }
+
+
+def jax_call(function: Program, values: Sequence[np.ndarray]) -> dict[str, Callable[[], Any]]:
+    """JAX's, by `jit`, on the device that JAX takes by default."""
     jax = installed("jax")
-    if jax is not None:
-        jitted = jax.jit(lambda *args: function(jax.numpy, *args))
-        theirs = [jax.numpy.asarray(value) for value in values]
-        calls["jax"] = lambda: read(jitted(*theirs))
+    if jax is None:
+        return {}
+    jitted = jax.jit(lambda *args: function(jax.numpy, *args))
+    arrays = [jax.numpy.asarray(value) for value in values]
+    return {"jax": lambda: read(jitted(*arrays))}
+
+
+def cpu_calls(function: Program, values: Sequence[np.ndarray]) -> dict[str, Callable[[], Any]]:
+    """By name, the program of each package on the CPU with its arrays."""
+    calls = own_calls(function, values, None)
+    calls["numpy"] = lambda: read(function(np, *values))
+    calls |= jax_call(function, values)
     torch = installed("torch")
     if torch is not None:
         tensors = [torch.from_numpy(value) for value in values]
         calls["torch"] = lambda: read(function(torch, *tensors))
     mx = installed("mlx.core")
     if mx is not None:
-        theirs_too = [mx.array(value) for value in values]
+        theirs = [mx.array(value) for value in values]
         fast = mx.compile(lambda *args: function(mx, *args))
-        calls["mlx"] = lambda: read(fast(*theirs_too))
+        calls["mlx"] = lambda: read(fast(*theirs))
     return calls
 
 
-def measure(name: str, size: int, repeat: int) -> dict[str, float]:
+def cuda_calls(function: Program, values: Sequence[np.ndarray]) -> dict[str, Callable[[], Any]]:
+    """As `cpu_calls`, on an NVIDIA GPU."""
+    calls = own_calls(function, values, "cuda") | jax_call(function, values)
+    torch = installed("torch")
+    if torch is not None:
+        tensors = [torch.from_numpy(value).cuda() for value in values]
+        fast = torch.compile(lambda *args: function(torch, *args), dynamic=False)
+
+        def copied(result: Any) -> Any:
+            parts = result if isinstance(result, tuple | list) else [result]
+            return [part.cpu().numpy() for part in parts]
+
+        calls["torch"] = lambda: copied(function(torch, *tensors))
+        calls["inductor"] = lambda: copied(fast(*tensors))
+    cupy = installed("cupy")
+    if cupy is not None:
+        theirs = [cupy.asarray(value) for value in values]
+
+        def fetched(result: Any) -> Any:
+            parts = result if isinstance(result, tuple | list) else [result]
+            return [cupy.asnumpy(part) for part in parts]
+
+        calls["cupy"] = lambda: fetched(function(cupy, *theirs))
+    return calls
+
+
+def measure(name: str, size: int, repeat: int, contenders: Contenders,
+            without: Collection[str] = ()) -> dict[str, float]:  # fmt: skip
     """Seconds of each package that runs the program; ours must agree with NumPy in float64."""
     function, inputs, _ = PROGRAMS[name]
     values = inputs(np.random.default_rng(0), size)
@@ -386,6 +429,8 @@ def measure(name: str, size: int, repeat: int) -> dict[str, float]:
     expected = read(function(np, *wide))
     calls = {}
     for package, call in contenders(function, values).items():
+        if package in without:
+            continue
         try:
             results = call()
         except Exception:
@@ -404,14 +449,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", nargs="*", help="only these")
     parser.add_argument("--repeat", type=int, default=15)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--inductor", action="store_true", help="compile torch's programs as well")
     parser.add_argument("--small", action="store_true", help="the smallest size of each only")
     options = parser.parse_args()
-    packages = [*OURS, "numpy", "jax", "torch", "mlx"]
+    without = () if options.inductor else ("inductor",)
+    on_gpu = options.device == "cuda"
+    contenders = cuda_calls if on_gpu else cpu_calls
+    peers = ["jax", "torch", "cupy", "inductor"] if on_gpu else ["numpy", "jax", "torch", "mlx"]
+    packages = [*OURS, *peers]
     rows, ratios = [], {package: [] for package in OURS}
     for name in options.programs or PROGRAMS:
         sizes = PROGRAMS[name][2]
         for size in sizes[:1] if options.small else sizes:
-            seconds = measure(name, size, options.repeat)
+            seconds = measure(name, size, options.repeat, contenders, without)
             best = min(value for key, value in seconds.items() if key not in ratios)
             for key, values in ratios.items():
                 values.append(seconds[key] / best)
