@@ -28,6 +28,7 @@ from metalloid.runtime.devices.device import Device
 #: Shaders; cuBLAS.
 AUTO, HOST, KERNELS = "auto", "host", "kernels"
 REGISTERS, SIMDGROUPS, TENSOR_CORES, SUMS = "registers", "simdgroups", "tensor cores", "sums"
+PANELS = "panels"
 MPS, CUBLAS = "mps", "cublas"
 #: Vendor libraries.
 LIBRARIES = (MPS, CUBLAS)
