@@ -25,6 +25,7 @@ from metalloid.arrays.planning.kernel_builder import MAX_LOADS, KernelBuilder, p
 from metalloid.arrays.planning.matmul_dispatch import (
     AUTO,
     EXTERNAL_BACKENDS,
+    PANELS,
     TENSOR_CORES,
     TILE,
     choose_backend,
@@ -122,8 +123,9 @@ def compute(planner: PlanContext, index: int, product: int, out: int) -> None:
 
 def _factor(planner: PlanContext, kernel: KernelBuilder, index: int, times: int, by: str) -> Factor:
     """One operand of a product, each element of which is read `times` times."""
-    # Only copies from memory keep up with tensor cores.
-    is_slow = by == TENSOR_CORES and times > 1 and _is_computed(planner, index)
+    # Only copies from memory keep up with tensor cores; panels read elements more often than tiles.
+    is_read_again = by == PANELS or (by == TENSOR_CORES and times > 1)
+    is_slow = is_read_again and _is_computed(planner, index)
     if is_slow or not _is_cheap(planner, index, times):
         planner.store(index, MaterializeReason.FACTOR)
 
