@@ -50,8 +50,8 @@ def _load() -> Any:
         return None
     for k, (name, own) in enumerate(offsets.items()):
         library.mtl_define_class(k, ctypes.py_object(_classes[name]), own, len(_SLOTS[name]))
-    for function in ("mtl_new_pool", "mtl_host_array", "mtl_program_call"):
-        getattr(library, function).restype = ctypes.py_object
+    for name in ("mtl_evaluation", "mtl_host_array", "mtl_new_pool", "mtl_program_call"):
+        getattr(library, name).restype = ctypes.py_object
     return library
 
 
