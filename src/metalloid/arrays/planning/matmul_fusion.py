@@ -124,8 +124,10 @@ def compute(planner: PlanContext, index: int, product: int, out: int) -> None:
 def _factor(planner: PlanContext, kernel: KernelBuilder, index: int, times: int, by: str) -> Factor:
     """One operand of a product, each element of which is read `times` times."""
     # Only copies from memory keep up with tensor cores; panels read elements more often than tiles.
-    is_read_again = by == PANELS or (by == TENSOR_CORES and times > 1)
-    is_slow = is_read_again and _is_computed(planner, index)
+    is_reread = by == TENSOR_CORES and times > 1
+    if by == PANELS:
+        is_reread = planner.graph.nodes[_base(planner, index)].kind is not CONSTANT
+    is_slow = is_reread and _is_computed(planner, index)
     if is_slow or not _is_cheap(planner, index, times):
         planner.store(index, MaterializeReason.FACTOR)
 
@@ -138,9 +140,15 @@ def _factor(planner: PlanContext, kernel: KernelBuilder, index: int, times: int,
     return Factor(builder.iteration_space, tuple(builder.ops), result)
 
 
-def _is_computed(planner: PlanContext, index: int) -> bool:
+def _base(planner: PlanContext, index: int) -> int:
+    """The node below the views of a node."""
     while planner.graph.nodes[index].kind is VIEW and index not in planner.materialized:
         (index,) = planner.graph.args[index]
+    return index
+
+
+def _is_computed(planner: PlanContext, index: int) -> bool:
+    index = _base(planner, index)
     return index not in planner.materialized and planner.graph.nodes[index].kind is not BUFFER
 
 
