@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.ir.dtypes import complex64, complex128, float64, kind_of, msl_name
 from metalloid.arrays.planning.kernel_op import KernelOp
-from metalloid.arrays.planning.loop_axes import RESULT, Axes
+from metalloid.arrays.planning.loop_axes import MAX_INTERLEAVED, RESULT, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
 from metalloid.runtime.launch.program import Size
 
@@ -16,6 +16,8 @@ _INDENT = "  "
 #: An inner axis shorter than this is flattened into the next one.
 NARROW = 64
 _WIDE = 2**31
+#: Strides that are literals, with which the compiler loads interleaved elements as vectors.
+_LITERAL_STRIDES = {-1, *range(2, MAX_INTERLEAVED + 1)}
 
 #: How constants are passed, by kind: format of `struct`, type in MSL.
 _NUMBER_FORMATS = {"f": ("f", "float"), "i": ("q", "long"), "u": ("Q", "ulong"), "b": ("i", "int")}
@@ -175,8 +177,11 @@ class Writer:
             is_wide = abs(stride) * extent >= _WIDE or len(names) > 1
             type_, format_ = ("long", "q") if is_wide else ("int", "i")
             if (index, k) not in self._strides:
-                member = self._member(f"{label}_{k}", type_, format_, stride)
-                self._strides[index, k] = member
+                self._strides[index, k] = (
+                    str(stride)
+                    if stride in _LITERAL_STRIDES
+                    else self._member(f"{label}_{k}", type_, format_, stride)
+                )
             terms.append(f"{type_}({name}) * {self._strides[index, k]}")
         return " + ".join(terms) or "0"
 

@@ -13,6 +13,8 @@ from metalloid.kernels.strides import collapse
 LANES = 32
 #: Elements per vector access on SIMT devices: 16 bytes of floats.
 VECTOR_WIDTH = 4
+#: Largest distance of elements that the compiler loads as vectors.
+MAX_INTERLEAVED = 8
 #: Rows shorter than this are reduced by one thread each.
 _SHORT_ROW = 16
 #: The access of a kernel's output, which is no operation.
@@ -71,5 +73,5 @@ class Axes:
             return "column"
         inner = [(a.outer[-1:] or (0,), a.row[-1]) for a in self.accesses.values()]
         columns = sum(outer == (1,) and abs(row) != 1 for outer, row in inner)
-        rows = sum(row == 1 for _, row in inner)
+        rows = sum(0 < row <= MAX_INTERLEAVED for _, row in inner)
         return "column" if columns > rows else "row"
