@@ -23,6 +23,11 @@ _LITERAL_STRIDES = {-1, *range(2, MAX_INTERLEAVED + 1)}
 _NUMBER_FORMATS = {"f": ("f", "float"), "i": ("q", "long"), "u": ("Q", "ulong"), "b": ("i", "int")}
 
 
+def output_name(k: int) -> str:
+    """The name of the parameter of a written buffer."""
+    return f"out{k or ''}"
+
+
 class Writer:
     """Writes the statements of a kernel without reductions.
 
@@ -62,8 +67,13 @@ class Writer:
         self._body()
 
     def _body(self) -> None:
-        self._compute([self.kernel.result], set())
-        self._store(self._names[self.kernel.result])
+        self._store_outputs(set())
+
+    def _store_outputs(self, known: set[int]) -> None:
+        """Compute and store all outputs at the current index."""
+        self._compute([output.result for output in self.kernel.outputs], known)
+        for k, output in enumerate(self.kernel.outputs):
+            self._store(self._names[output.result], access=RESULT - k)
 
     def _line(self, text: str) -> None:
         self.lines.append(_INDENT * self._depth + text)
@@ -77,9 +87,13 @@ class Writer:
         return f"params.{name}"
 
     def parameters(self) -> list[int]:
-        """The buffers, in the order of their parameters."""
+        """The buffers, in the order of their parameters; those that are written are the last."""
         order = [e.data for e in self.ops if e.kind in ("load", "gather")]
-        return [*dict.fromkeys(order), self.kernel.out]
+        return [*dict.fromkeys(order), *self.written()]
+
+    def written(self) -> list[int]:
+        """The buffers that are written."""
+        return list(dict.fromkeys(output.out for output in self.kernel.outputs))
 
     def _positions(self) -> None:
         """Declare the index along each outer axis."""
@@ -117,17 +131,20 @@ class Writer:
 
     def _pointers(self) -> None:
         """Declare a pointer for each access, advanced along all outer axes but the innermost."""
-        names = {source: f"x{k}" for k, source in enumerate(self.parameters()[:-1])}
+        written = self.written()
+        names = {source: f"x{k}" for k, source in enumerate(self.parameters()[: -len(written)])}
+        out_names = {source: output_name(k) for k, source in enumerate(written)}
         count = 0
         for index, access in self.axes.accesses.items():
             op = self.ops[index] if index >= 0 else None
-            source = op.data if op else self.kernel.out
-            offset = op.offset if op else self.kernel.offset
+            source, offset = self.kernel.accessed(index)
             leaf = self.sources[source].leaf
-            label = f"p{count}" if op else "to"
+            label = f"p{count}" if op else "to" + str(RESULT - index or "")
             terms = []
-            if leaf is not None or offset:
+            if leaf is not None or offset >= MAX_INTERLEAVED:
                 terms.append(self._member(f"{label}_start", "long", "q", offset, leaf))
+            elif offset:
+                terms.append(str(offset))  # the compiler sees which accesses are adjacent
             outer = range(len(self.axes.outer) - (self.axes.form != "row"))
             for axis in outer:
                 stride = access.outer[axis]
@@ -141,7 +158,7 @@ class Writer:
                 continue
             type_ = msl_name(self.sources[source].dtype)
             const = "const " if op else ""
-            base = names[source] if op else "out"
+            base = names[source] if op else out_names[source]
             self._pointer(f"device {const}{type_} *{label}", " + ".join([base, *terms]))
             access.pointer = label
 
@@ -250,6 +267,6 @@ class Writer:
         given = self._member(f"n{index}", msl, form, number=op.data)
         return given if msl == type_ else f"{type_}({given})"
 
-    def _store(self, name: str, row: Sequence[str] = ()) -> None:
-        access = self.axes.accesses[RESULT]
-        self._line(f"{access.pointer}[{self._index(RESULT, row)}] = {name};")
+    def _store(self, name: str, row: Sequence[str] = (), access: int = RESULT) -> None:
+        pointer = self.axes.accesses[access].pointer
+        self._line(f"{pointer}[{self._index(access, row)}] = {name};")

@@ -17,7 +17,7 @@ VECTOR_WIDTH = 4
 MAX_INTERLEAVED = 8
 #: Rows shorter than this are reduced by one thread each.
 _SHORT_ROW = 16
-#: The access of a kernel's output, which is no operation.
+#: The access of a kernel's first output, which is no operation; the second one is -2, and so on.
 RESULT = -1
 
 
@@ -38,7 +38,7 @@ class Axes:
     outer, row : tuple of int
         Extents. The chunks of a split reduction are the first outer axis.
     accesses : dict
-        By operation, and `RESULT`.
+        By operation, and by output from `RESULT` downwards.
     form : str
         ``"row"``: a simdgroup reduces a row. ``"column"``: a thread does. ``"elementwise"``: there
         is no reduction.
@@ -47,7 +47,9 @@ class Axes:
     def __init__(self, kernel: FusedKernel) -> None:
         iteration_space = kernel.iteration_space
         read = [k for k, op in enumerate(kernel.ops) if op.is_read]
-        strides = [*(kernel.ops[k].strides for k in read), kernel.strides[: len(iteration_space)]]
+        outputs = kernel.outputs
+        strides = [kernel.ops[k].strides for k in read]
+        strides += [output.strides[: len(iteration_space)] for output in outputs]
         outer_axes = tuple(k for k in range(len(iteration_space)) if k not in kernel.row_axes)
 
         def along(axes: Ints) -> tuple[Ints, list[Ints]]:
@@ -63,8 +65,9 @@ class Axes:
             self.outer = (-(-self.row[0] // kernel.chunk), *self.outer)
             steps = [*(r[0] * kernel.chunk for r in row[:-1]), kernel.strides[-1]]
             outer = [(step, *k) for step, k in zip(steps, outer, strict=True)]
+        accesses = [*read, *(RESULT - k for k in range(len(outputs)))]
         self.accesses = {
-            index: Access("", k, r) for index, k, r in zip([*read, RESULT], outer, row, strict=True)
+            index: Access("", k, r) for index, k, r in zip(accesses, outer, row, strict=True)
         }
         self.form = self._form() if kernel.row_axes else "elementwise"
 
