@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import ClassVar
 
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.ir.dtypes import complex64, complex128, float64, kind_of, msl_name
@@ -16,8 +17,6 @@ _INDENT = "  "
 #: An inner axis shorter than this is flattened into the next one.
 NARROW = 64
 _WIDE = 2**31
-#: Strides that are literals, with which the compiler loads interleaved elements as vectors.
-_LITERAL_STRIDES = {-1, *range(2, MAX_INTERLEAVED + 1)}
 
 #: How constants are passed, by kind: format of `struct`, type in MSL.
 _NUMBER_FORMATS = {"f": ("f", "float"), "i": ("q", "long"), "u": ("Q", "ulong"), "b": ("i", "int")}
@@ -41,6 +40,8 @@ class Writer:
 
     #: Prefix of the names of its parameters.
     prefix = ""
+    #: Strides that are literals, with which the compiler loads interleaved elements as vectors.
+    literal_strides: ClassVar[Collection[int]] = frozenset({-1, *range(2, MAX_INTERLEAVED + 1)})
 
     def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes) -> None:
         self.kernel, self.sources, self.axes = kernel, sources, axes
@@ -196,7 +197,7 @@ class Writer:
             if (index, k) not in self._strides:
                 self._strides[index, k] = (
                     str(stride)
-                    if stride in _LITERAL_STRIDES
+                    if stride in self.literal_strides
                     else self._member(f"{label}_{k}", type_, format_, stride)
                 )
             terms.append(f"{type_}({name}) * {self._strides[index, k]}")

@@ -148,7 +148,7 @@ def _merged(earlier: FusedKernel, later: FusedKernel,
 def _is_interleaved(earlier: FusedKernel, later: FusedKernel) -> bool:
     """Whether outputs in one buffer have no element in common, as members of a struct."""
     return all(
-        a.strides == b.strides and (a.offset - b.offset) % math.gcd(*a.strides)
+        a.strides == b.strides and any(a.strides) and (a.offset - b.offset) % math.gcd(*a.strides)
         for a in earlier.outputs
         for b in later.outputs
         if a.out == b.out
