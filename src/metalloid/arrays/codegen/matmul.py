@@ -116,6 +116,8 @@ class _TileAxes(Axes):
 class _PartWriter(Writer):
     """Writes the struct of a part: its pointers, and a method for one element."""
 
+    literal_strides = ()  # one text serves all extents of the matrices
+
     def __init__(self, part: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, prefix: str,
                  buffers: list[int], copies_params: bool) -> None:  # fmt: skip
         super().__init__(part, sources, axes)

@@ -108,13 +108,14 @@ def compute(planner: PlanContext, index: int, product: int, out: int) -> None:
     builder, result = planner.retry_after_split(attempt, lambda: planner.split(index, _LOADS))
     strides = plain(contiguous(shape))
     ops = tuple(builder.ops)
-    step = FusedKernel(shape, (), ops, result, out, strides)
+    step = FusedKernel(shape, (), ops, result, out, strides, nodes=frozenset(builder.fused_nodes))
     if product in builder.fused_nodes:
         across = tuple(-(-n // TILE) for n in reversed(shape[-2:]))
         by = backend(planner, product, True)
         operands = zip(planner.graph.args[product], across, strict=True)
         factors = tuple(_factor(planner, builder, arg, times, by) for arg, times in operands)
-        step = ProductKernel(shape, (), ops, result, out, strides, factors=factors,
+        fused = frozenset(builder.fused_nodes)  # those of the factors, too
+        step = ProductKernel(shape, (), ops, result, out, strides, nodes=fused, factors=factors,
                              backend=by)  # fmt: skip
     planner.fused_nodes.append(builder.fused_nodes)
     if all(shape):
