@@ -30,7 +30,7 @@ def parse_input(ir: str, name: str, retain_hints: bool = False) -> Function:
             return parse_function(ir, name, retain_hints)
     except Unsupported as error:
         raise InvalidInput(str(error)) from error
-    raise InvalidInput(f"line {bad[0]} is no instruction: {bad[1]}")
+    raise InvalidInput(f"line {bad[0]} is not an instruction: {bad[1]}")
 
 
 def run_verified(

@@ -205,7 +205,7 @@ class BufferBinder(ArgumentBinder):
         if dtype.kind in "iu" and required.kind in "iu" and dtype.itemsize == required.itemsize:
             hint = f"Convert it, or view its bits: x.view({_dtype_expression(required)})."
         if not dtype.isnative:
-            hint = "Its byte order is not this machine's: " + hint
+            hint = "It is not in native byte order. " + hint
         raise self.refuse(array, f"its elements are not {required}", hint)
 
     def _other_layout(self, array: np.ndarray | Window) -> ArgumentError:

@@ -171,7 +171,7 @@ class TextureBinder(ArgumentBinder):
         return self.refuse(
             value,
             f"a texture of {self._type.element} has components of {listed}",
-            "Its byte order is not this machine's: convert it."
+            "Convert it to native byte order."
             if not dtype.isnative
             else f"Convert it: x.astype(numpy.{names[-1]}).",
         )
