@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.arrays.execution.repeated_plan import RepeatedPlan
 from metalloid.arrays.ir import memory
 from metalloid.arrays.ir.memory import pool_of
 from metalloid.arrays.ir.native import library
@@ -157,6 +158,17 @@ def test_an_interruption_is_raised_and_the_next_call_runs():
     finally:
         signal.signal(signal.SIGALRM, before)
     np.testing.assert_array_equal(np.asarray(compiled(x)), X + 1)
+
+
+def test_evaluations_like_an_earlier_one(monkeypatch):
+    x = evaluated(X)
+    for k in range(3, 200):
+        result = (x * k + 1) / 2
+        mtl.eval(result)
+        if k == 3:
+            monkeypatch.setattr("metalloid.arrays.execution.evaluate.run", None)
+            monkeypatch.setattr(RepeatedPlan, "__call__", None)
+        np.testing.assert_array_equal(np.asarray(result), (X * k + 1) / 2)
 
 
 def test_threads_call_one_function():

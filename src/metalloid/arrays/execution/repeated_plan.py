@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -9,8 +10,10 @@ from typing import Any
 
 from metalloid.arrays.codegen.params import Packer
 from metalloid.arrays.execution.executable import ExecutablePlan, Launch
+from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
-from metalloid.arrays.ir.node import Node
+from metalloid.arrays.ir.native import library
+from metalloid.arrays.ir.node import BUFFER, Node
 from metalloid.runtime.launch.launches import Launcher, NativeRow, Repeater
 
 #: Plans with more memory for intermediate values allocate it for each run.
@@ -34,7 +37,15 @@ class RepeatedPlan:
         Sources that each run allocates.
     has_numbers : bool
         Whether constants differ between runs.
+
+    Attributes
+    ----------
+    evaluate : callable or None
+        Runs it from the leaves and nodes of a graph, and materializes the results; None, without a
+        run, for leaves that it does not support (native/evaluation.c).
     """
+
+    evaluate: Callable[[list[Node], list[Node]], bool | None] | None = None
 
     def __init__(self, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool) -> None:
         self._plan, self._results, self._has_numbers = plan, results, has_numbers
@@ -106,6 +117,20 @@ class RepeatedPlan:
         head = struct.pack(f"={6 + 2 * len(row.words)}Q", *numbers, *chain.from_iterable(row.words))
         sizes = tuple(map(bucket_size, self._sizes))
         return head, self._device, sizes, self._frames, row.fail, pack
+
+    def make_evaluate(self, results: Sequence[tuple[int, Layout]]) -> None:
+        """Make the native function `evaluate`, if there is one.
+
+        Parameters
+        ----------
+        results : sequence of (int, Layout)
+            Nodes that get the results, and their layouts.
+        """
+        functions, plan = library(), self.native(Frame.pack)
+        if functions is not None and plan is not None:
+            nodes = tuple((node, layout[1:]) for node, layout in results)
+            evaluation = plan, nodes, self._has_numbers, BUFFER, ()
+            self.evaluate = functions.mtl_evaluation(ctypes.py_object(evaluation))
 
     def _frame(self, leaves: Sequence[Memory], results: Sequence[Memory],
                nodes: Sequence[Node]) -> Frame:  # fmt: skip
