@@ -151,7 +151,7 @@ def test_what_is_no_capsule():
     used = type("Used", (Theirs,), {"__dlpack__": lambda self, **options: capsule})(floats())
     mtl.from_dlpack(used)
     np.from_dlpack(used)  # renames it
-    with pytest.raises(BufferError, match="returned .*, not an unused DLPack capsule"):
+    with pytest.raises(BufferError, match=r"returned .*, not an unused DLPack capsule"):
         mtl.from_dlpack(used)
 
 

@@ -301,7 +301,8 @@ def library(
     file, text = _file_and_text(source, path)
     if math_mode not in MATH_MODES:
         raise ArgumentError(
-            f"[library] math_mode must be one of {', '.join(map(repr, MATH_MODES))}, got {math_mode!r}."
+            f"[library] math_mode must be one of {', '.join(map(repr, MATH_MODES))}, "
+            f"got {math_mode!r}."
         )
     options = Options(
         math_mode, _folders(include_dirs), _macros({} if defines is None else defines)

@@ -147,7 +147,10 @@ def read_capsule(capsule: Any, tensor: Any) -> Imported:
     shape, strides = _extents(view, dtype, name)
     address = (view.data or 0) + view.byte_offset
     if math.prod(shape) and (not view.data or address % dtype.itemsize):
-        where = f"starts at {address:#x}, which is not a multiple of the {dtype.itemsize} bytes of an element"
+        where = (
+            f"starts at {address:#x}, which is not a multiple of the {dtype.itemsize} bytes "
+            "of an element"
+        )
         raise BufferError(
             f"[dlpack] the data of this {name} {where if view.data else 'is a null pointer'}. "
             "Pass a copy of it."

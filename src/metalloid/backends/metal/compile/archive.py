@@ -67,7 +67,8 @@ class Archive:
         )
         if state is None:
             raise CompileError(
-                f"Metal cannot create a pipeline of {function.name()}: {error.localizedDescription()}"
+                f"Metal cannot create a pipeline of {function.name()}: "
+                f"{error.localizedDescription()}"
             )
         return state
 
