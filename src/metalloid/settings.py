@@ -60,7 +60,9 @@ class _Choice:
         return word
 
 
-_products = _Choice("auto", "host", "kernels", "registers", "simdgroups", "sums", "mps", "cublas")
+_products = _Choice(
+    "auto", "host", "kernels", "panels", "registers", "simdgroups", "sums", "mps", "cublas"
+)
 _decompositions = _Choice("auto", "host", "cusolver")
 _transforms = _Choice("auto", "host", "kernels", "cufft")
 _engine = _Choice("simd", "reference")
