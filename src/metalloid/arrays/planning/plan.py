@@ -23,6 +23,7 @@ from metalloid.arrays.ir.node import (
     ELEMENTWISE,
     GET_TUPLE_ITEM,
     IOTA,
+    LIBRARY_CALL,
     MATMUL,
     REDUCE,
     SCATTER_SLICES,
@@ -43,7 +44,14 @@ from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
 from metalloid.arrays.planning.matmul_dispatch import EXTERNAL_BACKENDS
 from metalloid.arrays.planning.multi_output import merge_outputs
-from metalloid.arrays.planning.schedule import BufferSpec, CallStep, FusedKernel, MaterializeReason
+from metalloid.arrays.planning.schedule import (
+    BufferSpec,
+    CallStep,
+    FusedKernel,
+    LibraryKernel,
+    MaterializeReason,
+    Step,
+)
 
 T = TypeVar("T")
 
@@ -69,7 +77,7 @@ class Planner:
     pinned : dict
         Nodes to materialize in any case, with the reason.
     sources : list of BufferSpec
-    steps : list of FusedKernel or CallStep
+    steps : list of Step
     materialized : dict
         By node: buffer and layout.
     partials : dict
@@ -81,7 +89,7 @@ class Planner:
     graph: LinearizedGraph
     pinned: dict[int, MaterializeReason]
     sources: list[BufferSpec] = field(default_factory=list)
-    steps: list[FusedKernel | CallStep] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     materialized: dict[int, tuple[int, Layout]] = field(default_factory=dict)
     partials: dict[int, tuple[int, Layout]] = field(default_factory=dict)
     fused_nodes: list[set[int]] = field(default_factory=list)
@@ -145,6 +153,8 @@ class Planner:
             self._scatter_slices(index)
         elif node.kind is CUSTOM_CALL:
             self._call(index)
+        elif node.kind is LIBRARY_CALL:
+            self._library_call(index)
         elif node.kind is GET_TUPLE_ITEM:
             (call,) = self.graph.args[index]
             self._call(call)
@@ -416,6 +426,25 @@ class Planner:
         self._calls[index] = outs
         self.steps.append(CallStep(index, args, outs))
 
+    def _library_call(self, index: int) -> None:
+        node, args = self.graph.nodes[index], self.graph.args[index]
+        reason = MaterializeReason.LIBRARY_CALL
+        for arg in args:
+            self.store(arg, reason)
+            if plain(self.location(arg)[1]) != plain(contiguous(self.graph.nodes[arg].shape)):
+                self._copy(arg)
+        operands = [self.location(arg) for arg in args]
+        out = self._new(node.dtype, node.shape, reason)
+        temporaries = [self._new(dtype, shape, reason) for dtype, shape in node.data.temporaries]
+        buffers = [*(source for source, _ in operands), out, *temporaries]
+        offsets = [*(layout.offset for _, layout in operands), *(0 for _ in (out, *temporaries))]
+        for launch in node.data.launches:
+            reads = tuple((buffers[k], offsets[k]) for k in launch.reads)
+            self.steps.append(
+                LibraryKernel(launch, reads, tuple(buffers[k] for k in launch.writes))
+            )
+        self.materialized[index] = out, contiguous(node.shape)
+
     # -- recomputation
 
     def unsaved_outputs(self) -> Ints:
@@ -423,10 +452,12 @@ class Planner:
         inside = set().union(*self.fused_nodes) - set(self.materialized)
         return tuple(highest_costly(self.graph, inside))
 
-    def _nodes_of(self, step: FusedKernel | CallStep) -> Iterable[int]:
+    def _nodes_of(self, step: Step) -> Iterable[int]:
         if isinstance(step, FusedKernel):
             return step.nodes
-        return (step.index,) if self.graph.nodes[step.index].kind is MATMUL else ()
+        if isinstance(step, CallStep) and self.graph.nodes[step.index].kind is MATMUL:
+            return (step.index,)
+        return ()
 
     def shared(self) -> set[int]:
         """Costly nodes that several kernels compute; only the last of a chain."""

@@ -7,6 +7,7 @@ from enum import Enum
 
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, Layout
+from metalloid.arrays.ir.library_call import LibraryLaunch
 from metalloid.arrays.planning.kernel_op import KernelOp
 
 
@@ -22,6 +23,7 @@ class MaterializeReason(Enum):
     ORDER = "strides cannot express the order in which it is read"
     SIZE = "one kernel would be too large"
     CUSTOM_CALL = "an argument of a call"
+    LIBRARY_CALL = "a value that a kernel of the library reads or writes"
     SCATTER_SLICES = "assembled from several parts"
     GATHER = "read at computed indices"
     MATMUL = "a matrix product whose users need several elements"
@@ -123,6 +125,24 @@ class FusedKernel:
 
 
 @dataclass(frozen=True)
+class LibraryKernel:
+    """A launch of a kernel of the library.
+
+    Attributes
+    ----------
+    launch : LibraryLaunch
+    reads : tuple of (int, int)
+        Buffers, and the offsets of their first elements.
+    writes : tuple of int
+        Buffers.
+    """
+
+    launch: LibraryLaunch
+    reads: tuple[tuple[int, int], ...]
+    writes: Ints
+
+
+@dataclass(frozen=True)
 class Factor:
     """One operand of a matrix product.
 
@@ -174,3 +194,27 @@ class CallStep:
     index: int
     args: tuple[tuple[int, Layout], ...]
     outs: tuple[int, ...]
+
+
+Step = FusedKernel | LibraryKernel | CallStep
+
+
+def buffers_read(step: Step) -> set[int]:
+    """Indices of the buffers that a step reads."""
+    if isinstance(step, CallStep):
+        return {source for source, _ in step.args}
+    if isinstance(step, LibraryKernel):
+        return {source for source, _ in step.reads}
+    ops = [*step.ops]
+    if isinstance(step, ProductKernel):
+        ops += [op for factor in step.factors for op in factor.ops]
+    return {op.data for op in ops if op.kind in ("load", "gather")}
+
+
+def buffers_written(step: Step) -> set[int]:
+    """Indices of the buffers that a step writes."""
+    if isinstance(step, CallStep):
+        return set(step.outs)
+    if isinstance(step, LibraryKernel):
+        return set(step.writes)
+    return {output.out for output in step.outputs}
