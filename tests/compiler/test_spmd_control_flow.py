@@ -139,6 +139,15 @@ def test_what_is_needed_behind_a_barrier_is_kept():
     assert kept == {"v.b"}
 
 
+def test_a_constant_is_not_the_value_of_that_name():
+    """As text, the constant 91 without its first character is the name of %1 without its sign."""
+    kept = crossing(
+        f"entry: %1 = add i32 %u, 1; %a = add i32 %1, 1; {WAIT}; %b = add i32 %u, 91; ret void",
+        ["s.1", "s.a"],
+    )
+    assert kept == set()
+
+
 def test_what_a_later_round_needs_is_kept():
     """A value from before a loop with a barrier, used before the barrier: in the next round."""
     kept = crossing(

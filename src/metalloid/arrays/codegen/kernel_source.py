@@ -14,7 +14,7 @@ from metalloid.arrays.codegen.elementwise import NARROW, Writer, output_name
 from metalloid.arrays.codegen.gpu_column_reduction import WideColumnWriter, has_wide_columns
 from metalloid.arrays.codegen.gpu_elementwise import WideWriter
 from metalloid.arrays.codegen.gpu_row_reduction import LONG, WideRowWriter
-from metalloid.arrays.codegen.matmul import ProductWriter, form_of
+from metalloid.arrays.codegen.matmul import PANELS, ProductWriter, form_of
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.codegen.reduction import RowWriter
 from metalloid.arrays.codegen.vectorization import leaves_of, packed_accesses
@@ -40,6 +40,9 @@ _IN_TILES = (
     "uint simdgroup [[simdgroup_index_in_threadgroup]]",
     "uint lane [[thread_index_in_simdgroup]]",
 )
+
+
+_IN_PANELS = (_IN_TILES[0], "uint3 own [[thread_position_in_threadgroup]]")
 
 
 @dataclass
@@ -128,7 +131,8 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
     members = _by_size(writer.members)
     name = _name(kernel.ops)
     types = [msl_name(sources[source].dtype) for source in writer.buffers]
-    head = _head(name, types, members, _IN_TILES, writer.structs)
+    positions = _IN_PANELS if writer.form is PANELS else _IN_TILES
+    head = _head(name, types, members, positions, writer.structs)
     parts = (kernel.ops, *(factor.ops for factor in kernel.factors))
     files = _files([op for ops in parts for op in ops], "elementwise")
     files += ("products", *writer.form.files)

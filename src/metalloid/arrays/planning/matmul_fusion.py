@@ -25,6 +25,7 @@ from metalloid.arrays.planning.kernel_builder import MAX_LOADS, KernelBuilder, p
 from metalloid.arrays.planning.matmul_dispatch import (
     AUTO,
     EXTERNAL_BACKENDS,
+    PANELS,
     TENSOR_CORES,
     TILE,
     choose_backend,
@@ -123,8 +124,11 @@ def compute(planner: PlanContext, index: int, product: int, out: int) -> None:
 
 def _factor(planner: PlanContext, kernel: KernelBuilder, index: int, times: int, by: str) -> Factor:
     """One operand of a product, each element of which is read `times` times."""
-    # Only copies from memory keep up with tensor cores.
-    is_slow = by == TENSOR_CORES and times > 1 and _is_computed(planner, index)
+    # Only copies from memory keep up with tensor cores; panels read elements more often than tiles.
+    is_reread = by == TENSOR_CORES and times > 1
+    if by == PANELS:
+        is_reread = planner.graph.nodes[_base(planner, index)].kind is not CONSTANT
+    is_slow = is_reread and _is_computed(planner, index)
     if is_slow or not _is_cheap(planner, index, times):
         planner.store(index, MaterializeReason.FACTOR)
 
@@ -137,9 +141,15 @@ def _factor(planner: PlanContext, kernel: KernelBuilder, index: int, times: int,
     return Factor(builder.iteration_space, tuple(builder.ops), result)
 
 
-def _is_computed(planner: PlanContext, index: int) -> bool:
+def _base(planner: PlanContext, index: int) -> int:
+    """The node below the views of a node."""
     while planner.graph.nodes[index].kind is VIEW and index not in planner.materialized:
         (index,) = planner.graph.args[index]
+    return index
+
+
+def _is_computed(planner: PlanContext, index: int) -> bool:
+    index = _base(planner, index)
     return index not in planner.materialized and planner.graph.nodes[index].kind is not BUFFER
 
 
