@@ -49,7 +49,7 @@ def test_an_axis_is_needed():
 
 
 @pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
-@pytest.mark.parametrize("shape, axis", [
+@pytest.mark.parametrize(("shape", "axis"), [
     ((40_000,), 0), ((3, 20_001), 1), ((5, 70, 3), 1), ((2, 9, 100), 1), ((4, 100, 33), 0),
 ])  # fmt: skip
 def test_chunks_rows_and_columns(name, shape, axis):

@@ -68,14 +68,14 @@ METAL_FUNC T scan_lanes(T x, ushort lane) {
 // Scans a chunk by a simdgroup, after what `state` has; returns what follows it.
 template <typename Op, typename T>
 METAL_FUNC Op scan_chunk(device const T *from, device T *to, uint count, Op state, ushort lane) {
-  const uint whole = count / 32 * 32;
-  for (uint first = 0; first < whole; first += 32) {
+  const uint full = count / 32 * 32;
+  for (uint first = 0; first < full; first += 32) {
     const T x = scan_lanes<Op>(from[first + lane], lane);
     to[first + lane] = state.upto(x);
     state.add(of_last_lane(x));
   }
-  if (whole < count) {
-    const uint i = whole + lane;
+  if (full < count) {
+    const uint i = full + lane;
     const T x = scan_lanes<Op>(i < count ? from[i] : Op().total, lane);
     if (i < count) {
       to[i] = state.upto(x);

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
@@ -44,6 +44,7 @@ from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
 from metalloid.arrays.planning.matmul_dispatch import EXTERNAL_BACKENDS
 from metalloid.arrays.planning.multi_output import merge_outputs
+from metalloid.arrays.planning.row_chunks import chunk_count, is_by_columns
 from metalloid.arrays.planning.schedule import (
     BufferSpec,
     CallStep,
@@ -59,10 +60,6 @@ T = TypeVar("T")
 #: materialized, which bounds the size of kernels and the planner's recursion.
 MAX_EXPRESSION_DEPTH, MAX_CHAIN_DEPTH = 256, 12
 
-#: Rows are split into chunks of at most this many elements.
-_MAX_ROW_LENGTH = 2**17
-#: Up to this many rows are split, so that more threadgroups work on them.
-_FEW_ROWS = 256
 #: From this many chunks of columns on, the chunks of a column are contiguous.
 _MANY_CHUNKS = 16
 
@@ -331,25 +328,7 @@ class Planner:
         """The number of chunks that each row of a reduction is split into."""
         if index in self.partials:
             return self.partials[index][1].shape[-1]
-        node = self.graph.nodes[index]
-        size = self.graph.nodes[self.graph.args[index][0]].size
-        if size == 0:
-            return 1
-        rows, length = node.size, size // node.size
-        wanted = -(-length // _MAX_ROW_LENGTH)
-        if size >= 2**16:
-            if self._is_by_columns(index):
-                wanted = max(wanted, min(self.traits.threads // rows, length // 64))
-            elif rows <= _FEW_ROWS:
-                wanted = max(wanted, min(self.traits.threadgroups // rows, length // 4096))
-        return wanted
-
-    def _is_by_columns(self, index: int) -> bool:
-        """Whether the innermost axis is not reduced."""
-        node = self.graph.nodes[index]
-        shape = self.graph.nodes[self.graph.args[index][0]].shape
-        last = max((k for k, n in enumerate(shape) if n != 1), default=0)
-        return last not in node.data[1]
+        return chunk_count(self.graph, index, self.traits)
 
     def _reduce_chunks(self, index: int) -> None:
         """The first kernel of a split reduction: one value per chunk of each row."""
@@ -372,7 +351,7 @@ class Planner:
         out = self._new(node.dtype, (*node.shape, chunks), MaterializeReason.LONG_ROWS)
         outer, step = self._outer_strides(builder), node.size
         are_many = self.traits.is_simt and chunks >= _MANY_CHUNKS
-        if are_many or not self._is_by_columns(index):
+        if are_many or not is_by_columns(graph, index):
             outer, step = tuple(s * chunks for s in outer), 1
         self._emit(builder, result, out, (*outer, step), chunk=chunk)
         self.partials[index] = out, Layout((*node.shape, chunks), (*outer, step), 0)
@@ -424,7 +403,8 @@ class Planner:
             for dtype, shape in node.data.results
         )
         self._calls[index] = outs
-        self.steps.append(CallStep(index, args, outs))
+        nodes = frozenset((index,) if node.kind is MATMUL else ())
+        self.steps.append(CallStep(index, args, outs, nodes))
 
     def _library_call(self, index: int) -> None:
         node, args = self.graph.nodes[index], self.graph.args[index]
@@ -452,16 +432,9 @@ class Planner:
         inside = set().union(*self.fused_nodes) - set(self.materialized)
         return tuple(highest_costly(self.graph, inside))
 
-    def _nodes_of(self, step: Step) -> Iterable[int]:
-        if isinstance(step, FusedKernel):
-            return step.nodes
-        if isinstance(step, CallStep) and self.graph.nodes[step.index].kind is MATMUL:
-            return (step.index,)
-        return ()
-
     def shared(self) -> set[int]:
         """Costly nodes that several kernels compute; only the last of a chain."""
-        counts = Counter(chain.from_iterable(map(self._nodes_of, self.steps)))
+        counts = Counter(chain.from_iterable(step.nodes for step in self.steps))
         used_repeatedly = {index for index, n in counts.items() if n > 1} - set(self.pinned)
         products = {index for index in used_repeatedly if self.graph.nodes[index].kind is MATMUL}
         return highest_costly(self.graph, used_repeatedly - set(self.materialized) | products)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, Layout
@@ -140,6 +141,7 @@ class LibraryKernel:
     launch: LibraryLaunch
     reads: tuple[tuple[int, int], ...]
     writes: Ints
+    nodes: ClassVar[frozenset[int]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -189,11 +191,14 @@ class CallStep:
     ----------
     index : int
         Index of the node in the graph; later graphs of equal structure have other calls there.
+    nodes : frozenset of int
+        As of a `FusedKernel`; empty for nodes that are never computed twice.
     """
 
     index: int
     args: tuple[tuple[int, Layout], ...]
     outs: tuple[int, ...]
+    nodes: frozenset[int] = frozenset()
 
 
 Step = FusedKernel | LibraryKernel | CallStep
