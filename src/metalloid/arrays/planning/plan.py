@@ -220,7 +220,7 @@ class Planner:
             )
             strides = plain(contiguous(shape))
             if builder.iteration_space != shape:  # one result per row
-                strides = self._outer_strides(builder)
+                strides = builder.outer_strides
             self._emit(builder, result, out, strides)
         self.materialized[index] = out, contiguous(shape)
 
@@ -231,9 +231,6 @@ class Planner:
         if not self._has_products or self._row(index) is not None:
             return None
         return matmul_fusion.product_below(self, index)
-
-    def _outer_strides(self, builder: KernelBuilder) -> Ints:
-        return plain(contiguous(builder.outer))
 
     def _emit(self, builder: KernelBuilder, result: int, out: int, strides: Ints, offset: int = 0,
               chunk: int = 0) -> None:  # fmt: skip
@@ -349,7 +346,7 @@ class Planner:
         result = builder.add(KernelOp("reduce", node.data[0], (value,), node.dtype))
         chunks = -(-extent // chunk)
         out = self._new(node.dtype, (*node.shape, chunks), MaterializeReason.LONG_ROWS)
-        outer, step = self._outer_strides(builder), node.size
+        outer, step = builder.outer_strides, node.size
         are_many = self.traits.is_simt and chunks >= _MANY_CHUNKS
         if are_many or not is_by_columns(graph, index):
             outer, step = tuple(s * chunks for s in outer), 1
