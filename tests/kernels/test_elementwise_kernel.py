@@ -1,5 +1,7 @@
 """ElementwiseKernel against NumPy."""
 
+import pickle
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -209,3 +211,40 @@ def test_errors_are_at_the_users_own_lines():
     assert (caught.value.filename, caught.value.lineno, caught.value.offset) == (
         "wrong.operation", 2, 9,
     )  # fmt: skip
+
+
+def test_calls_with_the_same_types_are_repeated_without_the_preparation(monkeypatch):
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    kernel = mtl.ElementwiseKernel("T x, T y", "T z", "z = (x - y) * T(2)", "repeated")
+    for each in (x, mtl.asarray(x)):
+        kernel(each, 1.0)
+        monkeypatch.setattr(kernel, "_operands", None)
+        found = kernel(each + 1, 0.5)
+        assert type(found) is type(each)
+        np.testing.assert_array_equal(np.asarray(found), (x + 0.5) * 2)
+        monkeypatch.undo()
+    copied = pickle.loads(pickle.dumps(kernel))
+    np.testing.assert_array_equal(copied(x, 0.5), (x - 0.5) * 2)
+
+
+def test_repeated_calls_follow_their_arguments():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    unaligned = np.zeros(49, np.uint8)[1:].view(np.float32).reshape(3, 4)
+    kernel = mtl.ElementwiseKernel("T x, T y", "T z", "z = (x - y) * T(2)", "followed")
+    calls = [(x, x[::-1]), (x, 2.0), (x, 3), (x, x + 1), (x.T, x.T), (x[:, ::2], 2.0), (x, x[0]),
+             (x[:1], x), (x, unaligned), (x.astype(np.int16), 3), (x.astype(">f4"), 2.0),
+             (x.astype(np.int64), 2**40), (x[0], np.float32(2)), (x[0, 0], 2.0), (x[:0], 2.0),
+             (mtl.asarray(x), x), (x, mtl.asarray(x)[::2][:1] + 1)]  # fmt: skip
+    for _ in range(2):
+        for a, b in calls:
+            wanted = (np.asarray(a) - np.asarray(b, np.asarray(a).dtype)) * np.asarray(2, a.dtype)
+            found = kernel(a, b)
+            np.testing.assert_array_equal(np.asarray(found), wanted)
+            assert np.asarray(found).dtype == wanted.dtype.newbyteorder("=")
+        out = x.copy()
+        assert kernel(out, out[::-1].copy(), out) is out
+        np.testing.assert_array_equal(out, (x - x[::-1]) * 2)
+        with pytest.raises(mtl.ArgumentError, match="got float16"):
+            kernel(x, x.astype(np.float16))
+        with pytest.raises(mtl.ArgumentError, match="expects 2 arguments"):
+            kernel(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,9 +20,23 @@ from metalloid.kernels.builder_text import (
     typedefs,
 )
 from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel
-from metalloid.kernels.operands import MAX_ELEMENTS, Operand
+from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.operands import MAX_ELEMENTS, Operand, contiguous_arguments
 from metalloid.kernels.sources import metal_source
 from metalloid.kernels.strides import broadcast_shape, collapse
+from metalloid.runtime.devices.registry import get_device
+
+_MAX_PLANS = 256
+
+
+class _Plan(NamedTuple):
+    """A launch on contiguous inputs of certain types and shapes, for repeated calls."""
+
+    kernel: Kernel
+    text: str
+    threads: int
+    shape: tuple[int, ...]
+    dtypes: tuple[np.dtype[Any], ...]
 
 
 class ElementwiseKernel(Builder):
@@ -93,6 +107,10 @@ class ElementwiseKernel(Builder):
                 f"[{name}] out_params is empty: nothing would be seen of the kernel."
             )
         self.operation = operation
+        self._plans: dict[Any, _Plan] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_plans": {}}  # devices cannot be pickled
 
     def __call__(self, *args: Any, size: int | None = None) -> Any:
         """Run the operation for every element.
@@ -117,12 +135,34 @@ class ElementwiseKernel(Builder):
         CompileError
             With the lines of the operation and of the preamble.
         """
+        is_usual = size is None and len(args) == len(self.in_params)
+        known = contiguous_arguments(args) if is_usual else None
+        key = known and (get_device(), *known[1])
+        if known is not None and (plan := self._plans.get(key)) is not None:
+            return self._run(plan, args, known[0])
         inputs, given, types = self._operands(args)
         shape = self._shape(inputs, given, size)
         outputs = self._outputs(inputs, given, shape, types)
         if math.prod(shape):
-            self._launch([*inputs, *outputs], shape, types)
+            operands = [*inputs, *outputs]
+            kernel = self._launch(operands, shape, types)
+            if key is not None and kernel is not None:
+                if len(self._plans) >= _MAX_PLANS:
+                    self._plans.clear()
+                dtypes = tuple(output.dtype for output in outputs)
+                self._plans[key] = _Plan(kernel, self.source, math.prod(shape), shape, dtypes)
         return result_of(outputs, inputs)
+
+    def _run(self, plan: _Plan, args: tuple[Any, ...], inputs: list[Any]) -> Any:
+        """Run a plan on new outputs."""
+        outputs: list[Any] = [np.empty(plan.shape, dtype) for dtype in plan.dtypes]
+        self.source = plan.text
+        plan.kernel(*inputs, *outputs, threads=plan.threads)
+        for given, value in zip(args, inputs, strict=True):
+            if given is not value:  # a lazy array
+                outputs = [given.__metalloid_wrap__(output) for output in outputs]
+                break
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _shape(
         self, inputs: list[Operand], given: list[Operand | None], size: int | None
@@ -151,7 +191,10 @@ class ElementwiseKernel(Builder):
             )
         return shape
 
-    def _launch(self, operands: list[Operand], shape: tuple[int, ...], types: Types) -> None:
+    def _launch(
+        self, operands: list[Operand], shape: tuple[int, ...], types: Types
+    ) -> Kernel | None:
+        """Launch the kernel; return it if it takes the arrays as they are, without a layout."""
         parameters = self._parameters
         outputs = operands[len(self.in_params) :]
         for operand in operands[: len(self.in_params)]:
@@ -185,6 +228,7 @@ class ElementwiseKernel(Builder):
         kernel(*values, threads=math.prod(shape))
         for output in outputs:
             output.write_back()
+        return None if layout or any(operand.is_converted for operand in operands) else kernel
 
 
 @functools.lru_cache(maxsize=256)

@@ -58,7 +58,9 @@ class Operand:
             return
         value = shared_memory_of(label, value, get_device(), is_written)
         array = value if isinstance(value, Buffer) else as_array(label, value, is_written)
-        self.dtype, self.shape = array.dtype.newbyteorder("="), array.shape
+        # `newbyteorder` makes a new dtype, which NumPy's own one equals but is not.
+        dtype = array.dtype
+        self.dtype, self.shape = dtype if dtype.isnative else dtype.newbyteorder("="), array.shape
         if isinstance(array, np.ndarray):
             if is_written and not array.flags.writeable:
                 raise ArgumentError(f"{label} is an output and is read-only. Pass a copy.")
@@ -106,6 +108,14 @@ class Operand:
             self._original[...] = self.memory.reshape(self.shape)
 
     @property
+    def is_converted(self) -> bool:
+        """Whether the launch gets something else than the caller's number or array."""
+        if self.is_number:
+            return self.dtype == np.complex64
+        is_own = isinstance(self.memory, np.ndarray) and self.memory.size and self.shape
+        return not is_own or self.dtype == np.complex64
+
+    @property
     def bound(self) -> Any:
         """The argument for the launch: complex numbers as pairs of floats."""
         if isinstance(self.memory, np.ndarray) and not self.memory.size:
@@ -117,6 +127,32 @@ class Operand:
         if self.is_number:
             return np.array([self.value], np.complex64).view(np.float32)
         return self.memory.view(np.float32) if isinstance(self.memory, np.ndarray) else self.memory
+
+
+def contiguous_arguments(args: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]] | None:
+    """The arguments as contiguous arrays and numbers, and what tells how they are bound.
+
+    None if one is something else: a scalar of NumPy, a strided array, a Buffer.
+    """
+    values: list[Any] = []
+    key: list[Any] = []
+    for value in args:
+        kind = type(value)
+        if kind is float or (kind is int and -(2**31) <= value < 2**31):
+            key.append(kind)
+        else:
+            if kind is not np.ndarray:
+                if not hasattr(value, "__metalloid_memory__"):
+                    return None
+                value = value.__metalloid_memory__(False)
+                if type(value) is not np.ndarray:
+                    return None
+            flags = value.flags
+            if not (flags.c_contiguous and flags.aligned and value.dtype.isnative):
+                return None
+            key += value.dtype, value.shape
+        values.append(value)
+    return values, tuple(key)
 
 
 def _window(array: np.ndarray, strides: tuple[int, ...]) -> tuple[np.ndarray, int]:

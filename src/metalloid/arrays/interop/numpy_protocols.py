@@ -172,6 +172,10 @@ class Interop(BufferExporter):
                 "traces: they cannot see what it computes. Wrap it in metal_kernel or "
                 "custom_function."
             )
+        if not is_written:
+            array = read_array()(self._node)
+            if array is not None and array.flags.c_contiguous:
+                return array
         (node,) = evaluate([self._node])
         is_shared = is_written and not self._is_uniquely_referenced()
         if is_shared or not is_contiguous(node.layout):

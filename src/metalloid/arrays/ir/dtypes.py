@@ -150,6 +150,8 @@ def as_dtype(value: Any) -> DType:
     >>> as_dtype("float16"), as_dtype(float)
     (dtype('float16'), dtype('float32'))
     """
+    if isinstance(value, np.dtype) and value in _OWN:
+        return _OWN[value]
     if isinstance(value, type) and value in DEFAULTS:
         return DEFAULTS[value]
     try:
