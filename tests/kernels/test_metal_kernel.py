@@ -410,3 +410,36 @@ def test_verbose_prints_the_text(capsys):
 def test_repr():
     kernel = mtl.metal_kernel("shown", ["a", "b"], ["b", "y"], "")
     assert repr(kernel) == "<MetalKernel shown(a, b) -> b, y>"
+
+
+def test_repeated_calls_follow_their_arguments(monkeypatch):
+    kernel = mtl.metal_kernel(
+        "scaled", ["x", "y"], ["z"],
+        "uint i = thread_position_in_grid.x; z[i] = T(x[i] * K + y[i % y_shape[0]] + y_ndim);",
+    )  # fmt: skip
+    x, y = np.arange(12, dtype=np.float32).reshape(3, 4), np.full(3, 5, np.float32)
+    inputs = [(x, y), (x.T, y), (x[::-1], y), (x.astype(np.int32), y), (x, np.full(9, 2, np.int16)),
+              (mtl.asarray(x), y), (x.astype(">f4"), y)]  # fmt: skip
+
+    def check(a, b, count, dtype, factor):
+        (found,) = kernel(
+            inputs=[a, b], grid=(count, 1, 1), threadgroup=(4, 1, 1), output_shapes=[(count,)],
+            output_dtypes=[dtype], template=[("T", dtype), ("K", factor)],
+        )  # fmt: skip
+        values = np.asarray(a).reshape(-1)[:count] * factor + np.asarray(b)[0] + 1
+        assert np.asarray(found).dtype == dtype
+        np.testing.assert_array_equal(np.asarray(found), values.astype(dtype))
+
+    for _ in range(2):
+        for a, b in inputs:
+            check(a, b, 12, np.float32, 2)
+        for changed in ((8, np.float32, 2), (12, np.int16, 2), (12, np.float32, 3)):
+            check(x, y, *changed)
+        for grid in (12.0, (12.0, 1, 1), -1):  # equal to, or like, the one that is known
+            with pytest.raises(mtl.ArgumentError, match="grid expects"):
+                kernel(
+                    inputs=[x, y], grid=grid, threadgroup=(4, 1, 1), output_shapes=[(12,)],
+                    output_dtypes=[np.float32], template=[("T", np.float32), ("K", 2)],
+                )  # fmt: skip
+    monkeypatch.setattr(kernel, "_inputs", None)  # of the general path
+    check(x, y, 12, np.float32, 2)

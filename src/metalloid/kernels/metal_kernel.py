@@ -35,13 +35,16 @@ from metalloid.kernels.metal_kernel_text import (
     TemplateArgument,
     generate,
 )
+from metalloid.kernels.operands import contiguous_arguments
 from metalloid.runtime.arguments.argument_binder import describe
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
+from metalloid.runtime.launch.program import Size
 from metalloid.runtime.memory.buffer import Buffer
 
 #: Inputs of fewer elements are in ``constant`` memory.
 _ELEMENTS_OF_DEVICE_MEMORY = 8
+_MAX_PLANS = 256
 
 
 class _CompiledKernel(NamedTuple):
@@ -50,6 +53,41 @@ class _CompiledKernel(NamedTuple):
     kernel: Kernel
     parameters: tuple[str, ...]
     text: str
+
+
+class _Plan(NamedTuple):
+    """A launch on contiguous inputs of certain types and shapes, for repeated calls.
+
+    Attributes
+    ----------
+    shapes, dtypes : tuple
+        Of the outputs.
+    companions : tuple
+        Shapes and strides that the kernel uses.
+    order : tuple of int
+        Where each argument of the kernel stands among inputs, outputs and companions.
+    """
+
+    kernel: Kernel
+    threads: Size
+    group_size: Size | None
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[np.dtype[Any], ...]
+    companions: tuple[Any, ...]
+    order: tuple[int, ...]
+
+    def run(self, inputs: list[Any], new: NewMemory) -> list[Any] | None:
+        """Launch it, and return the outputs; None if there is no memory for them."""
+        try:
+            outputs = [new(*each) for each in zip(self.shapes, self.dtypes, strict=True)]
+        except (MemoryError, ValueError):
+            return None
+        values = [*inputs, *outputs, *self.companions]
+        self.kernel(
+            *[values[k] for k in self.order],
+            threads=self.threads, group_size=self.group_size, wait=True,
+        )  # fmt: skip
+        return outputs
 
 
 class MetalKernel:
@@ -87,6 +125,7 @@ class MetalKernel:
         self._row_contiguous, self._atomic = bool(ensure_row_contiguous), bool(atomic_outputs)
         self._math_mode: MathMode = math_mode
         self._kernels: dict[Any, _CompiledKernel] = {}
+        self._plans: dict[Any, _Plan] = {}
         self._new_names = tuple(n for n in self.output_names if n not in self.input_names)
 
     def __call__(
@@ -173,6 +212,16 @@ class MetalKernel:
     ) -> list[Any]:
         """A call with inputs of which none is a metalloid `Array`; `new` makes the outputs."""
         where = get_device(device)
+        key: Any = None
+        is_usual = type(inputs) in (list, tuple) and init_value is None and not verbose
+        if is_usual and self._new_names == self.output_names:
+            known = contiguous_arguments(inputs)
+            if known is not None and len(known[1]) == 2 * len(inputs):  # without numbers
+                sizes = repr((grid, threadgroup, output_shapes, output_dtypes, template))
+                key = (where, sizes, *known[1])
+                plan = self._plans.get(key)
+                if plan is not None and (made := plan.run(known[0], new)) is not None:
+                    return made
         memories = self._inputs(inputs, where)
         outputs = self._new_outputs(output_shapes, output_dtypes, init_value, new)
         result = self._compiled(memories, outputs, template, where)
@@ -182,11 +231,34 @@ class MetalKernel:
         threads, group = launch_sizes(self.name, grid, threadgroup, kernel.max_group_size)
         values = self._values(result.parameters, memories, outputs)
         kernel(*values, threads=threads, group_size=group, wait=True)
+        if key is not None:
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans.clear()
+            self._plans[key] = self._plan(
+                kernel, threads, group, result.parameters, values, outputs
+            )
         results: dict[str, Any] = {**outputs}
         for name, memory in zip(self.input_names, memories, strict=True):
             memory.write_back()
             results[name] = memory.value
         return [results[name] for name in self.output_names]
+
+    def _plan(
+        self, kernel: Kernel, threads: Size, group: Size | None, parameters: tuple[str, ...],
+        values: list[Any], outputs: dict[str, np.ndarray],
+    ) -> _Plan:  # fmt: skip
+        """The plan of a launch with these values of the kernel's parameters."""
+        arrays = (*self.input_names, *outputs)
+        companions = [name for name in parameters if name not in arrays]
+        names = [*arrays, *companions]
+        given = dict(zip(parameters, values, strict=True))
+        return _Plan(
+            kernel, threads, group,
+            tuple(output.shape for output in outputs.values()),
+            tuple(output.dtype for output in outputs.values()),
+            tuple(given[name] for name in companions),
+            tuple(names.index(name) for name in parameters),
+        )  # fmt: skip
 
     def _values(
         self, names: tuple[str, ...], memories: list[InputMemory], outputs: dict[str, np.ndarray]

@@ -178,7 +178,8 @@ class KernelCall:
 
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Launch it."""
-        arrays = iter([to_host(node) for node in args])
+        read = read_array()
+        arrays = iter([a if (a := read(node)) is not None else to_host(node) for node in args])
         inputs = [next(arrays) if number is None else number for number in self._numbers]
         results = self.kernel(inputs=inputs, device=device, **self.options)
         return [_memory_of(result, device) for result in results]
