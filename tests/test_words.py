@@ -20,8 +20,8 @@ ROOT = PACKAGE.parent.parent
 FOLDERS = [ROOT / name for name in ("tools", "tests", "benchmarks", "examples")]
 #: Folders that still have private words. This list only becomes shorter.
 PENDING: tuple[str, ...] = (
-    "benchmarks", "examples", "tests/array", "tests/cli", "tests/compat", "tests/conf",
-    "tests/errors", "tests/fft", "tests/kernels", "tests/linalg", "tests/msl", "tests/nvidia",
+    "benchmarks", "examples", "tests/cli", "tests/compat", "tests/conf",
+    "tests/errors", "tests/fft", "tests/kernels", "tests/linalg", "tests/nvidia",
     "tests/own", "tests/portable", "tests/random", "tests/runtime", "tests/test_", "tests/transforms",
 )  # fmt: skip
 

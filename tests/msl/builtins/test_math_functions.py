@@ -36,12 +36,12 @@ def around(count, type_, rng):
 
 
 def powers(count, type_, rng):
-    """Bases and exponents whose powers are in range, beside the special ones."""
+    """Bases and exponents whose powers are in range, and the special ones."""
     a, b = any_floats(count, type_, rng, size=300)
     base = between(0.0, 4.0, and_special=False)(1, type_, rng)[0]
     exponent = between(-20.0, 20.0, and_special=False)(1, type_, rng)[0]
-    whole = np.rint(exponent.astype(np.float64)).astype(exponent.dtype)
-    return np.concatenate([a, base, -base]), np.concatenate([b, exponent, whole])
+    integer = np.rint(exponent.astype(np.float64)).astype(exponent.dtype)
+    return np.concatenate([a, base, -base]), np.concatenate([b, exponent, integer])
 
 
 def scalings(count, type_, rng):
