@@ -14,6 +14,7 @@ from metalloid.arrays.interop.numpy_protocols import Interop
 from metalloid.arrays.ir.dtypes import DType, as_dtype, kind_of
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.memory import SHARED
+from metalloid.arrays.ir.native import has_native_slots
 from metalloid.arrays.ir.node import CONSTANT, Node, cast, permute, reshape
 from metalloid.arrays.ir.operands import axes_of, from_numpy, op, unary
 from metalloid.arrays.ir.ops import OPS
@@ -27,6 +28,7 @@ from metalloid.runtime.devices.registry import get_device
 _bare = object.__new__
 
 
+@has_native_slots
 class Array(Operators, Interop):
     """An n-dimensional array of one element type, evaluated lazily when its values are read.
 

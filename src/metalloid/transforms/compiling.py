@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from metalloid.arrays.array import Array
@@ -15,14 +16,16 @@ from metalloid.arrays.ir.substitute import is_traced
 from metalloid.settings import settings
 from metalloid.transforms.captures import assign, check, replaced
 from metalloid.transforms.numbers import NumberTrace, TracedNumber
-from metalloid.transforms.program import Program
+from metalloid.transforms.program import PlainCall, Program
 from metalloid.transforms.state import STATES
 from metalloid.transforms.tracing import Trace
 from metalloid.transforms.tree import flatten
-from metalloid.transforms.variants import NUMBERS, LastCall, Variant, describe, why
+from metalloid.transforms.variants import NUMBERS, Variant, describe, plain_calls, why
 
 #: Programs of one function; more of them are a sign of values that always differ.
 MAX_PROGRAMS = 256
+#: Programs that a call tries before it looks at the structure of its arguments.
+MAX_PLAIN_CALLS = 4
 
 
 def compile(fun: Callable[..., Any], inputs: Any = None, outputs: Any = None,
@@ -83,7 +86,8 @@ class CompiledFunction:
         self._fun, self._inputs, self._outputs = fun, inputs, outputs
         self._variants: dict[Any, list[Variant]] = {}
         self._lock = threading.RLock()
-        self._last: LastCall | None = None
+        self._plain_calls: dict[Any, tuple[PlainCall, ...]] = {}
+        self._calls: tuple[PlainCall, ...] = ()
         self.traces = 0
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -92,12 +96,11 @@ class CompiledFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program for some arguments; trace the function if there is none."""
-        last = self._last
-        if last is not None and not kwargs and last.version == settings.version:
-            given = last.match(args)
-            if given is not None:
-                (result,) = last.program(*given)
-                return Array(result)
+        if not kwargs:
+            for call in self._calls:
+                result = call(args)
+                if result is not None:
+                    return result
         leaves, structure = flatten((args, kwargs, self._inputs))
         nodes: list[Node] = []
         numbers: list[Any] = []
@@ -123,11 +126,14 @@ class CompiledFunction:
             nodes.append(node)
         if missing:
             evaluate(missing, wait=False)
+            if not kwargs:
+                for call in self._calls:
+                    result = call(args)
+                    if result is not None:
+                        return result
         parts += [(node.dtype, node.shape, node.data[0], node.device) for node in nodes]
         key = structure, settings.version, tuple(parts)
         variant = self._find(key, numbers) or self._trace(key, args, kwargs, numbers)
-        if self._outputs is None and self._inputs is None and not kwargs:
-            self._last = LastCall.of(args, variant)
         nodes += [state.read()._node for state in variant.states]
         results = [] if variant.program is None else variant.program(nodes, numbers)
         for state in reversed(variant.states):
@@ -144,7 +150,17 @@ class CompiledFunction:
         value = variant.outputs.unflatten(filled)
         if self._outputs is not None:
             assign(self._outputs, variant.state, filled)
+        elif self._inputs is None and not kwargs and key not in self._plain_calls:
+            self._remember(key, plain_calls(args, variant))
         return value
+
+    def _remember(self, key: Any, calls: tuple[PlainCall, ...]) -> None:
+        """Try these functions first in later calls."""
+        if not calls:
+            return
+        others = list(self._plain_calls.items())[: MAX_PLAIN_CALLS - 1]
+        self._plain_calls = {key: calls, **dict(others)}
+        self._calls = tuple(chain.from_iterable(self._plain_calls.values()))
 
     def explain(self) -> str:
         """Describe the programs, and why each was traced."""

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from metalloid.arrays.execution.evaluate import plan_of
 from metalloid.arrays.execution.executable import run
-from metalloid.arrays.execution.repeated_plan import RepeatedPlan
+from metalloid.arrays.execution.repeated_plan import MAX_ADDRESSES, Frame, RepeatedPlan
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import Memory
-from metalloid.arrays.ir.node import BUFFER, CONSTANT, TRACER, Node, in_memory
+from metalloid.arrays.ir.native import library
+from metalloid.arrays.ir.node import BUFFER, CONSTANT, TRACER, Node, in_memory, topological_ids
 from metalloid.arrays.ir.operands import as_number
 from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.ir.substitute import traced_nodes
 from metalloid.errors import TraceError
+from metalloid.settings import settings
 from metalloid.transforms.numbers import TracedNumber
+
+#: From the arguments of a call to its result; None if Python has to run it.
+PlainCall = Callable[[tuple[Any, ...]], Any]
 
 
 class Output(NamedTuple):
@@ -118,11 +125,7 @@ class Program:
         numbers : sequence
         """
         leaves = [leaf if k is None else inputs[k] for k, leaf in self._leaves]
-        nodes: Sequence[Node] = self._nodes
-        if self._numbers:
-            nodes = list(nodes)
-            for index, node, number in self._numbers:
-                nodes[index] = as_number(number.compute(numbers), node.dtype, node.device)
+        nodes = self._with_numbers(numbers)
         memories = [leaf.memory for leaf in leaves]
         offsets = [leaf.data[1] for leaf in leaves]
         plan = self._plan
@@ -138,6 +141,50 @@ class Program:
         wait = plan.device.memory == "host"
         stored = run(plan, memories, offsets, nodes, (), wait, True)
         return [self._result(output, leaves, stored, offsets) for output in self._outputs]
+
+    def native(self, checks: Sequence[Any], is_tuple: bool) -> PlainCall | None:
+        """A native function for calls with arguments of some kinds (native/program_call.c).
+
+        Parameters
+        ----------
+        checks : sequence
+            By argument: the type of a number, or the dtype, shape, strides and device of an array.
+        is_tuple : bool
+            Whether the function returns a tuple of its results, or one.
+
+        Returns
+        -------
+        callable or None
+            From the arguments to the result; None for arguments of other kinds.
+        """
+        functions = library()
+        plan = None if self._repeated is None else self._repeated.native(self._pack)
+        if functions is None or plan is None or len(checks) > MAX_ADDRESSES:
+            return None
+        constants = tuple(leaf for k, leaf in self._leaves if k is None)
+        positions = iter(range(-1, -1 - len(constants), -1))
+        leaves = [next(positions) if k is None else k for k, _ in self._leaves]
+        outputs = tuple(
+            (owner, output.dtype, output.layout.shape, output.layout[1:])
+            for owner, output in zip(self._owners, self._outputs, strict=True)
+        )
+        packed = struct.pack(f"={len(leaves)}q", *leaves)
+        call = (plan, tuple(checks), packed, constants, outputs, settings, settings.version,
+                is_tuple, topological_ids, BUFFER, ())  # fmt: skip
+        function: PlainCall = functions.mtl_program_call(ctypes.py_object(call))
+        return function
+
+    def _pack(self, frame: Frame, numbers: Sequence[Any]) -> None:
+        frame.pack(self._with_numbers(numbers))
+
+    def _with_numbers(self, numbers: Sequence[Any]) -> Sequence[Node]:
+        """The nodes of the graph, with constants for the numbers of a call."""
+        if not self._numbers:
+            return self._nodes
+        nodes = list(self._nodes)
+        for index, node, number in self._numbers:
+            nodes[index] = as_number(number.compute(numbers), node.dtype, node.device)
+        return nodes
 
     def _result(self, output: Output, leaves: Sequence[Node], stored: Sequence[Memory | None],
                 offsets: Sequence[int]) -> Node:  # fmt: skip

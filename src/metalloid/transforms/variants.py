@@ -9,7 +9,7 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.ir.layout import contiguous
 from metalloid.arrays.ir.node import BUFFER, Node
 from metalloid.settings import settings
-from metalloid.transforms.program import Program
+from metalloid.transforms.program import PlainCall, Program
 from metalloid.transforms.state import State
 from metalloid.transforms.tree import TreeDef
 
@@ -42,39 +42,30 @@ class Variant(NamedTuple):
     states: list[State]
 
 
-class LastCall:
-    """Recognises a call like the last one, if its arguments are plain and its result is an array.
+class CheckedCall:
+    """Calls of one program with plain arguments, whose result is an array or a tuple of arrays.
 
-    Attributes
+    Parameters
     ----------
-    program : Program
-    version : int
-        Of the settings.
+    checks : sequence
+        See `Program.native`.
+    is_tuple : bool
     """
 
-    def __init__(self, checks: Sequence[Any], program: Program) -> None:
-        self._checks, self.program, self.version = checks, program, settings.version
+    def __init__(self, checks: Sequence[Any], program: Program, is_tuple: bool) -> None:
+        self._checks, self._program, self._is_tuple = checks, program, is_tuple
+        self._version = settings.version
 
-    @classmethod
-    def of(cls, args: Sequence[Any], variant: Variant) -> LastCall | None:
-        """Describe a call; None if it is not so simple."""
-        if variant.program is None or variant.fixed or variant.states:
+    def __call__(self, args: Sequence[Any]) -> Any:
+        """The result of the program; None if the arguments are of other kinds."""
+        given = self._match(args) if self._version == settings.version else None
+        if given is None:
             return None
-        if variant.outputs.type is not None or variant.others != [None]:
-            return None
-        checks: list[Any] = []
-        for value in args:
-            if type(value) in NUMBERS:
-                checks.append(type(value))
-            elif type(value) is Array and value._node.kind is BUFFER:
-                node = value._node
-                checks.append((node.dtype, node.shape, node.data[0], node.device))
-            else:
-                return None
-        return cls(checks, variant.program)
+        results = self._program(*given)
+        return tuple(map(Array, results)) if self._is_tuple else Array(results[0])
 
-    def match(self, args: Sequence[Any]) -> tuple[list[Node], list[Any]] | None:
-        """The arrays and the numbers of a call; None if it is not like the last one."""
+    def _match(self, args: Sequence[Any]) -> tuple[list[Node], list[Any]] | None:
+        """The arrays and the numbers of a call."""
         if len(args) != len(self._checks):
             return None
         nodes: list[Node] = []
@@ -98,6 +89,27 @@ class LastCall:
             else:
                 return None
         return nodes, numbers
+
+
+def plain_calls(args: Sequence[Any], variant: Variant) -> tuple[PlainCall, ...]:
+    """Functions for calls like one that has run; the first one that applies has the result."""
+    outputs, program = variant.outputs, variant.program
+    if program is None or variant.fixed or variant.states:
+        return ()
+    is_tuple = outputs.type is tuple and all(child.type is None for child in outputs.children)
+    if not (is_tuple or outputs.type is None) or any(leaf is not None for leaf in variant.others):
+        return ()
+    checks: list[Any] = []
+    for value in args:
+        if type(value) in NUMBERS:
+            checks.append(type(value))
+        elif type(value) is Array and value._node.kind is BUFFER:
+            node = value._node
+            checks.append((node.dtype, node.shape, node.data[0], node.device))
+        else:
+            return ()
+    native, checked = program.native(checks, is_tuple), CheckedCall(checks, program, is_tuple)
+    return (checked,) if native is None else (native, checked)
 
 
 def _part_text(part: Any) -> str:

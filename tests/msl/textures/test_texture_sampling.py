@@ -310,7 +310,7 @@ kernel void from_constant(texture2d<float> t, device const float2* at, device fl
 
 
 def footprints(levels, at, lod):
-    """Texels that trilinear filtering weighs, \(count, texels\); NaN for no weight."""
+    """Texels that trilinear filtering weighs, (count, texels); NaN for no weight."""
     low, weights = np.floor(lod).astype(int), []
     for level in (low, low + 1):
         weighs = np.ones_like(lod, bool) if level is low else lod > low

@@ -6,6 +6,8 @@ The host's get NumPy arrays on the memory of the nodes; their results become mem
 from __future__ import annotations
 
 import copy
+import ctypes
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +18,8 @@ import numpy as np
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, contiguous, reach
 from metalloid.arrays.ir.memory import Memory
-from metalloid.arrays.ir.node import CUSTOM_CALL, GET_TUPLE_ITEM, TRACED, Node
+from metalloid.arrays.ir.native import library
+from metalloid.arrays.ir.node import BUFFER, CUSTOM_CALL, GET_TUPLE_ITEM, TRACED, Node
 from metalloid.arrays.ir.operands import from_numpy, is_number, to_node
 from metalloid.runtime.devices.device import Device
 
@@ -91,6 +94,17 @@ def _memory_of(array: np.ndarray, device: Device) -> Memory:
     memory = from_numpy(array, device, copy=False).memory
     assert memory is not None
     return memory
+
+
+@functools.cache
+def read_array() -> Callable[[Node], np.ndarray | None]:
+    """A function from a leaf to a read-only array on its memory, which is None for other nodes."""
+    functions = library()
+    if functions is None:
+        return lambda node: None
+    read: Callable[[Node], np.ndarray | None]
+    read = functions.mtl_host_array(ctypes.py_object((np.ndarray, BUFFER)))
+    return read
 
 
 def to_host(node: Node, read_only: bool = False) -> np.ndarray:

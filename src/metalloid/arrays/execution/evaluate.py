@@ -95,6 +95,10 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     graph = LinearizedGraph(roots)
     plan, repeated = plan_of(graph, device)
+    native = None if repeated is None or not wait else repeated.evaluate
+    if native is not None and native(graph.leaves, graph.nodes):
+        _finish(plan, graph, roots)
+        return
     leaves = [leaf.memory for leaf in graph.leaves]
     offsets = [leaf.data[1] for leaf in graph.leaves]
     if (
@@ -107,6 +111,8 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         if stored is not None:
             for result, owner in zip(plan.results, stored, strict=True):
                 graph.nodes[result.node].materialize(owner, result.layout)
+            if repeated.evaluate is None:
+                repeated.make_evaluate([(each.node, each.layout) for each in plan.results])
             _finish(plan, graph, roots)
             return
     retained = {

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
 
 from metalloid.arrays.codegen.params import Packer
 from metalloid.arrays.execution.executable import ExecutablePlan, Launch
-from metalloid.arrays.ir.memory import Memory
-from metalloid.arrays.ir.node import Node
-from metalloid.runtime.launch.launches import Launcher, Repeater
+from metalloid.arrays.ir.layout import Layout
+from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
+from metalloid.arrays.ir.native import library
+from metalloid.arrays.ir.node import BUFFER, Node
+from metalloid.runtime.launch.launches import Launcher, NativeRow, Repeater
 
 #: Plans with more memory for intermediate values allocate it for each run.
 MAX_SCRATCH_BYTES = 2**20
 #: Of pooled memory; kernels rely on up to that much.
 _ALIGNMENT = 64
+#: Of leaves and results, for native functions (native/plan_run.h).
+MAX_ADDRESSES = 64
 
 
 class RepeatedPlan:
@@ -29,13 +37,23 @@ class RepeatedPlan:
         Sources that each run allocates.
     has_numbers : bool
         Whether constants differ between runs.
+
+    Attributes
+    ----------
+    evaluate : callable or None
+        Runs it from the leaves and nodes of a graph, and materializes the results; None, without a
+        run, for leaves that it does not support (native/evaluation.c).
     """
+
+    evaluate: Callable[[list[Node], list[Node]], bool | None] | None = None
 
     def __init__(self, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool) -> None:
         self._plan, self._results, self._has_numbers = plan, results, has_numbers
         self._sizes = [plan.sizes[source] for source in results]
         self._device = plan.device
-        self._frames: list[_Frame] = []
+        self._frames: list[Frame] = []
+        self._row: NativeRow | None = None
+        self._leaf_count = 0
 
     @classmethod
     def of(cls, plan: ExecutablePlan, results: Sequence[int],
@@ -81,16 +99,53 @@ class RepeatedPlan:
                 event.wait()
         return results
 
+    def native(self, pack: Callable[[Frame, Any], None] | None) -> tuple[Any, ...] | None:
+        """The plan for native functions (native/plan_run.h); None if it has no such form yet.
+
+        Parameters
+        ----------
+        pack : callable
+            Writes the parameters of a frame for the numbers of a run.
+        """
+        row, address = self._row, pool_of(self._device).address
+        if row is None or not address:
+            return None
+        leaves, results = self._leaf_count, len(self._results)
+        if leaves + results > MAX_ADDRESSES:
+            return None
+        numbers = row.run, address, leaves, results, row.launches, len(row.words)
+        head = struct.pack(f"={6 + 2 * len(row.words)}Q", *numbers, *chain.from_iterable(row.words))
+        sizes = tuple(map(bucket_size, self._sizes))
+        return head, self._device, sizes, self._frames, row.fail, pack
+
+    def make_evaluate(self, results: Sequence[tuple[int, Layout]]) -> None:
+        """Make the native function `evaluate`, if there is one.
+
+        Parameters
+        ----------
+        results : sequence of (int, Layout)
+            Nodes that get the results, and their layouts.
+        """
+        functions, plan = library(), self.native(Frame.pack)
+        if functions is not None and plan is not None:
+            nodes = tuple((node, layout[1:]) for node, layout in results)
+            evaluation = plan, nodes, self._has_numbers, BUFFER, ()
+            self.evaluate = functions.mtl_evaluation(ctypes.py_object(evaluation))
+
     def _frame(self, leaves: Sequence[Memory], results: Sequence[Memory],
-               nodes: Sequence[Node]) -> _Frame:  # fmt: skip
+               nodes: Sequence[Node]) -> Frame:  # fmt: skip
         sources = self._plan.sources
         passed = [None if source.leaf is None else source.leaf for source in sources]
         for k, source in enumerate(self._results):
             passed[source] = len(leaves) + k
-        return _Frame(self._plan, passed, [*leaves, *results], nodes)
+        frame = Frame(self._plan, passed, [*leaves, *results], nodes)
+        if frame.run is not None and frame.run.native is not None:
+            self._row, self._leaf_count = frame.run.native, len(leaves)
+            frame.jobs = self._row.jobs
+        return frame
 
 
-class _Frame:
+class Frame:
     """Memory of one run at a time, and its launches.
 
     Parameters
@@ -104,7 +159,11 @@ class _Frame:
     Attributes
     ----------
     run : Repeater or None
+    jobs : bytearray or None
+        Those of the repeater, for native functions.
     """
+
+    jobs: bytearray | None = None
 
     def __init__(self, plan: ExecutablePlan, passed: Sequence[int | None],
                  memories: Sequence[Memory], nodes: Sequence[Node]) -> None:  # fmt: skip

@@ -33,8 +33,7 @@ def get_peak_memory(device: str | Device | None = None) -> int:
 
 def reset_peak_memory(device: str | Device | None = None) -> None:
     """Reset `get_peak_memory` to the bytes in use now."""
-    pool = _pool(device)
-    pool.peak_bytes = pool.live_bytes
+    _pool(device).reset_peak()
 
 
 def get_cache_memory(device: str | Device | None = None) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metalloid.arrays.execution.calls import KernelCall, call_nodes, to_host
+from metalloid.arrays.execution.calls import KernelCall, call_nodes, read_array, to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import dlpack_capsule, export_of, owned_copy
 from metalloid.arrays.ir.dtypes import DType
@@ -80,16 +80,20 @@ class Interop(BufferExporter):
     # -- NumPy
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        _dropped.throw(self._node)
-        (node,) = evaluate([self._node])
-        array = to_host(node, read_only=True)
+        array = read_array()(self._node)
+        if array is None:
+            _dropped.throw(self._node)
+            (node,) = evaluate([self._node])
+            array = read_array()(node)
+            if array is None:
+                array = to_host(node, read_only=True)
+                array.flags.writeable = False  # of a copy, too
         if dtype is not None and array.dtype != dtype:
             if copy is False:
                 raise ValueError(f"[asarray] {array.dtype} as {dtype} requires a copy.")
             return array.astype(dtype)
         if copy:
             return array.copy()
-        array.flags.writeable = False  # of a copy, too
         return array
 
     def numpy(self) -> np.ndarray:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.native import has_native_slots, library
 from metalloid.errors import OutOfMemory
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.memory.buffer import Buffer
@@ -22,64 +25,81 @@ _PAGE = 4096
 _SMALL = 64
 
 
-def _bucket_size(nbytes: int) -> int:
+def bucket_size(nbytes: int) -> int:
     """The size class of a buffer for `nbytes`."""
     if nbytes <= _PAGE:
         return max(_SMALL, 1 << (nbytes - 1).bit_length())
     return -(-nbytes // _PAGE) * _PAGE
 
 
+#: Indices of the counters of a pool, as in pool.h.
+_LIVE_BYTES, _LIVE_BUFFERS, _PEAK_BYTES, _FREE_BYTES, _MAX_FREE_BYTES = range(5)
+
+
 class Pool:
     """A pool of buffers of one device.
 
+    A buffer is in use as long as its *lease* has references.
+
     Attributes
     ----------
-    live_bytes, live_buffers : int
-        In use by arrays.
-    peak_bytes : int
-        High-water mark of `live_bytes`.
-    free_bytes : int
-        In buffers that are not in use.
+    address : int
+        Of the pool for native functions; 0 without them.
     """
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self.live_bytes = self.live_buffers = self.free_bytes = self.peak_bytes = 0
-        self._max_bytes = int(device.info().memory_bytes * _MAX_FREE_FRACTION)
+        self._counters = (ctypes.c_int64 * 5)()
+        self._counters[_MAX_FREE_BYTES] = int(device.info().memory_bytes * _MAX_FREE_FRACTION)
         self._free: dict[int, list[Buffer]] = {}
-        # The pool refers to buffers in use, too: in a garbage cycle the finalizer of a buffer would
-        # free it before `Memory.__del__` releases it.
-        self._used: dict[int, Buffer] = {}
-        self._lock = threading.RLock()  # a garbage collection inside releases memory
+        self.address, self._take, self._lease = self._functions()
 
-    def acquire(self, nbytes: int) -> Buffer:
-        """A buffer of at least `nbytes`, uninitialised.
+    def _functions(self) -> tuple[int, Callable[[int], Buffer | None], Callable[[Buffer], Any]]:
+        native = library()
+        if native is None:
+            leases = _Leases(self._free, self._counters)
+            return 0, leases.take, leases.lease
+        objects = ctypes.py_object(self.device), ctypes.py_object(self._free)
+        is_on_host = self.device.memory != "own"
+        functions: tuple[Any, Any, Any] = native.mtl_new_pool(*objects, self._counters, is_on_host)
+        return functions
+
+    @property
+    def live_bytes(self) -> int:
+        """Bytes in use by arrays."""
+        return self._counters[_LIVE_BYTES]
+
+    @property
+    def live_buffers(self) -> int:
+        """Buffers in use by arrays."""
+        return self._counters[_LIVE_BUFFERS]
+
+    @property
+    def free_bytes(self) -> int:
+        """Bytes in buffers that are not in use."""
+        return self._counters[_FREE_BYTES]
+
+    @property
+    def peak_bytes(self) -> int:
+        """High-water mark of `live_bytes`."""
+        return self._counters[_PEAK_BYTES]
+
+    def reset_peak(self) -> None:
+        """Set the high-water mark to the bytes that are in use."""
+        self._counters[_PEAK_BYTES] = self._counters[_LIVE_BYTES]
+
+    def acquire(self, nbytes: int) -> tuple[Buffer, Any]:
+        """A buffer of at least `nbytes`, uninitialised, and its lease.
 
         Raises
         ------
         OutOfMemory
         """
-        bucket_bytes = _bucket_size(nbytes)
-        with self._lock:
-            self.live_bytes += bucket_bytes
-            self.live_buffers += 1
-            if self.live_bytes > self.peak_bytes:
-                self.peak_bytes = self.live_bytes
-            free = self._free.get(bucket_bytes)
-            if free:
-                self.free_bytes -= bucket_bytes
-                buffer = free.pop()
-                self._used[id(buffer)] = buffer
-                return buffer
-        try:
+        bucket_bytes = bucket_size(nbytes)
+        buffer = self._take(bucket_bytes)
+        if buffer is None:
             buffer = self._new(bucket_bytes)
-        except OutOfMemory:
-            with self._lock:
-                self.live_bytes -= bucket_bytes
-                self.live_buffers -= 1
-            raise
-        self._used[id(buffer)] = buffer
-        return buffer
+        return buffer, self._lease(buffer)
 
     def _new(self, bucket_bytes: int) -> Buffer:
         try:
@@ -88,22 +108,64 @@ class Pool:
             self.clear()
             return Buffer(bucket_bytes, self.device)
 
-    def release(self, buffer: Buffer) -> None:
-        """Return a buffer to the pool."""
-        bucket_bytes = buffer.nbytes
-        with self._lock:
-            del self._used[id(buffer)]
-            self.live_bytes -= bucket_bytes
-            self.live_buffers -= 1
-            if self.free_bytes + bucket_bytes <= self._max_bytes:
-                self.free_bytes += bucket_bytes
-                self._free.setdefault(bucket_bytes, []).append(buffer)
-
     def clear(self) -> None:
         """Free all buffers that are not in use."""
+        for bucket_bytes in list(self._free):
+            while self._take(bucket_bytes) is not None:
+                pass
+
+
+class _Leases:
+    """The functions `take` and `lease` of native/pool.c."""
+
+    def __init__(self, free: dict[int, list[Buffer]], counters: ctypes.Array[Any]) -> None:
+        self._free, self._counters = free, counters
+        # It refers to buffers in use: in a garbage cycle the finalizer of a buffer would free it
+        # before the destructor of the lease returns it.
+        self._used: dict[int, Buffer] = {}
+        self._lock = threading.RLock()  # a garbage collection inside returns buffers
+
+    def take(self, bucket_bytes: int) -> Buffer | None:
+        """A free buffer of a size, or None."""
         with self._lock:
-            self._free.clear()
-            self.free_bytes = 0
+            free = self._free.get(bucket_bytes)
+            if not free:
+                return None
+            self._counters[_FREE_BYTES] -= bucket_bytes
+            return free.pop()
+
+    def lease(self, buffer: Buffer) -> _Lease:
+        """A lease, with whose last reference the buffer returns to the pool."""
+        counters = self._counters
+        with self._lock:
+            self._used[id(buffer)] = buffer
+            counters[_LIVE_BYTES] += buffer.nbytes
+            counters[_LIVE_BUFFERS] += 1
+            counters[_PEAK_BYTES] = max(counters[_PEAK_BYTES], counters[_LIVE_BYTES])
+        return _Lease(self, buffer)
+
+    def end(self, buffer: Buffer) -> None:
+        """Return a buffer to the pool."""
+        counters, bucket_bytes = self._counters, buffer.nbytes
+        with self._lock:
+            del self._used[id(buffer)]
+            counters[_LIVE_BYTES] -= bucket_bytes
+            counters[_LIVE_BUFFERS] -= 1
+            if counters[_FREE_BYTES] + bucket_bytes <= counters[_MAX_FREE_BYTES]:
+                counters[_FREE_BYTES] += bucket_bytes
+                self._free.setdefault(bucket_bytes, []).append(buffer)
+
+
+class _Lease:
+    """Returns a buffer to the pool with its last reference."""
+
+    __slots__ = ("_buffer", "_leases")
+
+    def __init__(self, leases: _Leases, buffer: Buffer) -> None:
+        self._leases, self._buffer = leases, buffer
+
+    def __del__(self) -> None:
+        self._leases.end(self._buffer)
 
 
 _pools: dict[Device, Pool] = {}
@@ -117,6 +179,7 @@ def pool_of(device: Device) -> Pool:
         return _pools.setdefault(device, Pool(device))
 
 
+@has_native_slots
 class Memory:
     """Memory of an evaluated array, returned to the pool with its last reference.
 
@@ -129,41 +192,38 @@ class Memory:
         Whether its owner may write to it: 0, or `SHARED` with or without `UNORDERED`.
     """
 
-    __slots__ = ("__weakref__", "_pool", "bound", "device", "sharing")
+    __slots__ = ("__weakref__", "_address", "_lease", "bound", "device", "sharing")
 
     def __init__(self, device: Device, nbytes: int) -> None:
-        self._pool: Pool | None = None
         self.device = device
         self.sharing = 0
-        pool = pool_of(device)
-        self.bound: Any = pool.acquire(nbytes)
-        self._pool = pool
+        buffer, self._lease = pool_of(device).acquire(nbytes)
+        self.bound: Any = buffer
+        self._address: int | None = buffer.address
 
     @property
     def is_own(self) -> bool:
         """Whether it comes from the pool, so that arrays may write to it."""
-        return self._pool is not None
+        return self._lease is not None
 
     @property
     def address(self) -> int:
         """Address of the first byte."""
-        bound = self.bound
-        if isinstance(bound, Buffer):
-            return bound.address
-        address: int = bound.__array_interface__["data"][0]
-        return address
+        if self._address is None:
+            bound = self.bound
+            if isinstance(bound, Buffer):
+                self._address = bound.address
+            else:
+                self._address = bound.__array_interface__["data"][0]
+        return self._address
 
     @classmethod
     def of(cls, device: Device, array: np.ndarray | Buffer, sharing: int = 0) -> Memory:
         """Imported contiguous memory, used in place."""
         memory = cls.__new__(cls)
-        memory._pool, memory.device, memory.bound = None, device, array
-        memory.sharing = sharing
+        memory._lease, memory.device, memory.bound = None, device, array
+        memory._address, memory.sharing = None, sharing
         return memory
-
-    def __del__(self) -> None:
-        if self._pool is not None:
-            self._pool.release(self.bound)
 
     def host_view(self, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...],
                   offset: int, read_only: bool = False) -> np.ndarray:  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any, Final
 from metalloid.arrays.ir.dtypes import DOUBLES, DType, int64
 from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, contiguous, viewed_shape
 from metalloid.arrays.ir.memory import SHARED, UNORDERED, Memory
+from metalloid.arrays.ir.native import has_native_slots
 from metalloid.arrays.ir.ops import CAST, Op
 from metalloid.errors import UnsupportedType
 from metalloid.runtime.devices.device import Device
@@ -40,9 +41,10 @@ HAS_PRIMITIVES = 8
 ABSTRACT = 16
 _SHARING = SHARED | UNORDERED
 
-_topological_ids = itertools.count()
+topological_ids = itertools.count()
 
 
+@has_native_slots
 class Node:
     """A node of the expression graph.
 
@@ -86,7 +88,7 @@ class Node:
         for arg in args:
             flags |= arg.flags
         self.flags: int = flags
-        self.topological_id: float = next(_topological_ids)
+        self.topological_id: float = next(topological_ids)
 
     @property
     def size(self) -> int:
@@ -147,7 +149,7 @@ def operation(op: Op, args: tuple[Node, Node], dtype: DType, shape: Ints, device
     node.inlined = False
     first, second = args
     node.flags = first.flags | second.flags
-    node.topological_id = next(_topological_ids)
+    node.topological_id = next(topological_ids)
     return node
 
 

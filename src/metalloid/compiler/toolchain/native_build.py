@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import platform
+import sys
+import sysconfig
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from metalloid.compiler.toolchain import clang
-from metalloid.compiler.toolchain.cache import Cache, digest
+from metalloid.compiler.toolchain.cache import Cache, digest, shared_cache
 from metalloid.compiler.toolchain.link import shared_object
 from metalloid.errors import DeviceUnavailable
 
@@ -20,6 +23,27 @@ _FLAGS = (
 )  # fmt: skip
 #: Headers of sources that call the interpreter.
 OF_PYTHON = Path(__file__).parents[2] / "runtime" / "native"
+#: macOS links the interpreter's functions differently; free-threaded interpreters have other
+#: structures, and no stable interface.
+_CAN_CALL_PYTHON = sys.platform == "linux" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
+def load_python_library(folder: Path, name: str,
+                        headers: Sequence[Path] = ()) -> ctypes.PyDLL | None:  # fmt: skip
+    """The library of the sources in a folder, which call the interpreter; None if they cannot.
+
+    Parameters
+    ----------
+    folder, name, headers
+        See `build`.
+    """
+    if not _CAN_CALL_PYTHON:
+        return None
+    path = build(folder, name, shared_cache(), (*headers, OF_PYTHON))
+    try:
+        return ctypes.PyDLL(str(path))
+    except OSError:  # an embedding host that does not export the interpreter's functions
+        return None
 
 
 def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = ()) -> Path:

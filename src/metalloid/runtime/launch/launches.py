@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from metalloid.msl.signature import Signature
 from metalloid.runtime.launch.event import Event
@@ -169,9 +169,45 @@ class PlainParameter(NamedTuple):
 FastLaunch = Callable[[tuple[Any, ...], Any, Any], Event | None]
 
 
-#: Runs launches with these addresses, which write to these buffers; returns None if they have
-#: ended, or else their event.
-Repeater = Callable[[Sequence[int], Sequence[LaunchBuffer]], Event | None]
+class NativeRow(NamedTuple):
+    """The launches of a repeater in the form for native functions.
+
+    Attributes
+    ----------
+    run : int
+        Address of a function from the jobs, their number and memory for an outcome of at most 256
+        bytes to the number of launches that have succeeded.
+    jobs : bytearray
+        With a word for each address.
+    launches : int
+    words : sequence of (int, int)
+        Index of a 64-bit word of `jobs`, and index of its value among the addresses of a run.
+    fail : callable
+        Raises the error of a launch, from the outcome and the index of the launch.
+    """
+
+    run: int
+    jobs: bytearray
+    launches: int
+    words: Sequence[tuple[int, int]]
+    fail: Callable[[bytes, int], NoReturn]
+
+
+class Repeater(Protocol):
+    """Runs launches again and again, for one thread at a time."""
+
+    @property
+    def native(self) -> NativeRow | None:
+        """Its form for native functions; None if it has none."""
+
+    def __call__(self, addresses: Sequence[int], written: Sequence[LaunchBuffer]) -> Event | None:
+        """Run them with these addresses, writing to these buffers.
+
+        Returns
+        -------
+        Event or None
+            None if they have ended.
+        """
 
 
 def buffers_of(launches: Sequence[Launch]) -> list[LaunchBuffer]:

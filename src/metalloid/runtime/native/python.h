@@ -1,6 +1,7 @@
 // The functions of the running interpreter that our own sources call. Python's own header need not
 // be on the machine; these are of its stable interface, as of 3.11.
 #pragma once
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct object PyObject;
@@ -25,9 +26,23 @@ typedef struct {
   void* internal;
 } Py_buffer;
 
-enum { PyBUF_SIMPLE = 0, PyBUF_WRITABLE = 1 };
+typedef struct {
+  int slot;
+  void* function;
+} PyType_Slot;
 
-extern PyObject _Py_NoneStruct, _Py_TrueStruct;
+typedef struct {
+  const char* name;
+  int object_bytes, item_bytes;
+  unsigned flags;
+  PyType_Slot* slots;
+} PyType_Spec;
+
+enum { PyBUF_SIMPLE = 0, PyBUF_WRITABLE = 1 };
+enum { Py_bf_getbuffer = 1, Py_tp_dealloc = 52 };
+enum { Py_TPFLAGS_DEFAULT = 1 << 18 };
+
+extern PyObject _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
 extern PyObject* PyExc_Exception;
 
 PyObject* PyCFunction_NewEx(PyMethodDef*, PyObject* self, PyObject* module);
@@ -42,26 +57,45 @@ void PyEval_RestoreThread(void*);
 
 PyObject* PyObject_Type(PyObject*);
 int PyObject_IsTrue(PyObject*);
+int PyObject_RichCompareBool(PyObject*, PyObject*, int operation);
 PyObject* PyObject_GetAttr(PyObject*, PyObject* name);
 int PyObject_SetAttr(PyObject*, PyObject* name, PyObject* value);
 int PyObject_GetBuffer(PyObject*, Py_buffer*, int flags);
+int PyBuffer_FillInfo(Py_buffer*, PyObject* exporter, void*, Py_ssize_t, int is_read_only, int flags);
 void PyBuffer_Release(Py_buffer*);
+void PyObject_Free(void*);
 PyObject* PyObject_CallNoArgs(PyObject*);
 PyObject* PyObject_CallFunctionObjArgs(PyObject*, ...);  // up to a null pointer
 
+char* PyByteArray_AsString(PyObject*);
 PyObject* PyBytes_FromStringAndSize(const char*, Py_ssize_t);
 char* PyBytes_AsString(PyObject*);
+void* PyCapsule_GetContext(PyObject*);
+void* PyCapsule_GetPointer(PyObject*, const char* name);
+PyObject* PyCapsule_New(void*, const char* name, void (*destructor)(PyObject*));
+int PyCapsule_SetContext(PyObject*, void*);
 PyObject* PyDict_GetItemWithError(PyObject*, PyObject* key);  // borrowed
+int PyDict_SetItem(PyObject*, PyObject* key, PyObject* value);
 double PyFloat_AsDouble(PyObject*);
 PyObject* PyFloat_FromDouble(double);
+PyObject* PyIter_Next(PyObject*);
+int PyList_Append(PyObject*, PyObject*);
 PyObject* PyList_GetItem(PyObject*, Py_ssize_t);  // borrowed
+PyObject* PyList_New(Py_ssize_t);
+int PyList_SetItem(PyObject*, Py_ssize_t, PyObject*);  // takes the reference
 int PyList_SetSlice(PyObject*, Py_ssize_t, Py_ssize_t, PyObject*);
 Py_ssize_t PyList_Size(PyObject*);
 long long PyLong_AsLongLong(PyObject*);
 unsigned long long PyLong_AsUnsignedLongLong(PyObject*);
 PyObject* PyLong_FromLong(long);
+PyObject* PyLong_FromLongLong(long long);
+PyObject* PyLong_FromUnsignedLongLong(unsigned long long);
 PyObject* PyNumber_Index(PyObject*);
 PyObject* PyTuple_GetItem(PyObject*, Py_ssize_t);  // borrowed
+PyObject* PyTuple_New(Py_ssize_t);
 PyObject* PyTuple_Pack(Py_ssize_t, ...);
+int PyTuple_SetItem(PyObject*, Py_ssize_t, PyObject*);  // takes the reference
 Py_ssize_t PyTuple_Size(PyObject*);
+PyObject* PyType_FromSpec(PyType_Spec*);
+PyObject* PyType_GenericAlloc(PyObject* type, Py_ssize_t items);
 PyObject* PyUnicode_InternFromString(const char*);

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
-import sys
-import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -15,7 +13,6 @@ import numpy as np
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.compiler.toolchain import native_build
-from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event, FinishedEvent
 from metalloid.runtime.launch.launches import FastLaunch, PlainParameter
@@ -24,9 +21,6 @@ from metalloid.settings import settings
 _SOURCES = native_library.SOURCES / "python"
 _HEAD, _PARAMETER = struct.Struct("=4Q"), struct.Struct("=4Q2IQ")
 _MAX_WORDS = 32
-#: macOS links the interpreter's functions differently; free-threaded interpreters have other
-#: structures, and no stable interface.
-_IS_SUPPORTED = sys.platform == "linux" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 class _Plan(NamedTuple):
@@ -48,12 +42,11 @@ class _Plan(NamedTuple):
 @functools.cache
 def _binding() -> Callable[[tuple[Any, ...]], FastLaunch | None]:
     """A C function from a plan to a launch function; compiled once per machine."""
-    headers = (native_library.SOURCES, native_library.HEADERS, native_build.OF_PYTHON)
-    path = native_build.build(_SOURCES, "fast-launch", shared_cache(), headers)
-    try:
-        function = ctypes.PyDLL(str(path)).mtl_fast_launch
-    except OSError:  # an embedding host that does not export the interpreter's functions
+    headers = (native_library.SOURCES, native_library.HEADERS)
+    library = native_build.load_python_library(_SOURCES, "fast-launch", headers)
+    if library is None:
         return lambda plan: None
+    function = library.mtl_fast_launch
     function.argtypes, function.restype = (ctypes.py_object,), ctypes.py_object
     return function
 
@@ -73,7 +66,7 @@ def fast_launch(
         Hands what kernels have logged so far to `logging`.
     """
     words = len(program.signature.sources)
-    if not _IS_SUPPORTED or device.memory != "host" or words > _MAX_WORDS:
+    if device.memory != "host" or words > _MAX_WORDS:
         return None
     run = ctypes.cast(native_library.runtime().run, ctypes.c_void_p).value
     head = _HEAD.pack(run, words, len(parameters), program.waits)

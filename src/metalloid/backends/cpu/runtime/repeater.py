@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.runtime.launch.launches import Launch, LaunchBuffer
+from metalloid.runtime.launch.launches import Launch, LaunchBuffer, NativeRow
 
 _WORD = 8
 
@@ -27,16 +28,29 @@ class CpuRepeater:
         ]
         starts = [sum(map(len, jobs[:k])) for k in range(len(jobs))]
         self._launches = launches  # with the objects that their words point to
-        memory = bytearray(b"".join(jobs))
-        self._words = memoryview(memory).cast("Q")
+        self._memory = bytearray(b"".join(jobs))
+        self._words = memoryview(self._memory).cast("Q")
         self._positions = [
             ((starts[k] + native_library.JOB_BYTES) // _WORD + position, address)
             for k, position, address in words
         ]
-        self._jobs = (ctypes.c_char * len(memory)).from_buffer(memory)
+        self._jobs = (ctypes.c_char * len(self._memory)).from_buffer(self._memory)
         self._outcome = native_library.Outcome()
         self._run = native_library.runtime().run_row
         self._emit = emit_messages if any(launch.program.logs for launch in launches) else None
+
+    @property
+    def native(self) -> NativeRow | None:
+        """See `Repeater.native`."""
+        run = ctypes.cast(self._run, ctypes.c_void_p).value
+        if self._emit is not None or run is None:
+            return None
+        count = len(self._launches)
+        return NativeRow(run, self._memory, count, self._positions, self._fail)
+
+    def _fail(self, block: bytes, index: int) -> NoReturn:
+        failed, outcome = self._launches[index], native_library.Outcome.from_buffer_copy(block)
+        raise failed.program.failure(outcome, failed.grid, failed.group)
 
     def __call__(self, addresses: Sequence[int], written: Sequence[LaunchBuffer]) -> None:
         """Run the launches.
@@ -53,5 +67,4 @@ class CpuRepeater:
         if self._emit is not None:
             self._emit()
         if done < len(self._launches):
-            failed = self._launches[done]
-            raise failed.program.failure(self._outcome, failed.grid, failed.group)
+            self._fail(bytes(self._outcome), done)

@@ -12,6 +12,8 @@ from metalloid.runtime.launch.launches import Launch, LaunchBuffer
 class CudaRepeater:
     """See `Launcher.repeater`. The launches go to the stream, one after another."""
 
+    native = None
+
     def __init__(self, device: ContextDevice, launches: Sequence[Launch],
                  words: Sequence[tuple[int, int, int]],
                  params: Sequence[tuple[int, int, bytearray]]) -> None:  # fmt: skip

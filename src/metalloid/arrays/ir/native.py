@@ -1,0 +1,77 @@
+"""The functions of ``arrays/native/*.c``, which do in C what calls of small kernels spend most on.
+
+They read and make objects of `Memory`, `Node` and `Array` by the offsets of their slots. Where they
+are not available, Python's code does the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from metalloid.compiler.toolchain import native_build
+from metalloid.errors import MetalloidError
+
+_SOURCES = Path(__file__).parents[1] / "native"
+#: Classes and their slots, in the order of the enumerations of layouts.h.
+_SLOTS = {
+    "Memory": ("_lease", "_address", "bound", "device", "sharing"),
+    "Node": (
+        "args", "data", "device", "dtype", "flags", "inlined", "kind", "memory", "shape",
+        "topological_id",
+    ),
+    "Array": ("_node",),
+}  # fmt: skip
+_classes: dict[str, type] = {}
+T = TypeVar("T")
+_lock = threading.Lock()
+
+
+def has_native_slots(cls: type[T]) -> type[T]:
+    """Class decorator: native functions use the slots of the class."""
+    _classes[cls.__name__] = cls
+    return cls
+
+
+@functools.cache
+def _load() -> Any:
+    offsets = {name: _offsets(_classes[name], slots) for name, slots in _SLOTS.items()}
+    if None in offsets.values():
+        return None
+    try:
+        library = native_build.load_python_library(_SOURCES, "arrays")
+    except MetalloidError:  # there is no compiler
+        return None
+    if library is None:
+        return None
+    for k, (name, own) in enumerate(offsets.items()):
+        library.mtl_define_class(k, ctypes.py_object(_classes[name]), own, len(_SLOTS[name]))
+    for name in ("mtl_evaluation", "mtl_host_array", "mtl_new_pool", "mtl_program_call"):
+        getattr(library, name).restype = ctypes.py_object
+    return library
+
+
+def library() -> Any:
+    """The library, compiled once per machine; None where it is not available."""
+    with _lock:
+        return _load() if len(_classes) == len(_SLOTS) else None
+
+
+def _offsets(cls: type, slots: Sequence[str]) -> Any:
+    """Offsets of the slots in objects of a class, found by storing values; None if unclear."""
+    size = cls.__basicsize__ // ctypes.sizeof(ctypes.c_void_p)
+    offsets = []
+    for slot in slots:
+        instance: Any = object.__new__(cls)
+        value = object()
+        setattr(instance, slot, value)
+        words = (ctypes.c_size_t * size).from_address(id(instance))
+        indices = [k for k, word in enumerate(words) if word == id(value)]
+        if len(indices) != 1:
+            return None
+        offsets.append(indices[0] * ctypes.sizeof(ctypes.c_void_p))
+    return (ctypes.c_uint64 * len(offsets))(*offsets)

@@ -1,0 +1,45 @@
+// Objects of the classes Memory, Node and Array, read and made by the offsets of their slots.
+#pragma once
+#include "values.h"
+
+#define MTL_EXPORT __attribute__((visibility("default")))
+
+enum { MEMORY, NODE, ARRAY, CLASSES };
+enum { MEMORY_LEASE, MEMORY_ADDRESS, MEMORY_BOUND, MEMORY_DEVICE, MEMORY_SHARING };
+enum {
+  NODE_ARGS, NODE_DATA, NODE_DEVICE, NODE_DTYPE, NODE_FLAGS, NODE_INLINED, NODE_KIND, NODE_MEMORY,
+  NODE_SHAPE, NODE_ID
+};
+enum { ARRAY_NODE };
+enum { MAX_SLOTS = 10 };
+
+struct layout {
+  PyObject* type;
+  uint64_t offsets[MAX_SLOTS];
+};
+extern struct layout mtl_layouts[CLASSES];
+
+static inline PyObject** slot(PyObject* object, int class, int name) {
+  return (PyObject**)((char*)object + mtl_layouts[class].offsets[name]);
+}
+
+// Borrowed; null if it is not set.
+static inline PyObject* get(PyObject* object, int class, int name) {
+  return *slot(object, class, name);
+}
+
+// Fills a slot of a new object; takes the reference.
+static inline void put(PyObject* object, int class, int name, PyObject* value) {
+  *slot(object, class, name) = value;
+}
+
+static inline PyObject* held(PyObject* object) {
+  Py_IncRef(object);
+  return object;
+}
+
+static inline bool is_instance(PyObject* object, int class) {
+  PyObject* type = PyObject_Type(object);
+  Py_DecRef(type);  // which the object holds
+  return type == mtl_layouts[class].type;
+}

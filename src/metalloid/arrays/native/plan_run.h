@@ -1,0 +1,36 @@
+#pragma once
+#include "pool.h"
+
+enum { MAX_ADDRESSES = 64 };
+
+// A plan that is run again and again: `NativePlan` of native_plan.py. Its frames are a list, of which each
+// run takes one, so that several threads can run it at a time.
+struct plan {
+  uint32_t (*run)(void* jobs, uint32_t count, void* outcome);
+  struct pool* pool;
+  uint64_t leaves, results, launches, word_count;
+  struct {
+    uint64_t word, address;  // of the jobs; among those of leaves, and then of results
+  } words[];
+};
+
+enum { PLAN_HEAD, PLAN_DEVICE, PLAN_SIZES, PLAN_FRAMES, PLAN_FAIL, PLAN_PACK };
+
+// The address of a leaf, if it is of this kind (node.BUFFER), begins at offset 0 and is aligned.
+bool mtl_leaf_address(PyObject* node, PyObject* kind, uint64_t* address);
+
+// Runs a plan with the addresses of its leaves, to which it adds those of its results. Fills `memories`
+// with new references. False if the plan has to be run by Python, or with an error. `numbers` are
+// passed to the function that packs parameters; null if there are none.
+bool mtl_run_plan(PyObject* plan, uint64_t* addresses, PyObject* numbers, PyObject** memories);
+
+static inline const struct plan* plan_head(PyObject* plan) {
+  return (const struct plan*)PyBytes_AsString(PyTuple_GetItem(plan, PLAN_HEAD));
+}
+
+void mtl_intern_names(void);
+
+// Keeps the exceptions of Python's code and of Ctrl-C; without one, the caller asks Python.
+static inline PyObject* none_unless_raised(void) {
+  return PyErr_Occurred() ? 0 : held(&_Py_NoneStruct);
+}

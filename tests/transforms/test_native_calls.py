@@ -1,0 +1,242 @@
+"""Calls of compiled functions through native/program_call.c, beside the same ones in Python."""
+
+import gc
+import signal
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+from metalloid.arrays.execution.repeated_plan import RepeatedPlan
+from metalloid.arrays.ir import memory
+from metalloid.arrays.ir.memory import pool_of
+from metalloid.arrays.ir.native import library
+from metalloid.transforms.variants import CheckedCall
+
+pytestmark = pytest.mark.needs("the CPU")
+
+
+def affine(x, rate):
+    return x * rate + 1, x - rate
+
+
+def made(function=affine, *args):
+    """A compiled function that has been called."""
+    compiled = mtl.compile(function)
+    for _ in range(2):
+        compiled(*args)
+    return compiled
+
+
+def evaluated(values):
+    x = mtl.asarray(values) + 0
+    mtl.eval(x)
+    return x
+
+
+@pytest.fixture
+def no_python(monkeypatch):
+    """Fails calls that Python runs."""
+    if library() is None:
+        pytest.skip("native functions are not available")
+
+    def refuse(self, args):
+        raise AssertionError("Python runs the call")
+
+    monkeypatch.setattr(CheckedCall, "__call__", refuse)
+
+
+def repeat(compiled, x):
+    while True:
+        compiled(x)
+
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def test_plain_arguments_do_not_need_python(no_python):
+    x = evaluated(X)
+    compiled = made(affine, x, 2.0)
+    for rate in (2.0, 0.5, -3.0):
+        a, b = compiled(x, rate)
+        np.testing.assert_array_equal(np.asarray(a), X * np.float32(rate) + 1)
+        np.testing.assert_array_equal(np.asarray(b), X - np.float32(rate))
+    assert compiled.traces == 1
+
+
+#: Calls after one with X and 2.0; Python runs those that differ in a check.
+ARGUMENTS = {
+    "pending": lambda: (mtl.asarray(X) * 2, 2.0),
+    "imported": lambda: (mtl.asarray(X, copy=False), 2.0),
+    "transposed": lambda: (evaluated(X.T.copy()).T, 2.0),
+    "another shape": lambda: (evaluated(X.reshape(4, 3)), 2.0),
+    "another type": lambda: (evaluated(X.astype(np.int32)), 2.0),
+    "an offset": lambda: (evaluated(np.concatenate([X[:1], X]))[1:], 2.0),
+    "an int": lambda: (evaluated(X), 2),
+    "too large": lambda: (evaluated(X), 1e300),
+    "an array of no axes": lambda: (evaluated(X), mtl.asarray(np.float32(2))),
+    "a NumPy scalar": lambda: (evaluated(X), np.float32(2)),
+    "nothing": lambda: (evaluated(X[:0]), 2.0),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_other_arguments(name):
+    compiled = made(affine, evaluated(X), 2.0)
+    for _ in range(3):
+        x, rate = ARGUMENTS[name]()
+        expected = affine(x, rate)
+        for result, own in zip(compiled(x, rate), expected, strict=True):
+            assert (result.dtype, result.shape) == (own.dtype, own.shape)
+            np.testing.assert_array_equal(np.asarray(result), np.asarray(own))
+
+
+def test_results_that_are_views_of_arguments(no_python):
+    x = evaluated(X)
+    compiled = made(lambda x: (x.T, x + 1, x), x)
+    transposed, _, same = compiled(x)
+    np.testing.assert_array_equal(np.asarray(transposed), X.T)
+    x[0, 0] = 100  # a copy: others refer to the memory
+    np.testing.assert_array_equal(np.asarray(same), X)
+
+
+def test_results_keep_their_values(no_python):
+    x = evaluated(X)
+    compiled = made(lambda x: x * 2, x)
+    shown = np.asarray(compiled(x))
+    for k in range(3):
+        compiled(evaluated(X + k))
+    np.testing.assert_array_equal(shown, X * 2)
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        shown.flags.writeable = True
+
+
+def test_a_change_of_settings_traces_again():
+    x = evaluated(X)
+    compiled = made(lambda x: x + 1, x)
+    with mtl.config.scope(tf32=True):
+        compiled(x), compiled(x)
+    assert compiled.traces == 2
+
+
+def test_a_graph_records_the_launches():
+    x = evaluated(X)
+    compiled = made(lambda x: x + 1, x)
+    with mtl.Graph() as graph:
+        y = compiled(x)
+    graph.launch(wait=True)
+    np.testing.assert_array_equal(np.asarray(y), X + 1)
+
+
+def test_a_fault_is_raised_and_the_next_call_runs():
+    x = evaluated(X)
+    compiled = made(lambda x: x + 1, x)
+    address, own = x._node.memory.address, x._node.memory
+    own._address = 64
+    for _ in range(2):
+        with pytest.raises(mtl.KernelFault, match="address 0x40"):
+            compiled(x)
+    own._address = address
+    np.testing.assert_array_equal(np.asarray(compiled(x)), X + 1)
+
+
+def test_an_interruption_is_raised_and_the_next_call_runs():
+    x = evaluated(X)
+    compiled = made(lambda x: x + 1, x)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(5):
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            with pytest.raises(KeyboardInterrupt):
+                repeat(compiled, x)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    np.testing.assert_array_equal(np.asarray(compiled(x)), X + 1)
+
+
+def test_evaluations_like_an_earlier_one(monkeypatch):
+    x, node_count = evaluated(X), len(gc.get_objects())
+    for k in range(3, 200):
+        result = (x * k + 1) / 2
+        mtl.eval(result)
+        if k == 3:
+            monkeypatch.setattr("metalloid.arrays.execution.evaluate.run", None)
+            monkeypatch.setattr(RepeatedPlan, "__call__", None)
+        np.testing.assert_array_equal(np.asarray(result), (X * k + 1) / 2)
+    assert len(gc.get_objects()) < node_count + 100
+
+
+def test_threads_call_one_function():
+    arrays = [evaluated(X + k) for k in range(4)]
+    compiled = made(affine, arrays[0], 2.0)
+    wrong = []
+
+    def work(k):
+        for n in range(500):
+            a, b = compiled(arrays[k], float(n))
+            if not (np.asarray(a) == (X + k) * np.float32(n) + 1).all() or float(b[0, 0]) != k - n:
+                wrong.append((k, n))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_many_calls_leak_nothing(no_python):
+    x, pool = evaluated(X), pool_of(mtl.default_device())
+    compiled = made(affine, x, 2.0)
+    node, counted = (
+        x._node,
+        [x._node, x._node.memory, x.dtype, mtl.Array, mtl.default_device(), None],
+    )
+    np.asarray(compiled(x, 2.0)[0])
+    gc.collect()
+
+    def counts():
+        return [sys.getrefcount(each) for each in counted]
+
+    before, live, blocks = counts(), (pool.live_bytes, pool.free_bytes), sys.getallocatedblocks()
+    for _ in range(30_000):
+        a, _ = compiled(x, 2.0)
+        np.asarray(a)
+    del a, _
+    gc.collect()
+    assert all(abs(after - old) < 50 for after, old in zip(counts(), before, strict=True))
+    assert (pool.live_bytes, pool.free_bytes) == live
+    assert sys.getallocatedblocks() < blocks + 1000
+    assert node is x._node
+
+
+def test_a_pool_without_native_functions(monkeypatch):
+    monkeypatch.setattr(memory, "library", lambda: None)
+    pool = memory.Pool(mtl.default_device())
+    assert pool.address == 0
+    buffer, lease = pool.acquire(100)
+    assert (pool.live_bytes, pool.live_buffers, pool.free_bytes) == (128, 1, 0)
+    del lease
+    assert (pool.live_bytes, pool.peak_bytes, pool.free_bytes) == (0, 128, 128)
+    again, lease = pool.acquire(128)
+    assert again is buffer
+    pool.clear()
+    del lease
+    pool.clear()
+    assert pool.free_bytes == 0
+
+
+def test_without_native_functions(monkeypatch):
+    monkeypatch.setattr("metalloid.transforms.program.library", lambda: None)
+    x = evaluated(X)
+    compiled = made(affine, x, 2.0)
+    a, b = compiled(x, 3.0)
+    np.testing.assert_array_equal(np.asarray(a), X * 3 + 1)
+    np.testing.assert_array_equal(np.asarray(b), X - 3)
+    assert compiled.traces == 1
