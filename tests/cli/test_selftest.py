@@ -19,11 +19,11 @@ def test_a_wrong_result_is_told(capsys, monkeypatch):
     from metalloid.cli import selftest
 
     def fails(lib, device):
-        """What raises."""
+        """A check that raises."""
         raise mtl.LaunchError("[k] no\nmore")
 
     def lies(lib, device):
-        """What is wrong."""
+        """A check that fails."""
         return False
 
     monkeypatch.setattr(selftest, "_CHECKS", (fails, lies))
