@@ -15,11 +15,11 @@ from math_oracles import (
     ONE_OPERAND,
     exponent_of,
     fraction,
-    neighbour,
+    integer_exponent,
+    next_after,
     positive_difference,
     powr,
     scaled,
-    whole_exponent,
 )
 from msl_types import FLOATS
 
@@ -72,10 +72,10 @@ TABLE = [
     rounded_once("fmod(a, b)", np.fmod),
     rounded_once("copysign(a, b)", np.copysign),
     rounded_once("fdim(a, b)", positive_difference, data=with_equals),
-    Builtin("nextafter(a, b)", neighbour, FLOATS, data=with_equals),
+    Builtin("nextafter(a, b)", next_after, FLOATS, data=with_equals),
     Builtin("fma(a, b, c)", wide(lambda a, b, c: a * b + c), FLOATS, ROUNDED),
     Builtin("ldexp(a, b)", scaled, FLOATS, data=scalings, operands={"b": "int"}),
-    Builtin("ilogb(a)", wide(whole_exponent), FLOATS, result="int"),
+    Builtin("ilogb(a)", wide(integer_exponent), FLOATS, result="int"),
     rounded_once("I e; y = frexp(a, e);", lambda a: np.frexp(a)[0], name="frexp_fraction"),
     Builtin("I e; frexp(a, e); y = e;", wide(exponent_of), FLOATS, result="int", name="frexp_exponent"),
     rounded_once("T whole; y = modf(a, whole);", lambda a: np.modf(a)[0], name="modf_fraction"),
