@@ -29,8 +29,8 @@ def test_a_wrong_result_is_told(capsys, monkeypatch):
     monkeypatch.setattr(selftest, "_CHECKS", (fails, lies))
     assert main(["selftest"]) == 1
     shown = capsys.readouterr().out
-    assert "| What raises | LaunchError: [k] no | 0.00 ms |" in shown
-    assert "| What is wrong | WRONG |" in shown
+    assert "| A check that raises | LaunchError: [k] no | 0.00 ms |" in shown
+    assert "| A check that fails | WRONG |" in shown
 
 
 def test_a_report_names_the_gpus_limits(capsys):
