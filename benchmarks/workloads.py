@@ -4,8 +4,8 @@ Each program is written once, in functions that the array API and NumPy share. T
 the wall clock from the call until the result is read, in turns, best of several runs. Ours runs as
 written (eager) and compiled; JAX by `jit`, MLX compiled, torch as written, where they are installed
 and know all names. On an NVIDIA GPU (``--device cuda``): JAX, torch as written, CuPy, and with
-``--inductor`` torch compiled; results are copied to the host. The last columns are the ratios of our
-time to the best of the others.
+``--inductor`` torch compiled; results are copied to the host. The last columns are the ratios of
+our time to the best of the others.
 """
 
 from __future__ import annotations

@@ -34,6 +34,24 @@ def read_only():
     return array
 
 
+def ours(count=64, start=0):
+    array = mtl.asarray(np.arange(count + start, dtype=np.float32)) + 0
+    mtl.eval(array)
+    return array[start:] if start else array
+
+
+def twice(array):
+    return (array, array, 0.5, -3, 7)
+
+
+def shared(array):
+    """An array whose memory another one has as well."""
+    SHARED[:] = [array.reshape(-1)]
+    return array
+
+
+SHARED = []
+
 #: Arguments of `mixed`, which each function makes for one launch.
 ARGUMENTS = {
     "usual": lambda: (floats(), floats(), 0.5, -3, 7),
@@ -52,6 +70,16 @@ ARGUMENTS = {
     "a bytearray": lambda: (floats(), bytearray(64), 0.5, -3, 7),
     "a buffer": lambda: (floats(), mtl.Buffer(floats()), 0.5, -3, 7),
     "buffers": lambda: (mtl.Buffer(floats()), mtl.Buffer(floats()), 0.5, -3, 7),
+    "arrays of ours": lambda: (ours(), ours(), 0.5, -3, 7),
+    "ours and NumPy's": lambda: (floats(), ours(), 0.5, -3, 7),
+    "ours that is shared": lambda: (shared(ours()), ours(), 0.5, -3, 7),
+    "ours twice": lambda: twice(ours()),
+    "ours with an offset": lambda: (ours(), ours(64, 4), 0.5, -3, 7),
+    "ours within a float4": lambda: (ours(), ours(64, 1), 0.5, -3, 7),
+    "ours, pending": lambda: (ours() * 2, ours() + 1, 0.5, -3, 7),
+    "ours of another type": lambda: (ours(), ours().astype(mtl.int32), 0.5, -3, 7),
+    "every second of ours": lambda: (ours(), ours(128)[::2], 0.5, -3, 7),
+    "nothing of ours": lambda: (ours(), ours(0), 0.5, -3, 7),
     "too large for a float": lambda: (floats(), floats(), 1e39, -3, 7),
     "infinite": lambda: (floats(), floats(), np.inf, -3, 7),
     "too large for an int": lambda: (floats(), floats(), 0.5, 2**31, 7),
@@ -109,7 +137,18 @@ def test_sizes(pair, sizes):
         assert result == expected
 
 
-@pytest.mark.parametrize("which", ["usual", "an int for a float", "read only", "infinite"])
+@pytest.mark.parametrize(
+    "which",
+    [
+        "usual",
+        "an int for a float",
+        "read only",
+        "infinite",
+        "arrays of ours",
+        "ours and NumPy's",
+        "ours with an offset",
+    ],
+)
 def test_the_usual_ones_do_not_take_pythons_road(pair, which, monkeypatch):
     monkeypatch.setattr(pair[0], "_binder", None)
     event = pair[0](*ARGUMENTS[which](), **SIZES[0])
@@ -119,7 +158,16 @@ def test_the_usual_ones_do_not_take_pythons_road(pair, which, monkeypatch):
 
 def test_so_does_a_launch_with_wait(pair, monkeypatch):
     monkeypatch.setattr(pair[0], "_binder", None)
-    assert pair[0](*ARGUMENTS["usual"](), **SIZES[0], wait=True).done
+    for which in ("usual", "buffers"):
+        assert pair[0](*ARGUMENTS[which](), **SIZES[0], wait=True).done
+
+
+def test_an_array_of_ours_that_is_shared_is_copied(pair):
+    x = ours()
+    same = x.reshape(8, 8)
+    pair[0](x, ours(), 0.5, -3, 7, threads=64)
+    np.testing.assert_array_equal(np.asarray(same).reshape(-1), floats())
+    np.testing.assert_array_equal(np.asarray(x), floats() + np.float32(0.5) - 21)
 
 
 def test_a_fault_is_told_as_by_python():

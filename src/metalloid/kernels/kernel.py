@@ -170,7 +170,7 @@ class Kernel:
         """
         usual = timeout is None and (wait is None or wait is True) and not named
         if usual and self._fast_launch is not None:
-            event = self._fast_launch(args, threads, group_size)
+            event = self._fast_launch(args, threads, group_size, wait is True)
             if event is not None:
                 return event.wait() if wait else event
         if threads is None:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from metalloid.compiler.toolchain import native_build
 from metalloid.errors import MetalloidError
+from metalloid.runtime.launch.launches import NATIVE_BINDERS
 
 _SOURCES = Path(__file__).parents[1] / "native"
 #: Classes and their slots, in the order of the enumerations of layouts.h.
@@ -26,7 +27,7 @@ _SLOTS = {
     ),
     "Array": ("_node",),
 }  # fmt: skip
-_classes: dict[str, type] = {}
+_classes: dict[str, Any] = {}
 T = TypeVar("T")
 _lock = threading.Lock()
 
@@ -52,6 +53,10 @@ def _load() -> Any:
         library.mtl_define_class(k, ctypes.py_object(_classes[name]), own, len(_SLOTS[name]))
     for name in ("mtl_evaluation", "mtl_host_array", "mtl_new_pool", "mtl_program_call"):
         getattr(library, name).restype = ctypes.py_object
+    library.mtl_prepare_bind_array(ctypes.py_object(_classes["Node"].leaf_kind))
+    binder = ctypes.cast(library.mtl_bind_array, ctypes.c_void_p).value
+    if binder is not None:
+        NATIVE_BINDERS[_classes["Array"]] = binder
     return library
 
 

@@ -71,6 +71,7 @@ class Node:
 
     __slots__ = ("__weakref__", "args", "data", "device", "dtype", "flags", "inlined", "kind",
                  "memory", "shape", "topological_id")  # fmt: skip
+    leaf_kind: Final = BUFFER
 
     def __init__(self, kind: str, data: Any, args: tuple[Node, ...], dtype: DType, shape: Ints,
                  device: Device, memory: Memory | None = None) -> None:  # fmt: skip

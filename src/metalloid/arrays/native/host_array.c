@@ -9,7 +9,7 @@ struct exporter {
   PyObject* memory;
 };
 
-static PyObject *exporter_type, *failure_, *itemsize_, *nbytes_, *pending_;
+static PyObject *exporter_type, *itemsize_, *nbytes_;
 
 static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   struct exporter* exporter = (struct exporter*)self;
@@ -27,11 +27,6 @@ static PyType_Slot slots[] = {
     {Py_bf_getbuffer, (void*)get_buffer}, {Py_tp_dealloc, (void*)deallocate}, {0, 0}};
 static PyType_Spec spec = {"metalloid.arrays.native.HostMemory", sizeof(struct exporter), 0,
                            Py_TPFLAGS_DEFAULT, slots};
-
-// Whether a buffer waits for a launch, or has to raise the error of one.
-static bool is_settled(PyObject* buffer) {
-  return is(buffer, pending_, &_Py_NoneStruct) && is(buffer, failure_, &_Py_NoneStruct);
-}
 
 static bool number_of(PyObject* object, PyObject* name, int64_t* number) {
   PyObject* attribute = PyObject_GetAttr(object, name);
@@ -66,7 +61,7 @@ static PyObject* array_of(PyObject* ndarray, PyObject* node) {
   PyObject *memory = get(node, NODE, NODE_MEMORY), *data = get(node, NODE, NODE_DATA);
   PyObject *dtype = get(node, NODE, NODE_DTYPE), *buffer = get(memory, MEMORY, MEMORY_BOUND);
   int64_t item_bytes, bytes;
-  if (!is_settled(buffer) || !number_of(dtype, itemsize_, &item_bytes) ||
+  if (!mtl_wait_for(buffer) || !number_of(dtype, itemsize_, &item_bytes) ||
       !number_of(buffer, nbytes_, &bytes))
     return 0;
   PyObject *exporter = new_exporter(memory, bytes), *array = 0;
@@ -93,10 +88,8 @@ static PyMethodDef definition = {"host_array", host_array, METH_FASTCALL, 0};
 
 // From numpy.ndarray and node.BUFFER.
 MTL_EXPORT PyObject* mtl_host_array(PyObject* self) {
-  failure_ = PyUnicode_InternFromString("failure");
   itemsize_ = PyUnicode_InternFromString("itemsize");
   nbytes_ = PyUnicode_InternFromString("nbytes");
-  pending_ = PyUnicode_InternFromString("_pending");
   exporter_type = PyType_FromSpec(&spec);
   return exporter_type ? PyCFunction_NewEx(&definition, self, 0) : 0;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 static const char LEASE[] = "metalloid.lease", POOL[] = "metalloid.pool";
-static PyObject *address_, *nbytes_;
+static PyObject *address_, *failure_, *nbytes_, *pending_, *wait_;
 
 static bool size_of(PyObject* buffer, PyObject** object, int64_t* bytes) {
   *object = PyObject_GetAttr(buffer, nbytes_);
@@ -96,6 +96,13 @@ bool mtl_is_on_host(PyObject* lease) {
   return lease != &_Py_NoneStruct && ((struct pool*)PyCapsule_GetContext(lease))->is_on_host;
 }
 
+bool mtl_wait_for(PyObject* buffer) {
+  if (is(buffer, pending_, &_Py_NoneStruct) && is(buffer, failure_, &_Py_NoneStruct)) return true;
+  PyObject *method = PyObject_GetAttr(buffer, wait_), *done = method ? PyObject_CallNoArgs(method) : 0;
+  drop(method), drop(done);
+  return done;
+}
+
 // ---- functions for Python
 
 // take(bytes): a free buffer of a size, or None.
@@ -122,8 +129,13 @@ static PyMethodDef lease_definition = {"lease", lease_function, METH_FASTCALL, 0
 // The address of a pool, which lives as long as the process, and the functions `take` and `lease`.
 MTL_EXPORT PyObject* mtl_new_pool(PyObject* device, PyObject* free, int64_t* counters,
                                  bool is_on_host) {
-  if (!address_) address_ = PyUnicode_InternFromString("address");
-  if (!nbytes_) nbytes_ = PyUnicode_InternFromString("nbytes");
+  if (!address_) {
+    address_ = PyUnicode_InternFromString("address");
+    failure_ = PyUnicode_InternFromString("failure");
+    nbytes_ = PyUnicode_InternFromString("nbytes");
+    pending_ = PyUnicode_InternFromString("_pending");
+    wait_ = PyUnicode_InternFromString("wait");
+  }
   struct pool* pool = malloc(sizeof *pool);
   if (!pool) return held(&_Py_NoneStruct);
   *pool = (struct pool){held(device), held(free), counters, is_on_host};

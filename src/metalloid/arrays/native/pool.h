@@ -15,3 +15,6 @@ PyObject* mtl_new_memory(struct pool* pool, PyObject* bucket_bytes);
 
 // Whether memory with this lease, or None, is of a pool whose memory Python can access.
 bool mtl_is_on_host(PyObject* lease);
+
+// Waits for the launches that use a buffer. False, with an error, if one that wrote to it failed.
+bool mtl_wait_for(PyObject* buffer);

@@ -164,9 +164,14 @@ class PlainParameter(NamedTuple):
     alignment: int
 
 
-#: From the arguments, threads and threadgroup size of a call to the event of the launch; None,
-#: without a launch, if the call needs the general path.
-FastLaunch = Callable[[tuple[Any, ...], Any, Any], Event | None]
+#: From the arguments, threads and threadgroup size of a call, and whether it is to wait, to the
+#: event of the launch; None, without a launch, if the call needs the general path.
+FastLaunch = Callable[[tuple[Any, ...], Any, Any, bool], Event | None]
+
+#: By type of arrays, the address of a native function that binds them: from an array, a device, a
+#: dtype, whether it is written, and pointers to its address and size in bytes to a new reference to
+#: its memory. It returns null for arrays that the general path has to bind.
+NATIVE_BINDERS: dict[type, int] = {}
 
 
 class NativeRow(NamedTuple):

@@ -15,7 +15,8 @@ from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.compiler.toolchain import native_build
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event, FinishedEvent
-from metalloid.runtime.launch.launches import FastLaunch, PlainParameter
+from metalloid.runtime.launch.launches import NATIVE_BINDERS, FastLaunch, PlainParameter
+from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 
 _SOURCES = native_library.SOURCES / "python"
@@ -37,6 +38,8 @@ class _Plan(NamedTuple):
     dtypes: tuple[np.dtype[Any] | None, ...]
     event: type
     fail: Callable[[bytes, Any, Any], NoReturn]
+    buffer: type
+    binders: Mapping[Any, Any]
 
 
 @functools.cache
@@ -95,13 +98,17 @@ def fast_launch(
         dtypes=tuple(p.dtype for p in parameters),
         event=FinishedEvent,
         fail=fail,
+        buffer=Buffer,
+        binders=NATIVE_BINDERS,
     )
     launch = _binding()(plan)
     if launch is None or not program.logs:
         return launch
 
-    def launch_and_log(arguments: tuple[Any, ...], threads: Any, size: Any) -> Event | None:
-        event = launch(arguments, threads, size)
+    def launch_and_log(
+        arguments: tuple[Any, ...], threads: Any, size: Any, waits: bool
+    ) -> Event | None:
+        event = launch(arguments, threads, size, waits)
         if event is not None:
             emit_messages()
         return event

@@ -1,11 +1,12 @@
-// The fast launch path: binds and runs launches whose arguments are whole NumPy arrays and numbers.
+// The fast launch path: binds and runs launches whose arguments are whole arrays, buffers and numbers.
 // Other launches, and all errors, are left to the general path in Python. That one touches much more
 // memory: after a kernel that has evicted the caches it takes 25 us, and this one a few.
 #include "runtime.h"
 #include "values.h"
 
 // The items of a plan (fast_launch.py).
-enum { HEAD, SIZES, JOBS, DEVICE, SETTINGS, ARRAY, FLOAT, INT, DTYPES, EVENT, FAIL };
+enum { HEAD, SIZES, JOBS, DEVICE, SETTINGS, ARRAY, FLOAT, INT, DTYPES, EVENT, FAIL, BUFFER,
+       BINDERS };
 
 enum { MAX_WORDS = 32, NUMBER_BYTES = 16, DESCRIPTOR_WORDS = sizeof(mtl_descriptor) / 8 };
 
@@ -24,9 +25,19 @@ struct head {
 struct job {
   uint64_t descriptor[DESCRIPTOR_WORDS], words[MAX_WORDS];  // an mtl_descriptor with its arguments
   _Alignas(NUMBER_BYTES) char numbers[MAX_WORDS][NUMBER_BYTES];
+  PyObject* memories[MAX_WORDS];  // of arrays of other types, which may be replaced meanwhile
+  uint32_t memory_count;
 };
 
-static PyObject *dtype_, *recording_, *strict_barriers_;
+// Binds an array to a parameter; see NATIVE_BINDERS in launches.py.
+typedef PyObject* binder(PyObject* array, PyObject* device, PyObject* dtype, bool writes,
+                         uint64_t* address, uint64_t* bytes);
+
+static PyObject *address_, *device_, *dtype_, *failure_, *nbytes_, *recording_, *strict_barriers_;
+
+static bool fits(const struct parameter* p, uint64_t address, uint64_t bytes) {
+  return bytes && bytes % p->bytes == 0 && bytes >= p->least_bytes && address % p->alignment == 0;
+}
 
 static bool bind_array(PyObject* dtype, const struct parameter* p, PyObject* array,
                        uint64_t* word) {
@@ -36,7 +47,33 @@ static bool bind_array(PyObject* dtype, const struct parameter* p, PyObject* arr
   const uint64_t bytes = (uint64_t)view.bytes;
   *word = (uint64_t)view.memory;
   PyBuffer_Release(&view);  // the caller's array keeps the memory
-  return bytes && bytes % p->bytes == 0 && bytes >= p->least_bytes && *word % p->alignment == 0;
+  return fits(p, *word, bytes);
+}
+
+static bool number_of(PyObject* object, PyObject* name, uint64_t* number) {
+  PyObject* attribute = PyObject_GetAttr(object, name);
+  const bool is_number = attribute && as_word(attribute, number);
+  drop(attribute);
+  return is_number;
+}
+
+static bool bind_buffer(PyObject* plan, const struct parameter* p, PyObject* buffer, uint64_t* word) {
+  uint64_t bytes;
+  if (!is(buffer, device_, PyTuple_GetItem(plan, DEVICE))) return false;
+  if (!is(buffer, failure_, &_Py_NoneStruct)) return false;
+  return number_of(buffer, nbytes_, &bytes) && number_of(buffer, address_, word) &&
+         fits(p, *word, bytes);
+}
+
+static bool bind_other(PyObject* plan, const struct parameter* p, PyObject* dtype, PyObject* array,
+                       PyObject* type, struct job* job, uint64_t* word) {
+  PyObject* known = PyDict_GetItemWithError(PyTuple_GetItem(plan, BINDERS), type);
+  uint64_t function, bytes;
+  if (!known || dtype == &_Py_NoneStruct || !as_word(known, &function)) return false;
+  binder* bind = (binder*)(uintptr_t)function;
+  PyObject* memory = bind(array, PyTuple_GetItem(plan, DEVICE), dtype, p->writes, word, &bytes);
+  if (memory) job->memories[job->memory_count++] = memory;
+  return memory && fits(p, *word, bytes);
 }
 
 static bool bind_number(const struct parameter* p, PyObject* number, bool is_integer, char* memory,
@@ -49,21 +86,26 @@ static bool bind_number(const struct parameter* p, PyObject* number, bool is_int
   return true;
 }
 
-static bool bind(PyObject* plan, const struct head* head, PyObject* arguments, struct job* job) {
-  bool has_array = false;  // without one the launch is asynchronous
+static bool bind(PyObject* plan, const struct head* head, PyObject* arguments, bool waits,
+                 struct job* job) {
+  bool has_array = waits;  // without one the launch is asynchronous
   for (uint64_t i = 0; i < head->count; i++) {
     const struct parameter* p = &head->parameters[i];
     PyObject *value = PyTuple_GetItem(arguments, i), *type = PyObject_Type(value);
     Py_DecRef(type);  // which the value holds
     uint64_t* word = &job->words[p->position];
+    PyObject* dtype = PyTuple_GetItem(PyTuple_GetItem(plan, DTYPES), i);
+    const bool is_integer = type == PyTuple_GetItem(plan, INT);
     if (type == PyTuple_GetItem(plan, ARRAY)) {
-      if (!bind_array(PyTuple_GetItem(PyTuple_GetItem(plan, DTYPES), i), p, value, word))
-        return false;
+      if (!bind_array(dtype, p, value, word)) return false;
       has_array = true;
-    } else {
-      const bool is_integer = type == PyTuple_GetItem(plan, INT);
-      if (!is_integer && type != PyTuple_GetItem(plan, FLOAT)) return false;
+    } else if (is_integer || type == PyTuple_GetItem(plan, FLOAT)) {
       if (!bind_number(p, value, is_integer, job->numbers[i], word)) return false;
+    } else if (type == PyTuple_GetItem(plan, BUFFER)) {
+      if (!bind_buffer(plan, p, value, word)) return false;
+    } else {
+      if (!bind_other(plan, p, dtype, value, type, job, word)) return false;
+      has_array = true;
     }
   }
   return has_array;
@@ -81,7 +123,7 @@ static bool prepare(PyObject* plan, PyObject* const* given, struct job* job) {
   if (!known) return false;
   memcpy(&job->descriptor, PyBytes_AsString(known), sizeof job->descriptor);
   memset(job->words, 0, 8 * head->words);
-  return bind(plan, head, arguments, job);
+  return bind(plan, head, arguments, given[3] == &_Py_TrueStruct, job);
 }
 
 // Keeps the exception of Ctrl-C; other exceptions are cleared, for the general path.
@@ -97,16 +139,12 @@ static PyObject* none_unless_interrupted(void) {
   return &_Py_NoneStruct;
 }
 
-// From the arguments, threads and threadgroup size of Kernel.__call__ to an event, or None for the
-// general path.
-static PyObject* fast_launch(PyObject* plan, PyObject* const* given, Py_ssize_t count) {
-  (void)count;
+static PyObject* launch(PyObject* plan, PyObject* const* given, struct job* job) {
   const struct head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, HEAD));
-  struct job job;
-  if (!prepare(plan, given, &job)) return none_unless_interrupted();
+  if (!prepare(plan, given, job)) return none_unless_interrupted();
   mtl_outcome outcome;
   void* thread = PyEval_SaveThread();
-  const int status = head->run(&job, &outcome);
+  const int status = head->run(job, &outcome);
   PyEval_RestoreThread(thread);
   PyObject* failure = status ? PyBytes_FromStringAndSize((const char*)&outcome, sizeof outcome)
                           : PyFloat_FromDouble(outcome.seconds);
@@ -118,10 +156,25 @@ static PyObject* fast_launch(PyObject* plan, PyObject* const* given, Py_ssize_t 
   return result;
 }
 
+// From the arguments, threads and threadgroup size of Kernel.__call__, and whether it is to wait, to an
+// event; None for the general path.
+static PyObject* fast_launch(PyObject* plan, PyObject* const* given, Py_ssize_t count) {
+  (void)count;
+  struct job job;
+  job.memory_count = 0;
+  PyObject* event = launch(plan, given, &job);
+  for (uint32_t i = 0; i < job.memory_count; i++) Py_DecRef(job.memories[i]);
+  return event;
+}
+
 static PyMethodDef definition = {"fast_launch", fast_launch, METH_FASTCALL, 0};
 
 MTL_EXPORT PyObject* mtl_fast_launch(PyObject* plan) {
   if (!dtype_) {
+    address_ = PyUnicode_InternFromString("address");
+    device_ = PyUnicode_InternFromString("device");
+    failure_ = PyUnicode_InternFromString("failure");
+    nbytes_ = PyUnicode_InternFromString("nbytes");
     dtype_ = PyUnicode_InternFromString("dtype");
     recording_ = PyUnicode_InternFromString("recording");
     strict_barriers_ = PyUnicode_InternFromString("strict_barriers");
