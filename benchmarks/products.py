@@ -22,7 +22,7 @@ from timing import best, show, table
 import metalloid as mtl
 from metalloid.arrays.ir.dtypes import as_dtype
 
-WAYS = ("host", "registers", "simdgroups", "sums")
+WAYS = ("host", "panels", "registers", "simdgroups", "sums")
 FLOATS = ("float32", "float16", "bfloat16")
 TYPES = (*FLOATS, "int8", "int32", "int64", "float64", "complex64")
 #: A product by name: batch, rows, columns, depth; whether the second factor is turned.

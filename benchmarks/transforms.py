@@ -2,18 +2,19 @@
 
 Run it by ``python benchmarks/transforms.py``.
 
-The first table is the host's time for six operations on 1,000 floats, without reading the result;
-on GPUs it is the time to enqueue. The second is a step of Adam of a perceptron (784-512-10, batch
-256). ``METALLOID_DEVICE`` chooses the device.
+The first table is the host's time for calls on 1,000 floats; where the result is not read, it is
+on GPUs the time to enqueue. *Cold* is the median of calls after other work has filled the caches.
+The second is a step of Adam of a perceptron (784-512-10, batch 256). ``METALLOID_DEVICE`` chooses
+the device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from timing import alternating, show, table
+from timing import alternating, best, show, table
 
 import metalloid as mtl
 
@@ -33,6 +34,56 @@ def many(call: Callable[[], object]) -> Callable[[], object]:
             call()
 
     return calls
+
+
+def calls_on_floats() -> dict[str, Callable[[], object]]:
+    """Calls of everything that takes 1,000 floats, by name."""
+    x, y = mtl.arange(1000.0) / 1000, mtl.zeros(1000)
+    mtl.eval(x, y)
+    compiled, total = mtl.compile(six), mtl.sum(x)
+    mtl.eval(total)
+    same, out = np.array(x.numpy()), np.zeros(1000, np.float32)
+    buffers = mtl.Buffer(same), mtl.Buffer(out)
+    scale = mtl.library("""
+        kernel void scale(device const float* x, device float* y, constant float& a,
+                          uint i [[thread_position_in_grid]]) { y[i] = a * x[i]; }""").scale
+    elementwise = mtl.ElementwiseKernel("float x, float a", "float y", "y = a * x", "scaled")
+    custom = mtl.metal_kernel(
+        name="twice", input_names=["x"], output_names=["y"],
+        source="uint i = thread_position_in_grid.x; y[i] = 2.0f * x[i];",
+    )  # fmt: skip
+    options: dict[str, Any] = {
+        "grid": (1000, 1, 1), "threadgroup": (256, 1, 1),
+        "output_shapes": [(1000,)], "output_dtypes": [np.float32],
+    }  # fmt: skip
+    return {
+        "six operations, compiled": lambda: compiled(x),
+        "the same, read": lambda: np.asarray(compiled(x)),
+        "eager": lambda: mtl.eval(six(x)),
+        "eager, read": lambda: np.asarray(six(x)),
+        "NumPy": lambda: six(same),
+        "numpy.asarray of an array": lambda: np.asarray(x),
+        "float of an array": lambda: float(total),
+        "launch on NumPy arrays": lambda: scale(same, out, 2.0, threads=1000),
+        "launch on arrays": lambda: scale(x, y, 2.0, threads=1000),
+        "launch on Buffers, waiting": lambda: scale(*buffers, 2.0, threads=1000, wait=True),
+        "launch on Buffers, queued": lambda: scale(*buffers, 2.0, threads=1000),
+        "ElementwiseKernel on NumPy arrays": lambda: elementwise(same, 2.0),
+        "ElementwiseKernel on arrays": lambda: elementwise(x, 2.0),
+        "metal_kernel on NumPy arrays": lambda: custom(inputs=[same], **options),
+        "metal_kernel on arrays": lambda: mtl.eval(custom(inputs=[x], **options)),
+    }
+
+
+def after_other_work(calls: Sequence[Callable[[], object]], repeat: int = 40) -> list[float]:
+    """Median times of single calls, in turns, each after other work has filled the caches."""
+    other = np.zeros(2**23, np.uint8)
+    seconds: list[list[float]] = [[] for _ in calls]
+    for _ in range(repeat):
+        for each, call in zip(seconds, calls, strict=True):
+            other += 1
+            each.append(best(call, repeat=1))
+    return [sorted(each)[repeat // 2] for each in seconds]
 
 
 def training() -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -81,21 +132,21 @@ def steps(step: Callable[..., Any], state: tuple[Any, ...]) -> Callable[[], obje
 
 def main() -> None:
     """Measure, and print both tables."""
-    x = mtl.arange(1000.0) / 1000
-    mtl.eval(x)
-    same, compiled = x.numpy(), mtl.compile(six)
-    names = "compiled", "eager", "numpy"
-    calls = lambda: compiled(x), lambda: mtl.eval(six(x)), lambda: six(same)
-    for call in calls:
-        call()
-    seconds = alternating([many(call) for call in calls], 30)
-    rows = [[name, show(each / CALLS)] for name, each in zip(names, seconds, strict=True)]
-    table(f"Six operations on 1,000 floats, {mtl.default_device()}", ["", "a call"], rows)
+    calls = calls_on_floats()
+    for call in calls.values():
+        call(), call()
+    warm = alternating([many(call) for call in calls.values()], 30)
+    cold = after_other_work(list(calls.values()))
+    rows = [[name, show(a / CALLS), show(b)] for name, a, b in zip(calls, warm, cold, strict=True)]
+    table(f"Calls on 1,000 floats, {mtl.default_device()}", ["", "a call", "cold"], rows)
     step, state = training()
     runs = [steps(mtl.compile(step), state), steps(step, state)]
     np.testing.assert_allclose(runs[0](), runs[1](), rtol=1e-5, atol=1e-7)
     seconds = alternating(runs, 5)
-    rows = [[name, show(each / STEPS)] for name, each in zip(names, seconds, strict=False)]
+    rows = [
+        [name, show(each / STEPS)]
+        for name, each in zip(("compiled", "eager"), seconds, strict=True)
+    ]
     table("A step of training", ["", "a step"], rows)
 
 

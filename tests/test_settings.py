@@ -44,7 +44,7 @@ def test_sizes(text, size):
 
 def test_choices_are_listed(monkeypatch):
     settings = Settings()
-    choices = "it is one of simd, reference"
+    choices = "it must be one of simd, reference"
     monkeypatch.setenv("METALLOID_CPU_ENGINE", "foo")
     with pytest.raises(
         ValueError, match=f"METALLOID_CPU_ENGINE='foo' is not a valid value; {choices}"
@@ -74,7 +74,7 @@ def test_misspelt_variables_are_told():
     )  # fmt: skip
     assert done.stderr.count("Warning") == 1
     assert (
-        "METALLOID_CPU_ENGIN is no setting of metalloid; did you mean METALLOID_CPU_ENGINE?"
+        "METALLOID_CPU_ENGIN is not a setting of metalloid; did you mean METALLOID_CPU_ENGINE?"
         in done.stderr
     )
 

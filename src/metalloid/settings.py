@@ -60,7 +60,9 @@ class _Choice:
         return word
 
 
-_products = _Choice("auto", "host", "kernels", "registers", "simdgroups", "sums", "mps", "cublas")
+_products = _Choice(
+    "auto", "host", "kernels", "panels", "registers", "simdgroups", "sums", "mps", "cublas"
+)
 _decompositions = _Choice("auto", "host", "cusolver")
 _transforms = _Choice("auto", "host", "kernels", "cufft")
 _engine = _Choice("simd", "reference")
@@ -106,7 +108,7 @@ class _Setting(Generic[_T]):
     @property
     def _choices(self) -> str:
         choices = getattr(self.parse, "choices", ())
-        return f"; it is one of {', '.join(choices)}" if choices else ""
+        return f"; it must be one of {', '.join(choices)}" if choices else ""
 
     def check(self, value: Any) -> None:
         """Refuse a value of the program's that is none of the choices."""
@@ -365,7 +367,7 @@ def _warn_of_misspelt_variables() -> None:
     for name in sorted(unknown):
         if near := _nearest(name, known):
             warnings.warn(
-                f"the environment variable {_PREFIX}{name} is no setting of metalloid; "
+                f"the environment variable {_PREFIX}{name} is not a setting of metalloid; "
                 f"did you mean {_PREFIX}{near}?",
                 stacklevel=2,
             )

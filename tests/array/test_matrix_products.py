@@ -63,6 +63,31 @@ def test_every_type(dtype):
         check(mtl.asarray(a) @ mtl.asarray(b), a, b)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+def test_depths_of_several_steps_of_panels(dtype):
+    a, b = random((2, 13, 700), dtype), random((700, 45), dtype)
+    with mtl.config.scope(products="panels"):
+        check(mtl.asarray(a) @ mtl.asarray(b), a, b)
+        check(
+            mtl.asarray(a[:, :, :513].copy()) @ mtl.asarray(b.T.copy()).T[:513],
+            a[:, :, :513],
+            b[:513],
+        )
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_panels_do_not_depend_on_the_number_of_cores(threads):
+    a = mtl.asarray(random((200, 300), "float32"))
+    runtime = mtl.default_device().runtime
+    with mtl.config.scope(products="panels"):
+        want = np.asarray(a @ a.T)
+        runtime.configure(threads)
+        try:
+            assert np.array_equal(np.asarray(a @ a.T), want)
+        finally:
+            runtime.configure(mtl.config.num_threads)
+
+
 FACTORS = {
     "plain": lambda x: x,
     "turned": lambda x: x.T,
@@ -86,7 +111,7 @@ EXTENTS = st.sampled_from([0, 2, 7, 31, 63, 64, 65, 129])  # 1 would be another 
     sides=st.sampled_from(
         [("plain", "plain"), ("turned", "plain"), ("plain", "turned"), ("sliced", "reversed")]
     ),
-    backend=st.sampled_from(["registers", "simdgroups"]),
+    backend=st.sampled_from(["panels", "registers", "simdgroups"]),
 )
 def test_shapes_and_strides(m, n, k, factors, backend):
     first, second = factors
@@ -272,7 +297,8 @@ CPU = mtl.ones(1).device
     [
         ("float32", (1024, 1024), 1024, [], "host"),
         ("float32", (1024, 1024), 1024, [2**20], "host"),
-        ("float32", (256, 256), 256, [2**16], "registers"),
+        ("float32", (256, 256), 256, [2**16], "panels"),
+        ("float32", (64, 16, 16), 16, [], "panels"),
         ("float64", (512, 512), 512, [2**18], "host"),
         ("complex64", (128, 128), 128, [], "host"),
         ("float16", (1024, 1024), 1024, [], "registers"),
@@ -280,7 +306,7 @@ CPU = mtl.ones(1).device
         ("int64", (256, 256), 256, [], "registers"),
         ("int32", (256, 4, 4), 4, [], "host"),
         ("float32", (1, 1024), 1024, [1024], "host"),
-        ("float16", (16, 16), 16, [], "host"),
+        ("float16", (16, 16), 16, [], "registers"),
     ],
 )
 def test_the_backend_of_a_product(dtype, shape, depth, fused, backend):

@@ -41,7 +41,7 @@ def test_every_reachable_node_comes_once_and_after_one_of_its_predecessors(pairs
 
 
 def test_only_calls_that_wait_are_numbered():
-    ir = """define void @mtl_kernel(ptr %launch) {
+    ir = """define void @mtl_kernel(ptr %launch, i1 %c) {
 entry:
   %lane = tail call i32 @__msl_simd_lane()
   br label %loop
@@ -55,11 +55,11 @@ exit:
 """
     lines = number_convergence_points(ir, "mtl_kernel").splitlines()
     assert [line.strip() for line in lines[4:18]] == [
-        "loop:                                             ; preds = %loop, %entry",
-        "%mtl.round.0.1 = phi i32 [ 0, %entry ], [ %mtl.round.0.1.next, %loop ]",
-        "%mtl.round.0.1.next = add i32 %mtl.round.0.1, 1",
+        "loop:",
+        "%mtl.round = phi i32 [ 0, %entry ], [ %mtl.round.next, %loop ]",
+        "%mtl.round.next = add i32 %mtl.round, 1",
         "call void @__msl_site(i32 1)",
-        "call void @__msl_round(i32 1, i32 %mtl.round.0.1)",
+        "call void @__msl_round(i32 1, i32 %mtl.round)",
         "%a = tail call float @__msl_simd_sum_f32(float 1.0)",
         "br i1 %c, label %loop, label %exit",
         "exit:",

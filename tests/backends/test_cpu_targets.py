@@ -155,4 +155,4 @@ def test_the_command(tmp_path, capsys):
     assert main(["compile", str(file), *options]) == 0
     assert "%ymm" in capsys.readouterr().out
     assert main(["compile", str(file), *options, "--emit", "ptx"]) == 1
-    assert "--emit is one of cpp, ll, x86, not 'ptx'" in capsys.readouterr().err
+    assert "--emit must be one of cpp, ll, x86, got 'ptx'" in capsys.readouterr().err

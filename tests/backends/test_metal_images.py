@@ -220,5 +220,5 @@ def test_texels_that_are_not_aligned(metal, lib):
 
 def test_there_is_no_memory(metal, lib, monkeypatch):
     monkeypatch.setattr(type(metal.gpu), "newTextureWithDescriptor_", lambda self, descriptor: None)
-    with pytest.raises(mtl.OutOfMemory, match=r"has no room for 3 x 2 x 1 texels"):
+    with pytest.raises(mtl.OutOfMemory, match=r"cannot allocate 3 x 2 x 1 texels"):
         lib.more(np.zeros((2, 3), np.float32), threads=(3, 2))

@@ -237,7 +237,7 @@ def test_an_entry_of_another_user_is_not_loaded(tmp_path, monkeypatch):
 def test_a_link_instead_of_the_folder_is_refused(tmp_path, caplog):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "v1").symlink_to(tmp_path / "elsewhere")
-    assert refused(tmp_path, caplog) == f"{tmp_path / 'v1'} is no folder"
+    assert refused(tmp_path, caplog) == f"{tmp_path / 'v1'} is not a folder"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as two users")

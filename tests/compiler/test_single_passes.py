@@ -99,17 +99,17 @@ TWO = GOOD + GOOD.replace("@f", "@g")
         (GOOD, "--pass inlining", "there is no pass 'inlining'; see --list."),
         (GOOD, "", "give a file and --pass NAME, or --list."),
         (GOOD, "--pass receive-arguments", "@f does not go through receive-arguments."),
-        (TWO, "--pass linearize", "--function is one of f, g."),
+        (TWO, "--pass linearize", "Choose one by --function: f, g."),
         (GOOD, "--function h --pass linearize", "the module has no function h"),
         ("int main() {}", "--pass linearize", "file.ll defines no function."),
         (GOOD.replace("%index", "%i"), "--pass linearize", "@f has no parameter %index"),
         (
             GOOD.replace("entry:", "; a comment\nentry:\n  %x = bad i32 7"), "--pass linearize",
-            "file.ll: line 4 is no instruction: %x = bad i32 7",
+            "file.ll: line 4 is not an instruction: %x = bad i32 7",
         ),
         (
             GOOD.replace("entry:", "entry:\n  %x = add i32 7"), "--pass linearize",
-            "file.ll: line 3 is no instruction: %x = add i32 7",
+            "file.ll: line 3 is not an instruction: %x = add i32 7",
         ),
         (
             GOOD.replace("entry:", "entry:\n  %x = add i32 %y, 1"), "--pass linearize",
@@ -120,7 +120,7 @@ TWO = GOOD + GOOD.replace("@f", "@g")
             "--pass divergence", "file.ll: a loop that never ends",
         ),
         (GOOD, "--device cuda --pass linearize", "there is no pass 'linearize'; see --list."),
-        (GOOD, "--device cuda --pass name-values --constant 1", "--constant 1 is none of 1 words"),
+        (GOOD, "--device cuda --pass name-values --constant 1", "--constant 1 is out of range: --words is 1"),
         (
             "define void @f() {\n  ret void\n}\n", "--device cuda --pass name-values",
             "@f has no parameter, which would point to launch_data",

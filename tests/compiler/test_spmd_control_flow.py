@@ -139,6 +139,15 @@ def test_values_used_after_a_barrier_are_spilled():
     assert crossed == {"v.b"}
 
 
+def test_a_constant_is_not_the_value_of_that_name():
+    """As text, the constant 91 without its first character is the name of %1 without its sign."""
+    crossed = crossing(
+        f"entry: %1 = add i32 %u, 1; %a = add i32 %1, 1; {WAIT}; %b = add i32 %u, 91; ret void",
+        ["s.1", "s.a"],
+    )
+    assert crossed == set()
+
+
 def test_values_used_in_a_later_iteration_are_spilled():
     """A value from before a loop with a barrier, used before the barrier: in the next iteration."""
     crossed = crossing(

@@ -40,7 +40,7 @@ CONSTRUCTION = [
     ({"source": None}, "[metal_kernel] source expects MSL text, got NoneType None."),
     ({"header": b"x"}, "[metal_kernel] header expects MSL text, got bytes b'x'."),
     ({"source": "kernel void f(device float* y) { y[0] = 1; }"}, "[metal_kernel] source is the body of a kernel only, without its head and braces. For whole functions there is metalloid.library."),
-    ({"math_mode": "quick"}, "[metal_kernel] math_mode is one of 'safe', 'relaxed', 'fast', not 'quick'."),
+    ({"math_mode": "quick"}, "[metal_kernel] math_mode must be one of 'safe', 'relaxed', 'fast', got 'quick'."),
 ]  # fmt: skip
 
 #: Changes to a correct call, and the message.

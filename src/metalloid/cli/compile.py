@@ -46,7 +46,9 @@ def _act(options: argparse.Namespace) -> int:
         stages = lib.function(name).asm
         stage = options.emit or list(stages)[-1]
         if stage not in stages:
-            raise ArgumentError(f"[compile] --emit is one of {', '.join(stages)}, not {stage!r}.")
+            raise ArgumentError(
+                f"[compile] --emit must be one of {', '.join(stages)}, got {stage!r}."
+            )
         texts[name] = stages[stage]
     if options.output is None:
         sys.stdout.write("\n".join(texts.values()))

@@ -44,7 +44,9 @@ def _act(options: argparse.Namespace) -> int:
     if not 1 <= options.size <= 32768:
         raise ArgumentError(f"[demo] --size {options.size} is not between 1 and 32768.")
     if options.output and not Path(options.output).absolute().parent.is_dir():
-        raise ArgumentError(f"[demo] --output {options.output}: there is no folder for it.")
+        raise ArgumentError(
+            f"[demo] --output {options.output}: its folder does not exist. Create it first."
+        )
     console = Console()
     started = time.perf_counter()
     with progress_after_a_second("preparing the device (once per machine)"):

@@ -88,7 +88,10 @@ def _text_after(options: argparse.Namespace) -> str:
     if not names:
         raise ArgumentError(f"[passes] {options.file} defines no function.")
     if options.function is None and len(names) > 1:
-        raise ArgumentError(f"[passes] --function is one of {', '.join(names)}.")
+        raise ArgumentError(
+            "[passes] the file has several functions. Choose one by --function: "
+            f"{', '.join(names)}."
+        )
     name = options.function or names[0]
     module = importlib.import_module(_MODULES[options.device])
     if options.device == "cpu":
@@ -96,7 +99,9 @@ def _text_after(options: argparse.Namespace) -> str:
     else:
         for word in options.constant:
             if word not in range(options.words):
-                raise ArgumentError(f"[passes] --constant {word} is none of {options.words} words.")
+                raise ArgumentError(
+                    f"[passes] --constant {word} is out of range: --words is {options.words}."
+                )
         target = module.LaunchLayout(options.words, frozenset(options.constant))
     try:
         return str(module.run_single_passes(ir, name, options.passes, target))

@@ -106,7 +106,7 @@ def _destinations(
         if not file:
             raise ArgumentError(f"[run] --save {item}: write NAME=FILE.npy.")
         if not Path(file).absolute().parent.is_dir():
-            raise ArgumentError(f"[run] --save {item}: there is no folder for it.")
+            raise ArgumentError(f"[run] --save {item}: its folder does not exist. Create it first.")
         parameters.append((array, file))
     return parameters
 

@@ -157,7 +157,7 @@ class _OfLists:
 
 def _check_list(what: str, values: Any, names: Sequence[str]) -> None:
     if not isinstance(values, list | tuple):
-        raise TypeError(f"__call__(): incompatible function arguments: {what} is no list.")
+        raise TypeError(f"__call__(): incompatible function arguments: {what} is not a list.")
     if len(values) != len(names):
         raise ValueError(
             f"[metal_kernel] Expected `{what}` to have size {len(names)} "
@@ -223,10 +223,12 @@ def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequ
             f"threadgroup ({_MAX_THREADS})."
         )
     if init_value is not None and not isinstance(init_value, bool | int | float | np.number):
-        raise TypeError("__call__(): incompatible function arguments: init_value is no number.")
+        raise TypeError("__call__(): incompatible function arguments: init_value is not a number.")
     for shape in shapes:
         if type(shape) is not tuple and not isinstance(shape, Sequence):
-            raise TypeError("__call__(): incompatible function arguments: a shape is no sequence.")
+            raise TypeError(
+                "__call__(): incompatible function arguments: a shape is not a sequence."
+            )
     outputs, call = _SharedOutputs(mx), kernel
     if is_mlx and not any(isinstance(value, mtl.Array) for value in inputs):
         call = functools.partial(kernel.at_once, new=outputs.new)
@@ -337,7 +339,7 @@ def _dtype(value: Any, mx: Any) -> np.dtype[Any]:
         return np.dtype(_BFLOAT16 if name == "bfloat16" else name)
     if isinstance(value, np.dtype | type):
         return np.dtype(value)
-    raise TypeError(f"__call__(): incompatible function arguments: {value!r} is no dtype.")
+    raise TypeError(f"__call__(): incompatible function arguments: {value!r} is not a dtype.")
 
 
 def _template(value: Any, mx: Any) -> Any:

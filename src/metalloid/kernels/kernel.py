@@ -219,7 +219,7 @@ class Kernel:
         if seconds > 0:
             return seconds
         raise ArgumentError(
-            f"[{self.name}] timeout is a number of seconds greater than 0, got {timeout!r}."
+            f"[{self.name}] timeout must be a number of seconds greater than 0, got {timeout!r}."
         )
 
     def sized(

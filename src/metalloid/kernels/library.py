@@ -301,7 +301,8 @@ def library(
     file, text = _file_and_text(source, path)
     if math_mode not in MATH_MODES:
         raise ArgumentError(
-            f"[library] math_mode is one of {', '.join(map(repr, MATH_MODES))}, not {math_mode!r}."
+            f"[library] math_mode must be one of {', '.join(map(repr, MATH_MODES))}, "
+            f"got {math_mode!r}."
         )
     options = Options(
         math_mode, _folders(include_dirs), _macros({} if defines is None else defines)
@@ -319,7 +320,7 @@ def library(
 
 def _file_and_text(source: Any, path: str | os.PathLike[str] | None) -> tuple[str, str]:
     if (source is None) == (path is None):
-        raise ArgumentError("[library] expects either the MSL text or path=, and one of them only.")
+        raise ArgumentError("[library] expects either MSL text or path=, not both.")
     if path is not None:
         return os.fspath(path), _read(path)
     if not isinstance(source, str):

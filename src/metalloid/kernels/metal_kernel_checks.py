@@ -86,7 +86,7 @@ def check_math_mode(mode: Any, where: str = "metal_kernel") -> None:
     """Raise ArgumentError if `mode` is none of the math modes."""
     if mode not in MATH_MODES:
         raise ArgumentError(
-            f"[{where}] math_mode is one of {', '.join(map(repr, MATH_MODES))}, not {mode!r}."
+            f"[{where}] math_mode must be one of {', '.join(map(repr, MATH_MODES))}, got {mode!r}."
         )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import ClassVar
 
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.ir.dtypes import complex64, complex128, float64, kind_of, msl_name
 from metalloid.arrays.planning.kernel_op import KernelOp
-from metalloid.arrays.planning.loop_axes import RESULT, Axes
+from metalloid.arrays.planning.loop_axes import MAX_INTERLEAVED, RESULT, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
 from metalloid.runtime.launch.program import Size
 
@@ -19,6 +20,11 @@ _WIDE = 2**31
 
 #: How constants are passed, by kind: format of `struct`, type in MSL.
 _NUMBER_FORMATS = {"f": ("f", "float"), "i": ("q", "long"), "u": ("Q", "ulong"), "b": ("i", "int")}
+
+
+def output_name(k: int) -> str:
+    """The name of the parameter of a written buffer."""
+    return f"out{k or ''}"
 
 
 class Writer:
@@ -34,6 +40,8 @@ class Writer:
 
     #: Prefix of the names of its parameters.
     prefix = ""
+    #: Strides that are literals, with which the compiler loads interleaved elements as vectors.
+    literal_strides: ClassVar[Collection[int]] = frozenset({-1, *range(2, MAX_INTERLEAVED + 1)})
 
     def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes) -> None:
         self.kernel, self.sources, self.axes = kernel, sources, axes
@@ -60,8 +68,13 @@ class Writer:
         self._body()
 
     def _body(self) -> None:
-        self._compute([self.kernel.result], set())
-        self._store(self._names[self.kernel.result])
+        self._store_outputs(set())
+
+    def _store_outputs(self, known: set[int]) -> None:
+        """Compute and store all outputs at the current index."""
+        self._compute([output.result for output in self.kernel.outputs], known)
+        for k, output in enumerate(self.kernel.outputs):
+            self._store(self._names[output.result], access=RESULT - k)
 
     def _line(self, text: str) -> None:
         self.lines.append(_INDENT * self._depth + text)
@@ -75,9 +88,13 @@ class Writer:
         return f"params.{name}"
 
     def parameters(self) -> list[int]:
-        """The buffers, in the order of their parameters."""
+        """The buffers, in the order of their parameters; those that are written are the last."""
         order = [e.data for e in self.ops if e.kind in ("load", "gather")]
-        return [*dict.fromkeys(order), self.kernel.out]
+        return [*dict.fromkeys(order), *self.written()]
+
+    def written(self) -> list[int]:
+        """The buffers that are written."""
+        return list(dict.fromkeys(output.out for output in self.kernel.outputs))
 
     def _positions(self) -> None:
         """Declare the index along each outer axis."""
@@ -115,17 +132,20 @@ class Writer:
 
     def _pointers(self) -> None:
         """Declare a pointer for each access, advanced along all outer axes but the innermost."""
-        names = {source: f"x{k}" for k, source in enumerate(self.parameters()[:-1])}
+        written = self.written()
+        names = {source: f"x{k}" for k, source in enumerate(self.parameters()[: -len(written)])}
+        out_names = {source: output_name(k) for k, source in enumerate(written)}
         count = 0
         for index, access in self.axes.accesses.items():
             op = self.ops[index] if index >= 0 else None
-            source = op.data if op else self.kernel.out
-            offset = op.offset if op else self.kernel.offset
+            source, offset = self.kernel.accessed(index)
             leaf = self.sources[source].leaf
-            label = f"p{count}" if op else "to"
+            label = f"p{count}" if op else "to" + str(RESULT - index or "")
             terms = []
-            if leaf is not None or offset:
+            if leaf is not None or offset >= MAX_INTERLEAVED:
                 terms.append(self._member(f"{label}_start", "long", "q", offset, leaf))
+            elif offset:
+                terms.append(str(offset))  # the compiler sees which accesses are adjacent
             outer = range(len(self.axes.outer) - (self.axes.form != "row"))
             for axis in outer:
                 stride = access.outer[axis]
@@ -139,7 +159,7 @@ class Writer:
                 continue
             type_ = msl_name(self.sources[source].dtype)
             const = "const " if op else ""
-            base = names[source] if op else "out"
+            base = names[source] if op else out_names[source]
             self._pointer(f"device {const}{type_} *{label}", " + ".join([base, *terms]))
             access.pointer = label
 
@@ -175,8 +195,11 @@ class Writer:
             is_wide = abs(stride) * extent >= _WIDE or len(names) > 1
             type_, format_ = ("long", "q") if is_wide else ("int", "i")
             if (index, k) not in self._strides:
-                member = self._member(f"{label}_{k}", type_, format_, stride)
-                self._strides[index, k] = member
+                self._strides[index, k] = (
+                    str(stride)
+                    if stride in self.literal_strides
+                    else self._member(f"{label}_{k}", type_, format_, stride)
+                )
             terms.append(f"{type_}({name}) * {self._strides[index, k]}")
         return " + ".join(terms) or "0"
 
@@ -245,6 +268,6 @@ class Writer:
         given = self._member(f"n{index}", msl, form, number=op.data)
         return given if msl == type_ else f"{type_}({given})"
 
-    def _store(self, name: str, row: Sequence[str] = ()) -> None:
-        access = self.axes.accesses[RESULT]
-        self._line(f"{access.pointer}[{self._index(RESULT, row)}] = {name};")
+    def _store(self, name: str, row: Sequence[str] = (), access: int = RESULT) -> None:
+        pointer = self.axes.accesses[access].pointer
+        self._line(f"{pointer}[{self._index(access, row)}] = {name};")

@@ -51,29 +51,33 @@ class WideWriter(VectorWriter):
     """Writes the statements of a kernel without reductions, one vector per thread."""
 
     def _body(self) -> None:
-        result = self.kernel.result
+        outputs = self.kernel.outputs
         self._line(f"const uint first = {self._indices[-1]} * {VECTOR_WIDTH};")
         if self.axes.outer[-1] % VECTOR_WIDTH:
             self._tail()
-        for index in sorted(self._packed - {RESULT}):
+        for index in sorted(index for index in self._packed if index >= 0):
             type_ = msl_name(self.ops[index].dtype)
             pointer = self.axes.accesses[index].pointer
             self._line(
                 f"const numpy::four<{type_}> w{index} = numpy::read_four({pointer} + first);"
             )
             self._vector_elements[index] = f"w{index}[e]"
-        type_ = msl_name(self.ops[result].dtype)
-        self._line(f"numpy::four<{type_}> results;")
+        results = ["results" + str(k or "") for k in range(len(outputs))]
+        for output, name in zip(outputs, results, strict=True):
+            self._line(f"numpy::four<{msl_name(self.ops[output.result].dtype)}> {name};")
         self._line(UNROLLED)
         self._line(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
         self._line("  const uint i = first + e;")
         self._indices[-1] = "i"
         self._depth += 1
-        self._compute([result], set())
-        self._line(f"results[e] = {self._names[result]};")
+        self._compute([output.result for output in outputs], set())
+        for output, name in zip(outputs, results, strict=True):
+            self._line(f"{name}[e] = {self._names[output.result]};")
         self._depth -= 1
         self._line("}")
-        self._line(f"numpy::write_four({self.axes.accesses[RESULT].pointer} + first, results);")
+        for k, name in enumerate(results):
+            pointer = self.axes.accesses[RESULT - k].pointer
+            self._line(f"numpy::write_four({pointer} + first, {name});")
 
     def _tail(self) -> None:
         """Process an incomplete vector element by element."""
@@ -82,8 +86,7 @@ class WideWriter(VectorWriter):
         self._line(f"  for (uint i = first; i < {extent}; ++i) {{")
         self._indices[-1] = "i"
         self._depth += 2
-        self._compute([self.kernel.result], set())
-        self._store(self._names[self.kernel.result])
+        self._store_outputs(set())
         self._depth -= 2
         self._line("  }")
         self._line("  return;")

@@ -10,11 +10,11 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metalloid.arrays.codegen.elementwise import NARROW, Writer
+from metalloid.arrays.codegen.elementwise import NARROW, Writer, output_name
 from metalloid.arrays.codegen.gpu_column_reduction import WideColumnWriter, has_wide_columns
 from metalloid.arrays.codegen.gpu_elementwise import WideWriter
 from metalloid.arrays.codegen.gpu_row_reduction import LONG, WideRowWriter
-from metalloid.arrays.codegen.matmul import ProductWriter, form_of
+from metalloid.arrays.codegen.matmul import PANELS, ProductWriter, form_of
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.codegen.reduction import RowWriter
 from metalloid.arrays.codegen.vectorization import leaves_of, packed_accesses
@@ -33,6 +33,9 @@ _IN_TILES = (
 )
 
 
+_IN_PANELS = (_IN_TILES[0], "uint3 own [[thread_position_in_threadgroup]]")
+
+
 @dataclass
 class Rendered:
     """A kernel's text and launch parameters.
@@ -41,7 +44,9 @@ class Rendered:
     ----------
     name, text : str
     buffers : list of int
-        Buffers, in the order of the parameters; the output is the last.
+        Buffers, in the order of the parameters; those that are written are the last.
+    written : int
+        Number of buffers that are written.
     members : list of Member
     threads : tuple of int
     group_size : tuple of int or None
@@ -59,6 +64,7 @@ class Rendered:
     group_size: tuple[int, int, int] | None
     files: tuple[str, ...]
     aligned: tuple[tuple[int, int], ...] = ()
+    written: int = 1
 
 
 def render(kernel: FusedKernel, sources: Sequence[BufferSpec], traits: DeviceTraits,
@@ -83,13 +89,14 @@ def render(kernel: FusedKernel, sources: Sequence[BufferSpec], traits: DeviceTra
     name = _name(kernel.ops)
     buffers = writer.parameters()
     members = _by_size(writer.members)
-    head = _head(name, [msl_name(sources[source].dtype) for source in buffers], members)
+    types, written = [msl_name(sources[source].dtype) for source in buffers], len(writer.written())
+    head = _head(name, types, members, written=written)
     text = head + "\n".join(writer.lines) + "\n}\n"
     files = _files(kernel.ops, axes.form)
     if isinstance(writer, WideWriter | WideRowWriter | WideColumnWriter):
         files += ("wide",)
     return Rendered(name, text, buffers, members, *writer.launch(), files,
-                    leaves_of(packed, kernel, sources))  # fmt: skip
+                    leaves_of(packed, kernel, sources), written)  # fmt: skip
 
 
 def _writer(kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, packed: frozenset[int],
@@ -113,7 +120,8 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
     members = _by_size(writer.members)
     name = _name(kernel.ops)
     types = [msl_name(sources[source].dtype) for source in writer.buffers]
-    head = _head(name, types, members, _IN_TILES, writer.structs)
+    positions = _IN_PANELS if writer.form is PANELS else _IN_TILES
+    head = _head(name, types, members, positions, writer.structs)
     parts = (kernel.ops, *(factor.ops for factor in kernel.factors))
     files = _files([op for ops in parts for op in ops], "elementwise")
     files += ("products", *writer.form.files)
@@ -137,16 +145,19 @@ def _name(ops: Sequence[KernelOp]) -> str:
 
 
 def _head(name: str, types: Sequence[str], members: Sequence[Member],
-          positions: Sequence[str] = _IN_GRID, structs: Sequence[str] = ()) -> str:  # fmt: skip
+          positions: Sequence[str] = _IN_GRID, structs: Sequence[str] = (),
+          written: int = 1) -> str:  # fmt: skip
     """The struct of parameters, and the signature."""
-    last = len(types) - 1
+    read = len(types) - written
     parameters = [
-        f"device const {type_} *x{k} [[buffer({k})]]" for k, type_ in enumerate(types[:-1])
+        f"device const {type_} *x{k} [[buffer({k})]]"
+        if k < read
+        else f"device {type_} *{output_name(k - read)} [[buffer({k})]]"
+        for k, type_ in enumerate(types)
     ]
-    parameters.append(f"device {types[-1]} *out [[buffer({last})]]")
     given = ""
     if members:
-        parameters.append(f"constant Params &params [[buffer({last + 1})]]")
+        parameters.append(f"constant Params &params [[buffer({len(types)})]]")
         rows = "".join(f"  {member.type} {member.name};\n" for member in members)
         given = f"struct Params {{\n{rows}}};\n\n"
     parameters += positions

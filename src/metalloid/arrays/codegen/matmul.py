@@ -17,6 +17,7 @@ from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name
 from metalloid.arrays.ir.layout import MAX_COLLAPSED_EXTENT, Ints
 from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Access, Axes
 from metalloid.arrays.planning.matmul_dispatch import FLOATS, TENSOR_CORES, TILE
+from metalloid.arrays.planning.matmul_dispatch import PANELS as IN_PANELS
 from metalloid.arrays.planning.matmul_dispatch import SIMDGROUPS as IN_SIMDGROUPS
 from metalloid.arrays.planning.schedule import BufferSpec, Factor, FusedKernel, ProductKernel
 from metalloid.kernels.strides import collapse
@@ -57,6 +58,8 @@ _WIDE = ("wide", "wide_products")
 _BLOCKS = ("wide", "tensor_blocks", "tensor_products")
 REGISTERS = Form("registers", TILE, TILE, 512, "product_capacity<{T}>()")
 SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_capacity<{T}>()")
+#: For CPUs: no barriers, and positions that do not fix the number of lanes.
+PANELS = Form("panels", TILE, 32, 32, "panel_rows * numpy::panel_columns")
 SQUARES = Form("squares", 128, 128, 256, "square_capacity<8>()", _WIDE, True, "8")
 SMALL_SQUARES = Form("squares", 64, 64, 256, "square_capacity<4>()", _WIDE, True, "4")
 #: Tilings whose tiles hold the factors' type, not the accumulators'.
@@ -79,6 +82,8 @@ def form_of(kernel: ProductKernel, traits: DeviceTraits) -> Form:
         return large if _is_large(kernel, large) else SMALL_TENSORS
     if kernel.backend == IN_SIMDGROUPS:
         return SIMDGROUPS
+    if kernel.backend == IN_PANELS:
+        return PANELS
     if not traits.is_simt or dtype.itemsize > 4:  # larger elements exceed threadgroup memory
         return REGISTERS
     return SQUARES if _is_large(kernel, SQUARES) else SMALL_SQUARES
@@ -110,6 +115,8 @@ class _TileAxes(Axes):
 
 class _PartWriter(Writer):
     """Writes the struct of a part: its pointers, and a method for one element."""
+
+    literal_strides = ()  # one text serves all extents of the matrices
 
     def __init__(self, part: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, prefix: str,
                  buffers: list[int], copies_params: bool) -> None:  # fmt: skip
@@ -342,10 +349,14 @@ class ProductWriter:
                 self.structs += writer.four(self._packed(k, downs[k]), type_, downs[k])
             self.structs += ["};", ""]
         given = [type_, *filter(None, [form.each])]
-        given += ["true" if is_so else "false" for is_so in (*downs, *copied)]
+        if form is not PANELS:
+            given += ["true" if is_so else "false" for is_so in (*downs, *copied)]
         self.lines = [f"  threadgroup {type_} tiles[numpy::{form.capacity.format(T=type_)}];"]
         self._batch()
         self.lines += [w.constructor(name) for w, name in zip(self.writers, names, strict=True)]
+        own = "simdgroup * 32 + lane" if form.has_fours else "simdgroup, lane"
+        if form is PANELS:
+            own = "own.x"
         size = ", ".join(
             root._member(name, "uint", "I", extent)
             for name, extent in zip(("rows", "columns", "depth"), self.shape, strict=True)
@@ -353,7 +364,7 @@ class ProductWriter:
         self.lines += [
             f"  numpy::multiply_in_{form.name}<{', '.join(given)}>(",
             f"      tiles, left, right, store, uint3({size}),",
-            f"      group, {'simdgroup * 32 + lane' if form.has_fours else 'simdgroup, lane'});",
+            f"      group, {own});",
         ]
         self.members = [member for writer in self.writers for member in writer.members]
 

@@ -47,12 +47,21 @@ class Packer:
         form = struct.Struct("=" + "".join(member.format for member in members))
         padding = -form.size % struct.calcsize(members[0].format)
         self._form = struct.Struct(f"{form.format}{padding}x")
-        self._members = members
+        self._values = [member.value for member in members]
+        self._leaves = [
+            (k, member.leaf)
+            for k, member in enumerate(members)
+            if member.number < 0 and member.leaf is not None
+        ]
+        self._numbers = [
+            (k, member.number, member.part) for k, member in enumerate(members)
+            if member.number >= 0
+        ]  # fmt: skip
 
     @property
     def is_constant(self) -> bool:
         """Whether all launches of a plan pass the same, if all leaves begin at offset 0."""
-        return all(member.number < 0 for member in self._members)
+        return not self._numbers
 
     def __call__(self, offsets: Sequence[int], nodes: Sequence[Any]) -> bytearray:
         """The bytes for one launch, as `pack_into` writes them."""
@@ -71,12 +80,10 @@ class Packer:
         nodes : sequence of Node
             Of the graph, constants included.
         """
-        values: list[Any] = []
-        for member in self._members:
-            if member.number < 0:
-                leaf = member.leaf
-                values.append(member.value if leaf is None else member.value + offsets[leaf])
-                continue
-            value = nodes[member.number].data
-            values.append(getattr(complex(value), member.part) if member.part else value)
+        values: list[Any] = self._values.copy()
+        for k, leaf in self._leaves:
+            values[k] += offsets[leaf]
+        for k, number, part in self._numbers:
+            value = nodes[number].data
+            values[k] = getattr(complex(value), part) if part else value
         self._form.pack_into(memory, 0, *values)

@@ -49,11 +49,10 @@ def _packed(
 ) -> frozenset[int]:
     packed = set()
     for index, (outer, along) in strides.items():
-        op = kernel.ops[index] if index != RESULT else None
-        if (op is not None and op.kind != "load") or along == 0:
+        if (index >= 0 and kernel.ops[index].kind != "load") or along == 0:
             continue
-        dtype = sources[op.data if op else kernel.out].dtype
-        offset = op.offset if op else kernel.offset
+        source, offset = kernel.accessed(index)
+        dtype = sources[source].dtype
         if along != 1 or not _is_packable(dtype):
             return frozenset()
         if any(step % each for step in (*outer, offset)):
@@ -73,7 +72,7 @@ def leaves_of(
     each: int = VECTOR_WIDTH,
 ) -> tuple[tuple[int, int], ...]:
     """Buffers of leaves that are read as vectors, and the bytes of a vector."""
-    read = {kernel.ops[index].data for index in packed if index != RESULT}
+    read = {kernel.ops[index].data for index in packed if index >= 0}
     return tuple(
         (source, each * sources[source].dtype.itemsize)
         for source in sorted(read)

@@ -10,7 +10,7 @@ from metalloid.arrays.execution.executable import full_text
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.node import BUFFER, Node
 from metalloid.arrays.planning.plan import Planner, make_plan
-from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
+from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel, Output
 
 
 def msl(roots: Sequence[Node]) -> str:
@@ -50,24 +50,26 @@ def _planned(roots: Sequence[Node]) -> Planner | None:
 def _of_kernel(number: int, step: FusedKernel, planner: Planner) -> str:
     sources = planner.sources
     rendered = render(step, sources, planner.traits)
-    out = sources[step.out]
-    read = sum(_bytes(sources[source]) for source in rendered.buffers[:-1])
+    read = sum(_bytes(sources[source]) for source in rendered.buffers[: -rendered.written])
     grid = " x ".join(str(n) for n in rendered.threads if n != 1) or "1"
+    names = ", ".join(_named(sources[output.out]) for output in step.outputs)
+    reasons = ", ".join(dict.fromkeys(sources[o.out].reason.value for o in step.outputs))
+    written = sum(_written(step, output, sources[output.out]) for output in step.outputs)
     group = f", groups of {math.prod(rendered.group_size)}" if rendered.group_size else ""
     return (
-        f"{number}. {rendered.name} -> {_named(out)}: {out.reason.value}\n"
-        f"   {grid} threads{group}; reads {_size(read)}, writes {_size(_written(step, out))}\n"
+        f"{number}. {rendered.name} -> {names}: {reasons}\n"
+        f"   {grid} threads{group}; reads {_size(read)}, writes {_size(written)}\n"
         f"\n{rendered.text.rstrip()}"
     )
 
 
-def _written(step: FusedKernel, out: BufferSpec) -> int:
-    """Bytes that the kernel stores."""
+def _written(step: FusedKernel, output: Output, out: BufferSpec) -> int:
+    """Bytes that the kernel stores to an output."""
     skipped = () if step.is_by_element else step.row_axes
     indices = math.prod(n for axis, n in enumerate(step.iteration_space) if axis not in skipped)
     if step.chunk:
         indices = math.prod(out.shape)
-    return indices * step.ops[step.result].dtype.itemsize
+    return indices * step.ops[output.result].dtype.itemsize
 
 
 def _named(source: BufferSpec) -> str:

@@ -148,8 +148,8 @@ def _read_array(file: IO[bytes], available: int, where: str) -> np.ndarray:
     nbytes, remaining = math.prod(shape) * dtype.itemsize, available - used
     if nbytes > remaining or math.prod(max(n, 1) for n in shape) * dtype.itemsize > _MAX_BYTES:
         raise ValueError(
-            f"[load] {where} says that it holds {dtype} of shape {shape}, and has {remaining} "
-            "bytes for that: it is damaged or incomplete."
+            f"[load] the header of {where} declares {dtype} of shape {shape}, but {remaining} "
+            "bytes follow it: it is damaged or incomplete."
         )
     flat = to_elements(read_bytes(file, nbytes, where), dtype)
     return flat.reshape(shape[::-1]).T if is_fortran else flat.reshape(shape)

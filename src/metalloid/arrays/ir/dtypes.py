@@ -160,5 +160,5 @@ def as_dtype(value: Any) -> DType:
         dtype = dtype.newbyteorder("=")
     if dtype not in _OWN:
         names = ", ".join(map(str, ALL))
-        raise TypeError(f"[dtype] arrays hold no {value!r}. They hold: {names}.")
+        raise TypeError(f"[dtype] arrays do not support {value!r}. They support: {names}.")
     return _OWN[dtype]

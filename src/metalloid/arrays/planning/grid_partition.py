@@ -44,4 +44,10 @@ def _part(kernel: FusedKernel, axis: int, first: int, count: int) -> FusedKernel
         for op in kernel.ops
     )
     offset = kernel.offset + first * kernel.strides[axis]
-    return replace(kernel, iteration_space=iteration_space, ops=ops, offset=offset)
+    others = tuple(
+        replace(output, offset=output.offset + first * output.strides[axis])
+        for output in kernel.other_outputs
+    )
+    return replace(
+        kernel, iteration_space=iteration_space, ops=ops, offset=offset, other_outputs=others
+    )

@@ -13,9 +13,11 @@ from metalloid.kernels.strides import collapse
 LANES = 32
 #: Elements per vector access on SIMT devices: 16 bytes of floats.
 VECTOR_WIDTH = 4
+#: Largest distance of elements that the compiler loads as vectors.
+MAX_INTERLEAVED = 8
 #: Rows shorter than this are reduced by one thread each.
 _SHORT_ROW = 16
-#: The access of a kernel's output, which is no operation.
+#: The access of a kernel's first output, which is no operation; the second one is -2, and so on.
 RESULT = -1
 
 
@@ -36,7 +38,7 @@ class Axes:
     outer, row : tuple of int
         Extents. The chunks of a split reduction are the first outer axis.
     accesses : dict
-        By operation, and `RESULT`.
+        By operation, and by output from `RESULT` downwards.
     form : str
         ``"row"``: a simdgroup reduces a row. ``"column"``: a thread does. ``"elementwise"``: there
         is no reduction.
@@ -45,7 +47,9 @@ class Axes:
     def __init__(self, kernel: FusedKernel) -> None:
         iteration_space = kernel.iteration_space
         read = [k for k, op in enumerate(kernel.ops) if op.is_read]
-        strides = [*(kernel.ops[k].strides for k in read), kernel.strides[: len(iteration_space)]]
+        outputs = kernel.outputs
+        strides = [kernel.ops[k].strides for k in read]
+        strides += [output.strides[: len(iteration_space)] for output in outputs]
         outer_axes = tuple(k for k in range(len(iteration_space)) if k not in kernel.row_axes)
 
         def along(axes: Ints) -> tuple[Ints, list[Ints]]:
@@ -61,8 +65,9 @@ class Axes:
             self.outer = (-(-self.row[0] // kernel.chunk), *self.outer)
             steps = [*(r[0] * kernel.chunk for r in row[:-1]), kernel.strides[-1]]
             outer = [(step, *k) for step, k in zip(steps, outer, strict=True)]
+        accesses = [*read, *(RESULT - k for k in range(len(outputs)))]
         self.accesses = {
-            index: Access("", k, r) for index, k, r in zip([*read, RESULT], outer, row, strict=True)
+            index: Access("", k, r) for index, k, r in zip(accesses, outer, row, strict=True)
         }
         self.form = self._form() if kernel.row_axes else "elementwise"
 
@@ -71,5 +76,5 @@ class Axes:
             return "column"
         inner = [(a.outer[-1:] or (0,), a.row[-1]) for a in self.accesses.values()]
         columns = sum(outer == (1,) and abs(row) != 1 for outer, row in inner)
-        rows = sum(row == 1 for _, row in inner)
+        rows = sum(0 < row <= MAX_INTERLEAVED for _, row in inner)
         return "column" if columns > rows else "row"

@@ -1,7 +1,8 @@
 """Chooses the backend of a matrix product: the host's BLAS, a generated kernel, or a reduction.
 
 On the CPU a cost model decides. Its constants were measured with ``benchmarks/products.py`` on one
-core of a Xeon (Sapphire Rapids) against OpenBLAS; without AVX-512 they favour our kernels too much.
+core against OpenBLAS: those of float32 and float64 on an EPYC (Zen 4), the others on a Xeon
+(Sapphire Rapids). Without AVX-512 they favour our kernels too much.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from metalloid.arrays.ir.node import BUFFER, ELEMENTWISE, VIEW, Node
 from metalloid.runtime.devices.device import Device
 
 #: Backends: chosen by this module; NumPy; the best generated kernel; tiles with accumulators in
-#: registers, in simdgroup matrices, or in NVIDIA's tensor cores; a reduction; Metal Performance
-#: Shaders; cuBLAS.
+#: registers, in simdgroup matrices, or in NVIDIA's tensor cores; a reduction; accumulators in
+#: registers, and factors that are read where they are; Metal Performance Shaders; cuBLAS.
 AUTO, HOST, KERNELS = "auto", "host", "kernels"
 REGISTERS, SIMDGROUPS, TENSOR_CORES, SUMS = "registers", "simdgroups", "tensor cores", "sums"
+PANELS = "panels"
 MPS, CUBLAS = "mps", "cublas"
 #: Vendor libraries.
 LIBRARIES = (MPS, CUBLAS)
@@ -53,18 +55,22 @@ class _Times(NamedTuple):
         For a generated kernel, per tile and step of the depth.
     multiplication, element : float
         For the host: per multiplication, and per element read, converted and written.
+    panel : float
+        For a kernel that reads factors where they are, per multiplication; infinite if it is not
+        faster than tiles.
     """
 
     tile: float
     multiplication: float
     element: float
+    panel: float = math.inf
 
 
 _TIMES = {
-    float32: _Times(64, 0.0132, 0.2),
+    float32: _Times(85, 0.0189, 0.2, 0.0185),
     float16: _Times(64, 0.0132, 2.2),
     bfloat16: _Times(64, 0.0132, 1.1),
-    float64: _Times(245, 0.030, 0.3),
+    float64: _Times(245, 0.041, 0.3, 0.053),
     complex64: _Times(400, 0.048, 0.3),
     complex128: _Times(800, 0.1, 0.5),
 }
@@ -72,6 +78,14 @@ _SHORT, _LONG = _Times(138, 0.85, 0.2), _Times(400, 0.85, 0.3)  # integers
 #: Nanoseconds to start a tile, to transpose a step of it, and per element that it reads or writes;
 #: to start a matrix of the host's; to start one more kernel, and per element of it.
 _TILE, _TRANSPOSE, _ELEMENT, _MATRIX, _KERNEL, _KERNEL_ELEMENT = 300, 30, 0.2, 50, 45_000, 1.2
+#: Nanoseconds to call a function of the host between kernels.
+_CALL = 25_000
+#: Rows and columns that a panel kernel computes at a time; nanoseconds per element of its operands;
+#: rows for which it reads the right factor once.
+_PANEL_ROWS, _PANEL_COLUMNS, _PANEL_ELEMENT, _PANEL_PASS = 8, 32, 0.05, 64
+#: A right factor with more elements leaves the second-level cache between passes, which makes
+#: multiplications slower by this factor.
+_MAX_PANEL_ELEMENTS, _PANEL_MISSES = 2**19, 1.5
 
 
 def shape_of_work(shape: Ints, right: Node) -> Ints:
@@ -121,9 +135,17 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     step = times.tile + (_TRANSPOSE if is_transposed else 0)
     ours = matrices * (tiles * (_TILE + padded_depth * step) + elements * _ELEMENT)
     multiplied = rows * columns * depth * times.multiplication
-    host = matrices * (_MATRIX + multiplied + elements * times.element)
-    host += sum(_KERNEL + _KERNEL_ELEMENT * size for size in fused)
-    return REGISTERS if ours < host else HOST
+    element = times.element / (2 if 1 in (rows, columns) else 1)  # BLAS streams a single matrix
+    host = matrices * (_MATRIX + multiplied + elements * element)
+    host += sum(_KERNEL + _KERNEL_ELEMENT * size for size in fused) + _CALL
+    backends = {REGISTERS: ours, HOST: host}
+    if not is_transposed:  # otherwise each row of the right factor would be gathered
+        padded = -(-rows // _PANEL_ROWS) * _PANEL_ROWS * -(-columns // _PANEL_COLUMNS)
+        misses = rows > _PANEL_PASS and depth * columns > _MAX_PANEL_ELEMENTS
+        panel = times.panel * (_PANEL_MISSES if misses else 1)
+        multiplied = padded * _PANEL_COLUMNS * depth * panel
+        backends[PANELS] = matrices * (_TILE + multiplied + elements * _PANEL_ELEMENT)
+    return min(backends, key=backends.__getitem__)
 
 
 def kernel_for(device: Device, dtype: DType) -> str:

@@ -25,6 +25,7 @@ from metalloid.arrays.planning.kernel_builder import MAX_LOADS, KernelBuilder, p
 from metalloid.arrays.planning.matmul_dispatch import (
     AUTO,
     EXTERNAL_BACKENDS,
+    PANELS,
     TENSOR_CORES,
     TILE,
     choose_backend,
@@ -107,13 +108,14 @@ def compute(planner: PlanContext, index: int, product: int, out: int) -> None:
     builder, result = planner.retry_after_split(attempt, lambda: planner.split(index, _LOADS))
     strides = plain(contiguous(shape))
     ops = tuple(builder.ops)
-    step = FusedKernel(shape, (), ops, result, out, strides)
+    step = FusedKernel(shape, (), ops, result, out, strides, nodes=frozenset(builder.fused_nodes))
     if product in builder.fused_nodes:
         across = tuple(-(-n // TILE) for n in reversed(shape[-2:]))
         by = backend(planner, product, True)
         operands = zip(planner.graph.args[product], across, strict=True)
         factors = tuple(_factor(planner, builder, arg, times, by) for arg, times in operands)
-        step = ProductKernel(shape, (), ops, result, out, strides, factors=factors,
+        fused = frozenset(builder.fused_nodes)  # those of the factors, too
+        step = ProductKernel(shape, (), ops, result, out, strides, nodes=fused, factors=factors,
                              backend=by)  # fmt: skip
     planner.fused_nodes.append(builder.fused_nodes)
     if all(shape):
@@ -122,8 +124,11 @@ def compute(planner: PlanContext, index: int, product: int, out: int) -> None:
 
 def _factor(planner: PlanContext, kernel: KernelBuilder, index: int, times: int, by: str) -> Factor:
     """One operand of a product, each element of which is read `times` times."""
-    # Only copies from memory keep up with tensor cores.
-    is_slow = by == TENSOR_CORES and times > 1 and _is_computed(planner, index)
+    # Only copies from memory keep up with tensor cores; panels read elements more often than tiles.
+    is_reread = by == TENSOR_CORES and times > 1
+    if by == PANELS:
+        is_reread = planner.graph.nodes[_base(planner, index)].kind is not CONSTANT
+    is_slow = is_reread and _is_computed(planner, index)
     if is_slow or not _is_cheap(planner, index, times):
         planner.store(index, MaterializeReason.FACTOR)
 
@@ -136,9 +141,15 @@ def _factor(planner: PlanContext, kernel: KernelBuilder, index: int, times: int,
     return Factor(builder.iteration_space, tuple(builder.ops), result)
 
 
-def _is_computed(planner: PlanContext, index: int) -> bool:
+def _base(planner: PlanContext, index: int) -> int:
+    """The node below the views of a node."""
     while planner.graph.nodes[index].kind is VIEW and index not in planner.materialized:
         (index,) = planner.graph.args[index]
+    return index
+
+
+def _is_computed(planner: PlanContext, index: int) -> bool:
+    index = _base(planner, index)
     return index not in planner.materialized and planner.graph.nodes[index].kind is not BUFFER
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeVar
 
 from metalloid.arrays.ir.dtypes import DType
@@ -41,6 +42,7 @@ from metalloid.arrays.planning.kernel_builder import (
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
 from metalloid.arrays.planning.matmul_dispatch import EXTERNAL_BACKENDS
+from metalloid.arrays.planning.multi_output import merge_outputs
 from metalloid.arrays.planning.schedule import BufferSpec, CallStep, FusedKernel, MaterializeReason
 
 T = TypeVar("T")
@@ -101,11 +103,13 @@ class Planner:
         for root in self.graph.roots:
             if self.graph.nodes[root].kind is not BUFFER:
                 self.store(root, MaterializeReason.RESULT)
+        self.steps = merge_outputs(self.graph, self.steps)
 
     def __post_init__(self) -> None:
         self._leaves: dict[int, tuple[int, Layout]] = {}
         self._calls: dict[int, tuple[int, ...]] = {}
         self.traits = self.graph.nodes[0].device.traits
+        self._uses = Counter([*chain.from_iterable(self.graph.args), *self.graph.roots])
         self._has_products = any(node.kind is MATMUL for node in self.graph.nodes)
 
     def _deep(self) -> list[int]:
@@ -238,6 +242,7 @@ class Planner:
                 strides=strides,
                 offset=offset,
                 chunk=chunk,
+                nodes=frozenset(builder.fused_nodes),
             )
             self.steps.append(kernel)
 
@@ -369,9 +374,17 @@ class Planner:
         node = self.graph.nodes[index]
         out = self._new(node.dtype, node.shape, MaterializeReason.SCATTER_SLICES)
         strides = contiguous(node.shape)
-        for arg, view_op in zip(self.graph.args[index], node.data, strict=True):
-            region = apply_view(strides, view_op)
+        self._compute_slices(index, out, strides)
+        self.materialized[index] = out, strides
+
+    def _compute_slices(self, index: int, out: int, layout: Layout) -> None:
+        """Compute each argument of a node into its slice of a layout of the result."""
+        for arg, view_op in zip(self.graph.args[index], self.graph.nodes[index].data, strict=True):
+            region = apply_view(layout, view_op)
             assert region is not None
+            if self._is_only_a_slice(arg):
+                self._compute_slices(arg, out, region)
+                continue
 
             def attempt(arg: int = arg, shape: Ints = region.shape) -> tuple[KernelBuilder, int]:
                 builder = KernelBuilder(self, shape)
@@ -380,7 +393,14 @@ class Planner:
             split = functools.partial(self.store, arg, MaterializeReason.SIZE)
             builder, result = self.retry_after_split(attempt, split)
             self._emit(builder, result, out, plain(region), region.offset)
-        self.materialized[index] = out, strides
+
+    def _is_only_a_slice(self, index: int) -> bool:
+        """Whether a node is assembled from parts, for a slice of another such node only."""
+        return (
+            self.graph.nodes[index].kind is SCATTER_SLICES
+            and index not in self.materialized
+            and self._uses[index] == 1
+        )
 
     def _call(self, index: int) -> None:
         if index in self._calls:
@@ -403,9 +423,14 @@ class Planner:
         inside = set().union(*self.fused_nodes) - set(self.materialized)
         return tuple(highest_costly(self.graph, inside))
 
+    def _nodes_of(self, step: FusedKernel | CallStep) -> Iterable[int]:
+        if isinstance(step, FusedKernel):
+            return step.nodes
+        return (step.index,) if self.graph.nodes[step.index].kind is MATMUL else ()
+
     def shared(self) -> set[int]:
         """Costly nodes that several kernels compute; only the last of a chain."""
-        counts = Counter(index for fused_nodes in self.fused_nodes for index in fused_nodes)
+        counts = Counter(chain.from_iterable(map(self._nodes_of, self.steps)))
         used_repeatedly = {index for index, n in counts.items() if n > 1} - set(self.pinned)
         products = {index for index in used_repeatedly if self.graph.nodes[index].kind is MATMUL}
         return highest_costly(self.graph, used_repeatedly - set(self.materialized) | products)

@@ -49,6 +49,27 @@ class BufferSpec:
 
 
 @dataclass(frozen=True)
+class Output:
+    """A value that a kernel stores.
+
+    Attributes
+    ----------
+    result : int
+        Index of the operation.
+    out : int
+        Index of the buffer.
+    strides : tuple of int
+        Strides of the buffer, along the axes of the iteration space.
+    offset : int
+    """
+
+    result: int
+    out: int
+    strides: Ints
+    offset: int = 0
+
+
+@dataclass(frozen=True)
 class FusedKernel:
     """One generated kernel.
 
@@ -65,6 +86,10 @@ class FusedKernel:
     offset : int
     chunk : int
         Elements of the first row axis per threadgroup or thread; 0 for all.
+    nodes : frozenset of int
+        Nodes of the graph that it computes.
+    other_outputs : tuple of Output
+        Outputs after the first one, of a kernel without row axes.
     """
 
     iteration_space: Ints
@@ -75,6 +100,21 @@ class FusedKernel:
     strides: Ints
     offset: int = 0
     chunk: int = 0
+    nodes: frozenset[int] = frozenset()
+    other_outputs: tuple[Output, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """All outputs."""
+        first = Output(self.result, self.out, self.strides, self.offset)
+        return (first, *self.other_outputs)
+
+    def accessed(self, index: int) -> tuple[int, int]:
+        """The buffer and the offset of an operation; of an output by -1, -2, and so on."""
+        if index >= 0:
+            return self.ops[index].data, self.ops[index].offset
+        output = self.outputs[-1 - index]
+        return output.out, output.offset
 
     @property
     def is_by_element(self) -> bool:

@@ -204,7 +204,7 @@ class Line(TokenLine):
         """Take a case of a switch."""
         number = self.value().integer
         if number is None:
-            raise Unsupported("a case of a switch that is no number")
+            raise Unsupported("a case of a switch that is not a number")
         return number
 
     def _indices(self) -> tuple[int, ...]:

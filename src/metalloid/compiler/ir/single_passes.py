@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import first_bad_line, parse_function
-from metalloid.compiler.ir.pass_manager import C, Pass
+from metalloid.compiler.ir.pass_manager import C, Pass, run_passes
 from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.ir.verifier import verify
+from metalloid.settings import settings
 
 
 class InvalidInput(Exception):
@@ -28,7 +30,26 @@ def parse_input(ir: str, name: str, retain_hints: bool = False) -> Function:
             return parse_function(ir, name, retain_hints)
     except Unsupported as error:
         raise InvalidInput(str(error)) from error
-    raise InvalidInput(f"line {bad[0]} is no instruction: {bad[1]}")
+    raise InvalidInput(f"line {bad[0]} is not an instruction: {bad[1]}")
+
+
+def run_verified(
+    function: Function, names: Sequence[str], pipelines: Iterable[Sequence[Pass[C]]], context: C
+) -> None:
+    """Run passes by name, and those that they need; verify the function before and after each.
+
+    Raises
+    ------
+    InvalidIR
+        If the function is not well-formed, before or after a pass.
+    KeyError
+        If no pipeline has a pass of that name.
+    Unsupported
+        If a pass cannot treat the function.
+    """
+    verify(function)
+    with settings.scope(verify_passes=True):
+        run_passes(function, list(with_needed(names, pipelines)), context)
 
 
 def with_needed(names: Sequence[str], pipelines: Iterable[Sequence[Pass[C]]]) -> Iterator[Pass[C]]:

@@ -71,7 +71,7 @@ def constant_error(value: Value) -> str:
     else:
         is_known = literal is not None and literal.match(text) is not None
     if not is_known or (text in ("true", "false") and type_ != I1):
-        return f"{text} is no constant of type {type_}"
+        return f"{text} is not a constant of type {type_}"
     if type_ != I1:
         _matching.add((type_.__class__, text))
     return ""
@@ -214,7 +214,7 @@ def _alloca(i: Instruction) -> str:
     if "parameter" in i.flags:
         return _differing(POINTER, i.operands) if len(i.operands) == 1 else "no parameter"
     is_counted = all(isinstance(operand.type, Integer) for operand in i.operands)
-    return "" if is_counted and len(i.operands) <= 1 else "a count that is no integer"
+    return "" if is_counted and len(i.operands) <= 1 else "a count that is not an integer"
 
 
 def _extractvalue(i: Instruction) -> str:

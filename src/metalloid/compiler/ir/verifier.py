@@ -95,7 +95,7 @@ class _Verifier:
         if name != block.name:
             yield f"{block.name} is listed as {name}"
         if block.end.op not in TERMINATORS:
-            yield f"{block.name} ends with {block.end.op}, which is no terminator"
+            yield f"{block.name} ends with {block.end.op}, which is not a terminator"
         for i in block.body:
             if i.op in TERMINATORS or i.op == "phi":
                 yield f"{block.name} has {i.op} among its ordinary instructions"

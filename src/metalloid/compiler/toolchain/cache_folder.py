@@ -55,7 +55,7 @@ def check_private(folder: Path) -> None:
     """
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
-        raise UntrustedFolder(f"{folder} is no folder")
+        raise UntrustedFolder(f"{folder} is not a folder")
     _check_owner(folder, status, ())
     if status.st_mode & _WRITABLE_BY_OTHERS:
         folder.chmod(_FOR_US_ALONE)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from metalloid.compiler.analysis.simdgroup_functions import ALL_PASS, NONE_PASSES
 from metalloid.compiler.analysis.target_builtins import is_lanewise
 from metalloid.compiler.ir.cfg import Graph, Loop
+from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
 from metalloid.compiler.ir.types import I1
 from metalloid.compiler.transforms.clone_blocks import clone
@@ -67,9 +68,11 @@ def version_uniform_loops(function: Function, positions: Set[str]) -> None:
     others = outer | _used_outside(function, graph)
     inner = [loop for loop in graph.loops if loop.header not in others]
     # No copy changes what is known of another loop.
-    for candidate in [_counting(function, graph, loop, differing) for loop in inner]:
-        if candidate is not None:
-            _copy(function, candidate)
+    candidates = [_counting(function, graph, loop, differing) for loop in inner]
+    names = FreshNames(function) if any(candidates) else None
+    for candidate in candidates:
+        if candidate is not None and names is not None:
+            _copy(function, candidate, names)
 
 
 def _counting(
@@ -153,15 +156,15 @@ def _depend_on(function: Function, graph: Graph, names: Set[str]) -> set[str]:
     return candidate
 
 
-def _copy(function: Function, counting: _Counting) -> None:
+def _copy(function: Function, counting: _Counting, names: FreshNames) -> None:
     """Put the copy there."""
     blocks, loop = function.blocks, counting.loop
     guard, before = blocks[counting.guard], blocks[counting.before]
     entered = [] if before is guard else [before.name]
     twice = loop.blocks.union(entered)
-    new, mapped = clone(function, twice, ".together")
+    new, mapped = clone(function, twice, ".together", names)
     second_guard, between, divergent, enter = (
-        f"{loop.header}.{end}" for end in ("guard", "between", "parted", "enter")
+        names(f"{loop.header}.{end}") for end in ("guard", "between", "parted", "enter")
     )
 
     last, header = blocks[new[loop.latch]], blocks[loop.header]

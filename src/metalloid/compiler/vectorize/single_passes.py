@@ -15,10 +15,9 @@ from metalloid.compiler.analysis.shapes import consecutive
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.ir.function import Function, Instruction
 from metalloid.compiler.ir.parser import flatten_address_spaces, function_names
-from metalloid.compiler.ir.pass_manager import Pass, run_passes
+from metalloid.compiler.ir.pass_manager import Pass
 from metalloid.compiler.ir.printer import function_text
-from metalloid.compiler.ir.single_passes import InvalidInput, parse_input, with_needed
-from metalloid.compiler.ir.verifier import verify
+from metalloid.compiler.ir.single_passes import InvalidInput, parse_input, run_verified
 from metalloid.compiler.transforms.callees import callees_of
 from metalloid.compiler.vectorize.context import Context, RowParameters
 from metalloid.compiler.vectorize.pipeline import (
@@ -31,7 +30,6 @@ from metalloid.compiler.vectorize.pipeline import (
     vectorize_callees,
 )
 from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
-from metalloid.settings import settings
 
 #: Maximum loop-carried values per lane, as with registers of AVX2.
 _MAX_CARRIED = 4
@@ -84,13 +82,9 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str], target: Target)
     Raises
     ------
     InvalidInput
-        If the text is no module with that function.
-    InvalidIR
-        If the function is not well-formed, before or after a pass.
-    KeyError
-        If no pipeline that the function goes through has a pass of that name.
-    Unsupported
-        If a pass cannot treat the function.
+        If the text is not a module with that function.
+    InvalidIR, KeyError, Unsupported
+        As `run_verified` does.
     """
     ir = flatten_address_spaces(ir)
     function = parse_input(ir, name)
@@ -110,9 +104,7 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str], target: Target)
     else:
         context = Context(callees, abi=abi, spec=spec, row_parameters=_ROWS)
         pipelines = (LOWERING, COARSENING, VECTORIZATION)
-    verify(function)
-    with settings.scope(verify_passes=True):
-        run_passes(function, list(with_needed(passes, pipelines)), context)
+    run_verified(function, passes, pipelines, context)
     if context.result is not None:
         declarations = context.result.declarations.values()
         return "\n".join((context.result.text, *declarations))

@@ -82,9 +82,7 @@ class ArgumentBinder(ABC):
         if not memory.is_contiguous:
             raise self.refuse(value, "the array is not contiguous", "Pass a contiguous copy.")
         if memory.read_only and not self.parameter.layout.read_only:
-            raise self.refuse(
-                value, "the kernel may write to it and the array is read-only", "Pass a copy."
-            )
+            raise self.refuse_read_only(value)
         bound.host_memory |= memory.waits
         return ImportedBuffer(self.device, memory)
 
@@ -109,6 +107,16 @@ class ArgumentBinder(ABC):
             return from_dlpack(value)
         except (ArgumentError, BufferError, RuntimeError) as error:
             raise self.refuse(value, str(error)) from None
+
+    def refuse_read_only(self, value: Any) -> ArgumentError:
+        """The error for a read-only array where the kernel may write."""
+        return self.refuse(
+            value, "the kernel may write to it and the array is read-only", "Pass a copy."
+        )
+
+    def refuse_device(self, value: Any, device: Device) -> ArgumentError:
+        """The error for memory on `device` instead of the kernel's."""
+        return self.refuse(value, f"it is on {device.name}, the kernel on {self.device.name}")
 
     def refuse(self, value: Any, why: str, hint: str = "") -> ArgumentError:
         """The error for a value that does not fit."""

@@ -158,9 +158,7 @@ class BufferBinder(ArgumentBinder):
                 array, "the array is not contiguous", "Pass numpy.ascontiguousarray(x)."
             )
         if self._writes and not flags.writeable:
-            raise self.refuse(
-                array, "the kernel may write to it and the array is read-only", "Pass a copy."
-            )
+            raise self.refuse_read_only(array)
         nbytes = array.nbytes
         if self._is_plain and nbytes and flags.writeable:
             address = ctypes.addressof(_first_byte(array))  # 4 times as fast as NumPy's
@@ -207,7 +205,7 @@ class BufferBinder(ArgumentBinder):
         if dtype.kind in "iu" and required.kind in "iu" and dtype.itemsize == required.itemsize:
             hint = f"Convert it, or view its bits: x.view({_dtype_expression(required)})."
         if not dtype.isnative:
-            hint = "Its byte order is not this machine's: " + hint
+            hint = "It is not in native byte order. " + hint
         raise self.refuse(array, f"its elements are not {required}", hint)
 
     def _other_layout(self, array: np.ndarray | Window) -> ArgumentError:
@@ -236,9 +234,7 @@ class BufferBinder(ArgumentBinder):
 
     def _bind_buffer(self, buffer: Buffer, bound: Arguments) -> int:
         if buffer.device is not self.device:
-            raise self.refuse(
-                buffer, f"it is on {buffer.device.name}, the kernel on {self.device.name}"
-            )
+            raise self.refuse_device(buffer, buffer.device)
         if buffer.nbytes % self._bytes or (self._is_reference and buffer.nbytes < self._bytes):
             raise self._wrong_size(buffer, buffer.nbytes)
         bound.keep_alive.append(buffer)
@@ -250,9 +246,7 @@ class BufferBinder(ArgumentBinder):
             self._check_dtype(window)
         buffer = window.buffer
         if buffer.device is not self.device:
-            raise self.refuse(
-                window, f"it is on {buffer.device.name}, the kernel on {self.device.name}"
-            )
+            raise self.refuse_device(window, buffer.device)
         if window.nbytes % self._bytes or (self._is_reference and window.nbytes < self._bytes):
             raise self._wrong_size(window, window.nbytes)
         bound.keep_alive.append(buffer)

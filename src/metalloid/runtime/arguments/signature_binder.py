@@ -147,8 +147,8 @@ class SignatureBinder:
             total += -(-nbytes // _THREADGROUP_ALIGNMENT) * _THREADGROUP_ALIGNMENT
         if total > MAX_THREADGROUP_BYTES:
             raise ArgumentError(
-                f"[{self.signature.name}] asks for {total} bytes of threadgroup memory; "
-                f"there are {MAX_THREADGROUP_BYTES}."
+                f"[{self.signature.name}] requests {total} bytes of threadgroup memory; "
+                f"the limit is {MAX_THREADGROUP_BYTES}."
             )
         bound.threadgroup_bytes = total
 

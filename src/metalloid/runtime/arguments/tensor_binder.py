@@ -28,9 +28,7 @@ class TensorBinder(ArgumentBinder):
             value = imported
         if isinstance(value, Buffer):
             if value.device is not self.device:
-                raise self.refuse(
-                    value, f"it is on {value.device.name}, the kernel on {self.device.name}"
-                )
+                raise self.refuse_device(value, value.device)
             bound.buffers.append(value)
             address, strides = value.address, contiguous_strides(value.shape, value.dtype.itemsize)
             memory: Any = value
@@ -39,9 +37,7 @@ class TensorBinder(ArgumentBinder):
             if memory is None:
                 raise self.refuse(value, "it is not an array")
             if not self.parameter.layout.read_only and not memory.flags.writeable:
-                raise self.refuse(
-                    value, "the kernel may write to it and the array is read-only", "Pass a copy."
-                )
+                raise self.refuse_read_only(value)
             bound.host_memory = True
             address, strides = memory.__array_interface__["data"][0], memory.strides
         self._check(value, memory.dtype, memory.shape, strides, address)

@@ -51,16 +51,14 @@ class TextureBinder(ArgumentBinder):
         if isinstance(value, Buffer):
             # Reads of the buffer wait for its launches.
             if value.device is not self.device:
-                raise self._elsewhere(value)
+                raise self.refuse_device(value, value.device)
             strides = contiguous_strides(value.shape, value.dtype.itemsize)
             bound.buffers.append(value)
             bound.keep_alive.append(value)
             return self._describe(value, value.dtype, value.shape, strides, value.address, bound)
         array = self._as_array(value)
         if self._writes and not array.flags.writeable:
-            raise self.refuse(
-                value, "the kernel may write to it and the array is read-only", "Pass a copy."
-            )
+            raise self.refuse_read_only(value)
         address = array.__array_interface__["data"][0]
         bound.host_memory = True
         bound.keep_alive.append(array)
@@ -73,7 +71,7 @@ class TextureBinder(ArgumentBinder):
 
     def _bind_texture(self, texture: Texture, bound: Arguments) -> int:
         if texture.device is not self.device:
-            raise self._elsewhere(texture)
+            raise self.refuse_device(texture, texture.device)
         if texture.kind != self._type.kind:
             raise self.refuse(texture, f"it is of the kind {texture.kind!r}")
         self._check_format(texture, texture.pixel_format)
@@ -173,13 +171,10 @@ class TextureBinder(ArgumentBinder):
         return self.refuse(
             value,
             f"a texture of {self._type.element} has components of {listed}",
-            "Its byte order is not this machine's: convert it."
+            "Convert it to native byte order."
             if not dtype.isnative
             else f"Convert it: x.astype(numpy.{names[-1]}).",
         )
-
-    def _elsewhere(self, value: Any) -> ArgumentError:
-        return self.refuse(value, f"it is on {value.device.name}, the kernel on {self.device.name}")
 
     @property
     def _is_long(self) -> bool:

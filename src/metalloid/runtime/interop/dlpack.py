@@ -147,7 +147,10 @@ def read_capsule(capsule: Any, tensor: Any) -> Imported:
     shape, strides = _extents(view, dtype, name)
     address = (view.data or 0) + view.byte_offset
     if math.prod(shape) and (not view.data or address % dtype.itemsize):
-        where = f"starts at {address:#x}, no multiple of the {dtype.itemsize} bytes of an element"
+        where = (
+            f"starts at {address:#x}, which is not a multiple of the {dtype.itemsize} bytes "
+            "of an element"
+        )
         raise BufferError(
             f"[dlpack] the data of this {name} {where if view.data else 'is a null pointer'}. "
             "Pass a copy of it."
@@ -161,13 +164,13 @@ def _opened(capsule: Any, name: str) -> tuple[_Tensor, bool]:
         return _Tensor.from_address(_get_pointer(capsule, _UNVERSIONED)), False
     if not _is_capsule(capsule, _VERSIONED):
         raise BufferError(
-            f"[dlpack] {name}.__dlpack__() gave no unused DLPack capsule but {capsule!r:.60}."
+            f"[dlpack] {name}.__dlpack__() returned {capsule!r:.60}, not an unused DLPack capsule."
         )
     managed = _Versioned.from_address(_get_pointer(capsule, _VERSIONED))
     if managed.major != VERSION[0]:
         raise BufferError(
-            f"[dlpack] the {name} is given in DLPack {managed.major}.{managed.minor}; "
-            f"versions {VERSION[0]}.x are read."
+            f"[dlpack] the {name} is exported as DLPack {managed.major}.{managed.minor}; "
+            f"the supported versions are {VERSION[0]}.x."
         )
     return managed.tensor, bool(managed.flags & _READ_ONLY)
 

@@ -117,7 +117,8 @@ class Sampler:
             bit, values = _FIELDS[name]
             if value not in values:
                 raise ArgumentError(
-                    f"[Sampler] {name} is one of {', '.join(map(repr, values))}, not {value!r}."
+                    f"[Sampler] {name} must be one of {', '.join(map(repr, values))}, "
+                    f"got {value!r}."
                 )
             self.word |= values.index(value) << bit
         if max_anisotropy not in range(1, 17):

@@ -86,7 +86,7 @@ class Texture:
     ) -> None:
         if kind not in KIND_EXTENTS:
             raise ArgumentError(
-                f"[Texture] kind is one of {', '.join(map(repr, KIND_EXTENTS))}, not {kind!r}."
+                f"[Texture] kind must be one of {', '.join(map(repr, KIND_EXTENTS))}, got {kind!r}."
             )
         if format is not None and format not in FORMATS:
             raise ArgumentError(

@@ -14,21 +14,21 @@ outermost on, the number of the first call in the loop, and the iteration.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-_FUNCTION = re.compile(r"^define [^\n]*@(\w+)\([^\n]*\{\n(.*?)^\}", re.M | re.S)
-_LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):', re.M)
-_TARGET = re.compile(r'label %([\w.$-]+|"[^"]*")')
-_WAITING_CALL = re.compile(
-    r"^( +)(?=(?:%\S+ = )?(?:tail )?call [^\n]*@__msl_"
-    r"(?!simd_lane\b|simdgroup_index\b|log\b|assertion_failed\b))",
-    re.M,
+from metalloid.compiler.ir.fresh_names import FreshNames
+from metalloid.compiler.ir.function import Block, Function, Instruction, Value
+from metalloid.compiler.ir.parser import function_names, parse_function, replace_function
+from metalloid.compiler.ir.types import I32
+
+_EXCHANGE = "@__msl_"  # functions that the runtime offers to kernels
+_NOT_WAITING = frozenset(
+    f"{_EXCHANGE}{name}" for name in ("simd_lane", "simdgroup_index", "log", "assertion_failed")
 )
-_DECLARATIONS = "\ndeclare void @__msl_site(i32)\ndeclare void @__msl_round(i32, i32)\n"
-_BEGINNING = re.compile(r"[^\n]*\n(?: +%\S+ = phi [^\n]*\n)*")  # label and phis of a block
+_SITE, _ROUND = f"{_EXCHANGE}site", f"{_EXCHANGE}round"
+_DECLARATIONS = f"\ndeclare void {_SITE}(i32)\ndeclare void {_ROUND}(i32, i32)\n"
 
 Graph = Mapping[str, Iterable[str]]
 
@@ -61,70 +61,77 @@ def number_convergence_points(ir: str, kernel: str) -> str:
     kernel : str
         Name of its function.
     """
-    waiting = {
-        match[1]: match for match in _FUNCTION.finditer(ir) if _WAITING_CALL.search(match[2])
-    }
-    function = waiting.pop(kernel, None)
-    if function is None or any(f"@{name}(" in function[2] for name in waiting):
+    if kernel not in function_names(ir):
         return ir
-    blocks = _blocks(function[2])
-    _number(blocks)
-    body = "".join(blocks.values())
-    return ir[: function.start(2)] + body + ir[function.end(2) :] + _DECLARATIONS
+    function = parse_function(ir, kernel, retain_hints=True)
+    if not any(map(_waits, function.instructions())) or _calls_waiting_function(ir, function):
+        return ir
+    insert_convergence_points(function, FreshNames(function))
+    return replace_function(ir, function) + _DECLARATIONS
 
 
-def _number(blocks: dict[str, str]) -> None:
-    graph = {name: _TARGET.findall(text) for name, text in blocks.items()}
-    order = loop_contiguous_order(graph, set(graph), next(iter(blocks)))
-    iterations: dict[str, str] = defaultdict(str)  # calls of __msl_round, by block
+def _waits(instruction: Instruction) -> bool:
+    callee = instruction.callee
+    return callee.startswith(_EXCHANGE) and callee not in _NOT_WAITING
+
+
+def _calls_waiting_function(ir: str, function: Function) -> bool:
+    called = {i.callee[1:] for i in function.instructions() if i.op == "call"}
+    return any(
+        _waits(i)
+        for name in function_names(ir)
+        if name in called and name != function.name
+        for i in parse_function(ir, name).instructions()
+    )
+
+
+def insert_convergence_points(function: Function, names: FreshNames) -> None:
+    """Insert a number before each call that synchronises threads."""
+    blocks = function.blocks
+    graph = {name: block.end.labels for name, block in blocks.items()}
+    waiting = {name for name, block in blocks.items() if any(map(_waits, block.body))}
+    order = loop_contiguous_order(graph, set(graph), function.entry.name)
+    iterations: dict[str, list[Instruction]] = defaultdict(list)  # calls of __msl_round, by block
     number = 0
-
-    def numbered(match: re.Match[str]) -> str:
-        nonlocal number
-        number += 1
-        calls = f"call void @__msl_site(i32 {number})\n{iterations[name]}"
-        return match[1] + calls.replace("\n", f"\n{match[1]}")
-
     for name in order.nodes:
         inside = order.loops.get(name, set())
-        if any(_WAITING_CALL.search(blocks[block]) for block in inside):
-            counter = f"%mtl.round.{number}.{len(inside)}"
-            if _count_iterations(blocks, graph, name, inside, counter):
+        if not waiting.isdisjoint(inside):
+            counter = _count_iterations(blocks[name], graph, inside, names)
+            if counter is not None:
                 for block in inside:
-                    call = f"call void @__msl_round(i32 {number + 1}, i32 {counter})\n"
-                    iterations[block] += call
-        blocks[name] = _WAITING_CALL.sub(numbered, blocks[name])
+                    iterations[block].append(_call(_ROUND, _constant(number + 1), counter))
+        body: list[Instruction] = []
+        for instruction in blocks[name].body:
+            if _waits(instruction):
+                number += 1
+                body.append(_call(_SITE, _constant(number)))
+                body += (call.copy() for call in iterations[name])
+            body.append(instruction)
+        blocks[name].body = body
 
 
 def _count_iterations(
-    blocks: dict[str, str], graph: Graph, head: str, inside: set[str], counter: str
-) -> bool:
-    """Add an iteration counter to a loop; False if it has several entries or unnamed preheaders."""
+    header: Block, graph: Graph, inside: set[str], names: FreshNames
+) -> Value | None:
+    """Add an iteration counter to a loop; None if the loop has several entries."""
     edges = [(block, target) for block, targets in graph.items() for target in targets]
-    if any(block not in inside and target in inside - {head} for block, target in edges):
-        return False
-    predecessors = [block for block, target in edges if target == head]
-    if "" in predecessors:
-        return False
-    counted = ", ".join(
-        f"[ {f'{counter}.next' if block in inside else 0}, %{block} ]" for block in predecessors
-    )
-    beginning = _BEGINNING.match(blocks[head])
-    assert beginning is not None
-    blocks[head] = (
-        f"{beginning[0]}  {counter} = phi i32 {counted}\n"
-        f"  {counter}.next = add i32 {counter}, 1\n{blocks[head][beginning.end() :]}"
-    )
-    return True
+    if any(block not in inside and target in inside - {header.name} for block, target in edges):
+        return None
+    predecessors = [block for block, target in edges if target == header.name]
+    counter = Value(I32, names("%mtl.round"))
+    following = Value(I32, names(f"{counter.name}.next"))
+    counts = [following if block in inside else _constant(0) for block in predecessors]
+    header.phis.append(Instruction("phi", counter.name, I32, counts, labels=predecessors))
+    header.body.insert(0, Instruction("add", following.name, I32, [counter, _constant(1)]))
+    return counter
 
 
-def _blocks(body: str) -> dict[str, str]:
-    """Text of each block by label, in the order of the text."""
-    starts = [(match.start(), match[1]) for match in _LABEL.finditer(body)]
-    if not starts or starts[0][0] > 0:
-        starts.insert(0, (0, ""))  # an entry block without a label
-    ends = [start for start, _ in starts[1:]] + [len(body)]
-    return {name: body[start:end] for (start, name), end in zip(starts, ends, strict=True)}
+def _constant(number: int) -> Value:
+    return Value(I32, str(number))
+
+
+def _call(callee: str, *arguments: Value) -> Instruction:
+    return Instruction("call", operands=[*arguments], callee=callee)
 
 
 def loop_contiguous_order(graph: Graph, region: set[str], entry: str) -> Order:

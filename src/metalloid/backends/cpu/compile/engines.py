@@ -127,7 +127,9 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
     unit, entry, target = request.unit, request.entry, request.target
     requested = request.engine
     if requested not in _ENGINES:
-        raise ValueError(f"[config] cpu_engine is one of {', '.join(_ENGINES)}, not {requested!r}")
+        raise ValueError(
+            f"[config] cpu_engine must be one of {', '.join(_ENGINES)}, got {requested!r}"
+        )
     key = digest(
         "kernel" if request.is_linked else "object", requested, str(request.variant or ""),
         repr(vector.lanes(target.vectors)), unit.key, entry.expression, entry.name,

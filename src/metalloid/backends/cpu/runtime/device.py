@@ -177,7 +177,7 @@ class CpuDevice(Device):
         address = nbytes < 2**63 and self.runtime.allocate(max(nbytes, 1))
         if not address:
             raise OutOfMemory(
-                f"[Buffer] {nbytes} bytes are more than this machine can give "
+                f"[Buffer] cannot allocate {nbytes} bytes on this machine "
                 f"({host.memory_bytes()} bytes of memory)."
             )
         return int(address)

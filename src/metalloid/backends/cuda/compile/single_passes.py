@@ -15,11 +15,9 @@ from metalloid.backends.cuda.compile.reconvergence import BranchEdge, LoopIterat
 from metalloid.backends.cuda.compile.warp_divergence import NO_DIVERGENCE, WarpDivergence
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function
-from metalloid.compiler.ir.pass_manager import Pass, run_passes
+from metalloid.compiler.ir.pass_manager import Pass
 from metalloid.compiler.ir.printer import function_text
-from metalloid.compiler.ir.single_passes import InvalidInput, parse_input, with_needed
-from metalloid.compiler.ir.verifier import verify
-from metalloid.settings import settings
+from metalloid.compiler.ir.single_passes import InvalidInput, parse_input, run_verified
 
 #: All passes over a kernel, by pipeline.
 PIPELINES: dict[str, tuple[Pass[KernelContext], ...]] = {
@@ -42,19 +40,15 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str], target: LaunchL
     Raises
     ------
     InvalidInput
-        If the text is no module with that function.
-    InvalidIR
-        If the function is not well-formed, before or after a pass.
-    Unsupported
-        If a pass cannot treat the function.
+        If the text is not a module with that function.
+    InvalidIR, KeyError, Unsupported
+        As `run_verified` does.
     """
     function = parse_input(ir, name, retain_hints=True)
     if not function.parameters:
         raise InvalidInput(f"@{name} has no parameter, which would point to launch_data")
     context = KernelContext(target, FreshNames(function), pure_functions(ir))
-    verify(function)
-    with settings.scope(verify_passes=True):
-        run_passes(function, list(with_needed(passes, PIPELINES.values())), context)
+    run_verified(function, passes, PIPELINES.values(), context)
     return "\n".join((function_text(function), *_facts(function, context)))
 
 

@@ -67,7 +67,8 @@ class Archive:
         )
         if state is None:
             raise CompileError(
-                f"Metal cannot make {function.name()} a pipeline: {error.localizedDescription()}"
+                f"Metal cannot create a pipeline of {function.name()}: "
+                f"{error.localizedDescription()}"
             )
         return state
 

@@ -27,7 +27,7 @@ def compile_error(description: str, file: str, source: str) -> CompileError:
             )
         )
     if not any(message.is_error for message in diagnostics):
-        return CompileError(f"[metal] the compiler refused the text:\n{description}", diagnostics)
+        return CompileError(f"[metal] the compiler rejected the text:\n{description}", diagnostics)
     in_error = [message for message in diagnostics if message.severity != "warning"]
     return CompileError(report(in_error), diagnostics)
 

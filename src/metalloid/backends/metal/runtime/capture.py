@@ -22,7 +22,7 @@ def capturing(gpu: Any, binding: Binding, path: str) -> Iterator[None]:
     """
     module = binding.module
     if not hasattr(module, "MTLCaptureManager"):
-        raise LaunchError("[capture] the software Metal device writes no traces.")
+        raise LaunchError("[capture] the software Metal device cannot write traces.")
     manager = module.MTLCaptureManager.sharedCaptureManager()
     if not manager.supportsDestination_(module.MTLCaptureDestinationGPUTraceDocument):
         raise LaunchError(

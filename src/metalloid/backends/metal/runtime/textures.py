@@ -48,7 +48,7 @@ def image_of(word: int, layout: Layout, borrower: Borrower) -> Image:
         texture = gpu.newTextureWithDescriptor_(descriptor)
         if texture is None:
             shape = f"{levels[0].width} x {levels[0].height} x {levels[0].slices}"
-            raise OutOfMemory(f"[Texture] {gpu.name()} has no room for {shape} texels.")
+            raise OutOfMemory(f"[Texture] {gpu.name()} cannot allocate {shape} texels.")
         images[key] = Image(texture, regions, not layout.read_only)
     return images[key]
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from metalloid.compiler.analysis.barriers import barrier_blocks
 from metalloid.compiler.ir.cfg import Graph
-from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.function import Function, Value
 from metalloid.compiler.vectorize.slots import Slot, SlotKind, bare
 
 #: The state begins with the region to go on with and the lanes that have arrived there.
@@ -68,11 +68,15 @@ class LiveAcrossBarriers:
                 self._homes[bare(instruction.result)] = name
             for instruction in (*block.body, block.end):
                 for value in instruction.operands:
-                    self._uses.setdefault(bare(value.name), set()).add(name)
+                    self._add_use(value, name)
             for phi in block.phis:
                 self._phis[bare(phi.result)] = name, phi.labels
                 for value, origin in zip(phi.operands, phi.labels, strict=True):
-                    self._uses.setdefault(bare(value.name), set()).add(origin)
+                    self._add_use(value, origin)
+
+    def _add_use(self, value: Value, block: str) -> None:
+        if not value.is_constant:  # the constant 41 is not %1
+            self._uses.setdefault(bare(value.name), set()).add(block)
 
     def is_crossed(self, slot: Slot) -> bool:
         """Whether the contents of `slot` are needed after a barrier."""

@@ -1,0 +1,163 @@
+"""Multi-output fusion: kernels that share operands, and visit the same indices, become one.
+
+A step of an optimizer computes a parameter and its moments, an integrator positions and speeds.
+With one kernel for all of them, what they share is read and computed once. XLA has the same pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeGuard
+
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.ir.node import ELEMENTWISE
+from metalloid.arrays.planning.costs import COSTLY
+from metalloid.arrays.planning.kernel_builder import MAX_LOADS, MAX_OPS
+from metalloid.arrays.planning.kernel_op import KernelOp
+from metalloid.arrays.planning.schedule import CallStep, FusedKernel, ProductKernel
+
+#: More outputs would need more registers and streams to memory than a processor has.
+_MAX_OUTPUTS = 8
+#: Steps to look back, which bounds the time for long plans.
+_MAX_DISTANCE = 64
+
+Step = FusedKernel | CallStep
+
+
+def merge_outputs(graph: LinearizedGraph, steps: Sequence[Step]) -> list[Step]:
+    """Merge kernels without reductions with earlier ones where that saves reads or operations."""
+    merged: list[Step] = []
+    for step in steps:
+        if not _is_candidate(step):
+            merged.append(step)
+            continue
+        kernel = _without_unit_axes(step)
+        if not _merge_into(merged, kernel, graph):
+            merged.append(kernel)
+    return merged
+
+
+def _without_unit_axes(kernel: FusedKernel) -> FusedKernel:
+    """The kernel without axes of extent 1, so that equal iteration spaces compare equal."""
+    space = kernel.iteration_space
+    if 1 not in space:
+        return kernel
+
+    def without(strides: Ints) -> Ints:
+        return tuple(stride for stride, n in zip(strides, space, strict=True) if n != 1)
+
+    ops = (replace(op, strides=without(op.strides)) if op.is_read else op for op in kernel.ops)
+    return replace(
+        kernel, iteration_space=without(space), ops=tuple(ops), strides=without(kernel.strides)
+    )
+
+
+def _is_candidate(step: Step) -> TypeGuard[FusedKernel]:
+    return (
+        isinstance(step, FusedKernel)
+        and not isinstance(step, ProductKernel)
+        and not step.row_axes
+        and not step.chunk
+    )
+
+
+def _merge_into(steps: list[Step], later: FusedKernel, graph: LinearizedGraph) -> bool:
+    """Merge a kernel with one of the steps before it; whether that was possible."""
+    for position in reversed(range(max(0, len(steps) - _MAX_DISTANCE), len(steps))):
+        earlier = steps[position]
+        if not _is_candidate(earlier) or earlier.iteration_space != later.iteration_space:
+            continue
+        between = steps[position + 1 :]
+        read = set().union(*map(_reads, between))
+        written = {source for step in between for source in _writes(step)}
+        moves_up = not written & (_reads(later) | set(_writes(later)))
+        if not moves_up and (read | written) & set(_writes(earlier)):
+            continue
+        kernel = _merged(earlier, later, graph)
+        if kernel is None:
+            continue
+        if moves_up:
+            steps[position] = kernel
+        else:
+            del steps[position]
+            steps.append(kernel)
+        return True
+    return False
+
+
+def _reads(step: Step) -> set[int]:
+    if isinstance(step, CallStep):
+        return {source for source, _ in step.args}
+    ops = [*step.ops]
+    if isinstance(step, ProductKernel):
+        ops += [op for factor in step.factors for op in factor.ops]
+    return {op.data for op in ops if op.kind in ("load", "gather")}
+
+
+def _writes(step: Step) -> Sequence[int]:
+    return step.outs if isinstance(step, CallStep) else [output.out for output in step.outputs]
+
+
+def _merged(earlier: FusedKernel, later: FusedKernel,
+            graph: LinearizedGraph) -> FusedKernel | None:  # fmt: skip
+    """One kernel for two; None if it would be too large, or save nothing."""
+    ops = list(earlier.ops)
+    index_of = {_key(op): index for index, op in enumerate(ops)}
+    stored = {(o.out, o.strides, o.offset): o.result for o in earlier.outputs}
+    written = {output.out for output in earlier.outputs}
+    new_index: list[int] = []
+    saved = cost_saved = 0
+    for op in later.ops:
+        if op.kind in ("load", "gather") and op.data in written:
+            value = stored.get((op.data, op.strides, op.offset)) if op.kind == "load" else None
+            if value is None:
+                return None  # an element that another thread computes
+            new_index.append(value)
+            saved += 1
+            continue
+        moved = replace(op, args=tuple(new_index[arg] for arg in op.args))
+        index = index_of.setdefault(_key(moved), len(ops))
+        if index == len(ops):
+            ops.append(moved)
+        else:
+            saved += op.kind != "constant"
+            cost_saved += _cost(op)
+        new_index.append(index)
+    shares_result = bool(written & {output.out for output in later.outputs})
+    if shares_result and not _is_interleaved(earlier, later):
+        return None
+    outputs = [*earlier.outputs, *(replace(o, result=new_index[o.result]) for o in later.outputs)]
+    buffers = {op.data for op in ops if op.kind in ("load", "gather")} | {o.out for o in outputs}
+    is_small = len(ops) <= MAX_OPS and len(buffers) <= MAX_LOADS and len(outputs) <= _MAX_OUTPUTS
+    # Nodes that both compute at different indices are better materialized.
+    common = [graph.nodes[index] for index in earlier.nodes & later.nodes]
+    cost = sum(node.data.cost for node in common if node.kind is ELEMENTWISE)
+    if not is_small or not (saved or shares_result) or cost - cost_saved >= COSTLY:
+        return None
+    return replace(
+        earlier,
+        ops=tuple(ops),
+        nodes=earlier.nodes | later.nodes,
+        other_outputs=tuple(outputs[1:]),
+    )
+
+
+def _is_interleaved(earlier: FusedKernel, later: FusedKernel) -> bool:
+    """Whether outputs in one buffer have no element in common, as members of a struct."""
+    return all(
+        a.strides == b.strides and any(a.strides) and (a.offset - b.offset) % math.gcd(*a.strides)
+        for a in earlier.outputs
+        for b in later.outputs
+        if a.out == b.out
+    )
+
+
+def _key(op: KernelOp) -> tuple[object, ...]:
+    return op.kind, op.data, op.args, op.dtype, op.strides, op.offset, op.steps
+
+
+def _cost(op: KernelOp) -> int:
+    return op.data.cost if op.kind == "elementwise" else 0
