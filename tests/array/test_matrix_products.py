@@ -64,7 +64,7 @@ def test_every_type(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
-def test_depths_of_several_steps_of_panels(dtype):
+def test_depths_of_multiple_steps_of_panels(dtype):
     a, b = random((2, 13, 700), dtype), random((700, 45), dtype)
     with mtl.config.scope(products="panels"):
         check(mtl.asarray(a) @ mtl.asarray(b), a, b)
