@@ -78,8 +78,9 @@ _SHORT, _LONG = _Times(138, 0.85, 0.2), _Times(400, 0.85, 0.3)  # integers
 #: Nanoseconds to start a tile, to transpose a step of it, and per element that it reads or writes;
 #: to start a matrix of the host's; to start one more kernel, and per element of it.
 _TILE, _TRANSPOSE, _ELEMENT, _MATRIX, _KERNEL, _KERNEL_ELEMENT = 300, 30, 0.2, 50, 45_000, 1.2
-#: Nanoseconds to call a function of the host between kernels.
-_CALL = 25_000
+#: Nanoseconds to call a function of the host between kernels: 25,000 more than a launch if it is
+#: evaluated alone, 100,000 in a compiled program, whose other launches are then bound one by one.
+_CALL = 40_000
 #: Rows and columns that a panel kernel computes at a time; nanoseconds per element of its operands;
 #: rows for which it reads the right factor once.
 _PANEL_ROWS, _PANEL_COLUMNS, _PANEL_ELEMENT, _PANEL_PASS = 8, 32, 0.05, 64
