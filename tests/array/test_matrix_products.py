@@ -108,7 +108,7 @@ EXTENTS = st.sampled_from([0, 2, 7, 31, 63, 64, 65, 129])  # 1 would be another 
     m=EXTENTS,
     n=EXTENTS,
     k=EXTENTS,
-    sides=st.sampled_from(
+    factors=st.sampled_from(
         [("plain", "plain"), ("turned", "plain"), ("plain", "turned"), ("sliced", "reversed")]
     ),
     backend=st.sampled_from(["panels", "registers", "simdgroups"]),
