@@ -46,3 +46,40 @@ def test_the_error_grows_slowly(n):
 def test_an_axis_is_needed():
     with pytest.raises(ValueError, match=r"\[cumulative_sum\] an array of shape \(2, 2\) requires"):
         mtl.cumulative_sum(mtl.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
+@pytest.mark.parametrize(("shape", "axis"), [
+    ((40_000,), 0), ((3, 20_001), 1), ((5, 70, 3), 1), ((2, 9, 100), 1), ((4, 100, 33), 0),
+])  # fmt: skip
+def test_chunks_rows_and_columns(name, shape, axis):
+    """Rows of several chunks, columns of threads, and axes that are moved to the end."""
+    x = RNG.integers(-9, 9, shape).astype(np.int32)
+    got = getattr(mtl, name)(mtl.asarray(x), axis=axis, dtype=mtl.int32)
+    function = np.cumsum if name == "cumulative_sum" else np.cumprod
+    np.testing.assert_array_equal(np.asarray(got), function(x, axis=axis, dtype=np.int32))
+
+
+def test_views_are_scanned():
+    x = RNG.random((30, 200), np.float32)
+    own = mtl.asarray(x)
+    views = [(own[::2, 3:], x[::2, 3:]), (own.T, x.T), (own[:, ::-1] * 2, x[:, ::-1] * 2)]
+    for view, wide in views:
+        got = np.asarray(mtl.cumulative_sum(view, axis=1))
+        np.testing.assert_allclose(got, np.cumsum(wide, axis=1, dtype=np.float64), rtol=1e-6)
+
+
+def test_infinities_and_nan():
+    x = np.array([1, np.inf, 2, -1, np.nan, 3], np.float32)
+    np.testing.assert_array_equal(np.asarray(mtl.cumulative_sum(mtl.asarray(x))), np.cumsum(x))
+    both = np.array([1, np.inf, -np.inf, 2], np.float32)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(
+            np.asarray(mtl.cumulative_sum(mtl.asarray(both))), np.cumsum(both)
+        )
+
+
+def test_a_scan_is_launched_with_the_kernels_around_it():
+    report = mtl.explain(mtl.exp(mtl.cumulative_sum(mtl.ones(100) * 2)))
+    assert report.count("kernel void") == 3
+    assert "a function of its own" not in report

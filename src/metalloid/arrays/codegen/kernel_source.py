@@ -22,10 +22,19 @@ from metalloid.arrays.ir.dtypes import complex64, complex128, float64, msl_name
 from metalloid.arrays.ir.ops import MODULES
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import RESULT, Axes
-from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel, ProductKernel
+from metalloid.arrays.planning.schedule import (
+    BufferSpec,
+    FusedKernel,
+    LibraryKernel,
+    ProductKernel,
+)
 from metalloid.runtime.devices.traits import DeviceTraits
 
 _IN_GRID = ("uint3 at [[thread_position_in_grid]]",)
+_IN_GROUPS = (
+    "uint3 group [[threadgroup_position_in_grid]]",
+    "ushort lane [[thread_index_in_simdgroup]]",
+)
 _IN_TILES = (
     "uint3 group [[threadgroup_position_in_grid]]",
     "uint simdgroup [[simdgroup_index_in_threadgroup]]",
@@ -67,7 +76,7 @@ class Rendered:
     written: int = 1
 
 
-def render(kernel: FusedKernel, sources: Sequence[BufferSpec], traits: DeviceTraits,
+def render(kernel: FusedKernel | LibraryKernel, sources: Sequence[BufferSpec], traits: DeviceTraits,
            is_aligned: bool = True) -> Rendered:  # fmt: skip
     """Generate the text of a kernel.
 
@@ -78,6 +87,8 @@ def render(kernel: FusedKernel, sources: Sequence[BufferSpec], traits: DeviceTra
     is_aligned : bool
         Whether leaves are aligned as `Rendered.aligned` says.
     """
+    if isinstance(kernel, LibraryKernel):
+        return _render_library_kernel(kernel, sources)
     if isinstance(kernel, ProductKernel):
         return _render_product(kernel, sources, traits, is_aligned)
     axes = Axes(kernel)
@@ -127,6 +138,25 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
     files += ("products", *writer.form.files)
     return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members,
                     *writer.launch(), files, writer.aligned)  # fmt: skip
+
+
+def _render_library_kernel(kernel: LibraryKernel, sources: Sequence[BufferSpec]) -> Rendered:
+    launch = kernel.launch
+    starts = [
+        Member(f"start{k}", "long", "q", offset, sources[source].leaf)
+        for k, (source, offset) in enumerate(kernel.reads)
+    ]
+    members = [*starts, *(Member(name, "uint", "I", value) for name, value in launch.numbers)]
+    buffers = [*(source for source, _ in kernel.reads), *kernel.writes]
+    types = [msl_name(sources[source].dtype) for source in buffers]
+    positions = _IN_GROUPS if launch.group_size else _IN_GRID
+    head = _head(launch.name, types, members, positions, written=len(kernel.writes))
+    lines = [f"  x{k} += params.start{k};" for k in range(len(kernel.reads))]
+    lines += [f"  {line}" for line in launch.body.splitlines()]
+    text = head + "\n".join(lines) + "\n}\n"
+    files = ("arrays", *launch.files)
+    return Rendered(launch.name, text, buffers, members, launch.threads, launch.group_size, files,
+                    written=len(kernel.writes))  # fmt: skip
 
 
 def _by_size(members: Sequence[Member]) -> list[Member]:

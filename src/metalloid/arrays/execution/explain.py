@@ -10,7 +10,13 @@ from metalloid.arrays.execution.executable import full_text
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.node import BUFFER, Node
 from metalloid.arrays.planning.plan import Planner, make_plan
-from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel, Output
+from metalloid.arrays.planning.schedule import (
+    BufferSpec,
+    CallStep,
+    FusedKernel,
+    LibraryKernel,
+    Output,
+)
 
 
 def msl(roots: Sequence[Node]) -> str:
@@ -21,7 +27,7 @@ def msl(roots: Sequence[Node]) -> str:
     texts = [
         full_text(render(step, planner.sources, planner.traits))
         for step in planner.steps
-        if isinstance(step, FusedKernel)
+        if not isinstance(step, CallStep)
     ]
     return "\n".join(dict.fromkeys(texts)) or "// No generated kernels: functions of the host.\n"
 
@@ -33,7 +39,7 @@ def report(roots: Sequence[Node]) -> str:
         return "The values are known: there is nothing to compute."
     lines = []
     for number, step in enumerate(planner.steps, 1):
-        if isinstance(step, FusedKernel):
+        if not isinstance(step, CallStep):
             lines.append(_of_kernel(number, step, planner))
         else:
             out = ", ".join(_named(planner.sources[source]) for source in step.outs)
@@ -47,14 +53,18 @@ def _planned(roots: Sequence[Node]) -> Planner | None:
     return make_plan(LinearizedGraph(missing)) if missing else None
 
 
-def _of_kernel(number: int, step: FusedKernel, planner: Planner) -> str:
+def _of_kernel(number: int, step: FusedKernel | LibraryKernel, planner: Planner) -> str:
     sources = planner.sources
     rendered = render(step, sources, planner.traits)
     read = sum(_bytes(sources[source]) for source in rendered.buffers[: -rendered.written])
     grid = " x ".join(str(n) for n in rendered.threads if n != 1) or "1"
-    names = ", ".join(_named(sources[output.out]) for output in step.outputs)
-    reasons = ", ".join(dict.fromkeys(sources[o.out].reason.value for o in step.outputs))
-    written = sum(_written(step, output, sources[output.out]) for output in step.outputs)
+    outs = rendered.buffers[-rendered.written :]
+    names = ", ".join(_named(sources[source]) for source in outs)
+    reasons = ", ".join(dict.fromkeys(sources[source].reason.value for source in outs))
+    if isinstance(step, FusedKernel):
+        written = sum(_written(step, output, sources[output.out]) for output in step.outputs)
+    else:
+        written = sum(_bytes(sources[source]) for source in outs)
     group = f", groups of {math.prod(rendered.group_size)}" if rendered.group_size else ""
     return (
         f"{number}. {rendered.name} -> {names}: {reasons}\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,9 @@ from metalloid.arrays.ir.node import Node, broadcast, cast, permute
 from metalloid.arrays.ir.operands import axes_of, to_node, wide_integer
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import concatenated
+from metalloid.arrays.library.prefix_scans import has_columns, has_rows, scan_columns, scan_rows
 from metalloid.arrays.library.scan import scanned_rows
 from metalloid.kernels.operands import MAX_ELEMENTS
-from metalloid.kernels.scan_kernel import ScanKernel
-
-#: From this many elements on, kernels are faster than NumPy on two threads.
-_LONG = 2**20
 
 
 def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None,
@@ -37,9 +33,9 @@ def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None,
 
     Notes
     -----
-    Floats are added in the order of a tree: the error grows with the logarithm of the length (G.
-    E. Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1990). The CPU adds arrays of
-    less than 2**20 elements one after another, in float64.
+    Floats are added in the order of a tree (G. E. Blelloch, "Prefix sums and their applications",
+    CMU-CS-90-190, 1990), or one after another with what rounding has cut off (Kahan): the error
+    grows with the logarithm of the length at most.
 
     Examples
     --------
@@ -86,29 +82,20 @@ def _by_launches(x: Node, name: str, axis: int) -> Node:
     return permute(result, tuple(order.index(k) for k in range(len(order))))
 
 
-def _by_builder(x: Node, name: str, axis: int) -> Node:
+def _by_numpy(x: Node, name: str, axis: int) -> Node:
     return host_call(_scanned, [x], (name, axis), (x.dtype, x.shape))[0]
 
 
-implement("scan", Implementation(_by_launches, _is_by_launches), _by_builder)
-
-
-@functools.cache
-def _kernel(name: str) -> ScanKernel:
-    combine, identity = ("a + b", "0") if name == "cumulative_sum" else ("a * b", "1")
-    return ScanKernel("T x", "T y", "x", combine, identity, name=name)
+implement(
+    "scan",
+    Implementation(scan_columns, has_columns),
+    Implementation(_by_launches, _is_by_launches),
+    Implementation(scan_rows, has_rows),
+    _by_numpy,
+)
 
 
 def _scanned(x: np.ndarray, name: str, axis: int) -> np.ndarray:
-    # Kernel builders support Metal's types and 32-bit indices only, and their launches cost more
-    # than a short scan.
-    is_short = x.size < _LONG
-    if x.dtype.kind == "c" or x.dtype == np.float64 or is_short or x.size > MAX_ELEMENTS:
-        function = np.cumsum if name == "cumulative_sum" else np.cumprod
-        wide = np.float64 if x.dtype.kind == "f" else x.dtype
-        scanned: np.ndarray = function(x, axis=axis, dtype=wide)
-        return scanned.astype(x.dtype, copy=False)
-    # Signed integers wrap around like unsigned ones; in MSL their overflow is undefined.
-    unsigned = x.view(x.dtype.str.replace("i", "u")) if x.dtype.kind == "i" else x
-    by_kernel: np.ndarray = _kernel(name)(unsigned, axis=axis)
-    return by_kernel.view(x.dtype)
+    function = np.cumsum if name == "cumulative_sum" else np.cumprod
+    scanned: np.ndarray = function(x, axis=axis, dtype=x.dtype)
+    return scanned

@@ -29,6 +29,7 @@ REDUCE: Final = "reduce"  # data: (name of the Reduction, axes); axes keep exten
 GATHER: Final = "gather"  # data: the axes of the first operand that the others index
 SCATTER_SLICES: Final = "scatter_slices"  # data: the slice of the result that each operand fills
 CUSTOM_CALL: Final = "custom_call"  # data: a Call
+LIBRARY_CALL: Final = "library_call"  # data: a LibraryCall
 GET_TUPLE_ITEM: Final = "get_tuple_item"  # data: index of a result of a Call
 MATMUL: Final = "matmul"  # data: a Product
 PRIMITIVE: Final = "primitive"  # data: a Primitive, which evaluation replaces by other nodes

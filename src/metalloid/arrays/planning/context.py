@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from metalloid.arrays.ir.layout import Layout, ViewOp
 from metalloid.arrays.ir.linearize import LinearizedGraph
-from metalloid.arrays.planning.schedule import CallStep, FusedKernel, MaterializeReason
+from metalloid.arrays.planning.schedule import MaterializeReason, Step
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ class PlanContext(Protocol):
     Attributes
     ----------
     graph : LinearizedGraph
-    steps : list of FusedKernel or CallStep
+    steps : list of Step
     materialized : dict
         By node: buffer and layout of what has memory.
     partials : dict
@@ -28,7 +28,7 @@ class PlanContext(Protocol):
     """
 
     graph: LinearizedGraph
-    steps: list[FusedKernel | CallStep]
+    steps: list[Step]
     materialized: dict[int, tuple[int, Layout]]
     partials: dict[int, tuple[int, Layout]]
     fused_nodes: list[set[int]]

@@ -7,18 +7,24 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from metalloid.arrays.planning.loop_axes import Axes
-from metalloid.arrays.planning.schedule import CallStep, FusedKernel, ProductKernel
+from metalloid.arrays.planning.schedule import (
+    CallStep,
+    FusedKernel,
+    LibraryKernel,
+    ProductKernel,
+    Step,
+)
 
 #: Maximum threads along an axis of a grid: positions are 32-bit, the end of a vector included.
 MAX_GRID_POINTS = 2**31
 
 
-def partition_grid(step: FusedKernel | CallStep) -> Iterator[FusedKernel | CallStep]:
+def partition_grid(step: Step) -> Iterator[Step]:
     """The steps that compute the same as `step` within the limits of a grid.
 
     Calls stay as they are, and so do matrix products, whose grids count tiles.
     """
-    if isinstance(step, CallStep | ProductKernel) or _has_grid(step):
+    if isinstance(step, CallStep | LibraryKernel | ProductKernel) or _has_grid(step):
         yield step
         return
     axes = (axis for axis in range(len(step.iteration_space)) if axis not in step.row_axes)

@@ -88,7 +88,8 @@ class KernelBuilder:
         self.outer = tuple(
             1 if k in self.row_axes else n for k, n in enumerate(self.iteration_space)
         )
-        self._outer_strides = plain(contiguous(self.outer))
+        #: Strides of one result per row.
+        self.outer_strides = plain(contiguous(self.outer))
 
     def value(self, index: int, moves: tuple[ViewOp | int, ...] = ()) -> int:
         """The operation of a node seen through views: indices of VIEW nodes, or `ViewOp`s."""
@@ -229,7 +230,7 @@ class KernelBuilder:
             layout = self._moved(index, contiguous(node.shape), moves)
         except NonStridedView:
             return False
-        return layout.offset == 0 and plain(layout) == self._outer_strides
+        return layout.offset == 0 and plain(layout) == self.outer_strides
 
     def row_extents(self) -> Ints:
         """Extents of the row axes, merged where the strides allow; at least one."""

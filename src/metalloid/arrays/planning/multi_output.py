@@ -17,14 +17,18 @@ from metalloid.arrays.ir.node import ELEMENTWISE
 from metalloid.arrays.planning.costs import COSTLY
 from metalloid.arrays.planning.kernel_builder import MAX_LOADS, MAX_OPS
 from metalloid.arrays.planning.kernel_op import KernelOp
-from metalloid.arrays.planning.schedule import CallStep, FusedKernel, ProductKernel
+from metalloid.arrays.planning.schedule import (
+    FusedKernel,
+    ProductKernel,
+    Step,
+    buffers_read,
+    buffers_written,
+)
 
 #: More outputs would need more registers and streams to memory than a processor has.
 _MAX_OUTPUTS = 8
 #: Steps to look back, which bounds the time for long plans.
 _MAX_DISTANCE = 64
-
-Step = FusedKernel | CallStep
 
 
 def merge_outputs(graph: LinearizedGraph, steps: Sequence[Step]) -> list[Step]:
@@ -71,10 +75,10 @@ def _merge_into(steps: list[Step], later: FusedKernel, graph: LinearizedGraph) -
         if not _is_candidate(earlier) or earlier.iteration_space != later.iteration_space:
             continue
         between = steps[position + 1 :]
-        read = set().union(*map(_reads, between))
-        written = {source for step in between for source in _writes(step)}
-        moves_up = not written & (_reads(later) | set(_writes(later)))
-        if not moves_up and (read | written) & set(_writes(earlier)):
+        read = set().union(*map(buffers_read, between))
+        written = set().union(*map(buffers_written, between))
+        moves_up = not written & (buffers_read(later) | buffers_written(later))
+        if not moves_up and (read | written) & buffers_written(earlier):
             continue
         kernel = _merged(earlier, later, graph)
         if kernel is None:
@@ -86,19 +90,6 @@ def _merge_into(steps: list[Step], later: FusedKernel, graph: LinearizedGraph) -
             steps.append(kernel)
         return True
     return False
-
-
-def _reads(step: Step) -> set[int]:
-    if isinstance(step, CallStep):
-        return {source for source, _ in step.args}
-    ops = [*step.ops]
-    if isinstance(step, ProductKernel):
-        ops += [op for factor in step.factors for op in factor.ops]
-    return {op.data for op in ops if op.kind in ("load", "gather")}
-
-
-def _writes(step: Step) -> Sequence[int]:
-    return step.outs if isinstance(step, CallStep) else [output.out for output in step.outputs]
 
 
 def _merged(earlier: FusedKernel, later: FusedKernel,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
@@ -23,6 +23,7 @@ from metalloid.arrays.ir.node import (
     ELEMENTWISE,
     GET_TUPLE_ITEM,
     IOTA,
+    LIBRARY_CALL,
     MATMUL,
     REDUCE,
     SCATTER_SLICES,
@@ -43,7 +44,15 @@ from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
 from metalloid.arrays.planning.matmul_dispatch import EXTERNAL_BACKENDS
 from metalloid.arrays.planning.multi_output import merge_outputs
-from metalloid.arrays.planning.schedule import BufferSpec, CallStep, FusedKernel, MaterializeReason
+from metalloid.arrays.planning.row_chunks import chunk_count, is_by_columns
+from metalloid.arrays.planning.schedule import (
+    BufferSpec,
+    CallStep,
+    FusedKernel,
+    LibraryKernel,
+    MaterializeReason,
+    Step,
+)
 
 T = TypeVar("T")
 
@@ -51,10 +60,6 @@ T = TypeVar("T")
 #: materialized, which bounds the size of kernels and the planner's recursion.
 MAX_EXPRESSION_DEPTH, MAX_CHAIN_DEPTH = 256, 12
 
-#: Rows are split into chunks of at most this many elements.
-_MAX_ROW_LENGTH = 2**17
-#: Up to this many rows are split, so that more threadgroups work on them.
-_FEW_ROWS = 256
 #: From this many chunks of columns on, the chunks of a column are contiguous.
 _MANY_CHUNKS = 16
 
@@ -69,7 +74,7 @@ class Planner:
     pinned : dict
         Nodes to materialize in any case, with the reason.
     sources : list of BufferSpec
-    steps : list of FusedKernel or CallStep
+    steps : list of Step
     materialized : dict
         By node: buffer and layout.
     partials : dict
@@ -81,7 +86,7 @@ class Planner:
     graph: LinearizedGraph
     pinned: dict[int, MaterializeReason]
     sources: list[BufferSpec] = field(default_factory=list)
-    steps: list[FusedKernel | CallStep] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     materialized: dict[int, tuple[int, Layout]] = field(default_factory=dict)
     partials: dict[int, tuple[int, Layout]] = field(default_factory=dict)
     fused_nodes: list[set[int]] = field(default_factory=list)
@@ -145,6 +150,8 @@ class Planner:
             self._scatter_slices(index)
         elif node.kind is CUSTOM_CALL:
             self._call(index)
+        elif node.kind is LIBRARY_CALL:
+            self._library_call(index)
         elif node.kind is GET_TUPLE_ITEM:
             (call,) = self.graph.args[index]
             self._call(call)
@@ -213,7 +220,7 @@ class Planner:
             )
             strides = plain(contiguous(shape))
             if builder.iteration_space != shape:  # one result per row
-                strides = self._outer_strides(builder)
+                strides = builder.outer_strides
             self._emit(builder, result, out, strides)
         self.materialized[index] = out, contiguous(shape)
 
@@ -224,9 +231,6 @@ class Planner:
         if not self._has_products or self._row(index) is not None:
             return None
         return matmul_fusion.product_below(self, index)
-
-    def _outer_strides(self, builder: KernelBuilder) -> Ints:
-        return plain(contiguous(builder.outer))
 
     def _emit(self, builder: KernelBuilder, result: int, out: int, strides: Ints, offset: int = 0,
               chunk: int = 0) -> None:  # fmt: skip
@@ -321,25 +325,7 @@ class Planner:
         """The number of chunks that each row of a reduction is split into."""
         if index in self.partials:
             return self.partials[index][1].shape[-1]
-        node = self.graph.nodes[index]
-        size = self.graph.nodes[self.graph.args[index][0]].size
-        if size == 0:
-            return 1
-        rows, length = node.size, size // node.size
-        wanted = -(-length // _MAX_ROW_LENGTH)
-        if size >= 2**16:
-            if self._is_by_columns(index):
-                wanted = max(wanted, min(self.traits.threads // rows, length // 64))
-            elif rows <= _FEW_ROWS:
-                wanted = max(wanted, min(self.traits.threadgroups // rows, length // 4096))
-        return wanted
-
-    def _is_by_columns(self, index: int) -> bool:
-        """Whether the innermost axis is not reduced."""
-        node = self.graph.nodes[index]
-        shape = self.graph.nodes[self.graph.args[index][0]].shape
-        last = max((k for k, n in enumerate(shape) if n != 1), default=0)
-        return last not in node.data[1]
+        return chunk_count(self.graph, index, self.traits)
 
     def _reduce_chunks(self, index: int) -> None:
         """The first kernel of a split reduction: one value per chunk of each row."""
@@ -360,9 +346,9 @@ class Planner:
         result = builder.add(KernelOp("reduce", node.data[0], (value,), node.dtype))
         chunks = -(-extent // chunk)
         out = self._new(node.dtype, (*node.shape, chunks), MaterializeReason.LONG_ROWS)
-        outer, step = self._outer_strides(builder), node.size
+        outer, step = builder.outer_strides, node.size
         are_many = self.traits.is_simt and chunks >= _MANY_CHUNKS
-        if are_many or not self._is_by_columns(index):
+        if are_many or not is_by_columns(graph, index):
             outer, step = tuple(s * chunks for s in outer), 1
         self._emit(builder, result, out, (*outer, step), chunk=chunk)
         self.partials[index] = out, Layout((*node.shape, chunks), (*outer, step), 0)
@@ -414,7 +400,27 @@ class Planner:
             for dtype, shape in node.data.results
         )
         self._calls[index] = outs
-        self.steps.append(CallStep(index, args, outs))
+        nodes = frozenset((index,) if node.kind is MATMUL else ())
+        self.steps.append(CallStep(index, args, outs, nodes))
+
+    def _library_call(self, index: int) -> None:
+        node, args = self.graph.nodes[index], self.graph.args[index]
+        reason = MaterializeReason.LIBRARY_CALL
+        for arg in args:
+            self.store(arg, reason)
+            if plain(self.location(arg)[1]) != plain(contiguous(self.graph.nodes[arg].shape)):
+                self._copy(arg)
+        operands = [self.location(arg) for arg in args]
+        out = self._new(node.dtype, node.shape, reason)
+        temporaries = [self._new(dtype, shape, reason) for dtype, shape in node.data.temporaries]
+        buffers = [*(source for source, _ in operands), out, *temporaries]
+        offsets = [*(layout.offset for _, layout in operands), *(0 for _ in (out, *temporaries))]
+        for launch in node.data.launches:
+            reads = tuple((buffers[k], offsets[k]) for k in launch.reads)
+            self.steps.append(
+                LibraryKernel(launch, reads, tuple(buffers[k] for k in launch.writes))
+            )
+        self.materialized[index] = out, contiguous(node.shape)
 
     # -- recomputation
 
@@ -423,14 +429,9 @@ class Planner:
         inside = set().union(*self.fused_nodes) - set(self.materialized)
         return tuple(highest_costly(self.graph, inside))
 
-    def _nodes_of(self, step: FusedKernel | CallStep) -> Iterable[int]:
-        if isinstance(step, FusedKernel):
-            return step.nodes
-        return (step.index,) if self.graph.nodes[step.index].kind is MATMUL else ()
-
     def shared(self) -> set[int]:
         """Costly nodes that several kernels compute; only the last of a chain."""
-        counts = Counter(chain.from_iterable(map(self._nodes_of, self.steps)))
+        counts = Counter(chain.from_iterable(step.nodes for step in self.steps))
         used_repeatedly = {index for index, n in counts.items() if n > 1} - set(self.pinned)
         products = {index for index in used_repeatedly if self.graph.nodes[index].kind is MATMUL}
         return highest_costly(self.graph, used_repeatedly - set(self.materialized) | products)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, Layout
+from metalloid.arrays.ir.library_call import LibraryLaunch
 from metalloid.arrays.planning.kernel_op import KernelOp
 
 
@@ -22,6 +24,7 @@ class MaterializeReason(Enum):
     ORDER = "strides cannot express the order in which it is read"
     SIZE = "one kernel would be too large"
     CUSTOM_CALL = "an argument of a call"
+    LIBRARY_CALL = "a value that a kernel of the library reads or writes"
     SCATTER_SLICES = "assembled from several parts"
     GATHER = "read at computed indices"
     MATMUL = "a matrix product whose users need several elements"
@@ -123,6 +126,25 @@ class FusedKernel:
 
 
 @dataclass(frozen=True)
+class LibraryKernel:
+    """A launch of a kernel of the library.
+
+    Attributes
+    ----------
+    launch : LibraryLaunch
+    reads : tuple of (int, int)
+        Buffers, and the offsets of their first elements.
+    writes : tuple of int
+        Buffers.
+    """
+
+    launch: LibraryLaunch
+    reads: tuple[tuple[int, int], ...]
+    writes: Ints
+    nodes: ClassVar[frozenset[int]] = frozenset()
+
+
+@dataclass(frozen=True)
 class Factor:
     """One operand of a matrix product.
 
@@ -169,8 +191,35 @@ class CallStep:
     ----------
     index : int
         Index of the node in the graph; later graphs of equal structure have other calls there.
+    nodes : frozenset of int
+        As of a `FusedKernel`; empty for nodes that are never computed twice.
     """
 
     index: int
     args: tuple[tuple[int, Layout], ...]
     outs: tuple[int, ...]
+    nodes: frozenset[int] = frozenset()
+
+
+Step = FusedKernel | LibraryKernel | CallStep
+
+
+def buffers_read(step: Step) -> set[int]:
+    """Indices of the buffers that a step reads."""
+    if isinstance(step, CallStep):
+        return {source for source, _ in step.args}
+    if isinstance(step, LibraryKernel):
+        return {source for source, _ in step.reads}
+    ops = [*step.ops]
+    if isinstance(step, ProductKernel):
+        ops += [op for factor in step.factors for op in factor.ops]
+    return {op.data for op in ops if op.kind in ("load", "gather")}
+
+
+def buffers_written(step: Step) -> set[int]:
+    """Indices of the buffers that a step writes."""
+    if isinstance(step, CallStep):
+        return set(step.outs)
+    if isinstance(step, LibraryKernel):
+        return set(step.writes)
+    return {output.out for output in step.outputs}

@@ -86,9 +86,19 @@ static bool bind_number(const struct parameter* p, PyObject* number, bool is_int
   return true;
 }
 
-static bool bind(PyObject* plan, const struct head* head, PyObject* arguments, bool waits,
-                 struct job* job) {
-  bool has_array = waits;  // without one the launch is asynchronous
+// Whether an argument is an array; without one a launch is asynchronous by default.
+static bool has_array(PyObject* plan, const struct head* head, PyObject* arguments) {
+  for (uint64_t i = 0; i < head->count; i++) {
+    PyObject* type = PyObject_Type(PyTuple_GetItem(arguments, i));
+    Py_DecRef(type);  // which the value holds
+    if (type != PyTuple_GetItem(plan, BUFFER) && type != PyTuple_GetItem(plan, FLOAT) &&
+        type != PyTuple_GetItem(plan, INT))
+      return true;
+  }
+  return false;
+}
+
+static bool bind(PyObject* plan, const struct head* head, PyObject* arguments, struct job* job) {
   for (uint64_t i = 0; i < head->count; i++) {
     const struct parameter* p = &head->parameters[i];
     PyObject *value = PyTuple_GetItem(arguments, i), *type = PyObject_Type(value);
@@ -98,17 +108,15 @@ static bool bind(PyObject* plan, const struct head* head, PyObject* arguments, b
     const bool is_integer = type == PyTuple_GetItem(plan, INT);
     if (type == PyTuple_GetItem(plan, ARRAY)) {
       if (!bind_array(dtype, p, value, word)) return false;
-      has_array = true;
     } else if (is_integer || type == PyTuple_GetItem(plan, FLOAT)) {
       if (!bind_number(p, value, is_integer, job->numbers[i], word)) return false;
     } else if (type == PyTuple_GetItem(plan, BUFFER)) {
       if (!bind_buffer(plan, p, value, word)) return false;
     } else {
       if (!bind_other(plan, p, dtype, value, type, job, word)) return false;
-      has_array = true;
     }
   }
-  return has_array;
+  return true;
 }
 
 // Whether the launch can take the fast path; then the job is complete.
@@ -116,6 +124,7 @@ static bool prepare(PyObject* plan, PyObject* const* given, struct job* job) {
   const struct head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, HEAD));
   PyObject *arguments = given[0], *settings = PyTuple_GetItem(plan, SETTINGS);
   if ((uint64_t)PyTuple_Size(arguments) != head->count) return false;
+  if (given[3] != &_Py_TrueStruct && !has_array(plan, head, arguments)) return false;
   if (!is(PyTuple_GetItem(plan, DEVICE), recording_, &_Py_NoneStruct)) return false;
   if (head->waits && !is(settings, strict_barriers_, &_Py_TrueStruct)) return false;
   PyObject* sizes = sizes_of(PyTuple_GetItem(plan, SIZES), given[1], given[2]);
@@ -123,7 +132,7 @@ static bool prepare(PyObject* plan, PyObject* const* given, struct job* job) {
   if (!known) return false;
   memcpy(&job->descriptor, PyBytes_AsString(known), sizeof job->descriptor);
   memset(job->words, 0, 8 * head->words);
-  return bind(plan, head, arguments, given[3] == &_Py_TrueStruct, job);
+  return bind(plan, head, arguments, job);
 }
 
 // Keeps the exception of Ctrl-C; other exceptions are cleared, for the general path.

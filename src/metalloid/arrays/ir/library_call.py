@@ -1,0 +1,62 @@
+"""Kernels of `.metal` files as nodes: a plan launches them like the kernels that it generates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import LIBRARY_CALL, Node
+from metalloid.runtime.launch.program import Size
+
+
+@dataclass(frozen=True)
+class LibraryLaunch:
+    """A launch of a kernel whose statements call functions of a `.metal` file.
+
+    Buffers are numbered: operands, the result, then temporary buffers. In the statements,
+    those that are read are called ``x0``, ``x1`` and so on; the others ``out``, ``out1`` and so on.
+
+    Attributes
+    ----------
+    name : str
+    body : str
+        Statements.
+    files : tuple of str
+        Names of the Metal sources that they call.
+    reads, writes : tuple of int
+        Buffers.
+    numbers : tuple of (str, int)
+        Members of ``params``, of the type ``uint``.
+    threads : tuple of int
+    group_size : tuple of int or None
+    """
+
+    name: str
+    body: str
+    files: tuple[str, ...]
+    reads: Ints
+    writes: Ints
+    numbers: tuple[tuple[str, int], ...]
+    threads: Size
+    group_size: Size | None = None
+
+
+@dataclass(frozen=True)
+class LibraryCall:
+    """Launches that compute a node.
+
+    Attributes
+    ----------
+    launches : tuple of LibraryLaunch
+    temporaries : tuple of (dtype, shape)
+    """
+
+    launches: tuple[LibraryLaunch, ...]
+    temporaries: tuple[tuple[DType, Ints], ...] = ()
+
+
+def library_call(call: LibraryCall, operands: Sequence[Node], dtype: DType, shape: Ints) -> Node:
+    """The node that launches of the library compute from contiguous operands."""
+    return Node(LIBRARY_CALL, call, tuple(operands), dtype, shape, operands[0].device)

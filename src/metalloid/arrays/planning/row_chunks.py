@@ -1,0 +1,35 @@
+"""The number of chunks that the rows of a reduction are split into."""
+
+from __future__ import annotations
+
+from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.runtime.devices.traits import DeviceTraits
+
+#: Rows are split into chunks of at most this many elements.
+_MAX_ROW_LENGTH = 2**17
+#: Up to this many rows are split, so that more threadgroups work on them.
+_FEW_ROWS = 256
+
+
+def chunk_count(graph: LinearizedGraph, index: int, traits: DeviceTraits) -> int:
+    """The number of chunks of each row of a reduction."""
+    node = graph.nodes[index]
+    size = graph.nodes[graph.args[index][0]].size
+    if size == 0:
+        return 1
+    rows, length = node.size, size // node.size
+    wanted = -(-length // _MAX_ROW_LENGTH)
+    if size >= 2**16:
+        if is_by_columns(graph, index):
+            wanted = max(wanted, min(traits.threads // rows, length // 64))
+        elif rows <= _FEW_ROWS:
+            wanted = max(wanted, min(traits.threadgroups // rows, length // 4096))
+    return wanted
+
+
+def is_by_columns(graph: LinearizedGraph, index: int) -> bool:
+    """Whether the innermost axis is not reduced."""
+    node = graph.nodes[index]
+    shape = graph.nodes[graph.args[index][0]].shape
+    last = max((k for k, n in enumerate(shape) if n != 1), default=0)
+    return last not in node.data[1]
