@@ -70,10 +70,10 @@ def complexes(dtype):
     circle = near * np.exp(1j * angles)
     small = 2.0 ** rng.uniform(-30, 0, 80) * np.exp(1j * angles)
     branches = np.array([1, -1, 1j, -1j]).repeat(20)[:80] + small * 2.0**-2
-    scattered = np.empty(200, np.complex128)
-    scattered.real = rng.standard_normal(200) * 2.0 ** rng.uniform(-20, 8, 200)
-    scattered.imag = rng.standard_normal(200) * 2.0 ** rng.uniform(-20, 8, 200)
-    parts = [pairs.ravel(), circle, circle - 1, small, branches, scattered]
+    spread = np.empty(200, np.complex128)
+    spread.real = rng.standard_normal(200) * 2.0 ** rng.uniform(-20, 8, 200)
+    spread.imag = rng.standard_normal(200) * 2.0 ** rng.uniform(-20, 8, 200)
+    parts = [pairs.ravel(), circle, circle - 1, small, branches, spread]
     result = np.concatenate(parts)
     with np.errstate(all="ignore"):
         rounded = np.empty(len(result), dtype)
@@ -94,7 +94,7 @@ def integers(dtype):
 
 
 def operands(dtype):
-    """What a unary operation is tried on."""
+    """The operands that a unary operation is tried on."""
     kind = kind_of(dtype)
     if kind == "b":
         return np.array([False, True])
@@ -103,7 +103,7 @@ def operands(dtype):
 
 @functools.cache
 def pairs(dtype):
-    """What a binary operation is tried on: some with some, and neighbours of equal size."""
+    """The operands that a binary operation is tried on: some with some, and adjacent values."""
     values = operands(dtype)
     if kind_of(dtype) == "b":
         return np.repeat(values, 2), np.tile(values, 2)
@@ -173,8 +173,8 @@ def exact(op: Op, *args: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             a, b = (arg.astype(wide) for arg in args)
             result = np.where(np.isinf(a) | np.isinf(b), a / b, result)
     rest = np.zeros_like(result) if kind in "fc" else result
-    has_room = kind not in "fc" or (kind == "f" and dtype.itemsize < 8)
-    if has_room or not _is_rounded(op):
+    is_wider = kind not in "fc" or (kind == "f" and dtype.itemsize < 8)
+    if is_wider or not _is_rounded(op):
         return result, rest
     function = _MPMATH.get(op.name) or getattr(mpmath, op.name)
     for k in np.flatnonzero(np.logical_and.reduce([np.isfinite(a) & (a != 0) for a in args])):
@@ -191,7 +191,7 @@ def exact(op: Op, *args: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             if isinstance(value, mpmath.mpc) and result.dtype.kind == "f":
                 continue  # outside of the real domain
             if kind == "c" == result.dtype.kind and op.operands == 1:
-                value, result[k] = _on_the_side_of(result[k], value)
+                value, result[k] = _signed_like(result[k], value)
             else:
                 result[k] = value
             rest[k] = value - mpmath.mpmathify(result[k].item()) if np.isfinite(result[k]) else 0
@@ -202,7 +202,7 @@ def _is_below_cut(z):
     return z.imag == 0 and np.signbit(z.imag)
 
 
-def _on_the_side_of(numpys, value):
+def _signed_like(numpys, value):
     """A value with NumPy's signs, and the same rounded.
 
     Zeros of mpmath have no signs, so it does not know on which side of a cut a number is.
@@ -230,15 +230,15 @@ def units(got: np.ndarray, result: np.ndarray, rest: np.ndarray, size=None) -> n
 
     What rounds to infinity is one unit beyond the largest number. NaN where one is NaN.
     """
-    most = float(_limits(got.dtype).max)
+    largest = float(_limits(got.dtype).max)
     wide = got.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         overflows = [np.sign(x) * np.isinf(x.astype(got.dtype)) for x in (wide, result)]
         error = np.abs(
-            (np.clip(wide, -most, most) - np.clip(result, -most, most))
-            - np.where(np.abs(result) > most, 0, rest)
+            (np.clip(wide, -largest, largest) - np.clip(result, -largest, largest))
+            - np.where(np.abs(result) > largest, 0, rest)
         )
-        error /= spacing(np.minimum(np.abs(result if size is None else size), most), got.dtype)
+        error /= spacing(np.minimum(np.abs(result if size is None else size), largest), got.dtype)
     return np.where(
         np.isnan(wide) & np.isnan(result), 0, error + np.abs(overflows[0] - overflows[1])
     )

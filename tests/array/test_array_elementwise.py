@@ -42,10 +42,10 @@ def _evaluate(rows, args):
     for start in range(0, len(rows), _AT_ONCE):
         part = rows[start : start + _AT_ONCE]
         which = mtl.reshape(mtl.arange(len(part)), (-1, 1))
-        together = mtl.broadcast_to(getattr(mtl, part[0].name)(*arrays), (len(part), len(args[0])))
+        combined = mtl.broadcast_to(getattr(mtl, part[0].name)(*arrays), (len(part), len(args[0])))
         for k, row in enumerate(part[1:], 1):
-            together = mtl.where(mtl.equal(which, k), getattr(mtl, row.name)(*arrays), together)
-        results += list(np.asarray(together))
+            combined = mtl.where(mtl.equal(which, k), getattr(mtl, row.name)(*arrays), combined)
+        results += list(np.asarray(combined))
     return results
 
 
@@ -76,7 +76,7 @@ def _judge_exact(row, got, args):
 
 
 def _inverse_power(a, b):
-    """What is left of a fraction."""
+    """An integer power with a negative exponent, rounded towards zero."""
     return 1 if a == 1 else (-1) ** (b % 2) if a == -1 else 0
 
 
@@ -105,16 +105,16 @@ def _judge_complex(row, got, args):
     right = np.ones(len(got), bool)
     for ours, theirs, more, other in ((got.real, result.real, rest.real, result.imag),
                                       (got.imag, result.imag, rest.imag, result.real)):  # fmt: skip
-        # Beside NaN the sign is not specified.
-        is_loose = np.isnan(other)
-        ours, theirs = (np.where(is_loose, np.abs(x), x) for x in (ours, theirs))
+        # Next to NaN the sign is not specified.
+        has_no_sign = np.isnan(other)
+        ours, theirs = (np.where(has_no_sign, np.abs(x), x) for x in (ours, theirs))
         right &= units(ours, theirs, more, np.fmax(size, np.abs(theirs))) <= bound
         if row.name not in _CANCELLING:
             right &= units(ours, theirs, more) <= (_PART_BOUND if row.complex_max_ulp else 0.5)
         if row.name not in _SILENT | _CANCELLING:
             zeros = finite & (ours == 0) & (theirs == 0)
             right &= ~zeros | (np.signbit(ours) == np.signbit(theirs))
-    if row.name == "sign":  # NumPy has a direction for infinity beside NaN, the standard has none
+    if row.name == "sign":  # NumPy has a direction for infinity and NaN, the standard has none
         right |= np.isnan(args[0]) & np.isnan(got.real) & np.isnan(got.imag)
     if row.name in _SILENT:
         limit = float(ml_dtypes.finfo(real_of(got.dtype)).max)
@@ -181,7 +181,7 @@ def test_the_bounds_of_complex64_hold_for_many_numbers(name, rng):
 # -- types
 
 
-def _together(a, b):
+def _promoted(a, b):
     """The array API's tables, and what is said of what they leave open; None where nothing holds both."""
     kinds = {kind_of(a), kind_of(b)}
     if "b" in kinds:
@@ -200,9 +200,9 @@ def _together(a, b):
 
 @pytest.mark.parametrize("a", ALL, ids=str)
 @pytest.mark.sample(6)
-def test_two_types_together(a):
+def test_promotion_of_two_types(a):
     for b in ALL:
-        expected = _together(a, b)
+        expected = _promoted(a, b)
         if expected is None:
             with pytest.raises(TypeError, match="no integer type holds both"):
                 mtl.result_type(a, b)
@@ -223,7 +223,7 @@ def test_two_types_together(a):
     ],
 )  # fmt: skip
 @pytest.mark.sample(6)
-def test_a_number_beside_an_array(dtype, number, expected):
+def test_a_number_with_an_array(dtype, number, expected):
     array = mtl.ones(2, dtype=dtype)
     for result in (mtl.add(array, number), mtl.add(number, array)):
         assert str(result.dtype) == expected
@@ -246,10 +246,10 @@ def test_casts_from_every_type(to):
     length = max(map(len, sources))
     sources = [np.resize(source, length) for source in sources]
     which = mtl.reshape(mtl.arange(len(sources)), (-1, 1))
-    together = mtl.zeros((len(sources), length), dtype=to)
+    combined = mtl.zeros((len(sources), length), dtype=to)
     for k, source in enumerate(sources):
-        together = mtl.where(mtl.equal(which, k), mtl.astype(mtl.asarray(source), to), together)
-    for got, source in zip(np.asarray(together), sources, strict=True):
+        combined = mtl.where(mtl.equal(which, k), mtl.astype(mtl.asarray(source), to), combined)
+    for got, source in zip(np.asarray(combined), sources, strict=True):
         np.testing.assert_array_equal(
             *_cast_and_expected(got, source, to), err_msg=str(source.dtype)
         )
@@ -259,9 +259,9 @@ def _cast_and_expected(got, source, to):
     kind, of = kind_of(to), kind_of(source.dtype)
     if kind in "iu" and of == "f":
         limits = np.iinfo(to)
-        whole = [0 if x != x else x for x in source.astype(float).tolist()]
+        integers = [0 if x != x else x for x in source.astype(float).tolist()]
         clipped = [
-            int(min(max(x, limits.min), limits.max)) if abs(x) != np.inf else x for x in whole
+            int(min(max(x, limits.min), limits.max)) if abs(x) != np.inf else x for x in integers
         ]
         return got, np.array(
             [limits.max if x == np.inf else limits.min if x == -np.inf else x for x in clipped], to
@@ -310,9 +310,9 @@ def test_shapes_broadcast_and_types_mix(shapes, name, types, data):
         for dtype, shape in zip(types, shapes.input_shapes, strict=True)
     )  # fmt: skip
     got = getattr(mtl, name)(mtl.asarray(a), mtl.asarray(b))
-    together = _together(a.dtype, b.dtype)
+    promoted = _promoted(a.dtype, b.dtype)
     with np.errstate(all="ignore"):
-        expected = getattr(np, name)(a.astype(together), b.astype(together))
+        expected = getattr(np, name)(a.astype(promoted), b.astype(promoted))
     assert got.shape == shapes.result_shape
     assert got.dtype == expected.dtype
     np.testing.assert_array_equal(np.asarray(got), expected)
@@ -416,12 +416,12 @@ def test_any_and_all_see_each_lane(length):
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint32", "complex64"])
 @pytest.mark.sample(1, per="dtype")
 def test_squares_and_cubes_are_powers(exponent, dtype):
-    whole = np.array([0, 1, 3, 11, 100], dtype)
-    x = whole if whole.dtype.kind in "iu" else np.concatenate([whole, whole / 7, [np.inf, np.nan]])
+    small = np.array([0, 1, 3, 11, 100], dtype)
+    x = small if small.dtype.kind in "iu" else np.concatenate([small, small / 7, [np.inf, np.nan]])
     x = x.astype(dtype)
     result = np.asarray(mtl.asarray(x) ** exponent)
     exponents = mtl.asarray(np.full(x.shape, exponent, result.dtype))
-    same_way = np.asarray(mtl.pow(mtl.asarray(x), exponents))
-    assert result.dtype == same_way.dtype
+    same_power = np.asarray(mtl.pow(mtl.asarray(x), exponents))
+    assert result.dtype == same_power.dtype
     limit = 0 if result.dtype.kind in "iu" else 4 * np.finfo(result.dtype).eps
-    np.testing.assert_allclose(result, same_way, rtol=limit)
+    np.testing.assert_allclose(result, same_power, rtol=limit)

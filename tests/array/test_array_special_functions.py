@@ -19,26 +19,26 @@ WITHIN = np.concatenate([
 ])  # fmt: skip
 
 
-def ulps(found, exact):
-    """Distances in units in the last place of what was found."""
-    spacing = np.spacing(np.abs(found)).astype(np.float64)
-    return np.abs(np.asarray(found, np.float64) - exact) / spacing
+def ulps(result, exact):
+    """Distances in units in the last place of the result."""
+    spacing = np.spacing(np.abs(result)).astype(np.float64)
+    return np.abs(np.asarray(result, np.float64) - exact) / spacing
 
 
 @pytest.mark.parametrize(("name", "x"), [("erf", WIDE), ("erfinv", WITHIN)])
 def test_floats(name, x):
     x = x.astype(np.float32)
     x = x[np.abs(x) != 1]
-    found = np.asarray(getattr(mtl, name)(mtl.asarray(x)))
+    result = np.asarray(getattr(mtl, name)(mtl.asarray(x)))
     exact = getattr(scipy.special, name)(x.astype(np.float64))
-    assert ulps(found, exact).max() <= OPS[name].max_ulp
+    assert ulps(result, exact).max() <= OPS[name].max_ulp
 
 
 def test_erfinv_of_doubles():
     x = np.concatenate([WITHIN[::997], 1 - 2.0 ** -np.arange(2, 54), 2.0 ** -np.arange(1, 54) - 1])
-    found = np.asarray(mtl.erfinv(mtl.asarray(x)))
+    result = np.asarray(mtl.erfinv(mtl.asarray(x)))
     with mpmath.workdps(40):
-        for at, value in zip(x.tolist(), found.tolist(), strict=True):
+        for at, value in zip(x.tolist(), result.tolist(), strict=True):
             assert abs(value - mpmath.erfinv(at)) <= 4 * np.spacing(abs(value)), at
 
 

@@ -19,8 +19,8 @@ def contents(suffix, array):
 
 
 def loaded(file):
-    found = mtl.load(file)
-    return found["x"].tolist() if isinstance(found, dict) else found.tolist()
+    arrays = mtl.load(file)
+    return arrays["x"].tolist() if isinstance(arrays, dict) else arrays.tolist()
 
 
 @posix
@@ -141,7 +141,7 @@ def test_a_file_is_read_before_it_is_replaced(tmp_path):
     """Arrays of a file do not depend on it any more."""
     file = tmp_path / "x.npz"
     mtl.save(file, {"x": mtl.arange(1000)})
-    found = mtl.load(file)
-    mtl.save(file, {"x": found["x"] * 2})
+    arrays = mtl.load(file)
+    mtl.save(file, {"x": arrays["x"] * 2})
     assert loaded(file) == (np.arange(1000) * 2).tolist()
-    assert found["x"].tolist() == list(range(1000))
+    assert arrays["x"].tolist() == list(range(1000))

@@ -9,7 +9,7 @@ RNG = np.random.default_rng(11)
 
 
 def windows(x, size, stride, dilation):
-    """Windows of all axes but the first and the last: (batch, places ..., channels, window ...)."""
+    """Windows of the middle axes: (batch, positions ..., channels, window ...)."""
     axes = tuple(range(1, x.ndim - 1))
     spread = [d * (k - 1) + 1 for k, d in zip(size, dilation, strict=True)]
     view = np.lib.stride_tricks.sliding_window_view(x, spread, axis=axes)
@@ -39,7 +39,7 @@ def convolved(x, w, stride, padding, dilation, groups):
         ((1, 21, 4), (6, 3, 2), (2,), (3,), (2,), 2),
         ((2, 9, 8, 6), (4, 3, 2, 3), (2, 1), (1, 0), (1, 2), 2),
         ((1, 6, 5, 1), (1, 1, 1, 1), (1, 1), (0, 0), (1, 1), 1),
-        ((1, 9, 7, 32), (9, 3, 3, 32), (1, 1), (1, 1), (1, 1), 1),  # channels beside each other
+        ((1, 9, 7, 32), (9, 3, 3, 32), (1, 1), (1, 1), (1, 1), 1),  # adjacent channels
         ((1, 9, 7, 64), (70, 2, 2, 32), (2, 1), (1, 0), (1, 2), 2),
         ((2, 8, 20, 20), (20, 3, 3, 1), (1, 1), (1, 1), (1, 1), 20),  # each channel for itself
         ((1, 70, 5), (8, 11, 5), (1,), (5,), (1,), 1),
@@ -66,11 +66,11 @@ def test_convolution(shape, filters, stride, padding, dilation, groups):
 @pytest.mark.parametrize("outputs", [3, 9])
 @pytest.mark.sample(3)
 def test_types(dtype, unit, outputs):
-    def made(*shape):
+    def random(*shape):
         values = RNG.standard_normal(shape) * 4
         return (values + 1j * values[::-1] if dtype == "complex64" else values).astype(dtype)
 
-    x, w = made(2, 12, 5), made(outputs, 4, 5)
+    x, w = random(2, 12, 5), random(outputs, 4, 5)
     got = np.asarray(mtl.conv1d(mtl.asarray(x), mtl.asarray(w)))
     wide = "complex128" if dtype == "complex64" else "float64"
     view = np.lib.stride_tricks.sliding_window_view(x.astype(wide), 4, 1)
@@ -130,8 +130,8 @@ def test_types_of_pooling(dtype, size):
 def test_padding_is_never_the_largest():
     x = -np.ones((1, 4, 1), np.float32)
     assert np.asarray(mtl.max_pool(mtl.asarray(x), 2, 2, 1)).max() == -1
-    whole = mtl.astype(mtl.asarray(x), mtl.int8)
-    assert np.asarray(mtl.max_pool(whole, 2, 2, 1)).max() == -1
+    integers = mtl.astype(mtl.asarray(x), mtl.int8)
+    assert np.asarray(mtl.max_pool(integers, 2, 2, 1)).max() == -1
 
 
 @pytest.mark.parametrize(

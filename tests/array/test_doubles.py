@@ -63,23 +63,23 @@ def _exact(name, args):
     return (_EXACT.get(name) or getattr(mpmath, name))(*map(mpmath.mpf, args))
 
 
-def error(name, found, args):
+def error(name, result, args):
     """In units in the last place; what rounds to infinity is the largest number, and one more."""
     exact = _exact(name, args)
-    if math.isinf(found):
+    if math.isinf(result):
         return 0.0 if abs(exact) > _LARGEST else math.inf
-    return float(abs(mpmath.mpf(found) - exact) / math.ulp(found))
+    return float(abs(mpmath.mpf(result) - exact) / math.ulp(result))
 
 
 def check(name, *args):
     args = np.broadcast_arrays(*args)
-    found = np.asarray(getattr(mtl, name)(*map(mtl.asarray, args)))
+    result = np.asarray(getattr(mtl, name)(*map(mtl.asarray, args)))
     with np.errstate(all="ignore"):
         numpys = getattr(np, OPS[name].reference or name)(*args) if name != "erf" else None
     worst, at = 0.0, ()
     with mpmath.workprec(250):
         for k, of in enumerate(zip(*(arg.tolist() for arg in args), strict=True)):
-            value = float(found[k])
+            value = float(result[k])
             if _within_domain(name, of):
                 assert not math.isnan(value), (name, of)
                 worst, at = max((worst, at), (error(name, value, of), of))
@@ -87,8 +87,8 @@ def check(name, *args):
                 np.testing.assert_equal(value, float(numpys[k]), err_msg=f"{name}{of}")
     assert worst <= BOUNDS[name], f"{name}{at} is off by {worst} ulp"
     if numpys is not None:
-        zero = (found == 0) & (numpys == 0)
-        np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(numpys[zero]))
+        zero = (result == 0) & (numpys == 0)
+        np.testing.assert_array_equal(np.signbit(result[zero]), np.signbit(numpys[zero]))
 
 
 def _operands(name, rng, count):
@@ -168,6 +168,6 @@ def test_exact_functions(rng):
     with np.errstate(all="ignore"):
         expected = np.stack([np.fmod(x, y), np.nextafter(x, y), np.ldexp(x, n)], axis=1)
     np.testing.assert_array_equal(out, expected)
-    whole = ~np.isnan(expected)
-    np.testing.assert_array_equal(np.signbit(out[whole]), np.signbit(expected[whole]))
+    defined = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(out[defined]), np.signbit(expected[defined]))
     np.testing.assert_array_equal(powers, [_power(value) for value in x.tolist()])

@@ -109,8 +109,8 @@ def test_a_chain_is_multiplied_from_its_cheap_end(middle):
     # From the left each product would have a million elements.
     x, y = mtl.ones((1000, middle)), mtl.ones((middle, 1000))
     got = mtl.einsum("ab,bc,cd,d->a", x, y, x, mtl.ones(middle))
-    made = make_plan(LinearizedGraph([got._node]))
-    sizes = [made.sources[s.outs[0]].shape for s in made.steps if not isinstance(s, FusedKernel)]
+    plan = make_plan(LinearizedGraph([got._node]))
+    sizes = [plan.sources[s.outs[0]].shape for s in plan.steps if not isinstance(s, FusedKernel)]
     assert sizes == [(1000, 1), (middle, 1), (1000, 1)]
 
 
@@ -157,10 +157,10 @@ def test_an_order_is_followed():
     arrays = x, y, mtl.ones((40, 2))
     for path, size in (([(0, 1), (0, 1)], (2, 40)), ([(1, 2), (0, 1)], (30, 2))):
         got = mtl.einsum("ij,jk,kl", *arrays, optimize=path)
-        made = make_plan(LinearizedGraph([got._node]))
-        first = made.steps[0]
+        plan = make_plan(LinearizedGraph([got._node]))
+        first = plan.steps[0]
         out = first.out if isinstance(first, FusedKernel) else first.outs[0]
-        assert sorted(made.sources[out].shape) == sorted(size)
+        assert sorted(plan.sources[out].shape) == sorted(size)
 
 
 @pytest.mark.parametrize("path", [[(0, 1)], [(0, 0, 1)], [(0, 3), (0, 1)], [(0, 1), (0, 1), ()]])

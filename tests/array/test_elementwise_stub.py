@@ -1,6 +1,6 @@
-"""What type checkers and editors know of the functions that are made of the table of operations.
+"""Signatures, for type checkers and editors, of the functions from the table of operations.
 
-They read ``elementwise.pyi``. With ``METALLOID_UPDATE_STUB=1`` this writes it anew.
+They read ``elementwise.pyi``. With ``METALLOID_UPDATE_STUB=1`` this rewrites it.
 """
 
 import inspect
@@ -59,10 +59,10 @@ def test_what_a_type_checker_finds(tmp_path):
     )
     command = [sys.executable, "-m", "mypy", "--no-error-summary", str(program)]
     environment = {**os.environ, "MYPYPATH": str(STUB.parents[3])}
-    found = subprocess.run(
+    output = subprocess.run(
         command, capture_output=True, text=True, cwd=tmp_path, env=environment
     ).stdout
     kind = "metalloid.arrays.array.Array"
-    assert found.count(f'Revealed type is "{kind}"') == 2
-    assert f'Revealed type is "def (Any, Any) -> {kind}"' in found
-    assert 'program.py:6: error: Too many arguments for "exp"' in found
+    assert output.count(f'Revealed type is "{kind}"') == 2
+    assert f'Revealed type is "def (Any, Any) -> {kind}"' in output
+    assert 'program.py:6: error: Too many arguments for "exp"' in output

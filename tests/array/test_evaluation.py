@@ -68,12 +68,12 @@ def test_a_fused_chain_allocates_only_its_output(pool, monkeypatch, n):
 
 
 @pytest.mark.needs("the CPU")  # a batch keeps what its launches use until it has ended
-def test_what_only_the_graph_has_is_given_back_on_the_way(pool):
+def test_memory_that_only_the_graph_has_is_released_during_the_evaluation(pool):
     n = 2**16
     x = mtl.asarray(np.ones((n, 1), np.float32))
     mtl.eval(mtl.cumulative_sum(x, axis=0))  # whatever is needed once
     gc.collect()
-    most, before = [0], pool.live_bytes
+    peak, before = [0], pool.live_bytes
     y = x
     for _ in range(12):
         y = mtl.cumulative_sum(y * 0.5, axis=0) / n  # each takes an array for itself
@@ -81,7 +81,7 @@ def test_what_only_the_graph_has_is_given_back_on_the_way(pool):
 
     def take(self, size):
         buffer = original(self, size)
-        most[0] = max(most[0], self.live_bytes - before)
+        peak[0] = max(peak[0], self.live_bytes - before)
         return buffer
 
     type(pool).acquire = take
@@ -89,10 +89,10 @@ def test_what_only_the_graph_has_is_given_back_on_the_way(pool):
         mtl.eval(y)
     finally:
         type(pool).acquire = original
-    assert most[0] <= 3 * 4 * n
+    assert peak[0] <= 3 * 4 * n
 
 
-def test_what_somebody_has_is_kept_on_the_way():
+def test_arrays_that_are_referenced_are_materialized():
     x = mtl.asarray(np.ones((100, 200), np.float32))
     total = mtl.exp(x).sum(axis=0)
     mtl.eval(mtl.cumulative_sum(total * 2))
@@ -114,12 +114,12 @@ def test_memory_in_a_cycle_of_garbage_is_given_back_once(pool):
     del loop
     gc.collect()
     assert pool.live_buffers < before
-    kept = [mtl.asarray(np.full(5, k, np.float32)) for k in range(60)]
-    for k, array in enumerate(kept):
+    arrays = [mtl.asarray(np.full(5, k, np.float32)) for k in range(60)]
+    for k, array in enumerate(arrays):
         assert np.asarray(array).tolist() == [float(k)] * 5
 
 
-def test_numpy_keeps_the_memory_it_looks_at():
+def test_numpy_retains_the_memory_it_looks_at():
     shown = np.asarray(mtl.ones(1000) * 3)
     others = [mtl.zeros(1000) + k for k in range(5)]
     mtl.eval(*others)

@@ -32,12 +32,12 @@ EXPRESSIONS = {
 
 
 @pytest.mark.parametrize(
-    ("way", "dtype"),
+    ("backend", "dtype"),
     [("registers", "int8"), ("registers", "complex64"), ("simdgroups", "bfloat16")],
 )
-def test_products_are_portable(way, dtype):
+def test_products_are_portable(backend, dtype):
     x = mtl.astype(FLOATS, getattr(mtl, dtype))
-    with mtl.config.scope(products=way):
+    with mtl.config.scope(products=backend):
         product = x @ (x.T * 2) + x[0, 0]
     for text in product.msl().split("#include <metal_stdlib>")[1:]:
         mtl.library("#include <metal_stdlib>" + text, portable=True)

@@ -21,17 +21,17 @@ def numbers(dtype, count):
 def test_bincount(dtype, minlength):
     for count in (0, 1, 1000, 70_000):
         x = np.random.default_rng(1).integers(0, 100, count).astype(dtype)
-        found = mtl.bincount(mtl.asarray(x), minlength=minlength)
+        counts = mtl.bincount(mtl.asarray(x), minlength=minlength)
         exact = np.bincount(x, minlength=minlength)
-        assert found.dtype == exact.dtype
-        np.testing.assert_array_equal(np.asarray(found), exact)
+        assert counts.dtype == exact.dtype
+        np.testing.assert_array_equal(np.asarray(counts), exact)
 
 
 def test_bincount_with_weights():
     x, weights = np.array([1, 0, 4, 1]), np.array([0.5, 2.0, -1.0, 0.25], np.float32)
-    found = mtl.bincount(mtl.asarray(x)[::-1], weights=weights[::-1])
-    assert found.dtype == np.float32
-    assert found.tolist() == [2.0, 0.75, 0.0, 0.0, -1.0]
+    sums = mtl.bincount(mtl.asarray(x)[::-1], weights=weights[::-1])
+    assert sums.dtype == np.float32
+    assert sums.tolist() == [2.0, 0.75, 0.0, 0.0, -1.0]
     assert mtl.bincount(mtl.asarray(x), weights * 1j).tolist()[1] == 0.75j
 
 
@@ -57,10 +57,10 @@ def check_histogram(dtype, options):
         x = numbers(dtype, count)
         floats = x.astype(np.float32) if dtype == "int16" else x
         exact, edges = np.histogram(floats, **options)
-        found, own_edges = mtl.histogram(mtl.asarray(x), **options)
-        assert found.dtype == exact.dtype
+        counts, own_edges = mtl.histogram(mtl.asarray(x), **options)
+        assert counts.dtype == exact.dtype
         np.testing.assert_array_equal(np.asarray(own_edges), edges)
-        np.testing.assert_array_equal(np.asarray(found), exact)
+        np.testing.assert_array_equal(np.asarray(counts), exact)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -83,10 +83,10 @@ def test_all_histograms(dtype, options):
 
 def test_of_an_image_with_weights_and_density():
     x, weights = numbers("float32", 600).reshape(20, 30), numbers("float64", 600).reshape(20, 30)
-    found, _ = mtl.histogram(mtl.asarray(x).T, 7, weights=mtl.asarray(weights).T)
-    np.testing.assert_allclose(np.asarray(found), np.histogram(x, 7, weights=weights)[0], 1e-12)
-    found, _ = mtl.histogram(mtl.asarray(x), 7, density=True)
-    np.testing.assert_allclose(np.asarray(found), np.histogram(x, 7, density=True)[0], 1e-6)
+    counts, _ = mtl.histogram(mtl.asarray(x).T, 7, weights=mtl.asarray(weights).T)
+    np.testing.assert_allclose(np.asarray(counts), np.histogram(x, 7, weights=weights)[0], 1e-12)
+    counts, _ = mtl.histogram(mtl.asarray(x), 7, density=True)
+    np.testing.assert_allclose(np.asarray(counts), np.histogram(x, 7, density=True)[0], 1e-6)
 
 
 def test_what_falls_nowhere():

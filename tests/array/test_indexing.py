@@ -158,11 +158,11 @@ def test_indices_of_every_type_are_right_or_refused(data, shape, dtype, is_lazy)
     if wrong:
         with pytest.raises(IndexError) as caught:
             own[(*key, own_index)]
-        found = re.fullmatch(
+        match = re.fullmatch(
             rf"\[index\] (-?\d+) is out of range for axis {axis} of extent {extent}\.",
             str(caught.value),
         )
-        assert int(found[1]) in wrong
+        assert int(match[1]) in wrong
         if min(wrong) >= -(2**63) and max(wrong) < 2**63:
             with pytest.raises(IndexError):
                 x[(*key, index)]
@@ -176,10 +176,10 @@ def test_indices_of_every_type_are_right_or_refused(data, shape, dtype, is_lazy)
 def test_wrong_indices_among_many(rng):
     """Where only one of 100,000 is wrong, at either end and in either direction."""
     x = mtl.asarray(rng.random(1000))
-    for place in (0, 1, 50_000, 99_998, 99_999):
+    for position in (0, 1, 50_000, 99_998, 99_999):
         for wrong in (1000, -1001, 2**62, -(2**62)):
             index = rng.integers(-1000, 1000, 100_000)
-            index[place] = wrong
+            index[position] = wrong
             with pytest.raises(IndexError, match=f" {wrong} is out of range for axis 0 of extent"):
                 x[mtl.asarray(index)]
 

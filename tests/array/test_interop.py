@@ -36,7 +36,7 @@ def test_numpy_sees_the_same_memory_and_cannot_write(x):
 
 
 @pytest.mark.needs("the process's memory")
-def test_dlpack_both_ways(x):
+def test_dlpack_import_and_export(x):
     assert np.from_dlpack(x).tolist() == [0, 1, 2, 3, 4, 5]
     theirs = np.arange(3.0)
     own = mtl.from_dlpack(theirs)
@@ -70,7 +70,7 @@ def test_conversions_to_python(x):
         bool(x)
 
 
-def test_a_kernel_made_of_its_body_is_part_of_the_graph(x):
+def test_a_kernel_given_as_a_body_is_part_of_the_graph(x):
     kernel = mtl.metal_kernel(
         "twice", ["x"], ["y"], "uint i = thread_position_in_grid.x; y[i] = x[i] * 2;"
     )
@@ -108,7 +108,7 @@ def test_calls_run_where_they_are_told(x):
         kernel(inputs=[x, x], device="abacus", **options)
 
 
-def test_a_plan_does_not_keep_what_calls_were_given(x):
+def test_a_plan_does_not_retain_arguments_of_calls(x):
     kernel = mtl.metal_kernel(
         "first", ["x", "y"], ["z"], "z[thread_position_in_grid.x] = x[0] + y[0];"
     )

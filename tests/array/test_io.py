@@ -36,30 +36,30 @@ def test_arrays_by_name(tmp_path, suffix):
         "e": mtl.asarray([1 + 2j]),
     }
     mtl.save(file, arrays)
-    found = mtl.load(file)
-    assert list(found) == list(arrays)
+    loaded = mtl.load(file)
+    assert list(loaded) == list(arrays)
     for name, array in arrays.items():
-        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
-        np.testing.assert_array_equal(np.asarray(found[name]), np.asarray(array))
+        assert (loaded[name].dtype, loaded[name].shape) == (array.dtype, array.shape)
+        np.testing.assert_array_equal(np.asarray(loaded[name]), np.asarray(array))
 
 
 def test_bfloats_and_strided_arrays_as_safetensors(tmp_path):
     file = tmp_path / "x.safetensors"
     x = mtl.astype(mtl.arange(12).reshape(3, 4), mtl.bfloat16).T[::2]
     mtl.save(file, {"x": x})
-    found = mtl.load(file)["x"]
-    assert found.dtype == ml_dtypes.bfloat16
-    assert np.asarray(found).tolist() == np.asarray(x).tolist()
+    loaded = mtl.load(file)["x"]
+    assert loaded.dtype == ml_dtypes.bfloat16
+    assert np.asarray(loaded).tolist() == np.asarray(x).tolist()
     size = int.from_bytes(file.read_bytes()[:8], "little")
     header = json.loads(file.read_bytes()[8 : 8 + size])
     assert header == {"x": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}}
 
 
-def same(found, expected):
+def same(result, expected):
     """Whether arrays agree in type, shape and every bit."""
-    found, expected = np.asarray(found), np.asarray(expected)
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    assert found.tobytes() == expected.tobytes()
+    result, expected = np.asarray(result), np.asarray(expected)
+    assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+    assert result.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -77,8 +77,8 @@ def test_every_type_and_shape_comes_back(suffix, data, dtype):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"x{suffix}"
         mtl.save(file, array if suffix == ".npy" else {"x": array})
-        found = mtl.load(file)
-        same(found if suffix == ".npy" else found["x"], array)
+        loaded = mtl.load(file)
+        same(loaded if suffix == ".npy" else loaded["x"], array)
         if suffix != ".safetensors":  # NumPy as the oracle
             theirs = np.load(file)
             theirs = theirs if suffix == ".npy" else theirs["x"]
@@ -132,9 +132,9 @@ def test_every_name_comes_back(tmp_path, suffix):
     file = tmp_path / f"x{suffix}"
     arrays = {name: mtl.asarray([k]) for k, name in enumerate(NAMES)}
     mtl.save(file, arrays)
-    found = mtl.load(file)
-    assert {name: x.tolist() for name, x in found.items()} == {n: [k] for k, n in enumerate(NAMES)}
-    assert list(found) == NAMES
+    loaded = mtl.load(file)
+    assert {name: x.tolist() for name, x in loaded.items()} == {n: [k] for k, n in enumerate(NAMES)}
+    assert list(loaded) == NAMES
 
 
 @settings(max_examples=50)
@@ -150,17 +150,17 @@ def test_any_names_come_back(names):
 def test_numpy_reads_the_names_of_an_npz_file(tmp_path):
     names = ["file", "allow_pickle", "a/b", "\u00fc"]
     mtl.save(tmp_path / "x.npz", {name: mtl.arange(3) for name in names})
-    with np.load(tmp_path / "x.npz") as found:
-        assert sorted(found) == sorted(names)
-        assert found["a/b"].tolist() == [0, 1, 2]
+    with np.load(tmp_path / "x.npz") as file:
+        assert sorted(file) == sorted(names)
+        assert file["a/b"].tolist() == [0, 1, 2]
 
 
 def test_metadata_of_safetensors(tmp_path):
     file = tmp_path / "x.safetensors"
     metadata = {"format": "pt", "\u00fc": ""}
     mtl.save(file, {"x": mtl.arange(3)}, metadata=metadata)
-    arrays, found = mtl.load(file, return_metadata=True)
-    assert (found, list(arrays)) == (metadata, ["x"])
+    arrays, loaded = mtl.load(file, return_metadata=True)
+    assert (loaded, list(arrays)) == (metadata, ["x"])
     assert list(mtl.load(file)) == ["x"]
     mtl.save(file, arrays)
     assert mtl.load(file, return_metadata=True)[1] == {}
@@ -184,8 +184,8 @@ def test_what_holds_numbers_is_converted(tmp_path):
     arrays = {"list": [1, 2], "number": 2.5, "numpy": np.arange(3, dtype=">i2"), "bytes": b"ab"}
     for suffix in (".npz", ".safetensors"):
         mtl.save(tmp_path / f"x{suffix}", arrays)
-        found = mtl.load(tmp_path / f"x{suffix}")
-        assert {name: x.tolist() for name, x in found.items()} == {
+        loaded = mtl.load(tmp_path / f"x{suffix}")
+        assert {name: x.tolist() for name, x in loaded.items()} == {
             "list": [1, 2], "number": 2.5, "numpy": [0, 1, 2], "bytes": [97, 98]}  # fmt: skip
     mtl.save(tmp_path / "x.npy", [[1.5]])
     assert mtl.load(tmp_path / "x.npy").tolist() == [[1.5]]

@@ -30,7 +30,7 @@ def test_an_axis_beyond_32_bits():
     assert np.asarray(y[-5:]).tolist() == [1, 1, 8, 1, 1]
     assert int(mtl.sum(y, dtype=mtl.int64)) == _BEYOND_32 + 7
     assert np.asarray((y[::-1] * 2)[:4]).tolist() == [2, 2, 16, 2]
-    assert [int(place) for place in mtl.nonzero(x)[0]] == [_BEYOND_32 - 3]
+    assert [int(index) for index in mtl.nonzero(x)[0]] == [_BEYOND_32 - 3]
     running = mtl.cumulative_sum(x, dtype=mtl.uint8)
     assert np.asarray(running[-4:]).tolist() == [0, 7, 7, 7]
     del running

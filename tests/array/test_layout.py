@@ -87,8 +87,8 @@ def test_what_is_no_longer_contiguous():
     assert is_contiguous(Layout((1, 3), (77, 1), 5))
 
 
-def places(extents, strides):
-    """Where each element lies, in the order of the elements."""
+def offsets(extents, strides):
+    """The offset of each element, in the order of the elements."""
     return [sum(s * k for s, k in zip(strides, at, strict=True)) for at in np.ndindex(*extents)]
 
 
@@ -101,4 +101,4 @@ def test_collapsed_axes_visit_the_same_elements_in_the_same_order(shape, data):
     extents, columns = collapse(shape, *strides)
     for before, after in zip(strides, columns, strict=True):
         if all(shape):
-            assert places(shape, before) == places(extents, after)
+            assert offsets(shape, before) == offsets(extents, after)

@@ -30,15 +30,15 @@ def originals(folder):
         "complex": mtl.asarray([1j, 2]),
     }  # fmt: skip
     mtl.save(folder / "x.npz", arrays)
-    found = {".npz": [(folder / "x.npz").read_bytes()], ".npy": []}
+    contents = {".npz": [(folder / "x.npz").read_bytes()], ".npy": []}
     np.savez_compressed(folder / "x.npz", **{k: np.asarray(x) for k, x in arrays.items()})
-    found[".npz"].append((folder / "x.npz").read_bytes())
+    contents[".npz"].append((folder / "x.npz").read_bytes())
     mtl.save(folder / "x.safetensors", arrays, metadata={"key": "value"})
-    found[".safetensors"] = [(folder / "x.safetensors").read_bytes()]
+    contents[".safetensors"] = [(folder / "x.safetensors").read_bytes()]
     for array in arrays.values():
         mtl.save(folder / "x.npy", array)
-        found[".npy"].append((folder / "x.npy").read_bytes())
-    return found
+        contents[".npy"].append((folder / "x.npy").read_bytes())
+    return contents
 
 
 def mutated(rng, contents):
@@ -79,14 +79,14 @@ def load_all(folder, seed):
         file = folder / f"mutated{suffix}"
         file.write_bytes(contents)
         try:
-            found = mtl.load(file)
+            loaded = mtl.load(file)
         except ValueError as error:
             if not str(error).startswith("[load] "):
                 raise
             outcomes[suffix, "refused"] += 1
         else:
-            found = found.values() if isinstance(found, dict) else [found]
-            assert sum(array.nbytes for array in found) <= 2000 * len(contents)
+            loaded = loaded.values() if isinstance(loaded, dict) else [loaded]
+            assert sum(array.nbytes for array in loaded) <= 2000 * len(contents)
             outcomes[suffix, "loaded"] += 1
     print(json.dumps([[*key, count] for key, count in outcomes.items()]))
 
@@ -200,9 +200,9 @@ def test_safetensors_files_that_are_wrong(tmp_path, name):
 
 def archive(*names, data=bytes(8), compression=zipfile.ZIP_STORED):
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as found:
+    with zipfile.ZipFile(file, "w") as members:
         for name in names or ("x.npy",):
-            found.writestr(zipfile.ZipInfo(name), npy(header(), data), compression)
+            members.writestr(zipfile.ZipInfo(name), npy(header(), data), compression)
     return file.getvalue()
 
 
@@ -228,9 +228,9 @@ def test_npz_files_that_are_wrong(tmp_path, contents, message):
 def test_bytes_of_bools_are_0_or_1_in_memory(tmp_path):
     """Kernels may take a bool for one bit."""
     (tmp_path / "x.npy").write_bytes(npy(header("'|b1'", shape="(4,)"), b"\0\1\2\xff"))
-    found = mtl.load(tmp_path / "x.npy")
-    assert found.tolist() == [False, True, True, True]
-    assert int(found.sum()) == 3
+    loaded = mtl.load(tmp_path / "x.npy")
+    assert loaded.tolist() == [False, True, True, True]
+    assert int(loaded.sum()) == 3
 
 
 def test_errors_of_the_system_stay_what_they_are(tmp_path):

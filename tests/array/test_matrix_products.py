@@ -64,7 +64,7 @@ def test_every_type(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
-def test_depths_of_several_steps_of_panels(dtype):
+def test_depths_of_multiple_steps_of_panels(dtype):
     a, b = random((2, 13, 700), dtype), random((700, 45), dtype)
     with mtl.config.scope(products="panels"):
         check(mtl.asarray(a) @ mtl.asarray(b), a, b)
@@ -88,7 +88,7 @@ def test_panels_do_not_depend_on_the_number_of_cores(threads):
             runtime.configure(mtl.config.num_threads)
 
 
-SIDES = {
+FACTORS = {
     "plain": lambda x: x,
     "turned": lambda x: x.T,
     "reversed": lambda x: x[::-1],
@@ -108,20 +108,20 @@ EXTENTS = st.sampled_from([0, 2, 7, 31, 63, 64, 65, 129])  # 1 would be another 
     m=EXTENTS,
     n=EXTENTS,
     k=EXTENTS,
-    sides=st.sampled_from(
+    factors=st.sampled_from(
         [("plain", "plain"), ("turned", "plain"), ("plain", "turned"), ("sliced", "reversed")]
     ),
     backend=st.sampled_from(["panels", "registers", "simdgroups"]),
 )
-def test_shapes_and_strides(m, n, k, sides, backend):
-    first, second = sides
+def test_shapes_and_strides(m, n, k, factors, backend):
+    first, second = factors
     a, b = (
         random(SHAPE_BEFORE[first](m, k), "float32"),
         random(SHAPE_BEFORE[second](k, n), "float32"),
     )
     with mtl.config.scope(products=backend):
-        product = SIDES[first](mtl.asarray(a)) @ SIDES[second](mtl.asarray(b))
-    check(product, SIDES[first](a), SIDES[second](b))
+        product = FACTORS[first](mtl.asarray(a)) @ FACTORS[second](mtl.asarray(b))
+    check(product, FACTORS[first](a), FACTORS[second](b))
 
 
 @pytest.mark.parametrize(("backend", "dtype"), [("auto", "float32"), ("registers", "int32")])
@@ -138,7 +138,7 @@ def test_batches_and_vectors(first, second, backend, dtype):
 
 
 def kernels(*values):
-    """How many steps computing them takes, and the words about them."""
+    """The number of steps that compute the values, and the explanation."""
     text = mtl.explain(*values)
     return sum(line[:1].isdigit() and ". " in line for line in text.splitlines()), text
 
@@ -163,7 +163,7 @@ CHAINS = {
 @pytest.mark.parametrize(
     ("name", "backend"), [*((name, "registers") for name in CHAINS), ("residual", "simdgroups")]
 )
-def test_what_is_made_of_a_product_is_one_kernel_with_it(name, backend):
+def test_operations_on_a_product_are_fused_with_it(name, backend):
     chain = CHAINS[name]
     with mtl.config.scope(products=backend):
         product = mtl.asarray(X) @ mtl.asarray(W)
@@ -189,11 +189,11 @@ def test_a_bias_that_a_reshaped_product_has_no_strides_for():
 def test_stacks_by_one_matrix_are_one_product():
     with mtl.config.scope(products="registers"):
         x = mtl.asarray(X)
-        together, single = x @ mtl.asarray(W), x[:, :, None] @ mtl.asarray(W)
+        stacked, single = x @ mtl.asarray(W), x[:, :, None] @ mtl.asarray(W)
         transposed = x.mT @ mtl.asarray(W[:1].repeat(70, 0))
-    for each in (together, single):
+    for each in (stacked, single):
         assert re.search(r"\n   \d+ x 4 threads", mtl.explain(each))
-    check(together, X, W)
+    check(stacked, X, W)
     check(single, X[:, :, None], W)
     check(transposed, X.swapaxes(1, 2), W[:1].repeat(70, 0))
 
@@ -241,13 +241,13 @@ USES = {
 @pytest.mark.parametrize("backend", ["host", "registers"])
 def test_a_product_is_computed_once(name, backend):
     with mtl.config.scope(products=backend):
-        product, again = (mtl.asarray(W[:, :40]) @ mtl.asarray(W[:, :40]) for _ in range(2))
+        product, same = (mtl.asarray(W[:, :40]) @ mtl.asarray(W[:, :40]) for _ in range(2))
     values = USES[name](product)
     text = mtl.explain(*values)
     assert text.count("numpy::multiply_in_" if backend == "registers" else "matmul, a") == 1
     if backend == "registers" and name == "rows and elements":
         assert "a matrix product whose users need several elements" in text
-    want = USES[name](mtl.asarray(np.asarray(again)))
+    want = USES[name](mtl.asarray(np.asarray(same)))
     for got, expected in zip(values, want, strict=True):
         np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=2e-3)
 
@@ -309,11 +309,11 @@ CPU = mtl.ones(1).device
         ("float16", (16, 16), 16, [], "registers"),
     ],
 )
-def test_who_multiplies(dtype, shape, depth, fused, backend):
+def test_the_backend_of_a_product(dtype, shape, depth, fused, backend):
     assert choose_backend(CPU, np.dtype(dtype), shape, depth, fused) == backend
 
 
-def test_what_is_turned():
+def test_which_factors_are_transposed():
     x = mtl.asarray(W)
     for value in (x.T, x.T[:, ::2], mtl.exp(x).T, mtl.exp(x.T) + 1):
         assert is_transposed(value._node)

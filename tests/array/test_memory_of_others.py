@@ -1,4 +1,4 @@
-"""Arrays are values, whoever owns their memory: they never write to memory of others, and what has
+"""Arrays are values, also in memory of others: they never write to that, and what has
 been computed from it, or is pending, keeps the values of that time."""
 
 import mmap
@@ -105,21 +105,21 @@ def test_any_steps_give_what_numpy_gives(source, steps):
     expected_theirs = theirs.copy()
     ours = make(theirs)
     model = theirs if shows else theirs.copy()  # never written to, but by the owner
-    kept = []
+    values = []
     for what, *more in steps:
         if what == "owner":
             theirs[more[0]] = expected_theirs[more[0]] = more[1]
         elif what == "compute":
-            kept.append((computed(more[0], ours), np.array(computed(more[0], model))))
+            values.append((computed(more[0], ours), np.array(computed(more[0], model))))
         elif what == "view":
-            kept.append((ours[more[0]], model[more[0]]))
+            values.append((ours[more[0]], model[more[0]]))
         elif what == "alias":
-            kept.append((mtl.Array(ours._node), model))
+            values.append((mtl.Array(ours._node), model))
         elif what == "evaluate":
-            mtl.eval(ours, *(array for array, _ in kept))
+            mtl.eval(ours, *(array for array, _ in values))
         else:
             ours, model = written(more[0], ours, more[1]), written(more[0], model, more[1])
-    for array, expected in [*kept, (ours, model)]:
+    for array, expected in [*values, (ours, model)]:
         np.testing.assert_array_equal(np.asarray(array), expected)
     np.testing.assert_array_equal(theirs, expected_theirs)
 

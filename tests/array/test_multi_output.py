@@ -38,7 +38,7 @@ def test_results_with_common_operations_are_one_kernel(values):
     check(oscillate(x, v), oscillate(*wide))
 
 
-def test_a_result_that_another_one_uses_is_not_read_again(values):
+def test_a_result_that_another_one_uses_is_not_reread(values):
     def program(xp, a):
         e = xp.exp(a)
         return [e, e * a, e - a]

@@ -1,4 +1,4 @@
-"""What is fused and what gets memory: counted in kernels, with the reasons that are given."""
+"""Fused and materialized nodes: counted in kernels, with the reasons that are given."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_a_view_of_known_values_launches_nothing(x):
         (lambda x: x.argmax(axis=1), 1),
         (lambda x: mtl.var(x, axis=1), 1),
         (lambda x: x.sum(axis=0) + x.sum(axis=1)[0], 2),  # reductions along different axes
-        (lambda x: mtl.concat([x + 1, x * 2]), 2),  # straight into their places
+        (lambda x: mtl.concat([x + 1, x * 2]), 2),  # straight into slices of the result
     ],
 )
 def test_reductions_take_in_what_is_around_them(x, expression, count):
@@ -90,12 +90,12 @@ def test_costly_values_are_shared_by_kernels(x):
     assert MaterializeReason.SHARED in reasons(rows, columns)
 
 
-def test_cheap_values_are_computed_again(x):
+def test_cheap_values_are_recomputed(x):
     rows, columns = (x + 1).sum(axis=1), (x + 1).sum(axis=0)
     assert len(kernels(rows, columns)) == 2
 
 
-def test_a_value_that_was_computed_on_the_way_is_kept_the_second_time(x):
+def test_a_fused_value_is_materialized_the_second_time(x):
     costly = mtl.sin(mtl.exp(mtl.cos(x)))
     mtl.eval(costly + 1)
     assert MaterializeReason.RECOMPUTED_EARLIER in reasons(costly + 2)
@@ -150,7 +150,7 @@ def test_thousands_of_operations():
     assert np.asarray(x).tolist() == [3001.0] * 3
 
 
-def test_hundreds_of_reductions_behind_each_other():
+def test_hundreds_of_successive_reductions():
     x = mtl.ones((4, 3))
     for _ in range(60):
         x = x - x.sum(axis=1, keepdims=True) / 3 + 1

@@ -77,9 +77,9 @@ def reduced(rng, a):
         return a
     name = str(rng.choice(["sum", "max", "mean"]))
     axis = int(rng.integers(a.own.ndim))
-    keep = bool(rng.random() < 0.6)
-    own = getattr(mtl, name)(a.own, axis=axis, keepdims=keep)
-    return Pair(own, getattr(np, name)(a.exact, axis=axis, keepdims=keep))
+    keepdims = bool(rng.random() < 0.6)
+    own = getattr(mtl, name)(a.own, axis=axis, keepdims=keepdims)
+    return Pair(own, getattr(np, name)(a.exact, axis=axis, keepdims=keepdims))
 
 
 def joined(rng, a):
@@ -104,8 +104,8 @@ def multiplied(rng, a, b):
         np.broadcast_shapes(a.own.shape[:-2], b.own.shape[:-2])
     except ValueError:
         return a
-    way = str(rng.choice(["auto", "registers", "simdgroups", "host", "sums"]))
-    with mtl.config.scope(products=way):
+    backend = str(rng.choice(["auto", "registers", "simdgroups", "host", "sums"]))
+    with mtl.config.scope(products=backend):
         own = a.own @ b.own
     return Pair(own * 0.2, a.exact @ b.exact * 0.2)
 
@@ -117,16 +117,16 @@ def check(seed, products=0.0):
         a, b = (pool[k] for k in rng.integers(len(pool), size=2))
         kind = rng.random()
         if products and rng.random() < products:
-            made = multiplied(rng, a, b)
+            pair = multiplied(rng, a, b)
         elif kind < 0.5:
-            made = mapped(rng, a, b)
+            pair = mapped(rng, a, b)
         elif kind < 0.75:
-            made = moved(rng, a)
+            pair = moved(rng, a)
         elif kind < 0.9:
-            made = reduced(rng, a)
+            pair = reduced(rng, a)
         else:
-            made = joined(rng, a)
-        pool.append(made)
+            pair = joined(rng, a)
+        pool.append(pair)
     chosen = [pool[k] for k in rng.integers(_LEAVES, len(pool), 3)]
     if rng.random() < 0.5:
         mtl.eval(*(pair.own for pair in chosen))

@@ -146,13 +146,13 @@ SEARCHED = {
      ((90_000, 2), 0), ((4, 30, 5), 1)],
 )  # fmt: skip
 @pytest.mark.sample(2, per="shape")
-def test_places_of_the_first_of_all(values, shape, axis):
+def test_indices_of_the_first_of_all(values, shape, axis):
     x = SEARCHED[values](np.random.default_rng(7).standard_normal(shape)).astype(np.float32)
     own = mtl.asarray(x)
     np.testing.assert_array_equal(own.argmax(axis=axis), x.argmax(axis=axis))
     np.testing.assert_array_equal(own.argmin(axis=axis), x.argmin(axis=axis))
-    turned = mtl.flip(own + 0)
-    np.testing.assert_array_equal(turned.argmax(axis=axis), np.flip(x).argmax(axis=axis))
+    flipped = mtl.flip(own + 0)
+    np.testing.assert_array_equal(flipped.argmax(axis=axis), np.flip(x).argmax(axis=axis))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_places_of_the_first_of_all(values, shape, axis):
     ["bool", "float16", *(pytest.param(t, marks=pytest.mark.slow) for t in ("uint64", "float64"))],
 )
 @pytest.mark.sample(2)
-def test_places_in_other_types(dtype):
+def test_indices_in_other_types(dtype):
     x = np.random.default_rng(8).integers(0, 9, (3, 50_000)).astype(dtype)
     own = mtl.asarray(x)
     for axis in (1, None):
@@ -169,7 +169,7 @@ def test_places_in_other_types(dtype):
                                       (~x if dtype == "bool" else 0 - x).argmin(axis=axis))  # fmt: skip
 
 
-def test_a_search_beside_a_sum():
+def test_a_search_fused_with_a_sum():
     """One kernel for both, whose sums are added up in blocks."""
     x = np.random.default_rng(9).integers(0, 1000, (600, 5000)).astype(np.float32)
     own = mtl.asarray(x)

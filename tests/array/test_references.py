@@ -1,4 +1,4 @@
-"""Who else refers to an array's memory is counted alike on all versions of Python.
+"""References to an array's memory are counted alike on all versions of Python.
 
 Since 3.14 the interpreter borrows local variables when it calls a function with them, so that
 ``sys.getrefcount(local)`` is one less than before (numpy/numpy#28681). Where there is no 3.14, a
@@ -24,7 +24,7 @@ class Holder:
 
 
 def count_as_3_14(value):
-    """What ``sys.getrefcount`` of Python 3.14 would say."""
+    """The count that ``sys.getrefcount`` of Python 3.14 would return."""
     frame = sys._getframe(1)
     *_, push, call = (
         instruction.opname
@@ -62,17 +62,17 @@ def test_the_stand_in_counts_like_3_14():
 
 
 def test_no_references_of_locals_are_counted():
-    found = 0
+    calls = 0
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("getrefcount"):
-                found += 1
+                calls += 1
                 assert isinstance(node.args[0], ast.Attribute | ast.Subscript), path
-    assert found
+    assert calls
 
 
 @pytest.mark.parametrize("is_element", [True, False])
-def test_a_pending_expression_keeps_its_values(python, is_element):
+def test_a_pending_expression_retains_its_values(python, is_element):
     x = mtl.asarray(np.arange(5))
     later = x * 10
     if is_element:
@@ -88,7 +88,7 @@ def test_a_pending_expression_keeps_its_values(python, is_element):
      lambda x: memoryview(x)[1:], lambda x: mtl.Array(x._node)[1:]],
 )  # fmt: skip
 @pytest.mark.needs("the process's memory")
-def test_whoever_sees_the_memory_keeps_its_values(python, held):
+def test_other_references_to_the_memory_retain_its_values(python, held):
     x = mtl.asarray(np.arange(5))
     other = held(x)
     x[1:] = 100
@@ -97,7 +97,7 @@ def test_whoever_sees_the_memory_keeps_its_values(python, held):
 
 
 @pytest.mark.needs("the process's memory")
-def test_memory_that_nobody_else_sees_is_written_in_place(python):
+def test_memory_without_other_references_is_written_in_place(python):
     x = mtl.asarray(np.arange(1000))
     address = np.asarray(x).ctypes.data
     for k in range(10):
@@ -106,7 +106,7 @@ def test_memory_that_nobody_else_sees_is_written_in_place(python):
     assert int(x.sum()) == 1000 + sum(range(10, 1000))
 
 
-def test_values_that_somebody_holds_are_kept_by_an_evaluation(python):
+def test_values_with_other_references_survive_an_evaluation(python):
     x = mtl.asarray(np.arange(5.0))
     shared = mtl.exp(x)
     low, high = shared.min() + shared, shared.max() + shared

@@ -45,12 +45,12 @@ def elements(name, shape, seed, kinds=40):
 
 
 def order_of(x, axis=-1, descending=False):
-    """Places in NumPy's stable order; the other way round equal ones keep theirs, too."""
+    """Indices in NumPy's stable order, which for descending ones is stable, too."""
     x = comparable(x)
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
-    turned = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
-    return x.shape[axis] - 1 - np.flip(turned, axis)
+    flipped = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(flipped, axis)
 
 
 def comparable(x):
@@ -59,18 +59,18 @@ def comparable(x):
 
 
 def bits(x):
-    """What cannot hide the sign of a zero."""
+    """The bits of values, which show the sign of a zero."""
     return np.asarray(x).view(f"u{x.dtype.itemsize}")
 
 
 def check_sorts(x, own, axis=-1, descending=False):
-    places = order_of(x, axis, descending)
-    found = mtl.argsort(own, axis=axis, descending=descending)
-    assert found.dtype == np.int64
-    np.testing.assert_array_equal(np.asarray(found), places)
+    order = order_of(x, axis, descending)
+    result = mtl.argsort(own, axis=axis, descending=descending)
+    assert result.dtype == np.int64
+    np.testing.assert_array_equal(np.asarray(result), order)
     values = mtl.sort(own, axis=axis, descending=descending)
     assert values.dtype == x.dtype
-    wanted = np.take_along_axis(x, places, axis)
+    wanted = np.take_along_axis(x, order, axis)
     np.testing.assert_array_equal(bits(np.asarray(values)), bits(wanted))
 
 
@@ -158,10 +158,10 @@ def test_the_reference_engine_agrees(monkeypatch):
 
 
 def check_top(x, k, axis=-1):
-    own_values, own_places = mtl.top_k(mtl.asarray(x), k, axis=axis)
-    places = np.take(order_of(x, axis, True), np.arange(min(k, x.shape[axis])), axis)
-    np.testing.assert_array_equal(np.asarray(own_places), places)
-    values = np.take_along_axis(x, places, axis)
+    own_values, own_indices = mtl.top_k(mtl.asarray(x), k, axis=axis)
+    indices = np.take(order_of(x, axis, True), np.arange(min(k, x.shape[axis])), axis)
+    np.testing.assert_array_equal(np.asarray(own_indices), indices)
+    values = np.take_along_axis(x, indices, axis)
     np.testing.assert_array_equal(bits(np.asarray(own_values)), bits(values))
 
 
@@ -176,15 +176,15 @@ def test_top_k(name):
 
 
 @pytest.mark.parametrize("k", [1, 20, 6000, 40_000])
-def test_top_k_of_long_rows_in_rounds(k):
+def test_top_k_of_long_rows_in_iterations(k):
     check_top(elements("float32", (2, 40_001), 6, 2 * k), k)
 
 
 @pytest.mark.parametrize("how", ["kernels", "host"])
 def test_top_k_takes_the_first_of_equal_ones(how):
     with mtl.config.scope(sorting=how):
-        values, places = mtl.top_k(mtl.asarray([1.0, -0.0, 0.0, -1.0, 0.0]), 3)
-        assert places.tolist() == [0, 1, 2]
+        values, indices = mtl.top_k(mtl.asarray([1.0, -0.0, 0.0, -1.0, 0.0]), 3)
+        assert indices.tolist() == [0, 1, 2]
         assert np.signbit(np.asarray(values)).tolist() == [False, True, False]
 
 
@@ -205,8 +205,8 @@ def test_searchsorted(name, side):
         among = elements(name, count, count)
         among = among[order_of(among)]
         exact = np.searchsorted(comparable(among), comparable(values), side)
-        found = mtl.searchsorted(mtl.asarray(among), mtl.asarray(values), side=side)
-        np.testing.assert_array_equal(np.asarray(found), exact)
+        result = mtl.searchsorted(mtl.asarray(among), mtl.asarray(values), side=side)
+        np.testing.assert_array_equal(np.asarray(result), exact)
 
 
 def test_searchsorted_promotes_as_comparisons_do():
@@ -222,15 +222,15 @@ def test_searchsorted_promotes_as_comparisons_do():
 
 def test_searchsorted_of_views():
     among, values = np.sort(elements("int32", 900, 1)), elements("int32", 900, 1, 300)
-    found = mtl.searchsorted(mtl.asarray(among)[::3], mtl.asarray(values)[::-3])
-    np.testing.assert_array_equal(np.asarray(found), np.searchsorted(among[::3], values[::-3]))
+    result = mtl.searchsorted(mtl.asarray(among)[::3], mtl.asarray(values)[::-3])
+    np.testing.assert_array_equal(np.asarray(result), np.searchsorted(among[::3], values[::-3]))
 
 
 def test_searchsorted_by_a_sorter():
     x = elements("float32", 300, 1)
     order = mtl.argsort(mtl.asarray(x))
-    found = mtl.searchsorted(mtl.asarray(x), mtl.asarray(x), sorter=order)
-    np.testing.assert_array_equal(np.asarray(found), np.searchsorted(np.sort(x), x))
+    result = mtl.searchsorted(mtl.asarray(x), mtl.asarray(x), sorter=order)
+    np.testing.assert_array_equal(np.asarray(result), np.searchsorted(np.sort(x), x))
 
 
 @pytest.mark.parametrize("name", ["uint8", "int64", "float16", "float32"])
@@ -239,8 +239,8 @@ def test_isin(name):
     x = elements(name, (20, 30), 1, 300)
     for others in (elements(name, (7, 9), 1, 300), x[:0], x[0, :1]):
         for invert in (False, True):
-            found = mtl.isin(mtl.asarray(x), mtl.asarray(others), invert=invert)
-            np.testing.assert_array_equal(np.asarray(found), np.isin(x, others, invert=invert))
+            result = mtl.isin(mtl.asarray(x), mtl.asarray(others), invert=invert)
+            np.testing.assert_array_equal(np.asarray(result), np.isin(x, others, invert=invert))
     assert bool(mtl.isin(3, mtl.asarray([1, 3])))
     assert not bool(mtl.isin(mtl.asarray(2), 3))
 
@@ -257,8 +257,8 @@ def test_unique(name, shape):
     x = np.asarray(elements(name, shape, 3))
     own = mtl.asarray(x)
     exact = np.unique_all(x)
-    found = mtl.unique_all(own)
-    for mine, numpys in zip(found, exact, strict=True):
+    result = mtl.unique_all(own)
+    for mine, numpys in zip(result, exact, strict=True):
         assert mine.shape == numpys.shape
         np.testing.assert_array_equal(np.asarray(mine), numpys)
     counts = mtl.unique_counts(own)
@@ -275,22 +275,22 @@ def test_bfloats_with_nan(how):
         np.testing.assert_array_equal(np.asarray(mtl.argsort(own)), order_of(x))
         np.testing.assert_array_equal(np.asarray(mtl.sort(own), np.float32), np.sort(wide))
         np.testing.assert_array_equal(np.asarray(mtl.isin(own, own[:9])), np.isin(wide, wide[:9]))
-        found = np.asarray(mtl.unique_values(own), np.float32)
-        np.testing.assert_array_equal(found, np.unique_values(np.sort(wide)))
-        found = mtl.searchsorted(mtl.sort(own), own)
-        np.testing.assert_array_equal(np.asarray(found), np.searchsorted(np.sort(wide), wide))
+        result = np.asarray(mtl.unique_values(own), np.float32)
+        np.testing.assert_array_equal(result, np.unique_values(np.sort(wide)))
+        result = mtl.searchsorted(mtl.sort(own), own)
+        np.testing.assert_array_equal(np.asarray(result), np.searchsorted(np.sort(wide), wide))
 
 
-# -- who does it
+# -- choice of the kernels
 
 
 def test_results_of_launches_that_nobody_waited_for():
     x = elements("float32", 100_000, 0)
-    found = mtl.sort(mtl.asarray(x))
-    mtl.async_eval(found)
-    more = mtl.argsort(found[::-1]) + 1
+    sorted_ = mtl.sort(mtl.asarray(x))
+    mtl.async_eval(sorted_)
+    more = mtl.argsort(sorted_[::-1]) + 1
     mtl.async_eval(more)
-    np.testing.assert_array_equal(np.asarray(found), np.sort(x))
+    np.testing.assert_array_equal(np.asarray(sorted_), np.sort(x))
     np.testing.assert_array_equal(np.asarray(more), order_of(np.sort(x)[::-1]) + 1)
 
 

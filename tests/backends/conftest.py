@@ -1,4 +1,4 @@
-"""What tests of the Metal device share, and those of the CPU's native runtime."""
+"""Fixtures of the tests of the Metal device and of the CPU's native runtime."""
 
 import metal_stand_ins
 import pytest
@@ -27,7 +27,7 @@ def kernels(tmp_path_factory):
 
 @pytest.fixture(params=[1, 2, 5], ids="{} threads".format)
 def threads(request, kernels):
-    """How many threads work on a launch."""
+    """The number of threads that work on a launch."""
     before = kernels.runtime.threads()
     kernels.runtime.configure(request.param)
     yield request.param

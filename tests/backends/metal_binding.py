@@ -11,7 +11,7 @@ from metalloid.compat import Metal
 
 
 def metadata(path=""):
-    """What pyobjc-framework-Metal says of each selector, and its enumerations by name.
+    """The metadata of pyobjc-framework-Metal for each selector, and its enumerations by name.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class Checked:
             data = self._selectors.get(selector)
             self._used.add(selector)
             # PyObjC asks the runtime about methods of ordinary classes.
-            for place, argument in enumerate(args):
-                if data and place + 2 in data.get("arguments", {}):
-                    check_argument(selector, data["arguments"][place + 2], argument, args)
+            for index, argument in enumerate(args):
+                if data and index + 2 in data.get("arguments", {}):
+                    check_argument(selector, data["arguments"][index + 2], argument, args)
             return self.wrap(method(*(getattr(a, "target", a) for a in args)))
 
         return call

@@ -1,4 +1,4 @@
-"""What tests of the Metal device share: the device over the software binding, and stand-ins."""
+"""Helpers of the tests of the Metal device: the device over the software binding, and stand-ins."""
 
 import contextlib
 import types

@@ -1,4 +1,4 @@
-"""Object files as linkers see them: for whom they are, and what they offer and want."""
+"""Object files as linkers see them: their format and machine, the symbols they define and need."""
 
 import struct
 from typing import NamedTuple
@@ -8,7 +8,7 @@ _MACH_O_MACHINES = {0x01000007: "x86_64", 0x0100000C: "aarch64"}
 
 
 class ObjectFile(NamedTuple):
-    """What is known of one."""
+    """The header of a file, and its symbols."""
 
     kind: str  # "ELF" or "Mach-O"
     machine: str
@@ -53,11 +53,11 @@ def _mach_o(code):
         if command == 2:  # LC_SYMTAB
             start, symbols, names, length = struct.unpack_from("<IIII", code, at + 8)
             table = code[names : names + length]
-            for place in range(start, start + 16 * symbols, 16):
-                name, flags = struct.unpack_from("<IB", code, place)
+            for offset in range(start, start + 16 * symbols, 16):
+                name, flags = struct.unpack_from("<IB", code, offset)
                 if flags & 1:  # external
-                    found = _text(table, name)
-                    assert found.startswith("_"), found
-                    (defined if flags & 0x0E else wanted).add(found[1:])
+                    symbol = _text(table, name)
+                    assert symbol.startswith("_"), symbol
+                    (defined if flags & 0x0E else wanted).add(symbol[1:])
         at += size
     return ObjectFile("Mach-O", _MACH_O_MACHINES[machine], kind == 1, defined, wanted)

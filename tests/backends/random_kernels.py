@@ -184,7 +184,7 @@ class Generator:
         )
 
     def _exchange(self, top: bool) -> str:
-        """What needs other threads. Barriers only where every thread comes."""
+        """A statement that needs other threads. Barriers only where every thread comes."""
         x, step = self._int(1), self._random.randint(1, 31)
         simple = [
             f"b = simd_shuffle_xor({x}, {step});\n", f"c = simd_sum({x});\n",

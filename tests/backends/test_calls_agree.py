@@ -155,8 +155,8 @@ def nothing_is_inlined(monkeypatch, another_cache):
 def test_vector_forms_of_functions(name, request):
     inlined, _ = run(name, "reference")
     request.getfixturevalue("nothing_is_inlined")
-    found, kernel = run(name)
-    assert found == inlined
+    values, kernel = run(name)
+    assert values == inlined
     assert kernel.engine.startswith("simd")
     assert "@mtl_lanes." in kernel.asm["ll"] or "meet" in name
     assert run(name, "reference")[0] == inlined
@@ -166,6 +166,6 @@ def test_vector_forms_of_functions(name, request):
 def test_functions_without_a_vector_form(name, request):
     inlined, _ = run(name, "reference")
     request.getfixturevalue("nothing_is_inlined")
-    found, kernel = run(name)
-    assert found == inlined
+    values, kernel = run(name)
+    assert values == inlined
     assert kernel.engine.startswith("reference")

@@ -55,7 +55,7 @@ def run(compiled, y, x, threads, group_size, n=0):
 @pytest.mark.parametrize("operation", OPERATIONS)
 @settings(max_examples=15, deadline=None)
 @given(st.integers(1, 5000), st.sampled_from([1, 31, 32, 64, 96, 256]), st.integers(0, 2**31))
-def test_at_one_place(operation, dtype, waits, threads, group_size, seed):
+def test_at_one_address(operation, dtype, waits, threads, group_size, seed):
     number = np.dtype(dtype).name.removesuffix("32")
     update = f"if (x[i] % 3 != 1) atomic_{operation}_explicit(y, x[i], {RELAXED});"
     compiled = kernel(update, waits=waits, number=number)
@@ -74,7 +74,7 @@ def test_at_one_place(operation, dtype, waits, threads, group_size, seed):
     [("fetch_add", np.add), ("fetch_sub", np.subtract), ("fetch_xor", np.bitwise_xor)],
 )
 @pytest.mark.sample(2, per="operation")
-def test_at_one_place_for_each_thread_of_a_threadgroup(operation, function, first):
+def test_at_one_address_for_each_thread_of_a_threadgroup(operation, function, first):
     compiled = kernel(f"atomic_{operation}_explicit(&y[t], x[i], {RELAXED});", waits=True)
     assert "@mtl.accumulate.row." in compiled.asm["ll"]
     width, groups = 128, 500
@@ -88,23 +88,23 @@ def test_at_one_place_for_each_thread_of_a_threadgroup(operation, function, firs
 
 
 @pytest.mark.parametrize("waits", [False, True])
-@pytest.mark.parametrize("place", ["group % n", "group / n", "group", "t / 32 + group % n"])
+@pytest.mark.parametrize("index", ["group % n", "group / n", "group", "t / 32 + group % n"])
 @pytest.mark.sample(4)
-def test_at_places_that_change(place, waits):
-    compiled = kernel(f"atomic_fetch_add_explicit(&y[{place}], x[i], {RELAXED});", waits=waits)
-    assert collects(compiled) or (not waits and "t" in place)
+def test_at_addresses_that_change(index, waits):
+    compiled = kernel(f"atomic_fetch_add_explicit(&y[{index}], x[i], {RELAXED});", waits=waits)
+    assert collects(compiled) or (not waits and "t" in index)
     width, groups, n = 96, 300, 3
     x = np.random.default_rng(1).integers(0, 2**32, width * groups, dtype=np.uint32)
     y = np.zeros(groups + 3, np.uint32)
     run(compiled, y, x, x.size, width, n)
     group, t = np.indices((groups, width)).astype(np.uint32)
-    places = eval(place.replace("/", "//"), {"group": group, "t": t, "n": n})
+    indices = eval(index.replace("/", "//"), {"group": group, "t": t, "n": n})
     expected = np.zeros_like(y)
-    np.add.at(expected, places.ravel(), x)
+    np.add.at(expected, indices.ravel(), x)
     assert np.array_equal(y, expected)
 
 
-def test_several_instructions_at_the_same_places():
+def test_multiple_instructions_at_the_same_addresses():
     body = f"""
         atomic_fetch_add_explicit(&y[0], 1u, {RELAXED});
         if (i % 3 == 0) atomic_fetch_add_explicit(&y[1], x[i], {RELAXED});
@@ -117,9 +117,9 @@ def test_several_instructions_at_the_same_places():
         y = np.zeros(2, np.uint32)
         run(kernel(body, waits=waits), y, x, threads, 64)
         i = np.arange(threads)
-        rounds = np.arange(4) < (i % 5)[:, None]
-        first = threads + x[i % 7 == 0].sum() + 2 * rounds[:, 2].sum()
-        second = x[i % 3 == 0].sum() + (rounds[:, 1] + 3 * rounds[:, 3]).sum()
+        iterations = np.arange(4) < (i % 5)[:, None]
+        first = threads + x[i % 7 == 0].sum() + 2 * iterations[:, 2].sum()
+        second = x[i % 3 == 0].sum() + (iterations[:, 1] + 3 * iterations[:, 3]).sum()
         assert y.tolist() == [first, second]
 
 

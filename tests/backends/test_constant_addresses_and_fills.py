@@ -88,12 +88,12 @@ kernel void halves_of_longs(device uint* y, uint i [[thread_position_in_grid]]) 
 @pytest.fixture
 def libraries(monkeypatch):
     monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
-    found = []
+    pair = []
     for engine in ("reference", "simd"):
         with mtl.config.scope(cpu_engine=engine):
-            found.append(mtl.library(SOURCE))
-            [found[-1][name] for name in found[-1]]
-    return found
+            pair.append(mtl.library(SOURCE))
+            [pair[-1][name] for name in pair[-1]]
+    return pair
 
 
 @pytest.mark.needs("the CPU")

@@ -39,7 +39,7 @@ def kernel_text(tables, body):
 
 
 def run(text, x, columns):
-    """What the kernel writes, the same by both engines; and its vector code."""
+    """The output of the kernel, the same by both engines; and its vector code."""
     results = []
     for engine in ("reference", "simd"):
         with mtl.config.scope(cpu_engine=engine):
@@ -69,7 +69,7 @@ def test_all_elements(count, lanes, rng, monkeypatch):
 
 def test_any_index(rng):
     numbers = rng.integers(-1000, 1000, 32)
-    ways = {
+    indices = {
         "ints[at & 31]": lambda x: x & 31,
         "ints[at & 15]": lambda x: x & 15,
         "ints[at >> 27]": lambda x: x >> 27,
@@ -80,10 +80,10 @@ def test_any_index(rng):
         "ints[uchar(at) >> 4]": lambda x: (x & 255) >> 4,
     }
     x = rng.integers(0, 1 << 32, 999, np.uint32)
-    y, ll = run(kernel_text({"int": numbers}, list(ways)), x, len(ways))
-    for column, (way, index) in zip(y.T, ways.items(), strict=True):
-        np.testing.assert_array_equal(column, numbers[index(x)], err_msg=way)
-    assert permutations(ll) == (PERMUTES and 2 * len(ways))
+    y, ll = run(kernel_text({"int": numbers}, list(indices)), x, len(indices))
+    for column, (expression, index) in zip(y.T, indices.items(), strict=True):
+        np.testing.assert_array_equal(column, numbers[index(x)], err_msg=expression)
+    assert permutations(ll) == (PERMUTES and 2 * len(indices))
 
 
 def test_lanes_that_are_not_active_may_have_any_index(rng):

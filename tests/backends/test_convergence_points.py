@@ -13,7 +13,7 @@ from metalloid.backends.cpu.compile.convergence_points import (
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 
 
-def test_what_follows_a_loop_comes_behind_all_of_it():
+def test_blocks_after_a_loop_follow_all_of_its_blocks():
     graph = {
         "entry": ["outer"], "outer": ["inner", "exit"], "inner": ["body", "after"],
         "body": ["inner"], "after": ["outer"], "exit": [],
@@ -24,8 +24,8 @@ def test_what_follows_a_loop_comes_behind_all_of_it():
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=40))
-@example([(0, 3), (1, 2), (2, 3), (3, 2)])  # a loop with an edge from what nobody reaches
-def test_every_reachable_node_comes_once_and_behind_one_of_its_predecessors(pairs):
+@example([(0, 3), (1, 2), (2, 3), (3, 2)])  # a loop with an edge from an unreachable node
+def test_every_reachable_node_comes_once_and_after_one_of_its_predecessors(pairs):
     graph = {str(n): [str(b) for a, b in pairs if a == n] for n in range(13)}
     order = loop_contiguous_order(graph, set(graph), "0").nodes
     reachable, todo = set(), ["0"]
@@ -36,8 +36,8 @@ def test_every_reachable_node_comes_once_and_behind_one_of_its_predecessors(pair
             todo += graph[node]
     assert set(order) == reachable
     assert len(order) == len(reachable)
-    for place, node in enumerate(order[1:], 1):
-        assert any(node in graph[before] for before in order[:place])
+    for position, node in enumerate(order[1:], 1):
+        assert any(node in graph[before] for before in order[:position])
 
 
 def test_only_calls_that_wait_are_numbered():
@@ -111,7 +111,7 @@ kernel void deserted(device uint* x, uint i [[thread_position_in_grid]]) {
 """
 
 
-def test_lanes_meet_again_behind_a_loop_they_left_one_by_one(rng):
+def test_lanes_reconverge_after_a_loop_they_left_one_by_one(rng):
     trips = rng.integers(0, 6, 64, dtype=np.uint32)
     inner, outer = np.zeros(64, np.uint32), np.zeros(64, np.uint32)
     mtl.library(HEADER + NESTED).nested(trips, inner, outer, threads=64, group_size=64)

@@ -52,9 +52,9 @@ kernel void f(device S* s, uint i [[thread_position_in_grid]]) {
 kernel void g(device long* y, device const S* s, uint i [[thread_position_in_grid]]) {
     y[i] = s[i].a.x + s[i].a.y * 2 + s[i].a.z * 3 + s[i].a.w * 4;
 }""")
-    room = np.zeros(64 * 3 + 32, np.uint8)
-    start = -room.ctypes.data % 32 + 16
-    s = room[start : start + 64 * 3].view(lib.f.dtype("s"))
+    memory = np.zeros(64 * 3 + 32, np.uint8)
+    start = -memory.ctypes.data % 32 + 16
+    s = memory[start : start + 64 * 3].view(lib.f.dtype("s"))
     lib.f(s, threads=3)
     assert s["a"].tolist() == [[1, 2, 3, 4]] * 3
     assert (s["b"].tolist(), s["c"].tolist()) == ([5] * 3, [6] * 3)

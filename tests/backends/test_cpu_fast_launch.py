@@ -1,4 +1,4 @@
-"""Launches bound by fast_launch.c, beside the same ones by Python's road."""
+"""Launches bound by fast_launch.c, compared with the same ones bound by Python."""
 
 import threading
 
@@ -52,7 +52,7 @@ def shared(array):
 
 SHARED = []
 
-#: Of `mixed`; each makes its arguments anew.
+#: Arguments of `mixed`, which each function makes for one launch.
 ARGUMENTS = {
     "usual": lambda: (floats(), floats(), 0.5, -3, 7),
     "an int for a float": lambda: (floats(), floats(), 2, -3, 7),
@@ -99,15 +99,15 @@ SIZES = ({"threads": 64}, {"threads": (8, 8), "group_size": (4, 2)}, {"threads":
          {"threads": -1}, {"threads": 64, "group_size": 5000}, {"threads": None})  # fmt: skip
 
 
-def kernel(name, is_quick=True):
-    made = mtl.library(TEXT)[name]
-    if not is_quick:
-        made._fast_launch = None
-    return made
+def kernel(name, is_fast=True):
+    compiled = mtl.library(TEXT)[name]
+    if not is_fast:
+        compiled._fast_launch = None
+    return compiled
 
 
 def outcome(kernel, arguments, **sizes):
-    """What an argument holds afterwards, or what is wrong."""
+    """The values of an argument afterwards, or the error."""
     try:
         kernel(*arguments, **sizes).wait()
     except (mtl.MetalloidError, TypeError, ValueError, OverflowError) as error:
@@ -118,23 +118,23 @@ def outcome(kernel, arguments, **sizes):
 @pytest.fixture(scope="module")
 def pair():
     """A kernel that has run with the usual arguments, and one that takes Python's road."""
-    quick, slow = kernel("mixed"), kernel("mixed", is_quick=False)
+    fast, slow = kernel("mixed"), kernel("mixed", is_fast=False)
     for sizes in SIZES[:2]:
-        quick(*ARGUMENTS["usual"](), **sizes)
-    return quick, slow
+        fast(*ARGUMENTS["usual"](), **sizes)
+    return fast, slow
 
 
 @pytest.mark.parametrize("which", ARGUMENTS)
 def test_arguments(pair, which):
-    found, expected = (outcome(one, ARGUMENTS[which](), **SIZES[0]) for one in pair)
-    assert found == expected
+    result, expected = (outcome(one, ARGUMENTS[which](), **SIZES[0]) for one in pair)
+    assert result == expected
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_sizes(pair, sizes):
     for _ in range(2):  # the second time they are known
-        found, expected = (outcome(one, ARGUMENTS["usual"](), **sizes) for one in pair)
-        assert found == expected
+        result, expected = (outcome(one, ARGUMENTS["usual"](), **sizes) for one in pair)
+        assert result == expected
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_the_usual_ones_do_not_take_pythons_road(pair, which, monkeypatch):
     assert event.seconds >= 0
 
 
-def test_so_does_who_says_that_it_shall_wait(pair, monkeypatch):
+def test_so_does_a_launch_with_wait(pair, monkeypatch):
     monkeypatch.setattr(pair[0], "_binder", None)
     for which in ("usual", "buffers"):
         assert pair[0](*ARGUMENTS[which](), **SIZES[0], wait=True).done
@@ -174,8 +174,8 @@ def test_a_fault_is_told_as_by_python():
     x, y = np.ones(1000, np.int32), np.zeros(1000, np.int32)
     x[777] = 0
     told = []
-    for is_quick in (True, False):
-        divide = kernel("divide", is_quick)
+    for is_fast in (True, False):
+        divide = kernel("divide", is_fast)
         divide(y, np.ones_like(x), threads=1000, group_size=8)
         with pytest.raises(mtl.KernelFault) as caught:
             divide(y, x, threads=1000, group_size=8)
@@ -194,8 +194,8 @@ def test_barriers_are_as_strict_as_the_setting_says_now():
     missing, y = kernel("missing"), np.zeros(64, np.uint32)
     for strict in (True, False, True):
         with mtl.config.scope(strict_barriers=strict):
-            found = outcome(missing, (y,), threads=64, group_size=64)
-        assert (type(found) is tuple) == strict
+            result = outcome(missing, (y,), threads=64, group_size=64)
+        assert (type(result) is tuple) == strict
 
 
 def test_a_graph_takes_the_launches():
@@ -211,7 +211,7 @@ def test_a_graph_takes_the_launches():
     assert x.tolist() == [4, 4, 4, 4]
 
 
-def test_several_threads(pair):
+def test_concurrent_threads(pair):
     arrays = [floats() for _ in range(4)]
 
     def work(y):

@@ -148,7 +148,7 @@ def values_near(rng, dtype):
 
 
 def rounded(values, dtype):
-    """By way of float, rounded to odd there, so that there is no second rounding."""
+    """Round to float first, to odd there, so that there is no second rounding."""
     single = values.astype(np.float32)
     toward_zero = np.where(np.abs(single) > np.abs(values), np.nextafter(single, 0), single)
     inexact = np.isfinite(values) & (toward_zero != values)
@@ -187,7 +187,7 @@ def test_kernels_round_to_nearest_whatever_the_host_does(kernels):
     assert out[0] == np.float32(1) / np.float32(3)
 
 
-def test_an_empty_launch_is_quick(kernels, capsys):
+def test_an_empty_launch_is_fast(kernels, capsys):
     descriptor, outcome = kernels.descriptor("nothing", 1, 1), harness.native_library.Outcome()
     samples = []
     for _ in range(300):

@@ -45,7 +45,7 @@ def test_run_comes_after_what_is_queued(kernels, threads):
             kernels.runtime.forget(ticket)
 
 
-def test_empty_launches_keep_their_place_in_the_queue(kernels, threads):
+def test_empty_launches_run_in_the_order_of_the_queue(kernels, threads):
     tickets, check, _alive = affine_chain(kernels, 20)
     last = kernels.submit("nothing", 0, 1)
     assert kernels.wait(last).status == harness.OK
@@ -108,14 +108,14 @@ def test_rows_of_short_launches(kernels, threads, groups):
 
 def test_in_rows_threads_have_equal_shares(kernels, threads):
     """The caller the first, so that each finds in its cache what it worked on before."""
-    who, cost, steps = np.zeros(16, np.uint64), np.zeros(1), word(20_000)
-    kernels.run("sign", 1, 1, who, word(0))
-    caller, until = who[0], time.monotonic() + 30
+    runners, cost, steps = np.zeros(16, np.uint64), np.zeros(1), word(20_000)
+    kernels.run("sign", 1, 1, runners, word(0))
+    caller, until = runners[0], time.monotonic() + 30
     share, is_shared = -(-16 // threads), False
     while not is_shared and time.monotonic() < until:
         cost[0] = 29_000 / 16  # of what is said to be short
-        kernels.run("sign", 16, 1, who, steps, cost=cost)
-        ran = [set(who[at : at + share]) for at in range(0, 16, share)]
+        kernels.run("sign", 16, 1, runners, steps, cost=cost)
+        ran = [set(runners[at : at + share]) for at in range(0, 16, share)]
         if threads == 1:
             assert ran == [{caller}]
             return
@@ -135,7 +135,7 @@ def test_a_fault_in_a_row(kernels, threads):
 
 
 def launch_of_every_kind(kernels, seed, failures):
-    """What one of many threads does at the same time."""
+    """Run launches of every kind, as one of many threads does at the same time."""
     rng = np.random.default_rng(seed)
     try:
         for _ in range(30):

@@ -12,7 +12,7 @@ ARITHMETIC = ["sum", "product", "min", "max"] + [
     f"prefix_{kind}_{op}" for kind in ("inclusive", "exclusive") for op in ("sum", "product")
 ]
 SHUFFLES = ["shuffle", "broadcast"] + [
-    f"shuffle_{way}" for way in ("xor", "up", "down", "rotate_up", "rotate_down")
+    f"shuffle_{suffix}" for suffix in ("xor", "up", "down", "rotate_up", "rotate_down")
 ]
 SCOPES = pytest.mark.parametrize(("scope", "width"), [("simd", 32), ("quad", 4)])
 GROUP = 96

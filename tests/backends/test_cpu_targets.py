@@ -40,9 +40,9 @@ OF_THE_SYSTEM = {"memcpy", "memmove", "memset", "bzero"}
 
 @functools.cache
 def runtime_names(target):
-    """What our runtime offers, compiled for a target."""
-    made = [object_files.read(code) for code in native_library.objects(target).values()]
-    return made, set().union(*(one.defined for one in made))
+    """The object files of our runtime for a target, and the names that they define."""
+    objects = [object_files.read(code) for code in native_library.objects(target).values()]
+    return objects, set().union(*(one.defined for one in objects))
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,14 @@ def test_masks_are_as_long_as_registers():
 
 
 def check_objects(lib, names, target):
-    """Of kernels: for whom they are, and that they want no name which nobody has."""
+    """Check the format of kernels, and that every name they need is defined."""
     is_mac = target == "aarch64-macos"
     _, offered = runtime_names("aarch64-macos" if is_mac else "aarch64-linux-musl")
     for name in names:
-        found = object_files.read(lib.function(name)._program.kernel.code.read_bytes())
-        assert found[:3] == ("Mach-O" if is_mac else "ELF", "aarch64", True)
-        assert "mtl_kernel" in found.defined, name
-        assert found.wanted <= offered | OF_THE_SYSTEM, name
+        object_file = object_files.read(lib.function(name)._program.kernel.code.read_bytes())
+        assert object_file[:3] == ("Mach-O" if is_mac else "ELF", "aarch64", True)
+        assert "mtl_kernel" in object_file.defined, name
+        assert object_file.wanted <= offered | OF_THE_SYSTEM, name
 
 
 @pytest.mark.parametrize("engine", ["simd", "reference"])
@@ -116,8 +116,8 @@ def test_kernels_of_ours_for_arm64(file, target):
 
 
 def test_the_runtime_for_macos():
-    made, offered = runtime_names("aarch64-macos")
-    assert {one[:3] for one in made} == {("Mach-O", "aarch64", True)}
+    objects, offered = runtime_names("aarch64-macos")
+    assert {one[:3] for one in objects} == {("Mach-O", "aarch64", True)}
     called = set(
         re.findall(r'_function\(\s*library, "(\w+)"', Path(native_library.__file__).read_text())
     )

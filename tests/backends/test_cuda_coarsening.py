@@ -1,7 +1,7 @@
 """Several threads of Metal in one of CUDA: which kernels get such a form, and that it does the same.
 
 The form runs here on the CPU: its IR is compiled for this machine, with a thread's and a block's
-places as variables, and called once for each thread of each launch.
+indices as variables, and called once for each thread of each launch.
 """
 
 import ctypes
@@ -27,9 +27,9 @@ MANY = "threads in one"
 
 
 LOADED = {"float": 8, "long": 4, "float2": 4}
-#: Kernels of small elements, with how many neighbours they run in one; 4: the same thread of four
-#: threadgroups, whose places are not known to be beside each other, or to be aligned.
-BESIDE = {
+#: Kernels of small elements, and how many adjacent threads run in one; 4: the same thread of four
+#: threadgroups, whose addresses are not known to be adjacent, or to be aligned.
+ADJACENT = {
     "bytes": (16, "device uchar* y, device const uchar* x", "y[i] ^= x[i];"),
     "halves": (8, "device half* y, device const half* x", "y[i] = 0.5h * x[i] + y[i];"),
     "bfloats": (8, "device bfloat* y", "y[i] = 2;"),
@@ -55,9 +55,9 @@ BESIDE = {
     "rows": (4, "device half* y, constant uint& n, uint2 p [[thread_position_in_grid]]",
              "y[p.y * n + p.x] = 1;"),
 }  # fmt: skip
-BESIDE_TEXT = HEAD + "\n".join(
+ADJACENT_TEXT = HEAD + "\n".join(
     f"kernel void {name}({parameters}{'' if 'uint2 p' in parameters else f', {ONE}'}) {{ {body} }}"
-    for name, (_, parameters, body) in BESIDE.items()
+    for name, (_, parameters, body) in ADJACENT.items()
 )
 
 REFUSED = {
@@ -100,28 +100,28 @@ def offline():
 
 
 @pytest.fixture(scope="module")
-def beside():
-    """Those with small elements."""
-    return mtl.library(BESIDE_TEXT, target="cuda:sm_90")
+def adjacent():
+    """The library of kernels with small elements."""
+    return mtl.library(ADJACENT_TEXT, target="cuda:sm_90")
 
 
 def accesses(kernel):
-    """What the second form does to the device's memory, in order."""
+    """The accesses of the second form to the device's memory, in order."""
     _, _, text = kernel.asm["ptx"].partition(".visible .entry mtl_several")
     return re.findall(r"\b(ld|st)\.global(?!\.nc)", text)
 
 
 @pytest.mark.parametrize(("kind", "loads"), LOADED.items())
-def test_all_loads_of_several_threads_come_before_their_stores(offline, kind, loads):
+def test_all_loads_of_coarsened_threads_come_before_their_stores(offline, kind, loads):
     kernel = offline.function(f"add_{kind}")
     assert kernel.engine == f"cuda: sm_90; on large grids {loads // 2} {MANY}"
     assert accesses(kernel) == ["ld"] * loads + ["st"] * (loads // 2)
 
 
-@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("name", ADJACENT)
 @pytest.mark.sample(6)
-def test_neighbours_with_small_elements_make_accesses_of_16_bytes(beside, name):
-    kernel, (count, _, _) = beside.function(name), BESIDE[name]
+def test_adjacent_threads_with_small_elements_make_accesses_of_16_bytes(adjacent, name):
+    kernel, (count, _, _) = adjacent.function(name), ADJACENT[name]
     assert kernel.engine == f"cuda: sm_90; on large grids {count} {MANY}"
     _, _, text = kernel.asm["ptx"].partition(".visible .entry mtl_several")
     wide = re.findall(r"(?:ld|st)\.global\.v4\.b32", text)
@@ -174,8 +174,8 @@ __attribute__((visibility("default"))) void run(int several, void* data, const u
 def on_this_machine(ir):
     """A kernel's functions for the CPU, as a function that runs one launch."""
     plain = definition(ir, ENTRY_SYMBOL)
-    before, _, behind = ir.partition(plain)
-    second = re.search(r"^define [^\n]*@mtl_several\(.*?^\}\n", behind, re.M | re.S)
+    before, _, after = ir.partition(plain)
+    second = re.search(r"^define [^\n]*@mtl_several\(.*?^\}\n", after, re.M | re.S)
     text = f"{plain}\n{second[0] if second else ''}"
     text = re.sub(r"byval ?\([^)]*\) ", "", text).replace("ptx_kernel ", "")
     text = re.sub(r" addrspace\(\d\)|, ![a-z.]+ !(?:\d+|\{\})| #\d+", "", text)
@@ -192,7 +192,7 @@ def on_this_machine(ir):
     called = set(re.findall(r"@(?!mtl_kernel|mtl_several|place)[\w.]+", text))
     declared = [
         line
-        for line in (before + behind).split("\n")
+        for line in (before + after).split("\n")
         if re.match(r"(declare|define) ", line) and called & set(re.findall(r"@[\w.]+", line))
     ]
     declared = [re.sub(r" #\d+| \{$|local_unnamed_addr|internal ", "", line) for line in declared]
@@ -204,12 +204,12 @@ def on_this_machine(ir):
     objects = {}
     module = "\n".join([*types, "@place = external global [9 x i32]", *declared, text])
     for name, language, source in (("k.o", "ir", module), ("run.o", "c", DRIVER)):
-        made = clang.run(
+        result = clang.run(
             ["clang", "-x", language, "-target", f"{machine}-linux-musl", "-w", "-O1", "-fPIC",
              "-c", "-o", "-", "-"], source
         )  # fmt: skip
-        assert made.status == 0, made.messages
-        objects[name] = made.output
+        assert result.status == 0, result.messages
+        objects[name] = result.output
     return shared_object(objects, "several.so")
 
 
@@ -220,18 +220,18 @@ def both_forms(tmp_path):
     def make(parameters, body):
         text = f"{HEAD}kernel void k({parameters}) {{ {body} }}"
         compiled = mtl.library(text, target="cuda:sm_90").k
-        found = re.search(rf"(\d+) {MANY}", compiled.engine)
+        factor = re.search(rf"(\d+) {MANY}", compiled.engine)
         path = tmp_path / f"k{len(os.listdir(tmp_path))}.so"
         path.write_bytes(on_this_machine(compiled.asm["ll"]))
         run = ctypes.CDLL(str(path)).run
         count = max(1, len(compiled.signature.sources))
         positions = [p.position for p in compiled.signature.arguments]
 
-        def launch(several, grid, group, *arrays):
+        def launch(coarsened, grid, group, *arrays):
             words = [0] * count
             for position, array in zip(positions, arrays, strict=True):
                 words[position] = array.__array_interface__["data"][0]
-            number = int(found[1]) if several else 1
+            number = int(factor[1]) if coarsened else 1
             for part in launches_of(grid, group, coarsening=number):
                 data = struct.pack(f"={count}Q10I", *words, *part.data)
                 run(int(part.coarsening > 1), data, struct.pack("=6I", *part.dimensions))
@@ -263,30 +263,30 @@ GRIDS = [
 
 
 def expected_ids(grid, group):
-    """What IDS writes, worked out by NumPy: row by row of the grid."""
+    """The output of IDS, computed by NumPy: row by row of the grid."""
     z, y, x = (axis.reshape(-1) for axis in np.indices(grid[::-1]))
-    places = np.stack([x, y, z], 1)
-    groups, t = np.divmod(places, group)
+    positions = np.stack([x, y, z], 1)
+    groups, t = np.divmod(positions, group)
     sizes = np.minimum(np.array(grid) - groups * np.array(group), group)
     index = t[:, 0] + sizes[:, 0] * (t[:, 1] + sizes[:, 1] * t[:, 2])
-    many = np.broadcast_to(-(-np.array(grid) // np.array(group)), places.shape)
-    columns = [places, t, groups, sizes, many, index[:, None], index[:, None] % 32,
+    many = np.broadcast_to(-(-np.array(grid) // np.array(group)), positions.shape)
+    columns = [positions, t, groups, sizes, many, index[:, None], index[:, None] % 32,
                index[:, None] // 32, np.ones_like(x)[:, None], np.zeros_like(x)[:, None]]  # fmt: skip
     return np.concatenate(columns, 1).astype(np.uint32)
 
 
-def test_every_thread_runs_once_and_knows_its_place(both_forms):
+def test_every_thread_runs_once_and_knows_its_indices(both_forms):
     launch = both_forms(IDS_OF, IDS)
     for grid, group in GRIDS:
-        found = np.zeros((np.prod(grid), 20), np.uint32)
-        launch(True, grid, group, found)
+        ids = np.zeros((np.prod(grid), 20), np.uint32)
+        launch(True, grid, group, ids)
         if group[2] <= 64 and not any(e % g for e, g in zip(grid, group, strict=True)):
-            np.testing.assert_array_equal(found, expected_ids(grid, group), f"{grid} {group}")
-        else:  # threads of ragged threadgroups are lanes in order only on a GPU
-            np.testing.assert_array_equal(found[:, 18] > 0, True, f"{grid} {group}")
+            np.testing.assert_array_equal(ids, expected_ids(grid, group), f"{grid} {group}")
+        else:  # threads of tail threadgroups are lanes in order only on a GPU
+            np.testing.assert_array_equal(ids[:, 18] > 0, True, f"{grid} {group}")
 
 
-def test_threads_that_part_at_a_branch_begin_anew(both_forms):
+def test_threads_that_diverge_at_a_branch_start_over(both_forms):
     launch = both_forms(
         f"device float* y, device const float* x, constant uint& n, {ONE}",
         "if (i >= n) return; float v = x[i]; y[i] = v > 0 ? v * 3 : y[i] - v;",
@@ -311,10 +311,10 @@ def test_a_branch_by_what_was_read_may_part_them(both_forms):
     for low in (0, -1, -3):
         at = rng.integers(low, 640 if low < -1 else low + 1, 640).astype(np.int32)
         at[:256] = rng.integers(low, low + 2, 256)  # groups that mostly agree
-        found = y.copy()
-        launch(True, (640, 1, 1), (32, 1, 1), found, at, x)
+        result = y.copy()
+        launch(True, (640, 1, 1), (32, 1, 1), result, at, x)
         expected = np.where(at >= 0, x[at], np.where(at == -1, np.float32(7), x + y))
-        np.testing.assert_array_equal(found, expected, f"{low}")
+        np.testing.assert_array_equal(result, expected, f"{low}")
 
 
 def test_both_forms_are_one_kernel(both_forms):
@@ -332,14 +332,14 @@ def test_both_forms_are_one_kernel(both_forms):
         sizes = np.array([width], np.int32), np.array([height], np.int32)
         expected = x.copy()
         expected[1:-1, 1:-1] = x[1:-1, :-2] + x[1:-1, 2:] - x[:-2, 1:-1]
-        for several in (False, True):
+        for coarsened in (False, True):
             y = np.zeros_like(x)
-            launch(several, (width, height, 1), (4, 2, 1), y, x, *sizes)
-            np.testing.assert_array_equal(y, expected, f"{width} x {height}, {several}")
+            launch(coarsened, (width, height, 1), (4, 2, 1), y, x, *sizes)
+            np.testing.assert_array_equal(y, expected, f"{width} x {height}, {coarsened}")
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16"])
-def test_neighbours_compute_the_same(both_forms, dtype):
+def test_adjacent_threads_compute_the_same(both_forms, dtype):
     """With a guard that may part them, and one that asks what was read."""
     kind = {"uint8": "uchar", "int16": "short"}[dtype]
     launch = both_forms(
@@ -350,11 +350,11 @@ def test_neighbours_compute_the_same(both_forms, dtype):
     rng = np.random.default_rng(5)
     for count, many in ((640, 640), (640, 0), (640, 333), (1000, 997), (2048, 17)):
         x, y = rng.integers(0, 20, (2, 2048)).astype(dtype)
-        z, place = np.zeros(2048, np.float32), np.arange(2048)
+        z, index = np.zeros(2048, np.float32), np.arange(2048)
         many = min(many, count)
         expected, expected_z = y.copy(), z.copy()
         expected[:many] = np.where(x > 9, x, y)[:many]
-        expected_z[:many] = (place % 64 + 1000 * (place // 64) + x)[:many]
+        expected_z[:many] = (index % 64 + 1000 * (index // 64) + x)[:many]
         launch(True, (count, 1, 1), (64, 1, 1), y, x, np.array([many], np.uint32), z)
         np.testing.assert_array_equal(y, expected, f"{many} of {count}")
         np.testing.assert_array_equal(z, expected_z, f"{many} of {count}")
@@ -366,7 +366,7 @@ def test_neighbours_compute_the_same(both_forms, dtype):
 @pytest.mark.skipif(
     not os.environ.get("METALLOID_DEVICE", "").startswith("cuda"), reason="cuda: expects a GPU"
 )
-def test_large_grids_know_their_places_and_compute_the_same():
+def test_threads_of_large_grids_know_their_indices_and_compute_the_same():
     text = f"""{HEAD}kernel void ids({IDS_OF}) {{ {IDS} }}
     kernel void saxpy(device float* y, device const float* x, constant float& a, {ONE})
     {{ y[i] = a * x[i] + y[i]; }}"""
@@ -374,9 +374,9 @@ def test_large_grids_know_their_places_and_compute_the_same():
     assert MANY in lib.ids.engine
     for grid, group in (((1 << 20, 1, 1), (64, 1, 1)), ((1 << 20, 2, 1), (33, 1, 1)),
                         ((4096, 64, 4), (8, 4, 2)), ((4095, 64, 4), (8, 4, 2))):  # fmt: skip
-        found = mtl.Buffer(np.zeros((np.prod(grid), 20), np.uint32))
-        lib.ids(found, threads=grid, group_size=group)
-        np.testing.assert_array_equal(np.asarray(found), expected_ids(grid, group))
+        ids = mtl.Buffer(np.zeros((np.prod(grid), 20), np.uint32))
+        lib.ids(ids, threads=grid, group_size=group)
+        np.testing.assert_array_equal(np.asarray(ids), expected_ids(grid, group))
     rng = np.random.default_rng(4)
     for count in (1 << 22, (1 << 22) + 77):
         x, y = rng.normal(size=(2, count)).astype(np.float32)
@@ -389,8 +389,8 @@ def test_large_grids_know_their_places_and_compute_the_same():
 @pytest.mark.skipif(
     not os.environ.get("METALLOID_DEVICE", "").startswith("cuda"), reason="cuda: expects a GPU"
 )
-def test_neighbours_and_odd_places_on_a_gpu():
-    kernel = mtl.library(BESIDE_TEXT).bytes
+def test_adjacent_threads_and_odd_addresses_on_a_gpu():
+    kernel = mtl.library(ADJACENT_TEXT).bytes
     assert f"16 {MANY}" in kernel.engine
     count = (1 << 22) + 77
     x, y = np.random.default_rng(6).integers(0, 256, (2, count + 1), dtype=np.uint8)
@@ -401,7 +401,7 @@ def test_neighbours_and_odd_places_on_a_gpu():
         expected = y.copy()
         expected[start : start + count] ^= x[start : start + count]
         np.testing.assert_array_equal(np.asarray(buffers[0]), expected)
-    whole, other = mtl.Buffer(y), mtl.Buffer(x)
+    full, other = mtl.Buffer(y), mtl.Buffer(x)
     for _ in range(5):  # as quickly as launches are
-        kernel(whole, other, threads=count, group_size=256)
-    np.testing.assert_array_equal(np.asarray(whole)[:count], (y ^ x)[:count])
+        kernel(full, other, threads=count, group_size=256)
+    np.testing.assert_array_equal(np.asarray(full)[:count], (y ^ x)[:count])

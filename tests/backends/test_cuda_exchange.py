@@ -33,7 +33,7 @@ SLEEP = 50_000_000  # cycles of torch's, as long
 
 
 def absent(error):
-    """Skip, saying what is missing in a way that METALLOID_REQUIRE=cuda finds."""
+    """Skip, naming what is missing such that METALLOID_REQUIRE=cuda recognises it."""
     pytest.skip(f"cuda: {error}")
 
 
@@ -71,7 +71,7 @@ def cupy(gpu):
 
 
 class Torch:
-    """What the tests do with torch's tensors."""
+    """The operations of the tests on torch's tensors."""
 
     #: Whether it asks for capsules of DLPack 1, which can say that an array is read-only.
     asks_for_versions = True
@@ -165,7 +165,7 @@ def test_kernels_of_bfloats(lib, torch):
     assert torch.equal(x.float().cpu(), torch.arange(100.0) * 2)
 
 
-def test_buffers_numbers_and_memory_of_the_host_beside_them(gpu, lib, theirs):
+def test_buffers_numbers_and_memory_of_the_host_with_them(gpu, lib, theirs):
     x, host = theirs.make(np.zeros(6, np.float32)), numbers()
     lib.add(x, mtl.Buffer(numbers(), device=gpu), threads=6)
     lib.add(x, host, threads=6)
@@ -176,15 +176,15 @@ def test_buffers_numbers_and_memory_of_the_host_beside_them(gpu, lib, theirs):
 
 def test_arrays_share_their_memory(gpu, theirs):
     x = theirs.make(numbers(24).reshape(2, 3, 4))
-    shared, again = mtl.from_dlpack(x), mtl.asarray(x, copy=False)
+    shared, without_copy = mtl.from_dlpack(x), mtl.asarray(x, copy=False)
     copied = mtl.asarray(x)
-    assert shared.device is again.device is copied.device is gpu
+    assert shared.device is without_copy.device is copied.device is gpu
     assert shared.__cuda_array_interface__["data"][0] == theirs.address(x)
-    turned = mtl.from_dlpack(x.T if isinstance(theirs, Cupy) else x.permute(2, 1, 0))
-    assert turned.shape == (4, 3, 2)
-    np.testing.assert_array_equal(np.asarray(turned + 0), theirs.values(x).T)
+    transposed = mtl.from_dlpack(x.T if isinstance(theirs, Cupy) else x.permute(2, 1, 0))
+    assert transposed.shape == (4, 3, 2)
+    np.testing.assert_array_equal(np.asarray(transposed + 0), theirs.values(x).T)
     x[...] = 1
-    assert float(shared.sum()) == float(again.sum()) == float((turned * 1).sum()) == 24
+    assert float(shared.sum()) == float(without_copy.sum()) == float((transposed * 1).sum()) == 24
     assert float(copied.sum()) == np.arange(24).sum()
 
 
@@ -263,7 +263,7 @@ def test_bfloats_arrive(gpu, torch):
     assert mtl.from_dlpack(view).dtype == mtl.bfloat16
 
 
-def test_our_memory_lives_as_long_as_what_was_made_of_it(gpu, theirs):
+def test_our_memory_lives_as_long_as_its_exports(gpu, theirs):
     for take in (theirs.take, theirs.take_interface):
         x = mtl.asarray(np.full(100_000, 2, np.float32), device=gpu) + 1
         buffer = mtl.Buffer(np.full(100_000, 4, np.float32), device=gpu)
@@ -325,7 +325,7 @@ def test_a_kernel_waits_for_them_and_they_for_it(gpu, lib, theirs, own_stream):
 
 
 @pytest.mark.parametrize("own_stream", [False, True], ids=["default stream", "stream of its own"])
-def test_who_takes_a_buffer_waits_for_its_launches(gpu, lib, theirs, own_stream):
+def test_the_import_of_a_buffer_waits_for_its_launches(gpu, lib, theirs, own_stream):
     def work(take):
         buffer = mtl.Buffer(np.zeros(MANY, np.float32), device=gpu)
         lib.late(buffer, STEPS, threads=MANY, wait=False)

@@ -1,4 +1,4 @@
-"""Launches bound by native/fast_launch.c, beside those by Python's road, over a driver that takes notes."""
+"""Launches bound by native/fast_launch.c and by Python tell a driver that takes notes the same."""
 
 import ctypes
 import gc
@@ -31,7 +31,7 @@ kernel void mixed(device float* x, constant float& f, device const float4* v, co
                   constant uchar& b, constant ulong& u, uint t [[thread_position_in_grid]])
 { x[t] = f + v[0].x + i + b + u; }
 """
-WORDS = 7  # one is of the thread's place
+WORDS = 7  # one is the thread's index
 LAUNCH = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint32] * 7, *[ctypes.c_void_p] * 3
 )
@@ -138,11 +138,11 @@ def usual(card):
 
 
 def slowly(kernel, *args, **named):
-    """What Python's road tells the driver."""
-    kernel._fast_launch, quick = None, kernel._fast_launch
+    """The driver's notes of a launch that Python binds."""
+    kernel._fast_launch, fast = None, kernel._fast_launch
     kernel.device.notes.clear()
     kernel(*args, **named)
-    kernel._fast_launch = quick
+    kernel._fast_launch = fast
     for buffer in (value for value in args if isinstance(value, mtl.Buffer)):
         buffer._pending = None  # the marks of the launch are free again
     return list(kernel.device.notes)
@@ -159,13 +159,13 @@ SIZES = {"threads": 64, "group_size": 16}
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("position", "value"),
     [(1, 2.5), (1, float("inf")), (1, -0.0), (1, 3), (1, np.float32(0.1)), (1, np.float64(0.1)),
      (1, np.float16(2)), (1, np.int8(-1)), (3, -(2**31)), (3, np.int64(7)), (3, np.uint8(7)),
      (4, 255), (5, 0), (5, 2**64 - 1)],
 )  # fmt: skip
-def test_the_driver_is_told_the_same_as_by_pythons_road(kernel, usual, place, value):
-    usual[place] = value
+def test_the_driver_is_told_the_same_as_by_pythons_road(kernel, usual, position, value):
+    usual[position] = value
     wanted = slowly(kernel, *usual, **SIZES)
     event, notes = quickly(kernel, *usual)
     assert isinstance(event, TimedEvent)
@@ -174,18 +174,18 @@ def test_the_driver_is_told_the_same_as_by_pythons_road(kernel, usual, place, va
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("position", "value"),
     [(0, np.zeros(4, np.float32)), (0, 1.0), (0, None), (1, 1e300), (1, True), (1, 7.25),
      (1, "2.5"), (3, 2.0), (3, 2**31), (3, np.float32(1)), (4, 256), (4, -1), (5, -1),
      (5, 2**64), (2, "of 8 bytes"), (2, "elsewhere"), (1, "elsewhere")],
 )  # fmt: skip
-def test_other_values_are_left_to_pythons_road(kernel, usual, place, value, card):
+def test_other_values_are_left_to_pythons_road(kernel, usual, position, value, card):
     slowly(kernel, *usual, **SIZES)
     buffers = {"of 8 bytes": (8, card), "elsewhere": (64, Card(card.native))}
     if isinstance(value, str) and value in buffers:
         nbytes, device = buffers[value]
         value = mtl.Buffer(nbytes, device=device)
-    usual[place] = value
+    usual[position] = value
     assert quickly(kernel, *usual) == (None, [])
     assert card.timer.free == [(21, 22)]
 
@@ -237,7 +237,7 @@ def test_what_python_may_have_written_goes_to_the_device_first(kernel, usual):
     assert quickly(kernel, *usual)[0] is not None  # what it was is old by now
 
 
-def test_buffers_wait_for_the_event_and_its_marks_are_free_behind_it(kernel, usual, card):
+def test_buffers_wait_for_the_event_whose_marks_are_free_afterwards(kernel, usual, card):
     slowly(kernel, *usual, **SIZES)
     event, _ = quickly(kernel, *usual)
     assert usual[0]._pending is usual[2]._pending is event
@@ -252,7 +252,7 @@ def test_buffers_wait_for_the_event_and_its_marks_are_free_behind_it(kernel, usu
     assert card.timer.free == [(21, 22)]
 
 
-def test_who_says_so_waits_for_the_end(kernel, usual, monkeypatch):
+def test_a_launch_with_wait_waits_for_the_end(kernel, usual, monkeypatch):
     slowly(kernel, *usual, **SIZES)
     waited = []
     monkeypatch.setattr(TimedEvent, "wait", lambda self, timeout=None: waited.append(self) or self)
@@ -304,7 +304,7 @@ def test_ctrl_c_is_raised_and_the_lock_is_free(kernel, usual, card, monkeypatch)
         pool.submit(card.lock.release).result()
 
 
-def test_a_launch_waits_for_who_has_the_device(kernel, usual, card):
+def test_a_launch_waits_for_the_lock_of_the_device(kernel, usual, card):
     slowly(kernel, *usual, **SIZES)
     card.timer.free.extend([(23, 24)] * 4)
     threads = [threading.Thread(target=kernel, args=usual, kwargs=SIZES) for _ in range(4)]
@@ -326,14 +326,14 @@ def test_an_array_is_brought_and_fetched_around_its_launch(kernel, usual, card, 
         note = lambda *args, name=name: card.notes.append((name[8:12], *args)) or (0,)  # noqa: E731
         monkeypatch.setattr(card.driver, name, note, raising=False)
     usual[0] = x = np.zeros(64, np.float32)
-    place = card._allocated + 4096
+    staged = card._allocated + 4096
     notes = slowly(kernel, *usual, **SIZES, wait=False)
     address = x.__array_interface__["data"][0]
-    place += address % 256  # with the alignment that it has
+    staged += address % 256  # with the alignment that it has
     assert [note[0] for note in notes] == ["HtoD", "mark", "launch", "mark", "DtoH"]
-    assert notes[0] == ("HtoD", place, address, 256, 77)
-    assert notes[2][-1][0] == place
-    assert notes[4] == ("DtoH", address, place, 256, 77)
+    assert notes[0] == ("HtoD", staged, address, 256, 77)
+    assert notes[2][-1][0] == staged
+    assert notes[4] == ("DtoH", address, staged, 256, 77)
 
 
 def test_references_are_given_back(kernel, usual, card):

@@ -42,8 +42,8 @@ def ptx(body):
 def test_loops_that_nothing_bounds_poll(name):
     body, polls, looks = BODIES[name]
     text = ptx(body)
-    found = len(re.findall(r"^\$L__mtl_poll_\d+:", text, re.M))
-    assert (found > 0) == polls  # LLVM may unroll the loop around one
+    polls_of_loops = len(re.findall(r"^\$L__mtl_poll_\d+:", text, re.M))
+    assert (polls_of_loops > 0) == polls  # LLVM may unroll the loop around one
     assert (f"[{CANCEL_SYMBOL}]" in text) == looks
     assert text.count(f".visible .global .align 4 .b32 {CANCEL_SYMBOL};") == looks
 
@@ -63,7 +63,7 @@ def test_functions_that_stay_calls_poll():
     assert CANCEL_SYMBOL in mtl.library(text, target="cuda:sm_90").f.asm["ptx"]
 
 
-def test_loops_of_several_latches_and_jump_tables():
+def test_loops_of_two_latches_and_jump_tables():
     """Text that LLVM may write, shortened."""
     text = """.version 7.8
 .target sm_90

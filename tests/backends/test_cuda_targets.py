@@ -49,7 +49,7 @@ def check_ptx(lib, names, target):
         assert ".extern .func" not in text
 
 
-def test_what_msl_is_made_of():
+def test_constructs_of_msl():
     text = ptx("""
         kernel void all(device float* y, device const float4* x, device atomic_uint* n,
                         uint i [[thread_position_in_grid]], uint l [[thread_index_in_simdgroup]]) {
@@ -77,7 +77,7 @@ def test_math_modes():
 
 
 #: What member_masks.py knows of the members of a simdgroup function, by kernel: how often `activemask` is
-#: asked for, once at the start, or once more; and how often threads vote which way they take.
+#: asked for, once at the start, or once more; and how often threads vote which edge they take.
 MEMBERS = {
     "x[i] = simd_sum(x[i]);": (1, 0),
     "if (i >= n) return; x[i] = simd_sum(x[i]);": (1, 1),
@@ -98,7 +98,7 @@ MEMBERS = {
         1,
         1,
     ),
-    # Behind the copy for whole warps, and in each round.
+    # After the copy for full warps, and in each iteration.
     "for (uint k = i; k < n; k += 32) x[k] = simd_sum(x[k]);": (1, 3),
     "for (uint k = i; k < n; k += 32) { x[k] = simd_sum(x[k]); if (x[k + 1] > 3) break; }": (2, 1),
     "if (x[i] > 3) { if (x[i] > 5) x[i] = 0; else x[i + 1] = 3; return; } x[i] = simd_sum(x[i]);": (
@@ -119,13 +119,13 @@ def test_members_of_simdgroup_functions_are_known_where_they_can_be(body):
                       uint g [[simdgroup_index_in_threadgroup]]) {{ {body} }}"""
     ir = mtl.library(HEAD + text, target="cuda:sm_90").f.asm["ll"]
     ir = definition(ir, "mtl_kernel")
-    found = [len(re.findall(rf"call .*@llvm\.nvvm\.{name}\(", ir))
+    counts = [len(re.findall(rf"call .*@llvm\.nvvm\.{name}\(", ir))
              for name in ("activemask", r"vote\.ballot\.sync")]  # fmt: skip
     asked, votes = MEMBERS[body]
-    assert found == [asked, 1 + votes]
+    assert counts == [asked, 1 + votes]
 
 
-def test_loops_are_copied_for_whole_warps():
+def test_loops_are_copied_for_full_warps():
     def text(body):
         return ptx(f"""
             kernel void f(device float* x, constant uint& n,
@@ -133,7 +133,7 @@ def test_loops_are_copied_for_whole_warps():
 
     strided = "for (uint k = i; k < n; k += 32) x[k] {} simd_sum(x[k]);"
     assert text(strided.format("=")).count("vote.sync.all") == 1
-    # Nobody asks there; the way out is not at the end.
+    # No simdgroup function; then, an exit that is not at the end.
     assert "vote.sync.all" not in text("for (uint k = i; k < n; k += 32) x[k] *= 2;")
     assert "vote.sync.all" not in text(
         "uint k = i; while (true) { x[k] = simd_sum(x[k]); if (x[k] > 3) break; k += 32;"
@@ -163,7 +163,7 @@ def test_a_barrier_that_a_branch_parts_is_met_by_simdgroup(body):
         assert (f"call.uni {name}" in text) == BARRIERS[body]
 
 
-def test_who_returns_early_ends_at_once():
+def test_threads_that_return_early_end_at_once():
     text = ptx("""
         kernel void f(device float* x, constant uint& n, uint i [[thread_position_in_grid]]) {
           if (i >= n) return;
@@ -196,12 +196,12 @@ PRODUCTS = """
     [(1, 1, {"k8": 1}), (2, 1, {"k8": 1}), (1, 2, {"k16": 1}), (2, 2, {"k16": 1}),
      (3, 3, {"k8": 2, "k16": 2})],
 )  # fmt: skip
-@pytest.mark.parametrize("turned", ["true", "false"])
-def test_products_share_instructions_of_tensor_cores(rows, depth, instructions, turned):
+@pytest.mark.parametrize("transposed", ["true", "false"])
+def test_products_share_instructions_of_tensor_cores(rows, depth, instructions, transposed):
     macros = {
         "ROWS": str(rows),
         "DEPTH": str(depth),
-        "TURNED": turned,
+        "TURNED": transposed,
         "UNROLLED": '_Pragma("clang loop unroll(full)")',
     }
     text = ptx(PRODUCTS, defines=macros)
@@ -209,7 +209,7 @@ def test_products_share_instructions_of_tensor_cores(rows, depth, instructions, 
     for shape in ("k8", "k16"):
         assert text.count(f"mma.sync.aligned.m16n8{shape}.") == instructions.get(shape, 0)
     # What was loaded turned is the right factor as it lies.
-    assert ("movmatrix" in text) == (turned == "false")
+    assert ("movmatrix" in text) == (transposed == "false")
 
 
 def test_what_is_constant_is_read_once():

@@ -28,18 +28,18 @@ WAITING = [
 
 
 class Log(logging.Handler):
-    """What each thread logs, in its order; `is_whole` unless messages were dropped."""
+    """The messages of each thread, in its order; `is_complete` unless some were dropped."""
 
     def __init__(self):
         super().__init__()
-        self.of_thread, self.is_whole = {}, True
+        self.of_thread, self.is_complete = {}, True
 
     def emit(self, record):
         if record.levelno == logging.WARNING:
-            self.is_whole = False
+            self.is_complete = False
             return
-        place = record.kernel, record.kernel_threadgroup, record.kernel_thread
-        self.of_thread.setdefault(place, []).append(record.args[1])
+        thread = record.kernel, record.kernel_threadgroup, record.kernel_thread
+        self.of_thread.setdefault(thread, []).append(record.args[1])
 
 
 @contextmanager
@@ -71,8 +71,8 @@ def results(lib, name, grid, group, u):
 def check(seed, count, waits, refusals=0, more="", launches=None):
     """Compare the engines on random kernels, of which so many may have no vector form.
 
-    `more` is text that tells code in the cache apart which was made in another way; `launches` are
-    grids and threadgroups, if not the usual ones. Returns the library of the vector engine.
+    `more` is text that distinguishes code in the cache of other settings; `launches` are grids
+    and threadgroups, if not the usual ones. Returns the library of the vector engine.
     """
     text = random_kernels.library_text(seed, count, waits) + more
     libraries = {}
@@ -92,7 +92,7 @@ def check(seed, count, waits, refusals=0, more="", launches=None):
                     expected = results(libraries["reference"], name, grid, group, u)
                 with logged() as says:
                     got = results(libraries["simd"], name, grid, group, u)
-                if said.is_whole and says.is_whole:
+                if said.is_complete and says.is_complete:
                     assert said.of_thread == says.of_thread, (seed, name, grid, group, u)
                 for a, b in zip(expected, got, strict=True):
                     # NaN is NaN, whatever its sign and payload.
@@ -210,7 +210,7 @@ def test_many_random_kernels(seed, waits):
     check(seed, 4, waits, refusals=1)
 
 
-def test_integer_division_by_zero_is_found():
+def test_integer_division_by_zero_is_a_fault():
     lib = mtl.library(
         "kernel void f(device int* x, uint i [[thread_position_in_grid]]) { x[i] = 100 / x[i]; }"
     )

@@ -50,7 +50,7 @@ def interleave_one(function):
     soa_private(function, 1)
 
 
-def together(function):
+def versioned(function):
     """Loops are versioned whatever their branches depend on: one thread always agrees."""
     version_uniform_loops(function, {one.result for one in function.instructions() if one.result})
 
@@ -60,10 +60,10 @@ def recompute(function):
 
 
 #: In the order of `vectorize.parse` and `vectorize`, but for passes whose results are no code of one
-#: thread: products as matrices, threadgroup variables in front of a parameter, rows of threads.
+#: thread: products as matrices, threadgroup variables before a parameter, rows of threads.
 IN_ORDER = (
     nothing, demote_private_atomics, lower_memcpy, scalarize_vectors, legalize_bf16, collect,
-    split_at_barriers, interleave_one, together, simplify_loops, recompute,
+    split_at_barriers, interleave_one, versioned, simplify_loops, recompute,
 )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture
 def compiled(cache, monkeypatch):
-    """A function: the library of a text, compiled by an engine that takes the reference's place."""
+    """A function: the library of a text, compiled by an engine that replaces the reference."""
 
     def compile(text, engine):
         monkeypatch.setitem(engines._ENGINES, "reference", engine)

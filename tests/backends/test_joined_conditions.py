@@ -43,7 +43,7 @@ def library():
 
 @pytest.mark.parametrize("name", ["inner", "border", "part"])
 @pytest.mark.parametrize("box", BOXES.values(), ids=BOXES)
-def test_lanes_that_pass_several_comparisons(library, name, box, rng):
+def test_lanes_that_pass_all_comparisons(library, name, box, rng):
     rows, columns = 6, 128
     x = rng.integers(-1000, 1000, rows * columns + 1, np.int32)
     y = np.zeros((rows, columns), np.int32)

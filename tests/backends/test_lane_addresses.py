@@ -56,9 +56,9 @@ def test_atomics_by_index(lib, name, threads):
     direct, pairs = np.zeros(256, np.uint32), np.zeros(512, np.uint32)
     kernel = lib[f"count_{name}"]
     kernel(direct, pairs, x, weight, threads=threads, group_size=threads)
-    place = x.astype(np.int64) + 128
+    index = x.astype(np.int64) + 128
     least = np.full(256, 1000, np.uint32)
-    np.minimum.at(least, place, weight)
-    assert np.array_equal(direct, np.bincount(place, weight, 256))
-    assert np.array_equal(pairs[:256], np.bincount(place, minlength=256))
+    np.minimum.at(least, index, weight)
+    assert np.array_equal(direct, np.bincount(index, weight, 256))
+    assert np.array_equal(pairs[:256], np.bincount(index, minlength=256))
     assert np.array_equal(pairs[256:], least)

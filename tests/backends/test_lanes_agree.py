@@ -39,8 +39,8 @@ kernel void g(device int* out, constant int& given, uint i [[thread_position_in_
 def lib():
     tests = "\n".join(
         f"  if ({index} {how} {'given' if 'int' in index else 'uint(given)'}) "
-        f"out[{place} * n + i] += i * {place + 1};"
-        for place, (index, how) in enumerate(CASES)
+        f"out[{row} * n + i] += i * {row + 1};"
+        for row, (index, how) in enumerate(CASES)
     )
     return mtl.library(TEXT.format(tests=tests))
 
@@ -54,8 +54,8 @@ def test_comparisons(lib, name, group):
     for given in (0, 1, 5, 31, 32, 33, 63, 64, 100, 191, 1000):
         out = np.zeros((len(CASES), n), np.int32)
         lib[name](out, given, threads=n, group_size=group)
-        for place, (index, how) in enumerate(CASES):
-            expected = np.where(HOW[how](INDICES[index](i, t), given), i * (place + 1), 0)
-            if name == "g" and place == 0:
+        for row, (index, how) in enumerate(CASES):
+            expected = np.where(HOW[how](INDICES[index](i, t), given), i * (row + 1), 0)
+            if name == "g" and row == 0:
                 expected = expected + (t < given)
-            assert np.array_equal(out[place], expected), (index, how, given)
+            assert np.array_equal(out[row], expected), (index, how, given)

@@ -75,10 +75,10 @@ def unpacked(rows):
 
 def some_points(count, rng):
     points = [times(rng.randrange(1, 2**20), GENERATOR) for _ in range(count)]
-    for place in range(0, count, 7):
-        points[place] = None
-    for place in range(2, count - 1, 6):
-        points[place] = points[place + 1]  # their sum takes the branch of doubled points
+    for index in range(0, count, 7):
+        points[index] = None
+    for index in range(2, count - 1, 6):
+        points[index] = points[index + 1]  # their sum takes the branch of doubled points
     return points
 
 
@@ -125,7 +125,7 @@ def test_functions_are_called_between_barriers(kernel):
 
 
 def test_code_of_large_functions_stands_once():
-    """What compiling takes follows the length of this text."""
+    """The time of compiling follows the length of this text."""
     ir = mtl.library(path=TEXT, device="cpu").combine.asm["ll"]
     assert ir.count("define internal void @mtl_lanes._Z8multiply") == 1
     assert len(ir.splitlines()) < 30_000

@@ -1,4 +1,4 @@
-"""Variables of loops with barriers, some of which share a place with what they become."""
+"""Variables of loops with barriers, some of which share a slot with their next values."""
 
 import numpy as np
 import pytest

@@ -78,7 +78,7 @@ def values():
     return np.random.default_rng(7).random(256, np.float32)
 
 
-def test_rounds_that_some_lanes_skip(library, values):
+def test_iterations_that_some_lanes_skip(library, values):
     for n in COUNTS:
         y = np.zeros(64, np.float32)
         library.sums(y, values, np.uint32(n), threads=64, group_size=64)

@@ -60,16 +60,16 @@ fout[i * 8 + 1] = g;
 
 @pytest.mark.parametrize("engine", ["reference", "simd"])
 @pytest.mark.parametrize("type_", ["float", "int", "half", "long", "uchar"])
-def test_a_value_kept_before_it_is_overwritten_is_the_old_one(engine, type_, rng):
+def test_a_value_loaded_before_it_is_overwritten_is_the_old_one(engine, type_, rng):
     with mtl.config.scope(cpu_engine=engine):
         lib = mtl.library(SWAP, defines={"T": type_})
         dtype = {"float": "f4", "int": "i4", "half": "f2", "long": "i8", "uchar": "u1"}[type_]
         a = rng.integers(1, 100, 1000).astype(dtype)
         b = (a + 100).astype(dtype)
         out, c = np.zeros_like(a), rng.integers(0, 2, a.size, dtype=np.int32)
-        kept, swapped = np.where(c > 0, a, 7), np.where(c > 0, b, a)
+        loaded, swapped = np.where(c > 0, a, 7), np.where(c > 0, b, a)
         lib.swap(a, b, out, c, threads=a.size)
-    np.testing.assert_array_equal(out, kept)
+    np.testing.assert_array_equal(out, loaded)
     np.testing.assert_array_equal(a, swapped)
 
 

@@ -59,5 +59,5 @@ def test_products_by_four_simdgroups(name, dtype):
     [("<32 x float>", 128), ("<32 x i1>", 4), ("[8 x <8 x float>]", 256), ("[3 x i16]", 6),
      ("ptr", 8), ("<32 x ptr>", 256)],
 )  # fmt: skip
-def test_room_for_a_value(type, size):
+def test_slot_size_of_a_value(type, size):
     assert slot_bytes(type) == size

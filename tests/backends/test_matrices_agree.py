@@ -96,16 +96,16 @@ def form(request, monkeypatch):
         monkeypatch.setattr(vector, "lanes", lambda vectors: request.param)
 
 
-@pytest.mark.parametrize("places", [PLAIN, TRANSPOSED], ids=["plain", "transposed"])
+@pytest.mark.parametrize("macros", [PLAIN, TRANSPOSED], ids=["plain", "transposed"])
 @pytest.mark.parametrize("type_", DTYPES)
 @pytest.mark.sample(4)
-def test_tiles(type_, places, form, rng):
+def test_tiles(type_, macros, form, rng):
     text = f"{HEADER}typedef {type_} T;\n{TILES}"
-    for name, place in places.items():
-        text = text.replace(name, place)
+    for name, address in macros.items():
+        text = text.replace(name, address)
     a, b = (rng.normal(size=n).astype(DTYPES[type_]) for n in (768, 1536))
     got = check(text, (a, b, 3), np.zeros(1024, np.float32), 64)
-    if places is PLAIN:  # against a third party
+    if macros is PLAIN:  # against a third party
         a, b = (x.astype(np.float64) for x in (a.reshape(3, 16, 16), b.reshape(3, 16, 32)))
         start = np.repeat(np.repeat(np.subtract.outer(range(2), range(4)), 8, 0), 8, 1)
         exact, size = (a @ b).sum(0) + start, (np.abs(a) @ np.abs(b)).sum(0) + np.abs(start)
@@ -126,11 +126,11 @@ def test_lanes_that_are_missing_hold_zeros(rng):
     check(text, (values, 3), np.zeros(192, np.float32), 21)
 
 
-@pytest.mark.parametrize("places", [PLAIN, TRANSPOSED], ids=["plain", "transposed"])
-def test_matrices_come_from_memory_row_by_row(places):
+@pytest.mark.parametrize("macros", [PLAIN, TRANSPOSED], ids=["plain", "transposed"])
+def test_matrices_come_from_memory_row_by_row(macros):
     text = f"{HEADER}typedef float T;\n{TILES}"
-    for name, place in places.items():
-        text = text.replace(name, place)
+    for name, address in macros.items():
+        text = text.replace(name, address)
     with mtl.config.scope(cpu_engine="simd"):
         code = mtl.library(text).f.asm["ll"]
     assert "load <8 x float>" in code

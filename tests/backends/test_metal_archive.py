@@ -64,7 +64,7 @@ def files(tmp_path):
     return list(tmp_path.rglob("*.metalarchive*"))
 
 
-def test_what_was_made_is_there_the_next_time(opened, tmp_path):
+def test_pipelines_are_there_the_next_time(opened, tmp_path):
     archive = opened()
     archive.save()
     assert files(tmp_path) == []  # there is nothing to keep
@@ -72,21 +72,21 @@ def test_what_was_made_is_there_the_next_time(opened, tmp_path):
     archive.save()
     (path,) = files(tmp_path)
     assert path.read_text() == "one"
-    again = opened()
-    again.pipeline(function("two"))
-    again.save()
+    reopened = opened()
+    reopened.pipeline(function("two"))
+    reopened.save()
     assert path.read_text() == "one\ntwo"
 
 
-def test_an_archive_that_metal_does_not_take_is_begun_again(opened, tmp_path):
+def test_an_archive_that_metal_refuses_is_replaced(opened, tmp_path):
     archive = opened()
     archive.pipeline(function("one"))
     archive.save()
     (path,) = files(tmp_path)
     path.write_text("of another system")
-    again = opened()
-    again.pipeline(function("two"))
-    again.save()
+    reopened = opened()
+    reopened.pipeline(function("two"))
+    reopened.save()
     assert path.read_text() == "two"
 
 
@@ -101,12 +101,12 @@ def test_a_full_disk_does_no_harm(opened, tmp_path, monkeypatch):
     archive.save()
 
 
-def test_a_pipeline_that_cannot_be_made(opened):
+def test_a_pipeline_that_metal_refuses(opened):
     with pytest.raises(mtl.CompileError, match=r"Metal cannot make bad a pipeline: too large"):
         opened().pipeline(function("bad"))
 
 
-def test_nothing_is_kept_without_a_cache(opened, tmp_path):
+def test_nothing_is_saved_without_a_cache(opened, tmp_path):
     with mtl.config.scope(cache_bytes=0):
         archive = opened()
         archive.pipeline(function("one"))

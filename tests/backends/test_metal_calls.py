@@ -1,4 +1,4 @@
-"""What the Metal device asks of Metal, and what it makes of the answers."""
+"""The calls of the Metal device to Metal, and how it reads the answers."""
 
 import contextlib
 import sys
@@ -28,14 +28,14 @@ def said(monkeypatch):
     """A function that notes the arguments of a method of the software device."""
 
     def note(kind, name, result=None):
-        made, method = [], getattr(kind, name)
+        calls, method = [], getattr(kind, name)
 
         def call(self, *given):
-            made.append(given)
+            calls.append(given)
             return method(self, *given) if result is None else result
 
         monkeypatch.setattr(kind, name, call)
-        return made
+        return calls
 
     return note
 
@@ -60,12 +60,12 @@ def test_there_is_one_queue(said):
 
 def test_small_constants_go_into_the_command(metal, lib, said):
     inline = said(encoder_of(metal), "setBytes_length_atIndex_")
-    made = said(Metal.MTLDevice, "newBufferWithLength_options_")
+    allocations = said(Metal.MTLDevice, "newBufferWithLength_options_")
     x = mtl.Buffer(np.zeros(1, np.float32), metal)
     lib.add(x, 1.5, threads=1)
     lib.add_all(x, np.ones(1024, np.float32), threads=1).wait()
     assert [(nbytes, index) for _, nbytes, index in inline] == [(4, 1), (4096, 1)]
-    assert len(made) == 1  # x
+    assert len(allocations) == 1  # x
     lib.add_last(x, np.ones(1025, np.float32).view("V4100"), threads=1).wait()
     assert len(inline) == 2  # Metal takes no more than 4096 bytes
     assert np.asarray(x).tolist() == [3.5]
@@ -144,7 +144,7 @@ def test_memory_is_what_metal_says(metal, said):
 # -- PyObjC
 
 
-def test_ownership_is_told_before_the_device_is_made_and_batches_have_a_pool(monkeypatch):
+def test_ownership_is_registered_before_the_device_exists_and_batches_have_a_pool(monkeypatch):
     """PyObjC's modules, as far as the device sees them."""
     happened = []
 

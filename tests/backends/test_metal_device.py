@@ -49,17 +49,17 @@ def test_a_view_of_a_buffer_is_used_in_place(metal, lib):
     assert np.asarray(x).tolist() == [0] * 32 + [1] * 16 + [0] * 16
 
 
-def test_whole_pages_are_not_copied(metal, lib, monkeypatch):
-    room = mmap.mmap(-1, 2 * mmap.PAGESIZE)
-    x = np.frombuffer(room, np.float32)
-    monkeypatch.setattr(metal.heap, "private", None)  # there is no other way
+def test_full_pages_are_not_copied(metal, lib, monkeypatch):
+    memory = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+    x = np.frombuffer(memory, np.float32)
+    monkeypatch.setattr(metal.heap, "private", None)  # so that copying would fail
     lib.add_one(x, threads=x.size)
     assert (x == 1).all()
 
 
 def test_arguments_that_share_memory_share_it_there(metal, lib):
     x = np.arange(40, dtype=np.float32)
-    lib.copy(x[4:24], x[:20], threads=1)  # one thread: nobody overtakes it
+    lib.copy(x[4:24], x[:20], threads=1)  # one thread, so that the order is known
     assert x.tolist() == [0, 1, 2, 3, 0, *range(5, 40)]
 
 
@@ -74,10 +74,10 @@ def test_launches_that_nobody_waited_for_share_an_array(metal, lib):
     assert metal.heap._loans == []
 
 
-def test_an_array_may_be_part_of_what_is_lent(metal, lib):
+def test_an_array_may_be_part_of_exported_memory(metal, lib):
     x = np.zeros(50, np.float32)
     lib.add_one(x[10:30], threads=20, wait=False)
-    lib.add_one(x, threads=50)  # reaches further than what was lent
+    lib.add_one(x, threads=50)  # reaches further than what was exported
     assert x.tolist() == [1] * 10 + [2] * 20 + [1] * 20
 
 
@@ -105,16 +105,18 @@ def test_out_of_memory(metal, lib):
 # -- batches and events
 
 
-def test_launches_go_together(metal, lib, monkeypatch):
+def test_launches_are_batched(metal, lib, monkeypatch):
     monkeypatch.setattr(device, "_LONGEST_BATCH", 60.0)
     metal.synchronize()
-    x, made = buffer(metal, [0]), []
+    x, sizes = buffer(metal, [0]), []
     commit = batch.Batch.commit
-    monkeypatch.setattr(batch.Batch, "commit", lambda self: (made.append(self.count), commit(self)))
+    monkeypatch.setattr(
+        batch.Batch, "commit", lambda self: (sizes.append(self.count), commit(self))
+    )
     events = [lib.add_one(x, threads=1) for _ in range(150)]
-    assert made == [64, 64]
+    assert sizes == [64, 64]
     assert events[-1].wait().done
-    assert made == [64, 64, 22]
+    assert sizes == [64, 64, 22]
     assert np.asarray(x).tolist() == [150]
     assert events[0].seconds == pytest.approx(events[1].seconds)
 
@@ -148,7 +150,7 @@ def test_a_barrier_stands_between_launches_that_meet(metal, lib, monkeypatch):
     assert barriers == [Metal.MTLBarrierScopeBuffers] * 3
 
 
-def test_a_barrier_that_were_missing_would_be_found(metal, lib, monkeypatch):
+def test_a_missing_barrier_would_be_reported(metal, lib, monkeypatch):
     encoder = type(metal.queue.commandBuffer().computeCommandEncoder())
     monkeypatch.setattr(encoder, "memoryBarrierWithScope_", lambda self, scope: None)
     metal.synchronize()
@@ -159,7 +161,7 @@ def test_a_barrier_that_were_missing_would_be_found(metal, lib, monkeypatch):
     with pytest.raises(Metal.FailedAssertion, match="a memory barrier is missing"):
         event.wait()
     with pytest.raises(mtl.KernelFault, match="it was not encoded"):
-        event.wait()  # nobody waits for ever
+        event.wait()  # no wait is endless
 
 
 def test_a_wait_can_end_early(metal, lib):
@@ -181,12 +183,12 @@ def test_a_fault_is_told_at_the_wait_and_the_device_goes_on(metal, lib):
     with pytest.raises(mtl.KernelFault, match=r"\[far\] \S+:\d+: access to memory"):
         event.wait()
     with pytest.raises(mtl.KernelFault):
-        np.asarray(x)  # told once more, to who uses the buffer
+        np.asarray(x)  # raised once more, where the buffer is used
     lib.add_one(x, threads=1).wait()
     assert np.asarray(x).tolist() == [2]
 
 
-def test_who_failed_is_not_known_among_several(metal, lib):
+def test_the_faulty_launch_of_a_batch_is_not_known(metal, lib):
     x = buffer(metal, [1])
     lib.far(x, threads=1)
     event = lib.add_one(buffer(metal, [1]), threads=1)
@@ -224,7 +226,7 @@ def test_the_text_is_the_authors(lib):
     assert lib.add_one.asm["metal"] == SOURCE
 
 
-def test_included_files_are_put_in_their_place(metal, tmp_path):
+def test_included_files_are_inlined(metal, tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "one.h").write_text(
         '#pragma once\n#include <metal_stdlib>\n#include "deep/two.h"\n#include <three.h>\n'
@@ -234,11 +236,11 @@ def test_included_files_are_put_in_their_place(metal, tmp_path):
     main = '#include <metal_stdlib>\n#include "one.h"\n#include "one.h"\n'
     main += "kernel void k(device int* x) { *x = TWO + T + __LINE__; }\n"
     (tmp_path / "main.metal").write_text(main)
-    made = mtl.library(path=tmp_path / "main.metal", include_dirs=[tmp_path], device=metal)
+    lib = mtl.library(path=tmp_path / "main.metal", include_dirs=[tmp_path], device=metal)
     x = np.zeros(1, np.int32)
-    made.k(x, threads=1)
+    lib.k(x, threads=1)
     assert x[0] == 2 + 3 + 4  # lines are the author's
-    text = made.k.asm["metal"]
+    text = lib.k.asm["metal"]
     assert text.count("#include <metal_stdlib>") == 2  # Metal has that
     assert text.count("__CLANG_REWRITTEN_INCLUDES") == 3  # what is not Metal's
     assert f'# 4 "{tmp_path / "main.metal"}"' in text
@@ -255,29 +257,29 @@ def test_included_files_are_put_in_their_place(metal, tmp_path):
     ],
 )  # fmt: skip
 def test_function_constants_of_every_type(metal, declared, given, wanted):
-    made = mtl.library(
+    lib = mtl.library(
         f"constant {declared} c [[function_constant(3)]];\n"
         f"kernel void k(device {declared}* x) {{ *x = c; }}",
         device=metal,
     )
     x = np.zeros(1, np.array(wanted).dtype)
-    made.function("k", {"c": given})(x, threads=1)
+    lib.function("k", {"c": given})(x, threads=1)
     assert x[0] == wanted
 
 
 def test_vectors_among_function_constants(metal):
-    made = mtl.library(
+    lib = mtl.library(
         "constant metal::float3 c [[function_constant(0)]];\n"
         "constant bool d = is_function_constant_defined(c);\n"
         "kernel void k(device float* x) { x[0] = c.x; x[1] = c.y; x[2] = c.z; x[3] = d; }",
         device=metal,
     )
     x = np.zeros(4, np.float32)
-    made.function("k", {0: (1, 2, 3)})(x, threads=1)
+    lib.function("k", {0: (1, 2, 3)})(x, threads=1)
     assert x.tolist() == [1, 2, 3, 1]
 
 
-def test_where_threadgroups_are_whole_grids_must_be(metal, lib, monkeypatch):
+def test_devices_with_full_threadgroups_only_refuse_other_grids(metal, lib, monkeypatch):
     monkeypatch.setattr(metal, "is_exact", False)
     x = np.zeros(96, np.float32)
     lib.add_one(x, threads=96, group_size=32)
@@ -320,7 +322,7 @@ def test_the_software_device_is_asked_for_by_name_only(monkeypatch):
         assert mtl.default_device().name == "metal"
 
 
-def test_several_gpus(monkeypatch, metal):
+def test_two_gpus(monkeypatch, metal):
     other = types.SimpleNamespace(registryID=lambda: 99)
     monkeypatch.setattr(Metal, "MTLCopyAllDevices", lambda: (other, metal.gpu))
     assert device._gpus(metal.binding) == [metal.gpu, other]

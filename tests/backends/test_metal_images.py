@@ -67,7 +67,7 @@ def test_slices_and_levels(lib, rng):
 
 
 def test_launches_follow_each_other(metal, lib):
-    """Of one batch, with launches of buffers between them."""
+    """Launches of one batch, with launches of buffers between them."""
     t, x = mtl.Texture((4, 4), "r32float", device=metal), mtl.Buffer(np.zeros(4, np.float32), metal)
     for _ in range(5):
         lib.more(t, threads=(4, 4))
@@ -127,7 +127,7 @@ def test_settings_come_back_from_the_word():
 
 
 def test_metal_is_told_every_setting(metal):
-    """What the software device makes of its descriptor is the sampler we began with."""
+    """The software device reads the original sampler back from its descriptor."""
     for name, (_, values) in _FIELDS.items():
         for value in values:
             word = mtl.Sampler(**{"compare_func": "never", name: value}).word
@@ -156,15 +156,15 @@ def test_settings_of_a_newer_macos(lib, monkeypatch):
 
 
 def test_formats_and_types_are_metals():
-    for found, depth in itertools.product(FORMATS.values(), (False, True)):
-        if depth and found.name not in ("r32float", "r16unorm", "depth32float", "depth16unorm"):
+    for pixels, depth in itertools.product(FORMATS.values(), (False, True)):
+        if depth and pixels.name not in ("r32float", "r16unorm", "depth32float", "depth16unorm"):
             with pytest.raises(mtl.ArgumentError, match="depth textures are of float32 or uint16"):
-                format_name(found.code, depth)
+                format_name(pixels.code, depth)
             continue
-        name = format_name(found.code, depth)
+        name = format_name(pixels.code, depth)
         assert getattr(Metal, name)
-        if not found.name.startswith("depth") and not depth:
-            assert name.removeprefix("MTLPixelFormat").lower() == found.name
+        if not pixels.name.startswith("depth") and not depth:
+            assert name.removeprefix("MTLPixelFormat").lower() == pixels.name
         assert ("Depth" in name) == depth
     for name in limits.TEXTURE_KINDS.values():
         assert hasattr(Metal, f"MTLTextureType{name}")
@@ -218,7 +218,7 @@ def test_texels_that_are_not_aligned(metal, lib):
         lib.more(memory[1:17].reshape(2, 2, 4), threads=(2, 2))
 
 
-def test_there_is_no_room(metal, lib, monkeypatch):
+def test_there_is_no_memory(metal, lib, monkeypatch):
     monkeypatch.setattr(type(metal.gpu), "newTextureWithDescriptor_", lambda self, descriptor: None)
     with pytest.raises(mtl.OutOfMemory, match=r"cannot allocate 3 x 2 x 1 texels"):
         lib.more(np.zeros((2, 3), np.float32), threads=(3, 2))

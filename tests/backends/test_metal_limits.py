@@ -1,4 +1,4 @@
-"""Limits of Metal, whose drivers end the process beyond them: our errors come first, or a way round."""
+"""Limits of Metal, whose drivers end the process beyond them: our errors come first."""
 
 import ctypes
 import mmap
@@ -92,10 +92,10 @@ def test_the_last_indices_are_bound(metal):
 
 
 @pytest.mark.parametrize(
-    ("families", "most"),
+    ("families", "limit"),
     [((), 31), (("Apple4", "Apple5"), 96), (("Apple4", "Apple6"), 128), (("Mac2",), 128)],
 )
-def test_older_families_have_fewer_textures(families, most):
+def test_older_families_have_fewer_textures(families, limit):
     known = {getattr(Metal, f"MTLGPUFamily{name}") for name in families}
     gpu = types.SimpleNamespace(
         name=lambda: "G", supportsFamily_=known.__contains__,
@@ -103,7 +103,7 @@ def test_older_families_have_fewer_textures(families, most):
         maxThreadgroupMemoryLength=lambda: 16384,
     )  # fmt: skip
     limits = Limits(gpu, Metal)
-    assert limits._indices["texture"] == most
+    assert limits._indices["texture"] == limit
     assert limits.group == (512, 512, 64)
     assert limits.constant_alignment == 256
 
@@ -187,7 +187,7 @@ def test_copies_are_aligned_as_the_originals(lib):
 def test_constant_memory_may_begin_anywhere(metal, lib):
     held, x = mtl.Buffer(np.arange(8, dtype=np.uint8), metal), np.zeros(4, np.int32)
     view = np.asarray(held)[1:]
-    lib.double_bytes(held, threads=8)  # nobody has waited for it
+    lib.double_bytes(held, threads=8)  # not yet waited for
     lib.add_bytes(view, x, threads=4)
     assert x.tolist() == [2, 4, 6, 8]
 
@@ -203,9 +203,9 @@ def test_buffers_are_no_longer_than_metal_has_them(metal, monkeypatch):
         monkeypatch.setattr(type(metal.gpu), name, lambda *given: asked.append(given))
     with pytest.raises(mtl.OutOfMemory, match="the most in one buffer"):
         mtl.Buffer(5 * mmap.PAGESIZE, metal)
-    room = mmap.mmap(-1, 5 * mmap.PAGESIZE)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(room))
-    assert metal.heap.wrapped(address, len(room)) is None
+    memory = mmap.mmap(-1, 5 * mmap.PAGESIZE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    assert metal.heap.wrapped(address, len(memory)) is None
     assert asked == []
 
 
@@ -214,11 +214,11 @@ def test_buffers_are_no_longer_than_metal_has_them(metal, monkeypatch):
 
 @needs_vector_code
 def test_what_the_software_device_asserts(metal, lib):
-    gpu, most = metal.gpu, metal.gpu.maxBufferLength()
+    gpu, max_length = metal.gpu, metal.gpu.maxBufferLength()
     with pytest.raises(
         Metal.FailedAssertion, match=r"newBufferWithLength:options:\]: .*must not exceed"
     ):
-        gpu.newBufferWithLength_options_(most + 1, 0)
+        gpu.newBufferWithLength_options_(max_length + 1, 0)
     encoder = metal.queue.commandBuffer().computeCommandEncoder()
     buffer = gpu.newBufferWithLength_options_(64, 0)
     encoder.setComputePipelineState_(lib.add_bytes._program.pipeline)

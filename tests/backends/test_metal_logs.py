@@ -31,33 +31,33 @@ class State:
 @pytest.fixture
 def device(monkeypatch):
     """A device whose Metal has log states, and knows what it was asked for."""
-    made = metal_device(
+    metal = metal_device(
         MTLLogStateDescriptor=descriptor("Level", "BufferSize"),
         MTLCommandBufferDescriptor=descriptor("LogState"),
         MTLLogLevelDebug=1,
     )
-    made.asked, made.state = [], State()
+    metal.asked, metal.state = [], State()
 
     def new_state(self, descriptor, error):
-        made.asked.append(("state", descriptor.told))
-        return made.state, None
+        metal.asked.append(("state", descriptor.told))
+        return metal.state, None
 
     def with_descriptor(self, descriptor):
-        made.asked.append(("buffer", descriptor.told))
+        metal.asked.append(("buffer", descriptor.told))
         return self.commandBuffer()
 
-    options, queue = Metal.MTLCompileOptions, type(made.queue)
+    options, queue = Metal.MTLCompileOptions, type(metal.queue)
     monkeypatch.setattr(
-        type(made.gpu), "newLogStateWithDescriptor_error_", new_state, raising=False
+        type(metal.gpu), "newLogStateWithDescriptor_error_", new_state, raising=False
     )
     monkeypatch.setattr(queue, "commandBufferWithDescriptor_", with_descriptor, raising=False)
     monkeypatch.setattr(
         options,
         "setEnableLogging_",
-        lambda self, on: made.asked.append(("enabled", on)),
+        lambda self, on: metal.asked.append(("enabled", on)),
         raising=False,
     )
-    return made
+    return metal
 
 
 def test_kernels_that_log_get_a_log_state(device):

@@ -43,16 +43,16 @@ def _by_mps():
 
 @pytest.fixture
 def encoded(monkeypatch):
-    """Shapes that were multiplied, and which factors were read turned."""
-    made, product = [], MetalPerformanceShaders.MPSMatrixMultiplication
+    """Shapes that were multiplied, and which factors were read transposed."""
+    products, product = [], MetalPerformanceShaders.MPSMatrixMultiplication
     encode = product.encodeToCommandBuffer_leftMatrix_rightMatrix_resultMatrix_
 
     def note(self, *matrices):
-        made.append((self._shape, self.batchSize(), self._transposed))
+        products.append((self._shape, self.batchSize(), self._transposed))
         encode(self, *matrices)
 
     monkeypatch.setattr(product, "encodeToCommandBuffer_leftMatrix_rightMatrix_resultMatrix_", note)
-    return made
+    return products
 
 
 def agrees(actual, a, b):
@@ -93,8 +93,8 @@ def test_factors_that_lie_otherwise(metal, rng, encoded):
     agrees(np.asarray(x[1:4, 2:5] @ x[:3]), a[1:4, 2:5], a[:3])
     agrees(np.asarray(x[:, ::2] @ x[:4]), a[:, ::2], a[:4])  # has to be copied
     agrees(np.asarray(x[::-1, :6] @ x), a[::-1, :6], a)
-    turned = [(True, False), (False, True), (False, False), (False, False), (False, False)]
-    assert [each[2] for each in encoded] == turned
+    transposed = [(True, False), (False, True), (False, False), (False, False), (False, False)]
+    assert [each[2] for each in encoded] == transposed
     b = rng.random((2, 3, 4, 5), np.float32)
     y = mtl.permute_dims(mtl.asarray(b, device=metal), (2, 0, 1, 3))
     agrees(
@@ -192,7 +192,7 @@ def test_it_is_strict(metal):
 
 
 def test_parts_and_sums_of_matrices(metal, rng):
-    """What our own device does not ask for."""
+    """Operations that our own device does not use."""
     MPS, numbers = MetalPerformanceShaders, rng.random((2, 3, 3), np.float32)
     shape = MPS.MPSMatrixDescriptor.matrixDescriptorWithRows_columns_matrices_rowBytes_matrixBytes_dataType_(
         3, 3, 2, 12, 36, MPS.MPSDataTypeFloat32
@@ -213,7 +213,7 @@ def test_parts_and_sums_of_matrices(metal, rng):
     np.testing.assert_allclose(got, wanted, rtol=1e-6)
 
 
-# -- beside the real binding
+# -- with the data of the real binding
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The Metal device beside the data of the real binding (see tests/compat/test_metal_binding.py)."""
+"""The Metal device and the data of the real binding (see tests/compat/test_metal_binding.py)."""
 
 import ast
 import contextlib
@@ -61,19 +61,19 @@ def attributes():
 
 def test_every_selector_is_the_bindings(data):
     known = data[0].keys() | OF_CLASSES
-    found = {
+    selectors = {
         node.attr.replace("_", ":")
         for _, node in attributes()
         if _SELECTOR.fullmatch(node.attr) and node.attr not in _OF_PYTHON
     }
-    assert len(found) > 40
-    assert found <= known
+    assert len(selectors) > 40
+    assert selectors <= known
 
 
 def test_every_constant_is_the_bindings(data):
-    found = {node.attr for _, node in attributes() if node.attr.startswith("MTL")}
-    classes = {name for name in found if name not in data[1]}
-    assert len(found - classes) > 10
+    names = {node.attr for _, node in attributes() if node.attr.startswith("MTL")}
+    classes = {name for name in names if name not in data[1]}
+    assert len(names - classes) > 10
     assert classes == {
         "MTLBinaryArchiveDescriptor", "MTLCaptureDescriptor", "MTLCaptureManager",
         "MTLCommandBufferDescriptor", "MTLLogStateDescriptor",
@@ -100,10 +100,10 @@ def test_ownership_says_arguments_as_the_binding_does(data):
         assert arguments == known.get("arguments", {}), selector
 
 
-def test_everything_that_is_made_is_registered():
+def test_every_new_object_is_registered():
     """The methods named new... whose objects are theirs to release."""
-    made = {node.attr for _, node in attributes() if re.match(r"new[A-Z]", node.attr)}
-    assert {name.replace("_", ":").encode() for name in made} == set(ownership.OWNED)
+    methods = {node.attr for _, node in attributes() if re.match(r"new[A-Z]", node.attr)}
+    assert {name.replace("_", ":").encode() for name in methods} == set(ownership.OWNED)
 
 
 def test_registering_does_not_merge():
@@ -156,7 +156,7 @@ def test_what_the_device_says_is_what_pyobjc_takes(checked):
     } <= module.used  # fmt: skip
 
 
-def test_textures_are_made_as_pyobjc_takes_it(checked):
+def test_textures_are_created_as_pyobjc_takes_it(checked):
     module, device = checked
     lib = mtl.library(
         """
@@ -180,18 +180,18 @@ def test_textures_are_made_as_pyobjc_takes_it(checked):
 
 
 def test_words_of_samplers_and_textures_are_the_bindings(data):
-    """Those whose names are put together."""
-    made = {format_name(found.code, False) for found in FORMATS.values()}
-    made |= {f"MTLPixelFormat{name}" for name in textures._DEPTH_FORMATS.values()}
-    made |= {f"MTLTextureType{name}" for name in limits.TEXTURE_KINDS.values()}
+    """Check the names that the code composes."""
+    names = {format_name(pixel_format.code, False) for pixel_format in FORMATS.values()}
+    names |= {f"MTLPixelFormat{name}" for name in textures._DEPTH_FORMATS.values()}
+    names |= {f"MTLTextureType{name}" for name in limits.TEXTURE_KINDS.values()}
     for name, (prefix, _) in samplers._CHOICES.items():
         values = _FIELDS[name][1]
-        made |= {
+        names |= {
             prefix + samplers._metals_word(name, v)
             for v in values
             if v != samplers._DEFAULTS.get(name)
         }
-    assert made <= data[1].keys()
+    assert names <= data[1].keys()
 
 
 def test_the_checks_find_what_pyobjc_would_refuse(checked):

@@ -32,7 +32,7 @@ def test_solutions_and_inverses(device, rng, dtype, shape):
 
 
 @pytest.mark.slow
-def test_one_matrix_for_many_right_sides(device, rng):
+def test_one_matrix_for_many_right_operands(device, rng):
     x, y = random(rng, (5, 5), "float64") + 3 * np.eye(5), random(rng, (4, 5, 2), "float64")
     got = mtl.linalg.solve(on(device, x), on(device, y)).numpy()
     assert_near(got, np.linalg.solve(x, y), 32)
@@ -112,8 +112,8 @@ def test_singular_values(device, rng, dtype, shape, full):
     assert_near(s, want.S, 16)
     assert_near(mtl.linalg.svdvals(on(device, x)).numpy(), want.S, 16)
     k = min(shape[-2:])
-    again = (wide(u)[..., :k] * wide(s)[..., None, :]) @ wide(vh)[..., :k, :]
-    assert_near(again.astype(dtype), wide(x), 32)
+    product = (wide(u)[..., :k] * wide(s)[..., None, :]) @ wide(vh)[..., :k, :]
+    assert_near(product.astype(dtype), wide(x), 32)
 
 
 @pytest.mark.slow
@@ -122,8 +122,8 @@ def test_half_floats_and_integers(device, rng):
     got = mtl.linalg.inv(on(device, x)).numpy()
     assert got.dtype == np.float16
     assert_near(got, np.linalg.inv(wide(x)), 1)
-    whole = np.arange(9).reshape(3, 3) + 5 * np.eye(3, dtype=int)
-    assert_near(mtl.linalg.det(on(device, whole)).numpy(), np.linalg.det(whole), 8)
+    integers = np.arange(9).reshape(3, 3) + 5 * np.eye(3, dtype=int)
+    assert_near(mtl.linalg.det(on(device, integers)).numpy(), np.linalg.det(integers), 8)
 
 
 @pytest.mark.parametrize("many", some(1, True, False))
@@ -141,12 +141,12 @@ def test_half_floats_and_integers(device, rng):
 )
 def test_what_is_wrong_is_said_as_on_the_cpu(device, name, bad, fault, many):
     x = np.stack([np.eye(3), bad, bad]).astype(np.float32) if many else bad.astype(np.float32)
-    place = r"matrix (1,) of shape (3, 3, 3)" if many else "the matrix of shape (3, 3)"
+    matrix = r"matrix (1,) of shape (3, 3, 3)" if many else "the matrix of shape (3, 3)"
     said = []
     for where in (device, "cpu"):
         args = [on(where, x)] * (2 if name == "solve" else 1)
         with pytest.raises(
-            mtl.linalg.LinAlgError, match=re.escape(f"[{name}] {place} {fault}")
+            mtl.linalg.LinAlgError, match=re.escape(f"[{name}] {matrix} {fault}")
         ) as e:
             np.asarray(getattr(mtl.linalg, name)(*args)[0])
         said.append(str(e.value))

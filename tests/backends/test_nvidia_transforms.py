@@ -34,7 +34,7 @@ def test_transforms_along_an_axis(device, rng, name, dtype, norm):
 
 @pytest.mark.parametrize("name", some(1, "irfftn", "fftn", "ifftn", "rfftn"))
 @pytest.mark.parametrize("dtype", some(1, "float32", "complex128"))
-def test_transforms_along_several_axes(device, rng, name, dtype):
+def test_transforms_along_multiple_axes(device, rng, name, dtype):
     if name == "rfftn":
         dtype = "float32"
     x = random(rng, (4, 3, 2, 6, 5), dtype)
@@ -49,7 +49,7 @@ def test_what_is_transformed_stays_as_it_was(device, rng):
     for function in (mtl.fft.fft, mtl.fft.irfft, mtl.fft.ifft2):
         function(a).numpy()
     assert np.array_equal(a.numpy(), x)
-    part = a[1:, 1:]  # begins at an odd place
+    part = a[1:, 1:]  # begins at an odd address
     assert_near(mtl.fft.fft(part).numpy(), np.fft.fft(wide(x)[1:, 1:]), 8)
 
 

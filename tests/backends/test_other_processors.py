@@ -55,13 +55,13 @@ def executable(folder, objects, launches, ints, floats):
         (folder / f"{name}.o").write_bytes(code)
     files = [str(HERE / "other_processor.c"), *(str(folder / f"{name}.o") for name in objects)]
     program = folder / "program"
-    made = clang.run(
+    result = clang.run(
         ["cc", "-target", "aarch64-linux-musl", "-static", f"-I{native_library.SOURCES}",
          f"-I{native_library.HEADERS}", f"-I{folder}", "-w",
          "-o", str(program), *files],
         scratch=folder,
     )  # fmt: skip
-    assert made.status == 0, made.messages
+    assert result.status == 0, result.messages
     return program
 
 
@@ -80,8 +80,8 @@ def test_arm64(engine, seed, waits, emulator, tmp_path):
     fitting = {key: each for key, each in programs.items() if each.engine.startswith(engine)}
     assert len(fitting) >= len(programs) - 1
     assert any(each.kernel.fibres for each in fitting.values()) == waits
-    made = native_library.objects("aarch64-linux-musl")
-    made |= {name: object_code(program, name) for name, program in fitting.items()}
+    objects = native_library.objects("aarch64-linux-musl")
+    objects |= {name: object_code(program, name) for name, program in fitting.items()}
     launches, expected = [], []
     for name, program in fitting.items():
         flags = native_library.FIBRES if program.kernel.fibres else 0
@@ -93,7 +93,7 @@ def test_arm64(engine, seed, waits, emulator, tmp_path):
     rng = np.random.default_rng(5)  # as in `results`
     ints = rng.integers(-50, 50, random_kernels.INPUTS, dtype=np.int32)
     floats = rng.normal(size=random_kernels.INPUTS).astype(np.float32) * 4
-    program = executable(tmp_path, made, launches, ints, floats)
+    program = executable(tmp_path, objects, launches, ints, floats)
     run = subprocess.run([emulator, str(program)], capture_output=True, timeout=300, check=True)
     got = np.frombuffer(run.stdout, np.int32)
     assert got.size == sum(a.size for a in expected)

@@ -56,13 +56,13 @@ def expected(where, grid, group):
 @pytest.fixture(scope="module", params=["", "simdgroups"])
 def kernels(request):
     """With simdgroups of 32, or as wide as suits."""
-    made = {}
+    compiled = {}
     for where in WHERE:
         counted = where
         if request.param:
             counted = f"simd_shuffle_xor(simd_shuffle_xor({where}, ushort(1)), ushort(1))"
-        made[where] = mtl.library(TEXT.format(where=counted))["f"]
-    return made
+        compiled[where] = mtl.library(TEXT.format(where=counted))["f"]
+    return compiled
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=str)

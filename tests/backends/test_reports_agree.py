@@ -1,4 +1,4 @@
-"""What vector code logs and asserts is what the reference engine does."""
+"""Logs and assertions of vector code are those of the reference engine."""
 
 import numpy as np
 import pytest
@@ -70,14 +70,14 @@ def test_messages_agree_thread_by_thread(waits, every_launch_has_its_variant):
     for name, what in zip(libraries[1], LOGS, strict=True):
         assert libraries[1][name].engine.startswith("simd"), libraries[1][name].engine
         for threads, group in ((300, 100), (70, 70), (96, 32), (5, 5)):
-            found = []
+            results = []
             for lib in libraries:
                 y = np.zeros(threads, np.int32)
                 with logged() as log:
                     lib[name](y, x, 7, threads=threads, group_size=group)
-                found.append((log.of_thread, y.tolist()))
-            assert found[0] == found[1], (what, threads, group)
-            assert found[1][0] or what == "fractions", what
+                results.append((log.of_thread, y.tolist()))
+            assert results[0] == results[1], (what, threads, group)
+            assert results[1][0] or what == "fractions", what
 
 
 def test_two_rows_of_threads_log_where_they_are(every_launch_has_its_variant):
@@ -85,13 +85,13 @@ def test_two_rows_of_threads_log_where_they_are(every_launch_has_its_variant):
         "kernel void k(constant int& n, uint2 p [[thread_position_in_grid]]) {\n"
         'if (int(p.x + p.y) % n == 0) os_log_default.log("%d %d", p.x, p.y); }\n'
     )
-    found = []
+    logs = []
     for lib in of_both_engines(source):
         with logged() as log:
             lib.k(5, threads=(70, 6), group_size=(17, 2), wait=True)
-        found.append(log.of_thread)
-    assert found[0] == found[1]
-    assert sum(map(len, found[1].values())) == 70 * 6 // 5
+        logs.append(log.of_thread)
+    assert logs[0] == logs[1]
+    assert sum(map(len, logs[1].values())) == 70 * 6 // 5
 
 
 ASSERTIONS = {
@@ -119,7 +119,7 @@ def test_the_thread_whose_assertion_fails_is_the_same(waits, every_launch_has_it
     for name, what in zip(libraries[1], ASSERTIONS, strict=True):
         assert libraries[1][name].engine.startswith("simd"), libraries[1][name].engine
         for bad in (0, 41, 99, 137):
-            found = []
+            results = []
             for lib in libraries:
                 x = np.full(150, 51, np.int32)
                 y = np.zeros(150, np.int32)
@@ -130,11 +130,11 @@ def test_the_thread_whose_assertion_fails_is_the_same(waits, every_launch_has_it
                 n = 8 if "all have" in what else 7
                 try:
                     lib[name](y, x, n, threads=150, group_size=150)
-                    found.append((good, None))
+                    results.append((good, None))
                 except mtl.KernelFault as fault:
-                    found.append((good, (str(fault), fault.threadgroup, fault.thread)))
-            assert found[0] == found[1], (what, bad)
-            assert found[1][1] or "index" in what, (what, bad)
+                    results.append((good, (str(fault), fault.threadgroup, fault.thread)))
+            assert results[0] == results[1], (what, bad)
+            assert results[1][1] or "index" in what, (what, bad)
 
 
 def test_an_assertion_leaves_control_flow_as_it_is():
@@ -145,7 +145,7 @@ def test_an_assertion_leaves_control_flow_as_it_is():
     assert "masked.store" not in vector_code.split("\n}")[0]
 
 
-def test_threadgroups_that_run_as_one_are_told_apart():
+def test_a_fault_names_its_thread_among_fused_threadgroups():
     """Narrow threadgroups are joined; a fault names the thread in its own."""
     lib = mtl.library(text(["assert(x[i] < 100); y[i] = x[i];"], waits=False).replace(
         ", uint lid [[thread_index_in_threadgroup]], uint size [[threads_per_threadgroup]]", ""))  # fmt: skip

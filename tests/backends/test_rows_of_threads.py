@@ -37,7 +37,7 @@ def compiled(text, engine="simd"):
 
 
 def rows(kernel):
-    """How many it does at a time."""
+    """The number of rows that it does at a time."""
     words = kernel.engine.split()
     return int(words[-2]) if words[-1] == "rows" else 1
 
@@ -69,7 +69,7 @@ def test_products_of_all_sizes(guard, size, group):
 
 
 def random_text(rng):
-    """A kernel whose rows share loads, and differ in other ways."""
+    """A kernel whose rows share loads, and differ otherwise."""
 
     def number(depth=2):
         leaves = [
@@ -89,15 +89,14 @@ def random_text(rng):
 
     def update():
         target = rng.choice("st")
-        made = f"{target} = {number()};"
+        statement = f"{target} = {number()};"
         kind = rng.random()
         if kind < 0.15:
-            return f"if ({number(0)} > {number(0)}) {{ {made} }}"
+            return f"if ({number(0)} > {number(0)}) {{ {statement} }}"
         if kind < 0.25:
-            return (
-                f"if (b[(k + g.x) % {NUMBERS}] > 0.3f) {rng.choice(('continue', 'break'))}; {made}"
-            )
-        return made
+            jump = rng.choice(("continue", "break"))
+            return f"if (b[(k + g.x) % {NUMBERS}] > 0.3f) {jump}; {statement}"
+        return statement
 
     guards = [
         "", "if (g.y >= h) return;", "if (g.x >= w || g.y >= h) return;",
@@ -110,7 +109,7 @@ def random_text(rng):
     )
     if rng.random() < 0.3:
         loop = f"for (uint j = 0; j < 2; ++j) {{ {loop} t += b[(j + g.x) % {NUMBERS}]; }}"
-    behind = rng.choice(
+    after = rng.choice(
         ["", f"if (g.x % 3 == 1) s = {number(1)};", "for (uint i = 0; i < n; ++i) s += b[i];"]
     )
     shared = f"s += b[(k * 3 + g.x) % {NUMBERS}] * a[(g.y + k) % {NUMBERS}]; "
@@ -119,7 +118,7 @@ def random_text(rng):
       float s = 0, t = 1; uint k = 0;
       {guard}
       {loop.replace("{ ", "{ " + shared, 1)}
-      {behind}
+      {after}
       out[(g.y * w + g.x) * 2] = s;
       out[(g.y * w + g.x) * 2 + 1] = t;
     }}"""
@@ -128,11 +127,11 @@ def random_text(rng):
 def check_random(seeds, monkeypatch):
     """Whether engines agree; how many of the kernels do several rows at a time."""
     monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
-    several = 0
+    coarsened = 0
     for seed in seeds:
         text = random_text(random.Random(seed))
         kernels = [compiled(text, engine) for engine in ("reference", "simd")]
-        several += rows(kernels[1]) > 1
+        coarsened += rows(kernels[1]) > 1
         data = np.random.default_rng(seed)
         a, b = (data.normal(size=NUMBERS).astype(np.float32) for _ in range(2))
         for (w, h), group in [((40, 33), (40, 16)), ((70, 9), (16, 9)), ((33, 20), None)]:
@@ -140,7 +139,7 @@ def check_random(seeds, monkeypatch):
             for kernel, result in zip(kernels, out, strict=True):
                 kernel(result, a, b, w, h, 5, threads=(w, h), group_size=group)
             np.testing.assert_array_equal(*out, err_msg=text)  # NaN is NaN
-    return several
+    return coarsened
 
 
 def test_random_kernels_with_loads_that_rows_share(monkeypatch):

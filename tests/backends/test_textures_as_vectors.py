@@ -38,18 +38,18 @@ def library(text, engine):
 
 
 def agreed(text, name, arguments, *outputs):
-    """What either engine makes of a kernel whose last arguments are its outputs: the same bits."""
-    found = {}
+    """The outputs (the last arguments) of a kernel, which have the same bits by both engines."""
+    results = {}
     for engine in ("simd", "reference"):
         with mtl.config.scope(cpu_engine=engine):
             kernel = getattr(library(text, engine), name)
-            made = [output() for output in outputs]
-            kernel(*arguments, *made, threads=(WIDTH, HEIGHT))
+            targets = [output() for output in outputs]
+            kernel(*arguments, *targets, threads=(WIDTH, HEIGHT))
             assert kernel.engine.startswith(engine), kernel.engine
-            found[engine] = [y.numpy() if isinstance(y, mtl.Texture) else y for y in made]
-    for vector, reference in zip(*found.values(), strict=True):
+            results[engine] = [y.numpy() if isinstance(y, mtl.Texture) else y for y in targets]
+    for vector, reference in zip(*results.values(), strict=True):
         np.testing.assert_array_equal(vector.view(np.uint8), reference.view(np.uint8))
-    return found["simd"]
+    return results["simd"]
 
 
 def texels_of(name, rng, shape=TEXELS):
@@ -106,7 +106,7 @@ def test_access_to_each_format(name, rng, is_known):
         (lambda: np.zeros((HEIGHT, WIDTH, 4), dtype)),
         lambda: mtl.Texture(TEXELS, name),
     )
-    read, anywhere, same, turned = agreed(
+    read, anywhere, same, mirrored = agreed(
         ACCESSES,
         f"access_{element}",
         (mtl.Texture(texels, name),),
@@ -124,7 +124,7 @@ def test_access_to_each_format(name, rng, is_known):
         wanted = np.where(is_inside[..., None], full[y * is_inside, x * is_inside], 0)
         np.testing.assert_allclose(got, wanted, rtol=1e-6 if info.is_srgb else 2**-24)
     np.testing.assert_array_equal(same, texels)
-    np.testing.assert_array_equal(turned, texels[:, ::-1])
+    np.testing.assert_array_equal(mirrored, texels[:, ::-1])
 
 
 SAMPLING = f"""
@@ -301,7 +301,7 @@ def test_comparisons(name, filter, compare, rng, is_known):
     )  # fmt: skip
 
 
-#: Of each kind: extents, and what a kernel asks of it at a place `at` of three coordinates, at the
+#: Of each kind: extents, and what a kernel asks of it at three coordinates `at`, at the
 #: texel `i`, and at the layer `n`.
 KINDS = {
     "1d": ((37,), "t.sample(s, at.x) + t.read(i.x)"),

@@ -1,4 +1,4 @@
-"""Threadgroups that nobody can tell apart are joined; the others are left alone."""
+"""Threadgroups that a kernel cannot distinguish are fused; the others are not."""
 
 import re
 
@@ -40,11 +40,11 @@ kernel void ends(device uint* x, uint t [[thread_position_in_threadgroup]],
 }
 """
 
-sides = st.integers(1, 300)
+extents = st.integers(1, 300)
 
 
-@given(st.tuples(sides, sides, sides), st.tuples(*[st.integers(1, 10)] * 3))
-def test_joined_groups_are_neighbours_in_x_and_few_enough(grid, group):
+@given(st.tuples(extents, extents, extents), st.tuples(*[st.integers(1, 10)] * 3))
+def test_joined_groups_are_adjacent_in_x_and_few_enough(grid, group):
     count, down = fused(grid, group, 1)
     assert down == 1
     assert count >= 1
@@ -53,7 +53,7 @@ def test_joined_groups_are_neighbours_in_x_and_few_enough(grid, group):
 
 
 @given(
-    st.tuples(sides, sides, sides),
+    st.tuples(extents, extents, extents),
     st.tuples(st.integers(1, 300), st.integers(1, 40), st.integers(1, 10)),
     st.sampled_from([2, 4, 8]),
 )
@@ -72,10 +72,10 @@ def test_joined_groups_have_as_many_rows_as_are_done_at_a_time(grid, group, rows
     st.sampled_from([1, 8]),
 )
 def test_a_size_nobody_chose_fits_the_grid(grid, exponent, is_compact, rows):
-    most = 2**exponent
-    size = default_group_size(grid, most, is_compact, rows)
+    max_threads = 2**exponent
+    size = default_group_size(grid, max_threads, is_compact, rows)
     assert all(1 <= n <= max(1, m) for n, m in zip(size, grid, strict=True))
-    assert int(np.prod(size)) <= most
+    assert int(np.prod(size)) <= max_threads
 
 
 @pytest.mark.parametrize(
@@ -101,17 +101,17 @@ out:
 
 
 @pytest.mark.parametrize("group", [(1, 1), (8, 8), (3, 5), (1, 256), (300, 1)], ids=str)
-@pytest.mark.parametrize("side", [(256, 20), (301, 33), (5, 2000)], ids=str)
+@pytest.mark.parametrize("extent", [(256, 20), (301, 33), (5, 2000)], ids=str)
 @pytest.mark.sample(6)
-def test_every_thread_runs_once_in_its_place(side, group):
+def test_every_thread_runs_once_with_its_index(extent, group):
     lib = mtl.library(TEXT)
-    out = np.zeros(side[::-1], np.uint32)
-    lib.places(out, side[0], threads=side, group_size=group)
+    out = np.zeros(extent[::-1], np.uint32)
+    lib.places(out, extent[0], threads=extent, group_size=group)
     y, x = np.indices(out.shape)
-    assert np.array_equal(out, x * 1000 + y + side[0])
+    assert np.array_equal(out, x * 1000 + y + extent[0])
 
 
-def test_a_kernel_that_knows_its_threadgroup_keeps_it():
+def test_a_kernel_that_reads_its_threadgroup_is_not_fused():
     out = np.zeros(100, np.uint32)
     mtl.library(TEXT).groups(out, threads=100, group_size=4)
     assert np.array_equal(out, np.arange(100) // 4)
@@ -128,7 +128,7 @@ def test_a_fault_in_joined_groups_says_so():
     assert caught.value.threadgroup is None
 
 
-def test_a_fault_in_rows_that_are_done_together_says_where():
+def test_a_fault_in_coarsened_rows_says_where():
     n = 64
     a, b = np.ones((n, n), np.int32), np.ones((n, n), np.int32)
     b[5, 40] = 0  # which all threads of a column read
@@ -137,10 +137,10 @@ def test_a_fault_in_rows_that_are_done_together_says_where():
     assert quotients.engine.endswith(" rows")
     with pytest.raises(mtl.KernelFault) as caught:
         quotients(np.zeros((n, n), np.int32), a, b, n, threads=(n, n), group_size=(32, 1))
-    place = re.search(
+    groups = re.search(
         r"one of the threadgroups \((\d), (\d+), 0\) to \((\d), (\d+), 0\)", str(caught.value)
     )
-    first, top, last, bottom = map(int, place.groups())
+    first, top, last, bottom = map(int, groups.groups())
     assert first <= 40 // 32 <= last
     assert 0 <= top < bottom < n
 
@@ -151,6 +151,6 @@ def test_all_variants_come_from_the_engine_of_the_first():
     with mtl.config.scope(cpu_engine="simd"):
         ends = mtl.library(WAITING)["ends"]
     with mtl.config.scope(cpu_engine="reference"):
-        ends(x, threads=50, group_size=50)  # ragged
+        ends(x, threads=50, group_size=50)  # the second simdgroup is a tail
     assert ends.engine.startswith("simd")
     assert np.array_equal(x[:50], np.roll(np.arange(50), -1))

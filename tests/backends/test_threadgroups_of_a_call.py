@@ -1,4 +1,4 @@
-"""Vector code runs many threadgroups in one call: each is in its place, and a fault in its own."""
+"""Vector code runs many threadgroups in one call: each, and each fault, has its index."""
 
 import numpy as np
 import pytest
@@ -45,24 +45,24 @@ def launch(name, grid, group, numbers):
 
 @pytest.mark.parametrize("name", ["apart", "waiting"])
 @pytest.mark.parametrize(("grid", "group"), _SHAPES, ids=str)
-def test_each_is_in_its_place_and_as_large_as_the_grid_leaves_it(name, grid, group):
-    places = [
+def test_each_has_its_index_and_is_as_large_as_the_grid_leaves_it(name, grid, group):
+    groups = [
         index // size for index, size in zip(np.indices(grid[::-1])[::-1], group, strict=True)
     ]
     sizes = [
-        np.minimum(size, extent - place * size)
-        for place, size, extent in zip(places, group, grid, strict=True)
+        np.minimum(size, extent - index * size)
+        for index, size, extent in zip(groups, group, grid, strict=True)
     ]
-    expected = ((places[2] * 100 + places[1]) * 100 + places[0]) * 1000 + np.prod(sizes, axis=0)
-    found = launch(name, grid, group, np.ones(grid[::-1], np.uint32))
-    assert np.array_equal(found, expected)
+    expected = ((groups[2] * 100 + groups[1]) * 100 + groups[0]) * 1000 + np.prod(sizes, axis=0)
+    result = launch(name, grid, group, np.ones(grid[::-1], np.uint32))
+    assert np.array_equal(result, expected)
 
 
 @pytest.mark.parametrize("name", ["apart", "waiting"])
 @pytest.mark.parametrize("where", [(0, 0, 0), (1, 3, 2), (2, 0, 1), (0, 2, 0)], ids=str)
 def test_a_fault_is_in_the_threadgroup_that_was_running(name, where):
     numbers = np.ones(GRID[::-1], np.uint32)
-    numbers[tuple(place * size for place, size in zip(where, GROUP, strict=True))[::-1]] = 0
+    numbers[tuple(index * size for index, size in zip(where, GROUP, strict=True))[::-1]] = 0
     with pytest.raises(mtl.KernelFault) as caught:
         launch(name, GRID, GROUP, numbers)
     assert caught.value.threadgroup == where

@@ -109,7 +109,7 @@ def test_tiles(lib, loaded, rng, group):
 
 
 def test_a_tree_stays_in_registers():
-    """What goes through threadgroup memory is not read there."""
+    """Values that pass through threadgroup memory are not read there."""
     with mtl.config.scope(cpu_engine="simd"):
         kernel = mtl.library(SOURCE.replace("t < s && t + s < n", "t < s")).tree
     kernel(np.zeros(1, "f4"), np.zeros(64, "f4"), threads=64, group_size=64)

@@ -65,8 +65,8 @@ def every_launch_has_its_variant(monkeypatch):
 @pytest.mark.parametrize(("grid", "group"), LAUNCHES, ids=str)
 def test_threads_know_where_they_are(lib, grid, group, every_launch_has_its_variant):
     z, y, x = np.meshgrid(*(np.arange(n) for n in grid[::-1]), indexing="ij")
-    place = np.stack([x, y, z], axis=-1)
-    own, of = place % group, place // group
+    position = np.stack([x, y, z], axis=-1)
+    own, of = position % group, position // group
     size = np.minimum(group, grid - of * group)
     index = own[..., 0] + size[..., 0] * (own[..., 1] + size[..., 1] * own[..., 2])
     weights = np.array([1, 100, 10000])
@@ -75,7 +75,7 @@ def test_threads_know_where_they_are(lib, grid, group, every_launch_has_its_vari
     np.testing.assert_array_equal(out[..., 0], own @ weights)
     np.testing.assert_array_equal(out[..., 1], of @ weights)
     np.testing.assert_array_equal(out[..., 2], index)
-    np.testing.assert_array_equal(out[..., 3], place @ weights)
+    np.testing.assert_array_equal(out[..., 3], position @ weights)
 
 
 @pytest.mark.parametrize(("grid", "group"), LAUNCHES, ids=str)

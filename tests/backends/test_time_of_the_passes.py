@@ -174,7 +174,7 @@ def test_5000_instructions(shape, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_pass_in_quadratic_time_is_found(monkeypatch):
+def test_a_pass_in_quadratic_time_exceeds_the_limit(monkeypatch):
     """A pass that looks at all instructions for each of them exceeds the limit."""
     lower_kernel = vector.lower_kernel
 
@@ -190,7 +190,7 @@ def test_a_pass_in_quadratic_time_is_found(monkeypatch):
     assert took > DEFAULT_LIMIT
 
 
-def test_an_index_that_depends_on_itself_in_many_ways():
+def test_an_index_that_depends_on_itself_by_many_paths():
     """Divisors of the index of a private array are computed once a value, not for 3 ** 25 paths."""
     text = f"""kernel void f(device float* y, device const float* x, constant int* n,
                              uint i [[thread_position_in_grid]]) {{

@@ -22,10 +22,10 @@ BOTH = (0, 1)
 
 @pytest.fixture(scope="module", autouse=True)
 def gpus():
-    found = [device for device in mtl.devices() if device.name.startswith("cuda")]
-    if len(found) < 2:
-        pytest.skip(f"two NVIDIA GPUs are missing: there are {len(found)}")
-    return found
+    devices = [device for device in mtl.devices() if device.name.startswith("cuda")]
+    if len(devices) < 2:
+        pytest.skip(f"two NVIDIA GPUs are missing: there are {len(devices)}")
+    return devices
 
 
 @pytest.fixture(scope="module")
@@ -62,20 +62,20 @@ def test_launches_alternate_between_them(steps):
 
 
 def test_threads_use_both_at_once(steps):
-    found = {}
+    results = {}
 
     def work(name, number):
         x = mtl.Buffer(np.zeros(COUNT, np.float32), device=f"cuda:{number}")
         for _ in range(500):
             steps[number](x, 1.0, threads=COUNT)
-        found[name] = np.asarray(x).copy()
+        results[name] = np.asarray(x).copy()
 
     threads = [threading.Thread(target=work, args=(k, k % 2)) for k in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all((found[k] == 500).all() for k in range(4))
+    assert all((results[k] == 500).all() for k in range(4))
 
 
 def test_graphs_of_both(steps):
@@ -131,8 +131,8 @@ def test_tensors_of_the_second(steps, torch):
     assert np.array_equal(x.cpu().numpy(), after(1, 2.0))
     with torch.cuda.device(1), torch.cuda.stream(torch.cuda.Stream(1)):
         steps[1](x, 2.0, threads=COUNT)
-        again = x.cpu().numpy()
-    assert np.array_equal(again, after(2, 2.0))
+        values = x.cpu().numpy()
+    assert np.array_equal(values, after(2, 2.0))
     with pytest.raises(mtl.ArgumentError, match="on GPU 1"):
         steps[0](x, 2.0, threads=COUNT)
     array = mtl.from_dlpack(x)

@@ -1,4 +1,4 @@
-"""What Metal leaves undefined never kills the process, and never hangs; both engines take it alike."""
+"""Kernels that Metal leaves undefined never kill the process or hang; both engines agree."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ import undefined_kernels
 
 @pytest.fixture(scope="module", params=["reference", "simd"])
 def outcomes(request):
-    """What became of each kernel, from a process that ran them all."""
+    """The outcome of each kernel, from a process that ran them all."""
     command = [sys.executable, undefined_kernels.__file__, request.param]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, (run.stdout.splitlines()[-1:], run.stderr)

@@ -1,4 +1,4 @@
-"""Vector code touches what the threads touch, and nothing behind it: arrays end where memory does."""
+"""Vector code touches what the threads touch, and no more: arrays end where memory does."""
 
 import ctypes
 import mmap
@@ -60,23 +60,23 @@ def lib():
 
 
 class Memory:
-    """Arrays that end at the end of a page that nobody may touch the next of."""
+    """Arrays that end with a page, where the next page is not accessible."""
 
     def __init__(self):
-        self._kept = []
+        self._mappings = []
 
     def array(self, values):
         page = mmap.PAGESIZE
         pages = -(-values.nbytes // page)
-        room = mmap.mmap(-1, (pages + 1) * page)
-        start = ctypes.addressof(ctypes.c_char.from_buffer(room))
+        mapping = mmap.mmap(-1, (pages + 1) * page)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
         libc = ctypes.CDLL(None, use_errno=True)
         assert libc.mprotect(ctypes.c_void_p(start + pages * page), ctypes.c_size_t(page), 0) == 0
-        self._kept.append((room, start + pages * page, libc))
-        bytes_ = np.frombuffer(room, np.uint8, values.nbytes, pages * page - values.nbytes)
-        found = bytes_.view(values.dtype).reshape(values.shape)
-        found[...] = values
-        return found
+        self._mappings.append((mapping, start + pages * page, libc))
+        bytes_ = np.frombuffer(mapping, np.uint8, values.nbytes, pages * page - values.nbytes)
+        array = bytes_.view(values.dtype).reshape(values.shape)
+        array[...] = values
+        return array
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_reads(lib, memory, name, n):
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_neighbours_at_the_edges(lib, memory, n):
+def test_adjacent_elements_at_the_edges(lib, memory, n):
     x, y = floats(n), memory.array(np.zeros(n, np.float32))
     lib.neighbours(y, memory.array(x), n, threads=n)
     padded = np.concatenate([[0], x, [0]]).astype(np.float32)
@@ -188,7 +188,7 @@ def test_copies_of_many_bytes(lib, memory, n):
     np.testing.assert_array_equal(y, x[::-1][range(n), np.arange(n) % 8])
 
 
-def test_neighbours_on_their_way_to_a_private_array():
+def test_adjacent_elements_that_are_copied_to_a_private_array():
     """A thread's eight numbers, some of which are missing in the last thread: one wide load."""
     body = """
     kernel void last(device float* y, device const float* x, constant uint& n, ID) {
@@ -206,5 +206,5 @@ def test_neighbours_on_their_way_to_a_private_array():
         last = mtl.library(SOURCE + body)["last"]
     last(y, x, n, threads=40)
     assert np.array_equal(y, np.append(x, np.zeros(3, np.float32)).reshape(40, 8).sum(1))
-    whole = last.asm["ll"].split("define internal void @mtl_threads(")[1].split("\n}")[0]
-    assert whole.count("@llvm.masked.gather") <= 2  # in the loop of the last thread
+    threads = last.asm["ll"].split("define internal void @mtl_threads(")[1].split("\n}")[0]
+    assert threads.count("@llvm.masked.gather") <= 2  # in the loop of the last thread

@@ -59,7 +59,7 @@ _HEADER = "#include <metal_stdlib>\nusing namespace metal;\nenum class E { a, b 
 
 
 def outcome(body):
-    """What comes of a kernel: the message of its fault, if it has one."""
+    """The outcome of a kernel: the message of its fault, if it has one."""
     parameters = "device int* x, uint i [[thread_position_in_grid]]"
     lib = mtl.library(f"{_HEADER}kernel void f({parameters}) {{ {body} }}")
     try:

@@ -22,7 +22,7 @@ def test_the_picture_is_shown_in_a_terminal(tmp_path):
     try:
         while chunk := os.read(ours, 65536):
             output += chunk
-    except OSError:  # Linux's way to say that the other side is closed
+    except OSError:  # on Linux, the other side is closed
         pass
     assert process.wait() == 0
     text = output.decode()

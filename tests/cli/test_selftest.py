@@ -19,18 +19,18 @@ def test_a_wrong_result_is_told(capsys, monkeypatch):
     from metalloid.cli import selftest
 
     def fails(lib, device):
-        """What raises."""
+        """A check that raises."""
         raise mtl.LaunchError("[k] no\nmore")
 
     def lies(lib, device):
-        """What is wrong."""
+        """A check that fails."""
         return False
 
     monkeypatch.setattr(selftest, "_CHECKS", (fails, lies))
     assert main(["selftest"]) == 1
     shown = capsys.readouterr().out
-    assert "| What raises | LaunchError: [k] no | 0.00 ms |" in shown
-    assert "| What is wrong | WRONG |" in shown
+    assert "| A check that raises | LaunchError: [k] no | 0.00 ms |" in shown
+    assert "| A check that fails | WRONG |" in shown
 
 
 def test_a_report_names_the_gpus_limits(capsys):

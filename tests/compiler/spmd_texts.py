@@ -23,12 +23,12 @@ def function(blocks, parameters="ptr %p, i32 %x, i1 %c, i1 %v, i32 %u"):
 
 def analysed(blocks, all_masked=False):
     """The divergence of a function in canonical form."""
-    made = function(blocks)
-    graph = simplify_loops(made)
-    shapes = {p.name: uniform(WIDTH) for p in made.parameters}
+    parsed = function(blocks)
+    graph = simplify_loops(parsed)
+    shapes = {p.name: uniform(WIDTH) for p in parsed.parameters}
     shapes["%x"] = consecutive(WIDTH)
     shapes["%v"] = consecutive(WIDTH)
-    return analyse(made, graph, WIDTH, shapes, all_masked)
+    return analyse(parsed, graph, WIDTH, shapes, all_masked)
 
 
 def blocks_of(names):

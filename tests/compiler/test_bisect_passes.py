@@ -40,7 +40,7 @@ def bisected(*command):
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
-def test_the_pass_that_spoils_a_kernel_is_found(tmp_path):
+def test_bisecting_finds_the_pass_that_breaks_a_kernel(tmp_path):
     script = tmp_path / "spoiled.py"
     script.write_text(SPOILED)
     outcome = bisected(sys.executable, str(script))
@@ -58,7 +58,7 @@ def command_with(passes, guilty):
 
 
 @pytest.mark.parametrize("guilty", [1, 2, 7, 19, 20])
-def test_every_run_can_be_found(guilty):
+def test_bisecting_finds_every_run(guilty):
     outcome = bisected(*command_with(20, guilty))
     assert outcome.stdout == f"run {guilty}: pass{guilty} on @f\n"
     assert outcome.stderr.count("\n") <= 2 + 5  # 2 ** 5 > 20

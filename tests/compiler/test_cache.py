@@ -1,4 +1,4 @@
-"""The disk cache: atomic, checksummed, capped, shared by processes, never in the way."""
+"""The disk cache: atomic, checksummed, capped, shared by processes; never an obstacle."""
 
 import errno
 import json
@@ -40,7 +40,7 @@ def test_what_is_saved_is_loaded(tmp_path):
 @pytest.mark.parametrize(
     "damage", ["truncate", "flip", "remove file", "bad manifest", "no manifest"]
 )
-def test_a_damaged_entry_is_not_loaded_but_made_again(tmp_path, damage):
+def test_a_damaged_entry_is_not_loaded_but_replaced(tmp_path, damage):
     cache = Cache(tmp_path, 2**20)
     files = cache.save("abc", FILES)
     manifest = files["kernel.so"].parent / "manifest.json"
@@ -59,7 +59,7 @@ def test_a_damaged_entry_is_not_loaded_but_made_again(tmp_path, damage):
     assert cache.load("abc")["kernel.so"].read_bytes() == FILES["kernel.so"]
 
 
-def test_what_was_read_is_read_again_when_it_has_changed(tmp_path, monkeypatch):
+def test_an_entry_that_changed_after_it_was_read_is_not_loaded(tmp_path, monkeypatch):
     cache = Cache(tmp_path, 2**20)
     file = cache.save("abc", FILES)["kernel.so"]
     assert cache.load("abc")
@@ -120,14 +120,14 @@ def test_a_read_only_folder(tmp_path):
     assert cache.load("abc") == cache.save("abc", FILES)
 
 
-def test_a_limit_of_zero_keeps_nothing_on_disk(tmp_path):
+def test_a_limit_of_zero_writes_nothing_to_disk(tmp_path):
     cache = Cache(tmp_path / "cache", 0)
     files = cache.save("abc", FILES)
     assert cache.load("abc") == files
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_cache_that_was_cleared_is_used_again(tmp_path):
+def test_a_cache_that_was_cleared_is_still_usable(tmp_path):
     first, second = Cache(tmp_path, 2**20), Cache(tmp_path, 2**20)
     first.save("abc", FILES)
     assert second.clear() == 1
@@ -136,14 +136,14 @@ def test_a_cache_that_was_cleared_is_used_again(tmp_path):
     assert str(files["kernel.so"]).startswith(str(tmp_path))
 
 
-def test_no_room_anywhere_is_an_error_that_says_so(tmp_path, monkeypatch):
+def test_no_space_on_any_disk_is_an_error_that_says_so(tmp_path, monkeypatch):
     wanted = pytest.raises(mtl.MetalloidError, match=r"^\[cache\] .*\(No space left on device\)")
     with monkeypatch.context() as patch, wanted:
-        patch.setattr("tempfile.mkdtemp", _no_room)
+        patch.setattr("tempfile.mkdtemp", _no_space)
         Cache(tmp_path, 2**20).save("abc", FILES)
 
 
-def _no_room(*arguments, **options):
+def _no_space(*arguments, **options):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -168,7 +168,7 @@ print(file.read_bytes(), file.parent.parent.parent)
     assert not Path(folder).exists()  # the parent removes it
 
 
-# -- who may write to it
+# -- permission to write to it
 
 
 def mode(path):
@@ -196,7 +196,7 @@ def test_a_folder_of_ours_that_others_may_write_to_is_narrowed(tmp_path):
     cache.folder.mkdir(parents=True, mode=0o777)
     entry = cache.save("abc", FILES)["kernel.so"].parent
     assert [mode(folder) for folder in (tmp_path / "ours", cache.folder)] == [0o700, 0o700]
-    entry.chmod(0o770)  # somebody may have written to it
+    entry.chmod(0o770)  # another user may have written to it
     assert Cache(tmp_path / "ours", 2**20).load("abc") is None
 
 
@@ -217,7 +217,7 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path, caplog):
     assert refused(tmp_path, caplog) == f"other users may write to {tmp_path} (mode 0777)"
 
 
-def test_a_folder_of_somebody_else_is_refused(tmp_path, caplog, monkeypatch):
+def test_a_folder_of_another_user_is_refused(tmp_path, caplog, monkeypatch):
     Cache(tmp_path, 2**20).save("abc", FILES)
     tmp_path.chmod(0o1777)  # as /tmp is: the cache in it was made first by another user
     user = os.geteuid()
@@ -225,7 +225,7 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path, caplog, monkeypatch):
     assert "this process to user" in refused(tmp_path, caplog)
 
 
-def test_an_entry_of_somebody_else_is_not_loaded(tmp_path, monkeypatch):
+def test_an_entry_of_another_user_is_not_loaded(tmp_path, monkeypatch):
     cache = Cache(tmp_path, 2**20)
     files = cache.save("abc", FILES)
     assert cache.load("abc") == files
@@ -234,7 +234,7 @@ def test_an_entry_of_somebody_else_is_not_loaded(tmp_path, monkeypatch):
     assert cache.load("abc") is None
 
 
-def test_a_link_in_the_place_of_the_folder_is_refused(tmp_path, caplog):
+def test_a_link_instead_of_the_folder_is_refused(tmp_path, caplog):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "v1").symlink_to(tmp_path / "elsewhere")
     assert refused(tmp_path, caplog) == f"{tmp_path / 'v1'} is not a folder"

@@ -114,14 +114,14 @@ def passes_table(pipelines):
 @pytest.mark.needs("the CPU")
 def test_the_page_shows_what_the_compiler_does(blocks):
     text = PAGE.read_text()
-    made = text
+    updated = text
     for name, block in blocks.items():
         pattern = rf"(?<=<!-- {name} -->\n).*?(?=<!-- end -->)"
-        made, count = re.subn(pattern, lambda _, b=block: b, made, count=1, flags=re.S)
+        updated, count = re.subn(pattern, lambda _, b=block: b, updated, count=1, flags=re.S)
         assert count == 1, name
     if os.environ.get("METALLOID_UPDATE_GOLDEN"):
-        PAGE.write_text(made)
-    assert PAGE.read_text() == made, "run with METALLOID_UPDATE_GOLDEN=1 and read the difference"
+        PAGE.write_text(updated)
+    assert PAGE.read_text() == updated, "run with METALLOID_UPDATE_GOLDEN=1 and read the difference"
 
 
 def test_the_page_names_every_instruction_and_setting():

@@ -37,8 +37,8 @@ def kernel(blocks):
 
 def lines(function, block=None):
     """Instructions as text."""
-    found = function.instructions() if block is None else function.blocks[block].instructions()
-    return [*map(instruction_text, found)]
+    part = function if block is None else function.blocks[block]
+    return [*map(instruction_text, part.instructions())]
 
 
 # ---- names

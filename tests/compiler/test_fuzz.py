@@ -1,4 +1,4 @@
-"""Damaged texts: an error at a place, or a library; never a crash, a hang or another exception."""
+"""Damaged texts: an error with its line, or a library; never a crash, a hang, another exception."""
 
 import functools
 import importlib.util
@@ -94,9 +94,9 @@ def folder_of(origin):
             pytest.skip("METALLOID_GGML does not name the folder of ggml's kernels")
         return folder
     spec = importlib.util.find_spec(origin)
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        if (Path(place) / "include").is_dir():
-            return Path(place) / "include"
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (Path(folder) / "include").is_dir():
+            return Path(folder) / "include"
     pytest.skip(f"the headers of {origin} are not installed")
 
 

@@ -89,9 +89,9 @@ attributes #2 = { nounwind }
 
 
 def ptx(ir):
-    made = clang.run(TO_PTX, ir)
-    assert made.status == 0, made.messages
-    return re.sub(r"\s*//.*", "", made.output.decode())  # names of blocks are comments
+    result = clang.run(TO_PTX, ir)
+    assert result.status == 0, result.messages
+    return re.sub(r"\s*//.*", "", result.output.decode())  # names of blocks are comments
 
 
 def round_trip(ir, *names):
@@ -103,17 +103,17 @@ def round_trip(ir, *names):
     return ir
 
 
-def test_rare_constructs_are_kept():
-    again = round_trip(HEAD + RARE, "callee", "k")
-    assert ptx(again) == ptx(HEAD + RARE)
-    once = parse_function(again, "k", retain_hints=True)
-    twice = parse_function(round_trip(again, "k"), "k", retain_hints=True)
+def test_rare_constructs_are_printed_as_they_were_parsed():
+    reprinted = round_trip(HEAD + RARE, "callee", "k")
+    assert ptx(reprinted) == ptx(HEAD + RARE)
+    once = parse_function(reprinted, "k", retain_hints=True)
+    twice = parse_function(round_trip(reprinted, "k"), "k", retain_hints=True)
     assert [*map(instruction_text, once.instructions())] == [
         *map(instruction_text, twice.instructions())
     ]
 
 
-def test_what_the_vectorizer_has_no_use_for_is_kept_if_asked():
+def test_hints_that_the_vectorizer_ignores_are_retained_if_asked():
     function = parse_function(RARE, "k", retain_hints=True)
     body = {i.result: i for i in function.entry.body}
     assert function.parameters[1].type == Pointer(1)

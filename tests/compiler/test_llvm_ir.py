@@ -119,13 +119,13 @@ def instruction(line, declarations=""):
     ],
 )  # fmt: skip
 def test_instructions(line, op, type, operands, flags, fields):
-    made = instruction(line)
-    assert (made.op, str(made.type), list(map(str, made.operands)), made.flags) == (
+    parsed = instruction(line)
+    assert (parsed.op, str(parsed.type), list(map(str, parsed.operands)), parsed.flags) == (
         op, type, operands, flags,
     )  # fmt: skip
     for name in ("callee", "predicate", "operation", "ordering", "cases", "mask", "indices"):
-        assert getattr(made, name) == fields.get(name, getattr(Instruction(""), name))
-    assert made.result == ("" if type == "void" else "%r")
+        assert getattr(parsed, name) == fields.get(name, getattr(Instruction(""), name))
+    assert parsed.result == ("" if type == "void" else "%r")
 
 
 def test_named_structs_switches_and_phis():
@@ -217,16 +217,16 @@ def test_dominators(graph):
 def test_loops(graph):
     function = function_of(graph)
     try:
-        found = cfg.Graph(function)
+        flow = cfg.Graph(function)
     except Unsupported:
         reject()  # a loop with two entries
-    for loop in found.loops:
+    for loop in flow.loops:
         for block in loop.blocks:
-            assert found.dominates(loop.header, block)
+            assert flow.dominates(loop.header, block)
             # From each block of a loop its header can be reached without leaving the loop.
-            inside = {b: [s for s in found.successors[b] if s in loop.blocks] for b in loop.blocks}
+            inside = {b: [s for s in flow.successors[b] if s in loop.blocks] for b in loop.blocks}
             assert loop.header in reachable(inside, block)
-        outside = {s for b in loop.blocks for s in found.successors[b]} - loop.blocks
+        outside = {s for b in loop.blocks for s in flow.successors[b]} - loop.blocks
         assert set(loop.exits) == outside
         assert loop.parent is None or loop.blocks <= loop.parent.blocks
 

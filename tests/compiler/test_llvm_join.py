@@ -84,7 +84,7 @@ def test_clang_takes_it(joined):
     assert outcome.status == 0, outcome.messages
 
 
-def test_numbers_go_on_behind_those_of_the_first(joined):
+def test_numbers_continue_those_of_the_first(joined):
     assert "define i32 @entry(ptr %p, i32 %x) #2 {" in joined
     assert 'attributes #2 = { "probe-stack"="inline-asm" }' in joined
     assert "!invariant.load !8" in joined
@@ -92,7 +92,7 @@ def test_numbers_go_on_behind_those_of_the_first(joined):
     assert joined.startswith(FIRST)
 
 
-def test_each_keeps_its_types_and_inline_functions(joined):
+def test_each_retains_its_types_and_inline_functions(joined):
     assert "%second.struct.pair = type { double, double }" in joined
     assert '%b = alloca %"second.class.a::b"' in joined
     assert "call i32 @second.helper(ptr %p)" in joined

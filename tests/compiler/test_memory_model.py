@@ -1,4 +1,4 @@
-"""What the CPU's memory model and Metal's shifts change in clang's IR."""
+"""Changes to clang's IR for the CPU's memory model and Metal's shifts."""
 
 import pytest
 

@@ -39,7 +39,7 @@ def test_a_pass_that_needs_what_nothing_gives_is_refused():
     assert calls == ["cfg", "late"]
 
 
-def test_an_analysis_runs_again_only_after_it_was_invalidated():
+def test_an_analysis_is_rerun_only_after_it_was_invalidated():
     for changes, expected in ((False, ["analysis"]), (None, ["analysis", "analysis"])):
         calls = []
         analysis = recording("analysis", calls, gives=("facts",))
@@ -80,7 +80,7 @@ def test_the_verifier_names_the_pass(capsys):
 
 
 def stderr_of_passes(folder, **variables):
-    """What ``metalloid passes`` prints to stderr with some settings."""
+    """Run ``metalloid passes`` with some settings, and return its stderr."""
     path = folder / "file.ll"
     path.write_text(
         "define void @f(ptr %threadgroup_memory, i32 %index) {\nentry:\n  ret void\n}\n"

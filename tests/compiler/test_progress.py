@@ -53,7 +53,7 @@ def test_fast_compilations_say_nothing(monkeypatch, caplog):
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_nothing_is_printed_elsewhere_or_if_it_is_turned_off(monkeypatch, is_terminal):
+def test_nothing_is_printed_elsewhere_or_if_it_is_disabled(monkeypatch, is_terminal):
     stream = Terminal() if is_terminal else io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
     with mtl.config.scope(progress=not is_terminal):
@@ -70,7 +70,7 @@ def test_the_log_has_the_stages_and_their_seconds(caplog):
     assert re.fullmatch(rf"compiled {SUBJECT} in \d\.\d s {stages}", last)
 
 
-def test_of_several_compilations_the_oldest_is_shown(monkeypatch):
+def test_of_concurrent_compilations_the_oldest_is_shown(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     with compiling("the first"), compiling("the second"):

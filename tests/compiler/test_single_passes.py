@@ -37,7 +37,7 @@ def passes_of(device):
 
 
 def printed(path, capsys):
-    """What the command in the first line of a file prints."""
+    """The output of the command in the first line of a file."""
     command = path.read_text().splitlines()[0].removeprefix(RUN)
     arguments = [str(path) if word == "%s" else word for word in shlex.split(command)]
     status = main(arguments)
@@ -50,10 +50,10 @@ def printed(path, capsys):
 def test_what_a_pass_makes_of_a_function(path, capsys):
     text = printed(path, capsys)
     source = path.read_text().partition(EXPECT)[0]
-    made = source + EXPECT + "".join(f"; {line}".rstrip() + "\n" for line in text.splitlines())
+    updated = source + EXPECT + "".join(f"; {line}".rstrip() + "\n" for line in text.splitlines())
     if os.environ.get("METALLOID_UPDATE_GOLDEN"):
-        path.write_text(made)
-    assert path.read_text() == made, "run with METALLOID_UPDATE_GOLDEN=1 and read the difference"
+        path.write_text(updated)
+    assert path.read_text() == updated, "run with METALLOID_UPDATE_GOLDEN=1 and read the difference"
     words = source.splitlines()[0].split()
     assert words[words.index("--pass") + 1] == name_of(path)
     assert ("--device cuda" in source) == (device_of(path) == "cuda")
@@ -134,7 +134,7 @@ def test_errors(text, options, error, tmp_path, capsys):
     assert error in capsys.readouterr().err
 
 
-def test_several_passes_run_in_order(tmp_path, capsys):
+def test_multiple_passes_run_in_order(tmp_path, capsys):
     path = tmp_path / "file.ll"
     path.write_text(GOOD)
     names = ("simplify-loops", "split-at-barriers", "rematerialize")

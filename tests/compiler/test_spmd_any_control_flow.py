@@ -1,7 +1,7 @@
 """Control flow of any reducible shape, gotos among it, for many lanes at once: as lane by lane.
 
 Random graphs of blocks, in which each block changes a number and goes on by a bit of it (lanes
-disagree) or of the seed (they do not). The number tells which way a lane has taken.
+disagree) or of the seed (they do not). The number tells which path a lane has taken.
 """
 
 import ctypes
@@ -21,18 +21,18 @@ from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.pipeline import lower_kernel, vectorize
 from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
 
-WIDTH, ROUNDS, BITS = 8, 12, 2**32
+WIDTH, ITERATIONS, BITS = 8, 12, 2**32
 
 
 class Program:
-    """A graph of blocks: block 0 is the first, and the one behind the last is the end."""
+    """A graph of blocks: block 0 is the first, and the one after the last is the end."""
 
     def __init__(self, chance, blocks):
-        def target(place):
-            # Mostly forwards, by a short way.
+        def target(block):
+            # Mostly forwards, by a few blocks.
             if chance.random() < 0.3:
                 return chance.randrange(1, blocks + 1)
-            return min(place + chance.choice((1, 1, 2, 3)), blocks)
+            return min(block + chance.choice((1, 1, 2, 3)), blocks)
 
         self.blocks = blocks
         self.targets = [(target(b), target(b)) for b in range(blocks)]
@@ -47,12 +47,12 @@ class Program:
                 todo += self.targets[block]
 
     def run(self, seed, lane):
-        """What one lane ends with."""
-        block, number, rounds = 0, lane, 0
+        """The number that one lane ends with."""
+        block, number, iterations = 0, lane, 0
         while block < self.blocks:
-            rounds += 1
+            iterations += 1
             number = (number * self.factors[block] + block) % BITS
-            if rounds > ROUNDS:
+            if iterations > ITERATIONS:
                 break
             chosen = (seed if self.uniform[block] else number) >> self.bits[block] & 1
             block = self.targets[block][1 - chosen]
@@ -79,7 +79,7 @@ class Program:
                 f"  %rounds{b} = add i32 %count{b}, 1",
                 f"  %times{b} = mul i32 %old{b}, {self.factors[b] - BITS * (self.factors[b] >= BITS // 2)}",
                 f"  %new{b} = add i32 %times{b}, {b}",
-                f"  %stop{b} = icmp ugt i32 %rounds{b}, {ROUNDS}",
+                f"  %stop{b} = icmp ugt i32 %rounds{b}, {ITERATIONS}",
                 f"  br i1 %stop{b}, label %end, label %go{b}",
                 f"go{b}:",
                 f"  %shifted{b} = lshr i32 {choice}, {self.bits[b]}",
@@ -112,12 +112,12 @@ def is_reducible(program):
 
 
 def reducible_programs(seed, count):
-    chance, found = random.Random(seed), []
-    while len(found) < count:
+    chance, programs = random.Random(seed), []
+    while len(programs) < count:
         program = Program(chance, chance.randint(2, 9))
         if is_reducible(program):
-            found.append(program)
-    return found
+            programs.append(program)
+    return programs
 
 
 def compiled(programs, mask_bits, tmp_path):
@@ -125,7 +125,7 @@ def compiled(programs, mask_bits, tmp_path):
     names = [f"f{n}" for n in range(len(programs))]
     ir = "".join(p.text(name) for name, p in zip(names, programs, strict=True))
     ir += "attributes #0 = { nounwind }\n"
-    made = [
+    bodies = [
         vectorize(
             lower_kernel(ir, KernelABI(name, (), 0, {})),
             VectorSpec(f"lanes_{name}", WIDTH, mask_bits, {2: consecutive(WIDTH)}, 2),
@@ -133,7 +133,8 @@ def compiled(programs, mask_bits, tmp_path):
         for name in names
     ]
     code = clang.run(
-        ["clang", "-x", "ir", "-O1", "-fPIC", "-w", "-c", "-o", "-", "-"], assemble(ir, "f0", made)
+        ["clang", "-x", "ir", "-O1", "-fPIC", "-w", "-c", "-o", "-", "-"],
+        assemble(ir, "f0", bodies),
     )
     assert code.status == 0, code.messages
     file = tmp_path / "programs.so"

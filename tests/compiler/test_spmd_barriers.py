@@ -1,4 +1,4 @@
-"""What barriers make of a function: regions, what is computed anew, where variables lie."""
+"""Functions with barriers: parallel regions, rematerialization, the layout of variables."""
 
 import numpy as np
 import pytest
@@ -29,22 +29,22 @@ def prepared(body, parameters="ptr %p, i32 %x, i32 %u"):
     return function, simplify_loops(function)
 
 
-def operands_behind(function, op):
+def operands_of_last(function, op):
     """Names that the instructions `op` of the last block with some use."""
-    found = [i for b in function.blocks.values() for i in b.body if i.op == op]
-    return [value.name for value in found[-1].operands]
+    matches = [i for b in function.blocks.values() for i in b.body if i.op == op]
+    return [value.name for value in matches[-1].operands]
 
 
-# ---- computed anew
+# ---- rematerialized values
 
 
-def test_an_address_is_computed_anew_behind_a_barrier():
+def test_an_address_is_rematerialized_after_a_barrier():
     function, graph = prepared(
         ["entry:", "%q = getelementptr i32, ptr %p, i32 %x", "store i32 1, ptr %q", WAIT,
          "store i32 2, ptr %q", "ret void"]
     )  # fmt: skip
     rematerialize(function, graph, {"%p", "%u"})
-    assert operands_behind(function, "store")[1] not in ("%q", "%p")
+    assert operands_of_last(function, "store")[1] not in ("%q", "%p")
     copies = [i for i in function.instructions() if i.op == "getelementptr"]
     assert [str(i.operands) for i in copies] == [str(copies[0].operands)] * 2
 
@@ -77,7 +77,7 @@ def test_what_does_not_cross_a_barrier_stays():
          "store i32 2, ptr %q", "ret void"]
     )  # fmt: skip
     rematerialize(function, graph, {"%p", "%u"})
-    assert operands_behind(function, "store")[1] == "%q"
+    assert operands_of_last(function, "store")[1] == "%q"
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_only_loads_of_constants_are_repeated(address, is_marked, is_copied):
          f"%n = load i32, ptr {address}, align 4{hint}", WAIT, "store i32 %n, ptr %p", "ret void"]
     )  # fmt: skip
     rematerialize(function, graph, {"%p", "%u"})
-    assert (operands_behind(function, "store")[0] != "%n") == is_copied
+    assert (operands_of_last(function, "store")[0] != "%n") == is_copied
 
 
-def test_loads_at_known_places_of_read_only_memory_are_marked():
+def test_loads_at_known_addresses_of_read_only_memory_are_marked():
     function, _ = prepared(
         ["entry:", "%q = getelementptr i8, ptr %p, i64 8", "%a = load ptr, ptr %q, align 8",
          "%r = getelementptr i8, ptr %p, i32 %x", "%b = load i32, ptr %r, align 4", "ret void"]
@@ -139,7 +139,7 @@ def test_a_region_uses_the_slots_that_it_accesses_and_changes_those_that_it_stor
     assert regions.changes(numbers) == ({1}, {1})
 
 
-def test_definitions_are_kept_with_what_they_need():
+def test_definitions_come_with_those_that_they_use():
     lines = [
         "  %a = alloca i32",
         '  %"b c" = add i32 %x, 1',
@@ -149,42 +149,42 @@ def test_definitions_are_kept_with_what_they_need():
     assert Definitions(lines).of(["  store i32 %d, ptr %p"]) == lines[1:3]
 
 
-def rounds(outcomes, part="", in_step=False, common=(), uses=None, changes=None, own_bytes=0):
+def loops_text(outcomes, part="", in_step=False, common=(), uses=None, changes=None, own_bytes=0):
     none = [set() for _ in outcomes]
-    found = SimdgroupLoops(
+    loops = SimdgroupLoops(
         "f", part, outcomes, 8, 64, common, uses or none, changes or none, in_step, None, own_bytes
     )
-    return found.text()
+    return loops.text()
 
 
-def test_rounds_whose_end_is_known_go_on_by_themselves():
-    text = rounds([1 << 32 | 255, 0])
+def test_regions_whose_successor_is_known_continue_without_a_dispatch():
+    text = loops_text([1 << 32 | 255, 0])
     assert "label %r1, label %alone0" in text
     assert "%together" not in text
-    assert "%together" in rounds([1 << 32 | 255, None])
-    assert "%together" in rounds([1 << 32 | 255, 0], part="g")
-    assert "%together" not in rounds([None, None], in_step=True)
+    assert "%together" in loops_text([1 << 32 | 255, None])
+    assert "%together" in loops_text([1 << 32 | 255, 0], part="g")
+    assert "%together" not in loops_text([None, None], in_step=True)
 
 
 @pytest.mark.parametrize("outcomes", [[1 << 32 | 255, 0], [None, None]])
 def test_simdgroups_in_step_always_go_on(outcomes):
-    assert "i1 %goes_on" not in rounds(outcomes, in_step=True).split("goes_on,", 1)[1]
-    assert rounds(outcomes, in_step=True).split("%common)")[-1].count("ret i64") == 1
-    assert rounds(outcomes).split("%common)")[-1].count("ret i64") > 1
+    assert "i1 %goes_on" not in loops_text(outcomes, in_step=True).split("goes_on,", 1)[1]
+    assert loops_text(outcomes, in_step=True).split("%common)")[-1].count("ret i64") == 1
+    assert loops_text(outcomes).split("%common)")[-1].count("ret i64") > 1
 
 
 def test_only_simdgroups_in_step_have_memory_of_their_own():
-    text = rounds([1 << 32 | 255, 0], in_step=True, own_bytes=1000)
+    text = loops_text([1 << 32 | 255, 0], in_step=True, own_bytes=1000)
     begin, end = text.split("i1 zeroext %goes_on")[1].split("choice:")
     assert "alloca [1000 x i8]" in begin
     assert "i64 1000\n" in begin
     assert end.index("lifetime.end") < end.index("ret i64 1")
-    assert "alloca [1000 x i8]" not in rounds([1 << 32 | 255, 0], own_bytes=1000)
+    assert "alloca [1000 x i8]" not in loops_text([1 << 32 | 255, 0], own_bytes=1000)
 
 
 def test_each_simdgroup_begins_with_what_they_had_in_common_before():
     uses, changes = [{0, 1}, {0}], [{1}, set()]
-    text = rounds([1 << 32 | 255, 0], common=["i32", "ptr"], uses=uses, changes=changes)
+    text = loops_text([1 << 32 | 255, 0], common=["i32", "ptr"], uses=uses, changes=changes)
     first, second, _ = text.split("define")[1:]
     for one in (first, second):
         before, loop = one.split("simdgroup:")
@@ -202,8 +202,8 @@ def test_each_simdgroup_begins_with_what_they_had_in_common_before():
 
 def common(body):
     function, graph = prepared(body)
-    found = workgroup_uniform_values(function, graph, {"%p", "%u"})
-    return found if found is None else {value.name for value in found}
+    values = workgroup_uniform_values(function, graph, {"%p", "%u"})
+    return values if values is None else {value.name for value in values}
 
 
 LOOP = [
@@ -224,13 +224,13 @@ def test_simdgroups_that_may_part_have_nothing_in_common():
 
 
 @pytest.mark.parametrize(
-    ("made", "is_common"),
+    ("definition", "is_common"),
     [("load i32, ptr %p, align 4, !invariant.load !1", True), ("load i32, ptr %p, align 4", False),
      ("call i32 @__msl_simd_sum_u32(i32 %u)", False), ("call i32 @llvm.abs.i32(i32 %u, i1 0)", True),
      ("freeze i32 %u", False)],
 )  # fmt: skip
-def test_what_simdgroups_read_one_after_the_other_may_differ(made, is_common):
-    body = ["entry:", f"%v = {made}", WAIT, "store i32 %v, ptr %p", "ret void"]
+def test_what_simdgroups_read_one_after_the_other_may_differ(definition, is_common):
+    body = ["entry:", f"%v = {definition}", WAIT, "store i32 %v, ptr %p", "ret void"]
     assert common(body) == ({"%v"} if is_common else set())
 
 
@@ -244,14 +244,14 @@ MODULE = """
 """
 
 
-def test_variables_lie_apart_and_aligned():
-    places, total = distances(MODULE)
+def test_variables_are_disjoint_and_aligned():
+    offsets, total = distances(MODULE)
     assert total % 128 == 0
     assert total >= 36
-    assert places["@a"] >= 20
-    assert places["@a"] % 4 == 0
-    assert places["@b"] >= places["@a"] + 16
-    assert places["@b"] % 16 == 0
+    assert offsets["@a"] >= 20
+    assert offsets["@a"] % 4 == 0
+    assert offsets["@b"] >= offsets["@a"] + 16
+    assert offsets["@b"] % 16 == 0
 
 
 def test_addresses_in_variables_become_distances():
@@ -267,7 +267,7 @@ def test_addresses_in_variables_become_distances():
     ]
 
 
-def test_a_variable_used_in_an_unknown_way_is_refused():
+def test_a_variable_whose_address_is_an_integer_is_refused():
     function, _ = prepared(["entry:", "store i64 ptrtoint (ptr @a to i64), ptr %p", "ret void"])
     with pytest.raises(Unsupported, match="@a"):
         lower_threadgroup_variables(function, {"@a": 20}, Value(POINTER, "%p"))

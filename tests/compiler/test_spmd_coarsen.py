@@ -20,10 +20,10 @@ LOOP = """
 """
 
 
-def coarse(guard="br label %loop", more="", until="%n", most=8):
+def coarse(guard="br label %loop", more="", until="%n", max_carried=8):
     text = LOOP.format(guard=guard, more=more, until=until)
     function = spmd_texts.function(text, PARAMETERS)
-    rows = coarsen(function, along={"%y"}, across={"%x"}, index="%index", max_carried=most)
+    rows = coarsen(function, along={"%y"}, across={"%x"}, index="%index", max_carried=max_carried)
     return rows, function
 
 
@@ -48,8 +48,8 @@ def test_as_many_rows_as_registers_allow():
     function = spmd_texts.function(text.replace("%row = mul", more + "%row = mul"), PARAMETERS)
     # One of the two is no vector: all lanes of a row have the same product.
     assert coarsen(function, {"%y"}, {"%x"}, "%index", max_carried=8) == 8
-    assert coarse(most=4)[0] == 4
-    assert coarse(most=1)[0] == 1
+    assert coarse(max_carried=4)[0] == 4
+    assert coarse(max_carried=1)[0] == 1
 
 
 def test_rows_that_part_are_run_one_by_one():
@@ -59,9 +59,9 @@ def test_rows_that_part_are_run_one_by_one():
     entry = function.blocks["%entry"]
     assert entry.end.labels == ["%loop", "%entry.none"]
     assert function.blocks["%entry.none"].end.labels == ["%mtl.apart", "%out"]
-    apart = [name for name in function.blocks if name.endswith(".apart")]
-    assert count(function, apart)["load"] == 2
-    assert count(function, apart)["ret"] == 0  # but on to the next row
+    separate = [name for name in function.blocks if name.endswith(".apart")]
+    assert count(function, separate)["load"] == 2
+    assert count(function, separate)["ret"] == 0  # but on to the next row
     assert function.blocks["%mtl.next"].end.labels == ["%mtl.apart", "%mtl.end"]
 
 

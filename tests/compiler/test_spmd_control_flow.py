@@ -40,64 +40,64 @@ def function_of(graph):
 
 
 def canonical(graph):
-    made = function_of(graph)
+    parsed = function_of(graph)
     try:
-        return made, simplify_loops(made)
+        return parsed, simplify_loops(parsed)
     except Unsupported:
         reject()
 
 
 @given(GRAPHS)
 def test_canonical_form(graph):
-    made, found = canonical(graph)
-    for name in found.order:
-        end = made.blocks[name].end
+    function, graph = canonical(graph)
+    for name in graph.order:
+        end = function.blocks[name].end
         assert end.op == ("ret" if name == EXIT else "br")
         assert len(end.labels) == len(set(end.labels)) <= 2
-    for loop in found.loops:
-        assert found.successors[loop.preheader] == [loop.header]
-        assert found.successors[loop.latch] == [loop.header]
-        assert not made.blocks[loop.latch].body
-        assert set(found.predecessors[loop.header]) == {loop.preheader, loop.latch}
+    for loop in graph.loops:
+        assert graph.successors[loop.preheader] == [loop.header]
+        assert graph.successors[loop.latch] == [loop.header]
+        assert not function.blocks[loop.latch].body
+        assert set(graph.predecessors[loop.header]) == {loop.preheader, loop.latch}
 
 
 def test_a_function_of_many_loops_is_not_looked_at_for_each(monkeypatch):
-    made = function_of([[1], *([number, number + 1] for number in range(1, 100)), []])
+    function = function_of([[1], *([number, number + 1] for number in range(1, 100)), []])
     count = []
     look = canonical_form.Graph
     monkeypatch.setattr(canonical_form, "Graph", lambda function: count.append(1) or look(function))
-    assert len(simplify_loops(made).loops) == 99
+    assert len(simplify_loops(function).loops) == 99
     assert len(count) == 3
 
 
 @given(GRAPHS)
 def test_order(graph):
-    _, found = canonical(graph)
-    order = block_order(found)
-    place = {name: number for number, name in enumerate(order)}
-    assert sorted(order) == sorted(found.order)
-    latches = {loop.latch for loop in found.loops}
+    _, graph = canonical(graph)
+    order = block_order(graph)
+    position = {name: number for number, name in enumerate(order)}
+    assert sorted(order) == sorted(graph.order)
+    latches = {loop.latch for loop in graph.loops}
     for name in order:
-        for successor in found.successors[name]:
-            assert place[successor] > place[name] or name in latches
-    for loop in found.loops:
-        places = sorted(place[name] for name in loop.blocks)
-        assert places == list(range(places[0], places[0] + len(places)))  # side by side
-        assert (place[loop.header], place[loop.latch]) == (places[0], places[-1])
+        for successor in graph.successors[name]:
+            assert position[successor] > position[name] or name in latches
+    for loop in graph.loops:
+        positions = sorted(position[name] for name in loop.blocks)
+        assert positions == list(range(positions[0], positions[0] + len(positions)))  # contiguous
+        assert (position[loop.header], position[loop.latch]) == (positions[0], positions[-1])
 
 
 def test_a_switch_becomes_comparisons_with_the_same_phis():
-    made = function("""
+    parsed = function("""
         entry: switch i32 %u, label %other [ i32 1, label %one i32 5, label %one i32 9, label %other ]
         one: br label %other
         other: %r = phi i32 [ 4, %entry ], [ 4, %entry ], [ 8, %one ]; ret void
     """)
-    simplify_loops(made)
-    [phi] = made.blocks["%other"].phis
+    simplify_loops(parsed)
+    [phi] = parsed.blocks["%other"].phis
     came = dict(zip(phi.labels, (v.name for v in phi.operands), strict=True))
     assert came.pop("%one") == "8"
     assert set(came.values()) == {"4"}
-    tests = [i for i in made.instructions() if i.op == "icmp"]
+    tests = [i for i in parsed.instructions() if i.op == "icmp"]
     assert sorted(i.operands[1].name for i in tests) == ["1", "5", "9"]
 
 
@@ -107,28 +107,28 @@ WAIT = f"call void {BARRIER}(i32 1)"
 
 
 def test_a_barrier_ends_its_block():
-    made = function(f"entry: {WAIT}; %a = add i32 %u, 1; {WAIT}; {WAIT}; ret void")
-    assert split_at_barriers(made) == 3
-    blocks = dict(made.blocks)
+    parsed = function(f"entry: {WAIT}; %a = add i32 %u, 1; {WAIT}; {WAIT}; ret void")
+    assert split_at_barriers(parsed) == 3
+    blocks = dict(parsed.blocks)
     assert not any(map(is_barrier, blocks.pop("%mtl.behind3").body))
     assert all(is_barrier(b.body[-1]) and len(b.end.labels) == 1 for b in blocks.values())
-    found = [i.op for name in Graph(made).order for i in made.blocks[name].instructions()]
-    assert [op for op in found if op != "br"] == ["call", "add", "call", "call", "ret"]
+    ops = [i.op for name in Graph(parsed).order for i in parsed.blocks[name].instructions()]
+    assert [op for op in ops if op != "br"] == ["call", "add", "call", "call", "ret"]
 
 
 def crossing(blocks, slots, straight=()):
-    made = function(blocks)
-    split_at_barriers(made)
-    graph = simplify_loops(made)
-    found = LiveAcrossBarriers(made, graph, block_order(graph), straight=set(straight))
+    parsed = function(blocks)
+    split_at_barriers(parsed)
+    graph = simplify_loops(parsed)
+    live = LiveAcrossBarriers(parsed, graph, block_order(graph), straight=set(straight))
     kinds = {slot: slot.split(".") for slot in slots}
     return {
-        slot for slot, (kind, name) in kinds.items() if found.is_crossed(Slot(SlotKind(kind), name))
+        slot for slot, (kind, name) in kinds.items() if live.is_crossed(Slot(SlotKind(kind), name))
     }
 
 
-def test_what_is_needed_behind_a_barrier_is_kept():
-    kept = crossing(
+def test_values_used_after_a_barrier_are_spilled():
+    crossed = crossing(
         f"""
         entry: %a = add i32 %u, 1; br label %next
         next: %b = add i32 %a, 1; {WAIT}; %c1 = add i32 %b, 1; br label %end
@@ -136,21 +136,21 @@ def test_what_is_needed_behind_a_barrier_is_kept():
         """,
         ["s.a", "v.b", "s.c1"],
     )
-    assert kept == {"v.b"}
+    assert crossed == {"v.b"}
 
 
 def test_a_constant_is_not_the_value_of_that_name():
     """As text, the constant 91 without its first character is the name of %1 without its sign."""
-    kept = crossing(
+    crossed = crossing(
         f"entry: %1 = add i32 %u, 1; %a = add i32 %1, 1; {WAIT}; %b = add i32 %u, 91; ret void",
         ["s.1", "s.a"],
     )
-    assert kept == set()
+    assert crossed == set()
 
 
-def test_what_a_later_round_needs_is_kept():
-    """A value from before a loop with a barrier, used before the barrier: in the next round."""
-    kept = crossing(
+def test_values_used_in_a_later_iteration_are_spilled():
+    """A value from before a loop with a barrier, used before the barrier: in the next iteration."""
+    crossed = crossing(
         f"""
         entry: %a = add i32 %u, 1; br label %head
         head: %i = phi i32 [ 0, %entry ], [ %n, %head ]; %b = add i32 %a, %i; {WAIT}; %n = add i32 %i, 1; %t = icmp ult i32 %n, %u; br i1 %t, label %head, label %end
@@ -158,11 +158,11 @@ def test_what_a_later_round_needs_is_kept():
         """,
         ["s.a", "s.b"],
     )
-    assert kept == {"s.a"}
+    assert crossed == {"s.a"}
 
 
-def test_variables_are_kept_where_a_barrier_stands_on_the_way():
-    """Those of a loop are written before each round; not so where lanes leave one by one."""
+def test_variables_are_spilled_where_a_path_has_a_barrier():
+    """Variables of a loop are written before each iteration, unless lanes leave one by one."""
     blocks = f"""
         entry: br i1 %c, label %head, label %end
         head: %i = phi i32 [ 0, %entry ], [ %n, %head ]; {WAIT}; %n = add i32 %i, 1; %t = icmp ult i32 %n, %x; br i1 %t, label %head, label %out
@@ -183,7 +183,7 @@ def vector_text(blocks):
     ).text
 
 
-SIDES = """
+BRANCH = """
     entry: br i1 {condition}, label %yes, label %no
     yes: {instruction}; br label %end
     no: br label %end
@@ -191,8 +191,8 @@ SIDES = """
 """
 
 
-def sides(instruction, condition):
-    text = SIDES.format(condition=condition, instruction=instruction)
+def vectorized_branch(instruction, condition):
+    text = BRANCH.format(condition=condition, instruction=instruction)
     return vector_text(
         text.replace(
             "entry: br i1 %v2,",
@@ -205,32 +205,32 @@ STORE_ROW = "%q = getelementptr i32, ptr %p, i32 %x; store i32 %x, ptr %q"
 
 
 def test_a_uniform_branch_needs_no_masks():
-    text = sides(STORE_ROW, "%c")
+    text = vectorized_branch(STORE_ROW, "%c")
     assert "mask" not in text
     assert "br i1 %c, " in text
 
 
 def test_a_divergent_branch_is_none():
     """Its blocks follow each other; what they do to memory is masked."""
-    text = sides(STORE_ROW, "%v2")
+    text = vectorized_branch(STORE_ROW, "%v2")
     assert "llvm.masked.store" in text
     conditions = re.findall(r"br i1 (%\w+)", text)
-    whole = dict(re.findall(r"(%\w+) = (icmp \w+ i8 .*)", text))
+    votes = dict(re.findall(r"(%\w+) = (icmp \w+ i8 .*)", text))
     assert conditions
-    assert all(condition in whole for condition in conditions)  # "any lane?" and "all lanes?"
+    assert all(condition in votes for condition in conditions)  # "any lane?" and "all lanes?"
 
 
-def test_whether_lanes_go_a_way_may_be_asked_of_the_first_and_the_last():
+def test_votes_on_a_monotone_condition_test_the_first_and_the_last_lane():
     text = vector_text(
-        SIDES.format(condition="%w", instruction=STORE_ROW).replace(
+        BRANCH.format(condition="%w", instruction=STORE_ROW).replace(
             "entry:", "entry: %w = icmp ult i32 %x, %u;"
         )
     )
     scalars = dict(re.findall(r"(%\w+) = (icmp ult i32 .*)", text))
     last = re.search(rf"(%\w+) = add i32 %x, {WIDTH - 1}", text)[1]
-    kept = {kind: name for name, kind in re.findall(r'store i1 (%\w+), ptr %"(\w+).yes"', text)}
-    assert scalars[kept["any"]] == "icmp ult i32 %x, %u"
-    assert scalars[kept["all"]] == f"icmp ult i32 {last}, %u"
+    votes = {kind: name for name, kind in re.findall(r'store i1 (%\w+), ptr %"(\w+).yes"', text)}
+    assert scalars[votes["any"]] == "icmp ult i32 %x, %u"
+    assert scalars[votes["all"]] == f"icmp ult i32 {last}, %u"
     assert "icmp ne i8" not in text
 
 
@@ -240,7 +240,7 @@ def test_whether_lanes_go_a_way_may_be_asked_of_the_first_and_the_last():
      "%r = atomicrmw add ptr %p, i32 1 monotonic"],
 )  # fmt: skip
 def test_scalar_code_never_runs_without_a_lane(instruction):
-    text = sides(instruction, "%v2")
+    text = vectorized_branch(instruction, "%v2")
     [line] = [
         n
         for n, t in enumerate(text.splitlines())
@@ -258,7 +258,7 @@ def test_a_divergent_loop_goes_on_while_any_lane_does():
         head: %i = phi i32 [ 0, %entry ], [ %n, %head ]; %n = add i32 %i, 1; %t = icmp ult i32 %n, %x; br i1 %t, label %head, label %end
         end: %q = getelementptr i32, ptr %p, i32 %x; store i32 %i, ptr %q; ret void
     """)
-    [again] = re.findall(r"br i1 (%\w+), label %b\d+, label %b\d+\.done", text)
-    assert f"{again} = icmp ne i8" in text
+    [condition] = re.findall(r"br i1 (%\w+), label %b\d+, label %b\d+\.done", text)
+    assert f"{condition} = icmp ne i8" in text
     assert "phi i32" not in text  # slots instead
     assert "masked" not in text.split("store i32")[0].split(".done:")[0]

@@ -19,7 +19,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_products_are_found(form):
+def test_products_are_lowered(form):
     text = (
         "define void @f(ptr %p, float %a, float %b, float %c, float %d) {\nentry:\n"
         f"{FORMS[form]}\n%s = fadd float %x, %y\nstore float %s, ptr %p\nret void\n}}\n"
@@ -42,11 +42,11 @@ def test_products_are_found(form):
 
 
 def test_every_element_has_an_owner():
-    places = {(row_of(lane), column_of(lane) + j) for lane in range(WIDTH) for j in (0, 1)}
-    assert places == {(row, column) for row in range(8) for column in range(8)}
+    elements = {(row_of(lane), column_of(lane) + j) for lane in range(WIDTH) for j in (0, 1)}
+    assert elements == {(row, column) for row in range(8) for column in range(8)}
 
 
-def test_no_name_of_clang_is_defined_again():
+def test_no_name_of_clang_is_redefined():
     """clang calls its own values ``%r.1`` and the like, where it has inlined or unrolled."""
     names = ("0", "1", "half", "left", "right", "start", "matrix")
     own = "\n".join(f"%r.{name} = fadd float %a, %b" for name in names)

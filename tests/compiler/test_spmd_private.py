@@ -21,18 +21,18 @@ def interleaved(array, body):
     return {i.result: i for i in function.instructions() if i.result}
 
 
-def test_elements_of_lanes_lie_side_by_side():
-    made = interleaved(
+def test_elements_of_lanes_are_contiguous():
+    instructions = interleaved(
         "[8 x float]",
         "  %q = getelementptr [8 x float], ptr %a, i64 0, i32 %n\n"
         "  %r = getelementptr i8, ptr %q, i64 12\n"
         "  %v = load float, ptr %r",
     )
-    assert lane_step(made["%a"]) == 4
-    assert made["%q~0~index"].op == "sext"
-    assert made["%q~0~distance"].operands[1].integer == 4 * WIDTH
-    assert made["%r"].operands[1].integer == 12 * WIDTH
-    assert made["%v"].align == 4
+    assert lane_step(instructions["%a"]) == 4
+    assert instructions["%q~0~index"].op == "sext"
+    assert instructions["%q~0~distance"].operands[1].integer == 4 * WIDTH
+    assert instructions["%r"].operands[1].integer == 12 * WIDTH
+    assert instructions["%v"].align == 4
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,6 @@ def test_arrays_of_one_size_of_element(array, size, body):
     ],
 )  # fmt: skip
 def test_others_stay_in_one_piece(array, body):
-    made = interleaved(array, body)
-    assert not made["%a"].lane_step
-    assert lane_step(made["%a"]) == made["%a"].source.size
+    instructions = interleaved(array, body)
+    assert not instructions["%a"].lane_step
+    assert lane_step(instructions["%a"]) == instructions["%a"].source.size

@@ -51,13 +51,13 @@ def test_operations_with_a_constant(op, given_shape, constant):
     if op in ("shl", "lshr", "ashr"):
         constant %= 32  # further is poison
     operands = [Value(I32, "%x"), Value(I32, str(constant))]
-    found = shape_of(
+    result = shape_of(
         Instruction(op, "%r", I32, operands),
         [shape, uniform(WIDTH, alignment_of(constant))],
         WIDTH,
     )
     lanes = [OPERATIONS[op]((base + o) % MODULUS, constant) % MODULUS for o in shape.offsets]
-    check(found, lanes)
+    check(result, lanes)
 
 
 COMPARISONS = {
@@ -74,7 +74,7 @@ def test_comparisons_that_all_lanes_agree_on(how, given_shape, near, off, any_nu
     shape, base = given_shape
     number = (base + (near << shape.align) + off if is_near else any_number) % MODULUS
     operands = [Value(I32, "%x"), Value(I32, str(number))]
-    found = shape_of(
+    result = shape_of(
         Instruction("icmp", "%r", I1, operands, predicate=how),
         [shape, uniform(WIDTH, alignment_of(number))],
         WIDTH,
@@ -82,7 +82,7 @@ def test_comparisons_that_all_lanes_agree_on(how, given_shape, near, off, any_nu
     sign = MODULUS // 2 if how[0] == "s" else 0
     lanes = [(base + o) % MODULUS for o in shape.offsets]
     compared = [COMPARISONS[how[-2:]]((lane ^ sign), (number ^ sign)) for lane in lanes]
-    assert found.is_varying or compared == [compared[0]] * WIDTH
+    assert result.is_varying or compared == [compared[0]] * WIDTH
 
 
 @pytest.mark.parametrize(
@@ -90,32 +90,32 @@ def test_comparisons_that_all_lanes_agree_on(how, given_shape, near, off, any_nu
     [("ult", "128", 7), ("ult", "%n", 3), ("uge", "8", 3), ("ugt", "63", 0), ("sgt", "-1", 0),
      ("sle", "7", 0)],
 )  # fmt: skip
-def test_lanes_of_an_aligned_index_stand_on_one_side(how, limit, align):
+def test_lanes_of_an_aligned_index_are_all_below_a_limit_or_none(how, limit, align):
     operands = [Value(I32, "%x"), Value(I32, limit)]
-    made = Instruction("icmp", "%r", I1, operands, predicate=how)
+    comparison = Instruction("icmp", "%r", I1, operands, predicate=how)
     shapes = [consecutive(WIDTH, align=3), uniform(WIDTH, align)]
-    assert shape_of(made, shapes, WIDTH).is_uniform
-    assert shape_of(made, [consecutive(WIDTH, align=2), shapes[1]], WIDTH).is_varying
+    assert shape_of(comparison, shapes, WIDTH).is_uniform
+    assert shape_of(comparison, [consecutive(WIDTH, align=2), shapes[1]], WIDTH).is_varying
 
 
 @given(st.sampled_from(["add", "sub", "mul"]), indexed(), indexed())
 def test_operations_of_two(op, first, second):
     operands = [Value(I32, "%x"), Value(I32, "%y")]
-    found = shape_of(Instruction(op, "%r", I32, operands), [first[0], second[0]], WIDTH)
+    result = shape_of(Instruction(op, "%r", I32, operands), [first[0], second[0]], WIDTH)
     lanes = [
         OPERATIONS[op](first[1] + a, second[1] + b) % MODULUS
         for a, b in zip(first[0].offsets, second[0].offsets, strict=True)
     ]
-    check(found, lanes)
+    check(result, lanes)
 
 
-def check(found, lanes):
-    if found.is_varying:
+def check(result, lanes):
+    if result.is_varying:
         return
     assert [
-        (lane - lanes[0] - o) % MODULUS for lane, o in zip(lanes, found.offsets, strict=True)
+        (lane - lanes[0] - o) % MODULUS for lane, o in zip(lanes, result.offsets, strict=True)
     ] == [0] * WIDTH
-    assert lanes[0] % (1 << min(found.align, 32)) == 0
+    assert lanes[0] % (1 << min(result.align, 32)) == 0
 
 
 @given(indexed(), st.booleans())
@@ -123,18 +123,18 @@ def test_widening_is_exact_only_if_no_lane_wraps(given_shape, wraps):
     shape, base = given_shape
     shape = Shape(shape.offsets, shape.align, wraps=wraps)
     operand = Value(I32, "%x")
-    found = shape_of(Instruction("zext", "%r", I64, [operand]), [shape], WIDTH)
+    result = shape_of(Instruction("zext", "%r", I64, [operand]), [shape], WIDTH)
     lanes = [(base + o) % MODULUS for o in shape.offsets]
-    if wraps and found.exact:
-        assert [lane - lanes[0] for lane in lanes] == list(found.offsets)
-    assert found.offsets == shape.offsets
+    if wraps and result.exact:
+        assert [lane - lanes[0] for lane in lanes] == list(result.offsets)
+    assert result.offsets == shape.offsets
 
 
 @pytest.mark.parametrize("op", ["add", "sub"])
 def test_what_does_not_wrap_in_active_lanes_may_in_the_first(op):
     operands = [Value(I32, "%x"), Value(I32, "%n")]
-    made = Instruction(op, "%r", I32, operands, flags=("nuw",))
-    assert shape_of(made, [consecutive(WIDTH), uniform(WIDTH)], WIDTH).wraps is (op == "sub")
+    instruction = Instruction(op, "%r", I32, operands, flags=("nuw",))
+    assert shape_of(instruction, [consecutive(WIDTH), uniform(WIDTH)], WIDTH).wraps is (op == "sub")
 
 
 def test_addresses():
@@ -152,7 +152,7 @@ def test_addresses():
     assert shape_of(bytes_, [row, row], WIDTH).stride == 2
 
 
-def test_what_is_known_is_kept_where_ways_meet():
+def test_joins_retain_common_facts():
     row = consecutive(WIDTH, align=3)
     assert join(None, row) == row
     assert join(row, consecutive(WIDTH, align=1)).align == 1
@@ -169,7 +169,7 @@ def test_alignment(number, align):
 
 
 def test_lanes_of_an_aligned_index():
-    """What kernels do with the index in the threadgroup stays known."""
+    """The usual operations on the index in the threadgroup have known offsets."""
     index = consecutive(WIDTH, align=3)
     for op, constant, offsets in (
         ("urem", 8, tuple(range(WIDTH))),
@@ -180,5 +180,5 @@ def test_lanes_of_an_aligned_index():
         ("and", MODULUS - 8, (0,) * WIDTH),
     ):
         operands = [Value(I32, "%x"), Value(I32, str(constant))]
-        made = Instruction(op, "%r", I32, operands)
-        assert shape_of(made, [index, uniform(WIDTH)], WIDTH).offsets == offsets
+        instruction = Instruction(op, "%r", I32, operands)
+        assert shape_of(instruction, [index, uniform(WIDTH)], WIDTH).offsets == offsets

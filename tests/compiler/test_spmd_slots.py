@@ -1,4 +1,4 @@
-"""Places of slots: what a variable of a loop becomes lies where it was, if nobody reads that any more."""
+"""Offsets of slots: a loop variable's next value shares the slot of a dead one."""
 
 from types import SimpleNamespace
 
@@ -70,16 +70,16 @@ def test_the_region_is_known_where_lanes_are_counted_at_run_time():
     assert shared_slots(LOOP, SLOTS, blocks(ADDS, [load(SUM)], lanes=None), STARTS) == {}
 
 
-def test_other_types_are_kept_apart():
+def test_other_types_share_no_slot():
     slots = {**SLOTS, NEXT: "<8 x half>"}
     assert shared_slots(LOOP, slots, blocks(ADDS, []), STARTS) == {}
 
 
 def test_a_shared_slot_takes_no_memory():
     emitted = blocks(ADDS, [load(SUM)]), blocks(ADDS, [])
-    apart, shared = (
+    separate, shared = (
         lay_out_slots(LOOP, SimpleNamespace(slots=SLOTS, blocks=each), set(SLOTS), (), STARTS)
         for each in emitted
     )
-    assert (apart[1], shared[1]) == (64 + 2 * 64, 64 + 64)
+    assert (separate[1], shared[1]) == (64 + 2 * 64, 64 + 64)
     assert shared[0][-1] == '  %"v.next" = getelementptr i8, ptr %"v.sum", i64 0'

@@ -12,25 +12,25 @@ PARAMETERS = "ptr %p, i32 %x, float %f, float %g, i32 %u"
 
 
 def scalars(body, parameters=PARAMETERS):
-    made = function(f"entry: {body}; ret void", parameters)
-    scalarize_vectors(made)
+    parsed = function(f"entry: {body}; ret void", parameters)
+    scalarize_vectors(parsed)
     assert not any(
         isinstance(value.type, Vector)
-        for i in made.instructions()
+        for i in parsed.instructions()
         for value in (i.value, *i.operands)
     )
-    return made.entry.body
+    return parsed.entry.body
 
 
 def stored(body):
-    """What is stored where: (value, distance from %p)."""
-    distance, found = {"%p": 0}, []
+    """The stores, as (value, distance from %p)."""
+    distance, stores = {"%p": 0}, []
     for i in scalars(body):
         if i.op == "getelementptr":
             distance[i.result] = distance[i.operands[0].name] + i.operands[1].integer
         elif i.op == "store":
-            found.append((i.operands[0].name, distance[i.operands[1].name]))
-    return found
+            stores.append((i.operands[0].name, distance[i.operands[1].name]))
+    return stores
 
 
 TWO = "%a = insertelement <2 x float> poison, float %f, i64 0; %b = insertelement <2 x float> %a, float %g, i64 1"
@@ -48,7 +48,7 @@ def test_a_shuffle_chooses_names():
     ]  # fmt: skip
 
 
-def test_arithmetic_lane_by_lane_keeps_its_flags():
+def test_scalarized_arithmetic_retains_its_flags():
     body = scalars(
         f"{TWO}; %s = fadd contract <2 x float> %b, <float 1.0, float 2.0>; store <2 x float> %s, ptr %p"
     )
@@ -77,7 +77,7 @@ def test_a_reduction_goes_from_left_to_right():
 
 
 def test_phis_of_vectors():
-    made = function(
+    parsed = function(
         """
         entry: %v = load <2 x float>, ptr %p; br label %head
         head: %s = phi <2 x float> [ %v, %entry ], [ %t, %head ]; %t = fadd <2 x float> %s, %s; %c = icmp eq i32 %u, 0; br i1 %c, label %head, label %end
@@ -85,8 +85,8 @@ def test_phis_of_vectors():
         """,
         PARAMETERS,
     )
-    scalarize_vectors(made)
-    phis = made.blocks["%head"].phis
+    scalarize_vectors(parsed)
+    phis = parsed.blocks["%head"].phis
     assert len(phis) == 2
     for phi in phis:
         assert len({v.name for v in phi.operands}) == 2
@@ -108,28 +108,28 @@ def test_what_has_no_components():
 
 
 def test_a_copy_becomes_loads_before_stores():
-    made = function(
+    parsed = function(
         "entry: call void @llvm.memcpy.p0.p0.i64(ptr align 4 %p, ptr align 4 %q, i64 12, i1 false); ret void",
         "ptr %p, ptr %q",
     )
-    lower_memcpy(made)
-    accesses = [i for i in made.instructions() if i.op in ("load", "store")]
+    lower_memcpy(parsed)
+    accesses = [i for i in parsed.instructions() if i.op in ("load", "store")]
     moved = [i.type if i.op == "load" else i.operands[0].type for i in accesses]
     for op in ("load", "store"):
         assert sum(t.size for t, i in zip(moved, accesses, strict=True) if i.op == op) == 12
-    assert not [i for i in made.instructions() if i.op == "call"]
+    assert not [i for i in parsed.instructions() if i.op == "call"]
 
 
 # ---- neighbours
 
 
-def places(body):
-    """The place of each access in its group, by result or stored value; what has none is absent."""
-    found = analysed(f"entry: {body}; ret void")
-    groups = find_groups(found)
+def members(body):
+    """The group of each access and its index there, by result or stored value, if it has one."""
+    divergence = analysed(f"entry: {body}; ret void")
+    groups = find_groups(divergence)
     return {
         (i.result or i.operands[0].name): (id(groups[i][0]), groups[i][1])
-        for i in found.function.instructions()
+        for i in divergence.function.instructions()
         if i in groups
     }
 
@@ -148,25 +148,25 @@ def store_of(value, number):
 
 
 def test_members_of_one_element_are_a_group():
-    found = places(f"{SHARED}; {load_of('w', 3)}; {load_of('y', 1)}; {load_of('z', 2)}")
-    assert {name: place for name, (_, place) in found.items()} == {"%y": 0, "%z": 1, "%w": 2}
-    assert len({group for group, _ in found.values()}) == 1
+    accesses = members(f"{SHARED}; {load_of('w', 3)}; {load_of('y', 1)}; {load_of('z', 2)}")
+    assert {name: index for name, (_, index) in accesses.items()} == {"%y": 0, "%z": 1, "%w": 2}
+    assert len({group for group, _ in accesses.values()}) == 1
 
 
 def test_a_store_between_loads_parts_them():
-    found = places(f"{SHARED}; {load_of('y', 1)}; store i32 1, ptr %p; {load_of('z', 2)}")
-    groups = {name: group for name, (group, _) in found.items()}
+    accesses = members(f"{SHARED}; {load_of('y', 1)}; store i32 1, ptr %p; {load_of('z', 2)}")
+    groups = {name: group for name, (group, _) in accesses.items()}
     assert groups["%y"] != groups["%z"]
 
 
 def test_stores_are_a_group_only_without_gaps():
-    """What lies in a gap belongs to others."""
+    """Memory in a gap belongs to others."""
     some = [store_of(f"{n}", n) for n in range(3)]
-    assert not places("; ".join([SHARED, *some]))
-    all_of_them = places("; ".join([SHARED, *some, store_of("3", 3)]))
-    assert [place for _, place in all_of_them.values()] == [0, 1, 2, 3]
+    assert not members("; ".join([SHARED, *some]))
+    all_of_them = members("; ".join([SHARED, *some, store_of("3", 3)]))
+    assert [index for _, index in all_of_them.values()] == [0, 1, 2, 3]
 
 
 def test_rows_and_uniform_accesses_have_no_group():
     row = "%q = getelementptr i32, ptr %p, i32 %x; %a = load i32, ptr %q; %c2 = load i32, ptr %p"
-    assert not places(row)
+    assert not members(row)

@@ -84,9 +84,9 @@ def copied(function):
 
 
 def changeable(instruction):
-    made = copy.copy(instruction)
-    made.operands, made.labels = list(made.operands), list(made.labels)
-    return made
+    changed = copy.copy(instruction)
+    changed.operands, changed.labels = list(changed.operands), list(changed.labels)
+    return changed
 
 
 @pytest.fixture(scope="module")
@@ -96,10 +96,10 @@ def after():
 
     def compile(source):
         with pytest.MonkeyPatch.context() as patch, mtl.config.scope(**COMPILES):  # fmt: skip
-            found = functions[source] = {}
+            copies = functions[source] = {}
 
             def save(function, name):
-                found.setdefault(name, copied(function))
+                copies.setdefault(name, copied(function))
 
             patch.setattr(pass_manager, "verify", save)
             library = mtl.library(source, device="cpu")
@@ -462,7 +462,7 @@ MUTATIONS = [
 @pytest.mark.parametrize(
     ("mutate", "source", "name", "error"), MUTATIONS, ids=[row[0].__name__ for row in MUTATIONS]
 )
-def test_a_defect_is_found(after, mutate, source, name, error):
+def test_a_defect_is_reported(after, mutate, source, name, error):
     function = after(source, name)
     verify(function, name)
     mutate(function)

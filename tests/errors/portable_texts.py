@@ -8,7 +8,7 @@ ID = "uint i [[thread_position_in_grid]]"
 KERNEL = f"kernel void k(device float *x, constant float4 *c, {ID}) {{\n  %s\n}}"
 
 
-def _whole(text):
+def _with_kernel(text):
     return text if "kernel" in text else KERNEL % text
 
 
@@ -121,7 +121,7 @@ RULES = {
     "a function called main": (_before("void main() {}"), _before("void mains() {}")),
 }  # fmt: skip
 
-#: Refused by nobody: what looks like a rule and is none.
+#: Accepted by all: texts that look like violations and are none.
 FINE = {
     "recursion, which Metal 2.4 introduced for kernels":
         _before("int f(int n) { return n ? n * f(n - 1) : 1; }", "x[i] = f(i);"),
@@ -145,9 +145,9 @@ FINE = {
 
 def rules():
     """``name -> (refused, fine)``."""
-    return {name: (_whole(bad), _whole(good)) for name, (bad, good) in RULES.items()}
+    return {name: (_with_kernel(bad), _with_kernel(good)) for name, (bad, good) in RULES.items()}
 
 
 def fine():
     """``name -> text``."""
-    return {name: _whole(text) for name, text in FINE.items()}
+    return {name: _with_kernel(text) for name, text in FINE.items()}

@@ -1,4 +1,4 @@
-"""Messages, word for word, in files beside the tests.
+"""Messages, word for word, in files next to the tests.
 
 After a change on purpose, run the tests once with ``METALLOID_UPDATE_MESSAGES=1`` and read the
 difference.
@@ -22,7 +22,7 @@ class Snapshots:
         return {name: text.rstrip("\n") for name, text in zip(parts[::2], parts[1::2], strict=True)}
 
     def check(self, name, error, hidden=()):
-        """Compare an error; what matches a pattern of `hidden` is replaced by the text beside it."""
+        """Compare an error; a match of a pattern in `hidden` is replaced by its text."""
         message = f"{type(error).__name__}: {error}"
         for pattern, shown in hidden:
             message = re.sub(pattern, shown, message)

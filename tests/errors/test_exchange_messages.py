@@ -1,4 +1,4 @@
-"""What `save`, `load`, DLPack and indices say when something does not fit, word for word.
+"""Messages of `save`, `load`, DLPack and indices, word for word.
 
 The texts stand in ``exchange_messages.txt`` (see ``snapshots.py``).
 """

@@ -59,10 +59,10 @@ def test_the_definition(n, dtype):
         near(mtl.fft.ihfft(array, n=n), np.conj(half) / n, dtype)
 
 
-@pytest.mark.parametrize("way", ["auto", "kernels"])
+@pytest.mark.parametrize("implementation", ["auto", "kernels"])
 @given(data=st.data())
 @settings(max_examples=4)  # most lengths are kernels of their own
-def test_one_axis(way, data):
+def test_one_axis(implementation, data):
     shape = tuple(data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     name = data.draw(st.sampled_from(["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]))
@@ -74,7 +74,7 @@ def test_one_axis(way, data):
         n = 1
     norm = data.draw(st.sampled_from(NORMS))
     x = random(shape, dtype)
-    with mtl.config.scope(transforms=way):
+    with mtl.config.scope(transforms=implementation):
         got = getattr(mtl.fft, name)(mtl.asarray(x), n=n, axis=axis, norm=norm)
     want = getattr(scipy.fft, name)(wide(x), n=n, axis=axis, norm=norm)
     double = np.finfo(dtype).bits == 64
@@ -83,7 +83,7 @@ def test_one_axis(way, data):
     near(got, want, dtype)
 
 
-def check_several_axes(way, data):
+def check_multiple_axes(implementation, data):
     shape = tuple(data.draw(st.lists(st.integers(2, 5), min_size=1, max_size=3)))
     axes = data.draw(st.none() | st.permutations(range(len(shape))).flatmap(
         lambda order: st.integers(1, len(shape)).map(lambda count: tuple(order[:count]))
@@ -96,21 +96,21 @@ def check_several_axes(way, data):
     s = data.draw(st.none() | st.tuples(*[st.integers(1, 7)] * count))
     norm = data.draw(st.sampled_from(NORMS))
     x = random(shape, dtype)
-    with mtl.config.scope(transforms=way):
+    with mtl.config.scope(transforms=implementation):
         got = getattr(mtl.fft, name)(mtl.asarray(x), s=s, axes=axes, norm=norm)
     near(got, getattr(scipy.fft, name)(wide(x), s=s, axes=axes, norm=norm), dtype)
 
 
 @given(data=st.data())
 @settings(max_examples=30)
-def test_several_axes(data):
-    check_several_axes("auto", data)
+def test_multiple_axes(data):
+    check_multiple_axes("auto", data)
 
 
 @given(data=st.data())
 @settings(max_examples=6)  # most lengths are kernels of their own
-def test_several_axes_by_kernels(data):
-    check_several_axes("kernels", data)
+def test_multiple_axes_by_kernels(data):
+    check_multiple_axes("kernels", data)
 
 
 @pytest.mark.parametrize("name", ["fft2", "ifft2", "rfft2", "irfft2"])

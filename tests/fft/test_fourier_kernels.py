@@ -51,13 +51,13 @@ def test_long_rows(n, dtype):
 @pytest.mark.parametrize("n", [60, 2**12, 67])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.sample(3)
-def test_rows_that_lie_apart(n, axis):
+def test_strided_rows(n, axis):
     shape = [3, 4, 5]
     shape[axis] = n
     x = random(shape, "complex64", seed=axis)
     near(mtl.fft.fft(mtl.asarray(x), axis=axis), np.fft.fft(wide(x), axis=axis), "float32")
-    turned = mtl.asarray(x)[::-1, :, ::-1]
-    near(mtl.fft.ifft(turned, axis=axis), np.fft.ifft(wide(x)[::-1, :, ::-1], axis=axis), "float32")
+    view = mtl.asarray(x)[::-1, :, ::-1]
+    near(mtl.fft.ifft(view, axis=axis), np.fft.ifft(wide(x)[::-1, :, ::-1], axis=axis), "float32")
 
 
 @pytest.mark.parametrize("n", [64, 2**12 + 2**11, 71])
@@ -74,7 +74,7 @@ def test_one_row_for_all():
     near(mtl.fft.fft(rows), np.broadcast_to(np.fft.fft(wide(x)), (5, 3, 64)), "float32")
 
 
-def test_five_axes_that_cannot_be_put_together():
+def test_five_axes_that_cannot_be_merged():
     x = random((2, 3, 2, 3, 8), "complex64")
     view = mtl.permute_dims(mtl.asarray(x), (3, 0, 2, 1, 4))[:, ::-1]
     want = np.fft.fft(wide(x).transpose(3, 0, 2, 1, 4)[:, ::-1])
@@ -85,16 +85,16 @@ def test_nothing_to_transform():
     assert mtl.fft.fft(mtl.zeros((0, 8))).shape == (0, 8)
 
 
-@pytest.mark.parametrize("most", [1024, 2048])
-def test_lengths_are_split(most):
+@pytest.mark.parametrize("max_factor", [1024, 2048])
+def test_lengths_are_split(max_factor):
     for length in (1, 2, 1000, 2**11, 2**15, 3**9, 2**20, 2**24, 7**8, 13**4):
-        parts = split(length, most, most // 4)
+        parts = split(length, max_factor, max_factor // 4)
         assert math.prod(parts) == length
-        assert max(parts) <= most
+        assert max(parts) <= max_factor
         assert all(math.prod(radices_of(part)) == part for part in parts)
         if len(parts) > 1 and length & (length - 1) == 0:
-            assert max(parts) <= most // 4
-    assert split(17, most, most // 4) is None
+            assert max(parts) <= max_factor // 4
+    assert split(17, max_factor, max_factor // 4) is None
 
 
 def test_too_long():

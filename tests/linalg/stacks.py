@@ -7,7 +7,7 @@ from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.planning.plan import FusedKernel, make_plan
 
 TYPES = ("float32", "float64", "complex64", "complex128")
-#: One matrix, a stack, a stack of stacks, and the ways of holding nothing.
+#: One matrix, a stack, a stack of stacks, and empty ones.
 SQUARE = ((1, 1), (4, 4), (3, 5, 5), (2, 1, 3, 3), (0, 0), (2, 0, 0), (0, 3, 3))
 ANY = ((1, 1), (4, 3), (3, 4), (3, 5, 2), (2, 1, 2, 6), (0, 3), (3, 0), (2, 0, 3), (0, 2, 3))
 

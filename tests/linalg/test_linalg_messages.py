@@ -1,4 +1,4 @@
-"""What linear algebra says about operands that it cannot take, word for word, and when."""
+"""Messages of linear algebra about operands that it cannot take, word for word."""
 
 import numpy as np
 import pytest

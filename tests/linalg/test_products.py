@@ -20,8 +20,8 @@ def test_diagonal_and_trace(shape, offset):
     trace = mtl.linalg.trace(mtl.asarray(x), offset=offset)
     assert trace.dtype == mtl.int64
     np.testing.assert_array_equal(trace.numpy(), np.linalg.trace(x, offset=offset))
-    turned = mtl.linalg.diagonal(mtl.asarray(x).mT, offset=offset)
-    np.testing.assert_array_equal(turned.numpy(), np.linalg.diagonal(x, offset=-offset))
+    transposed = mtl.linalg.diagonal(mtl.asarray(x).mT, offset=offset)
+    np.testing.assert_array_equal(transposed.numpy(), np.linalg.diagonal(x, offset=-offset))
 
 
 def test_trace_takes_a_type():
@@ -39,13 +39,13 @@ def test_a_diagonal_is_a_view():
 @given(shapes.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=4),
        st.integers(0, 3))  # fmt: skip
 @settings(max_examples=6)
-def test_cross(pair, place):
+def test_cross(pair, axes_after):
     a, b = pair.input_shapes
-    place = min(place, len(a), len(b))
-    shape_a, shape_b = ((*s[: len(s) - place], 3, *s[len(s) - place :]) for s in (a, b))
-    rng = np.random.default_rng(place)
+    axes_after = min(axes_after, len(a), len(b))
+    shape_a, shape_b = ((*s[: len(s) - axes_after], 3, *s[len(s) - axes_after :]) for s in (a, b))
+    rng = np.random.default_rng(axes_after)
     x, y = rng.integers(-9, 9, shape_a), rng.integers(-9, 9, shape_b)
-    axis = -1 - place
+    axis = -1 - axes_after
     got = mtl.linalg.cross(mtl.asarray(x), mtl.asarray(y), axis=axis)
     x, y = np.broadcast_arrays(x, y)
     u, v = np.moveaxis(x, axis, 0), np.moveaxis(y, axis, 0)
@@ -110,7 +110,7 @@ def test_transpose_is_a_view(rng, shape):
     np.testing.assert_array_equal(got.numpy(), np.swapaxes(x, -1, -2))
 
 
-def test_what_is_made_of_arithmetic_fuses():
+def test_functions_of_arithmetic_fuse():
     x, y = mtl.ones((8, 3)), mtl.ones((8, 3))
     assert steps_of(mtl.linalg.vecdot(x + 1, y * 2)) == ["kernel"]
     assert steps_of(mtl.linalg.outer(x[0] * 2, y[0]) + 1) == ["kernel"]

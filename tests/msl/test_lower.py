@@ -103,7 +103,7 @@ def kernels(source):
     ["kernel void f(", "[[kernel]] void f(", "[[kernel, max_total_threads_per_threadgroup(64)]] void f(",
      "[[host_name(\"f\")]] kernel void g(", "static kernel void f("],
 )  # fmt: skip
-def test_kernels_are_found_in_all_their_forms(declaration):
+def test_kernels_are_recognised_in_all_their_forms(declaration):
     (kernel,) = lower(f"{declaration}device float* x [[buffer(0)]]) {{}}").kernels
     assert kernel.name == "f"
     assert kernel.expression in ("f", "g")
@@ -121,7 +121,7 @@ def test_required_threads(argument, size):
 
 
 def test_namespaces_and_instantiations():
-    found = kernels(
+    by_name = kernels(
         """namespace a { namespace b {
         template <typename T, int N = 2> [[kernel]] void scale(device T* x [[buffer(0)]],
             uint i [[thread_position_in_grid]]) {}
@@ -130,25 +130,25 @@ def test_namespaces_and_instantiations():
         template [[host_name("scale_h")]] kernel void a::b::scale<half, 4>(device half*, uint);
         """
     )
-    assert found["scale_f"].expression == "a::b::scale<float>"
-    assert found["scale_h"].expression == "a::b::scale<half, 4>"
-    assert [p.name for p in found["scale_h"].parameters] == ["x", "i"]
-    assert found["scale_f"].line == 4
+    assert by_name["scale_f"].expression == "a::b::scale<float>"
+    assert by_name["scale_h"].expression == "a::b::scale<half, 4>"
+    assert [p.name for p in by_name["scale_h"].parameters] == ["x", "i"]
+    assert by_name["scale_f"].line == 4
 
 
 def test_instances_may_be_named_from_the_outermost_namespace():
-    found = kernels(
+    by_name = kernels(
         """namespace a { template <typename T> kernel void scale(device T* x) {}
         namespace b { template [[host_name("f")]] kernel void :: a ::scale<float>(device float*); } }
         template [[host_name("h")]] kernel void ::a::scale<half>(device half*);
         """
     )
-    assert found["f"].expression == "a::scale<float>"
-    assert found["h"].expression == "a::scale<half>"
+    assert by_name["f"].expression == "a::scale<float>"
+    assert by_name["h"].expression == "a::scale<half>"
 
 
 def test_a_declaration_says_nothing_about_the_parameters():
-    found = kernels(
+    by_name = kernels(
         """template <typename T> kernel void scale(device T* x, uint i);
         template [[host_name("f")]] kernel void scale<float>(device float*, uint);
         template <typename T> kernel void scale(device T* x, uint i [[thread_position_in_grid]]) {}
@@ -156,7 +156,7 @@ def test_a_declaration_says_nothing_about_the_parameters():
         kernel void g(uint i [[thread_position_in_grid]]) {}
         """
     )
-    for kernel in found.values():
+    for kernel in by_name.values():
         assert kernel.parameters[-1].attribute("thread_position_in_grid") is not None
 
 
@@ -207,8 +207,8 @@ def test_function_constants_are_left_to_macros():
 )  # fmt: skip
 def test_indices_are_arithmetic_on_integers(text, index):
     assert integer_value(text) == index
-    found = lower(f"constant int n [[function_constant({text})]];").constants
-    assert [constant.index for constant in found] == ([] if index is None else [index])
+    constants = lower(f"constant int n [[function_constant({text})]];").constants
+    assert [constant.index for constant in constants] == ([] if index is None else [index])
 
 
 def test_storage_of_a_function_constant_is_not_its_type():

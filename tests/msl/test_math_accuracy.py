@@ -225,13 +225,13 @@ def check_unary(judge, row, stride, domain):
 
 
 @pytest.mark.parametrize("row", [*PRECISE, *FAST], ids=str)
-def test_unary_functions_keep_their_bounds(judges, row):
+def test_errors_of_unary_functions_are_within_bounds(judges, row):
     check_unary(judges("safe"), row, STRIDE, row.domain)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", [*PRECISE, *FAST], ids=str)
-def test_unary_functions_keep_their_bounds_on_every_float(judges, row, record_property):
+def test_errors_of_unary_functions_are_within_bounds_on_every_float(judges, row, record_property):
     record_property("worst", check_unary(judges("safe"), row, 1, row.domain))
 
 
@@ -246,8 +246,8 @@ def test_float_modes_of_the_compiler_change_nothing(judges, mode, row):
     x = strided_floats(4 * STRIDE)
     safe, result = judges("safe").call(row, x), judges(mode).call(row, x)
     if mode == "finite":  # NaN and infinity may be assumed away
-        keep = np.isfinite(x) & np.isfinite(safe)
-        x, safe, result = x[keep], safe[keep], result[keep]
+        finite = np.isfinite(x) & np.isfinite(safe)
+        x, safe, result = x[finite], safe[finite], result[finite]
     different = ~same_bits(safe, result)
     assert not different.any(), f"{row}: {safe[different][0]!r} for {x[different][0]!r}"
 
@@ -288,19 +288,19 @@ def pairs(name, rng, count=1 << 20):
             sets.append((base, exponent.astype(np.float32)))
         sets.append((moderate * sign(), rng.integers(-40, 40, count).astype(np.float32)))
     x, y = (np.concatenate(column) for column in zip(*sets, strict=True))
-    if name == "ldexp_by_bits":  # the way through double changes the bits of a NaN
-        keep = ~np.isnan(y)
-        x, y = x[keep], y[keep]
+    if name == "ldexp_by_bits":  # a conversion to double changes the bits of a NaN
+        defined = ~np.isnan(y)
+        x, y = x[defined], y[defined]
     if name in ("fmin", "fmax"):  # either zero may be returned for two zeros
-        keep = (x != 0) | (y != 0)
-        x, y = x[keep], y[keep]
+        defined = (x != 0) | (y != 0)
+        x, y = x[defined], y[defined]
     return np.ascontiguousarray(x), np.ascontiguousarray(y)
 
 
 @pytest.mark.parametrize("row", PRECISE2, ids=str)
 @pytest.mark.parametrize("mode", ["safe", "contracted", "fast"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_functions_of_two_arguments_keep_their_bounds(judges, mode, row, rng):
+def test_errors_of_functions_of_two_arguments_are_within_bounds(judges, mode, row, rng):
     count = 1 << (20 if mode == "safe" else 16)
     worst, where = judges(mode).worst_pair(row, *pairs(row.name, rng, count))
     assert worst <= row.bound, f"{row}{where}: {worst:.3f} {row.unit}"
@@ -326,10 +326,10 @@ def test_powers_are_better_than_they_must_be(judges, mode, rng):
 
 @pytest.mark.parametrize("row", FAST2, ids=str)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_fast_functions_of_two_arguments_keep_their_bounds(judges, row, rng):
+def test_errors_of_fast_functions_of_two_arguments_are_within_bounds(judges, row, rng):
     x, y = pairs(row.name, rng)
-    keep = np.isfinite(x) & np.isfinite(y) & (y != 0)
-    worst, where = judges("safe").worst_pair(row, x[keep], y[keep])
+    defined = np.isfinite(x) & np.isfinite(y) & (y != 0)
+    worst, where = judges("safe").worst_pair(row, x[defined], y[defined])
     assert worst <= row.bound, f"{row}{where}: {worst:.3f} {row.unit}"
 
 
@@ -346,7 +346,7 @@ def test_fast_sines_stay_in_range_for_any_finite_argument(judges, name):
      ("exp", 0, 1), ("log", 0, -INFINITY), ("log2", 0, -INFINITY), ("log", 1, 0),
      ("log", -1, np.nan), ("rsqrt", 0, INFINITY), ("rsqrt", -1, np.nan)],
 )  # fmt: skip
-def test_fast_functions_keep_the_limits_that_kernels_rely_on(judges, name, x, expected):
+def test_fast_functions_have_the_limits_that_kernels_rely_on(judges, name, x, expected):
     [result] = judges("safe").call(Row(name, "exp", 0, mode="fast"), [x])
     np.testing.assert_equal(result, np.float32(expected))
 
@@ -373,8 +373,8 @@ def hard_arguments():
     near_one = [1 + k * 2.0**-24 for k in (-9, -2, -1, 0, 2, 4, 18)]
     values = np.array([*near_quarter_turns, *worst_reduction, *ends, *near_one], np.float32)
     values = np.concatenate([values, SPECIAL[np.isfinite(SPECIAL) & (SPECIAL != 0)]])
-    neighbours = [np.nextafter(values, np.float32(end)) for end in (0, LARGEST)]
-    values = np.concatenate([values, *neighbours])
+    adjacent = [np.nextafter(values, np.float32(end)) for end in (0, LARGEST)]
+    values = np.concatenate([values, *adjacent])
     return np.unique(np.concatenate([values, -values]))
 
 

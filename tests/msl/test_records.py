@@ -51,11 +51,11 @@ UNKNOWN = [
 
 
 def members(text):
-    found = [
+    records = [
         re.findall(r'"(\w+)"', body)
         for body in re.findall(r"metalloid_members\(M_& m\) \{(.*?)\} ", lower(text).text)
     ]
-    return found[0] if len(found) == 1 else found
+    return records[0] if len(records) == 1 else records
 
 
 @pytest.mark.parametrize("text", RECORDS)

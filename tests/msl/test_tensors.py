@@ -61,9 +61,9 @@ kernel void views(device float* x, device float* y) {
     )
     x, y = np.arange(24, dtype=np.float32), np.zeros(8, np.float32)
     library.views(x, y, threads=1)
-    whole = np.arange(24).reshape(2, 3, 4)
-    part = whole[1:2, 1:, 1:3]
-    expected = [2, 2, 2, part[0, 0, 0], part[0, 1, 1], 12, whole[1, 2, 1], 0]
+    array = np.arange(24).reshape(2, 3, 4)
+    part = array[1:2, 1:, 1:3]
+    expected = [2, 2, 2, part[0, 0, 0], part[0, 1, 1], 12, array[1, 2, 1], 0]
     np.testing.assert_array_equal(y, expected)
     np.testing.assert_array_equal(np.flatnonzero(x == -1), [11])
 
@@ -126,7 +126,7 @@ kernel void all(device half* a, device bfloat* b, device float* c) {{ product<{T
     c = rng.normal(size=(24, 40)).astype(np.float32)
     before = c.astype(np.float64)
     left, right = (
-        np.ascontiguousarray(x.T) if way == "t" else x for x, way in zip((a, b), name, strict=True)
+        np.ascontiguousarray(x.T) if tag == "t" else x for x, tag in zip((a, b), name, strict=True)
     )
     library.function("all")(left, right, c, threads=32, group_size=32)
     assert_product(c, a, b, before)

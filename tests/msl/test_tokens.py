@@ -17,7 +17,7 @@ def test_rendering_without_edits_is_the_text(text):
     assert TokenStream(text).render() == text
 
 
-def test_neighbours_skip_white_space_and_directives():
+def test_next_and_previous_skip_white_space_and_directives():
     stream = TokenStream(SOURCE)
     shown = []
     position = stream.next(-1)
@@ -41,8 +41,8 @@ def test_brackets_know_their_partners_even_when_some_are_missing():
 def test_template_arguments_end_where_they_end(text, opening, closing):
     stream = TokenStream(text)
     assert stream.text(opening) == "<"
-    found = stream.close_angle(opening)
-    assert found == (len(stream) if closing is None else closing)
+    position = stream.close_angle(opening)
+    assert position == (len(stream) if closing is None else closing)
     if closing is not None:
         assert stream.open_angle(closing) == opening
 
@@ -53,7 +53,7 @@ def test_commas_inside_brackets_and_template_arguments_do_not_split():
     assert [stream.source(*span) for span in spans] == ["int a", "vec<int, 2> b", "f(c, d)", "e"]
 
 
-def test_edits_do_not_change_what_is_read_and_keep_lines():
+def test_edits_do_not_change_what_is_read_nor_the_lines():
     stream = TokenStream("a\nb\n/*\n")
     stream.replace(0, "long replacement")
     stream.blank(1, 4)

@@ -1,4 +1,4 @@
-"""Several keys at once: what each makes alone, behind each other."""
+"""Several keys at once: the results of each alone, stacked."""
 
 import numpy as np
 import pytest
@@ -43,9 +43,9 @@ DRAWS = {
 @pytest.mark.sample(5)
 def test_every_key_makes_what_it_makes_alone(name):
     draw = DRAWS[name]
-    together = np.asarray(draw(KEYS))
+    batched = np.asarray(draw(KEYS))
     alone = np.stack([[np.asarray(draw(KEYS[i, j])) for j in range(2)] for i in range(3)])
-    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(batched, alone)
 
 
 def test_numbers_folded_in_broadcast_with_keys():

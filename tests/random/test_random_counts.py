@@ -23,14 +23,14 @@ def test_the_distribution(mean):
     middle = np.linspace(exact.ppf(1e-4), exact.ppf(1 - 1e-4), 40)
     edges = np.unique([*np.floor(middle), exact.ppf(1 - 1e-4) + 1]) + 0.5
     expected = np.diff([0, *exact.cdf(edges), 1]) * COUNT
-    found = np.histogram(x, [-1, *edges, np.inf])[0]
+    observed = np.histogram(x, [-1, *edges, np.inf])[0]
     is_rare = expected < 8
     expected = [*expected[~is_rare], expected[is_rare].sum()]
-    found = [*found[~is_rare], found[is_rare].sum()]
+    observed = [*observed[~is_rare], observed[is_rare].sum()]
     if expected[-1] < 1:
-        expected, found = expected[:-1], found[:-1]
-    expected = np.array(expected) * (sum(found) / sum(expected))
-    assert stats.chisquare(found, expected).pvalue > UNLIKELY
+        expected, observed = expected[:-1], observed[:-1]
+    expected = np.array(expected) * (sum(observed) / sum(expected))
+    assert stats.chisquare(observed, expected).pvalue > UNLIKELY
     assert abs(x.mean() - exact.mean()) < 5 * np.sqrt(mean / COUNT)
     assert abs(x.var() - mean) < 5 * mean * np.sqrt((1 / mean + 2) / COUNT)
 
@@ -50,11 +50,11 @@ def test_large_numbers_have_no_gaps():
 
 
 def test_small_means_by_hand():
-    """As many numbers from the key of the place as keep their product above exp(-mean)."""
+    """As many numbers from the key of the index as keep their product above exp(-mean)."""
     words = tuple(key().tolist())
     expected = []
-    for place in range(50):
-        own, product, count = threefry(words, (0, place)), np.float32(1), 0
+    for index in range(50):
+        own, product, count = threefry(words, (0, index)), np.float32(1), 0
         while True:
             word = threefry(own, (0, count // 2))[count % 2]
             product *= min(np.float32(word) * np.float32(2**-32), np.float32(1 - 2**-24))

@@ -47,7 +47,7 @@ def test_the_distribution(name, dtype):
         assert abs(beyond - expected) < 5 * np.sqrt(expected)
 
 
-def test_neighbours_are_independent():
+def test_adjacent_numbers_are_independent():
     x = np.asarray(mtl.random.uniform(shape=COUNT, key=key()), np.float64) - 0.5
     for lag in (1, 2, 3, 31, 32, 1024):
         assert abs((x[lag:] * x[:-lag]).mean() * 12) < 5 / np.sqrt(COUNT)

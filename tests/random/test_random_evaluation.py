@@ -1,4 +1,4 @@
-"""A number depends on its key and its place, and on nothing else: not on how it is computed."""
+"""A number depends on its key and its index, and on nothing else: not on how it is computed."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ DRAWS = {
 }
 
 #: Words, a function of them, one of two words, and a loop.
-QUICK = ("bits", "normal", "randint", "poisson")
+FAST = ("bits", "normal", "randint", "poisson")
 
 
 @pytest.fixture(scope="module")
@@ -36,16 +36,16 @@ def wholes():
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in DRAWS]
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in FAST)) for n in DRAWS]
 )
 def test_parts_and_orders(name, wholes):
     """Sliced, turned, gathered and reversed before they are computed, each a kernel of its own."""
-    whole, draw = wholes[name], DRAWS[name]
-    np.testing.assert_array_equal(draw()[2:5, ::3, -1], whole[2:5, ::3, -1])
-    np.testing.assert_array_equal(draw().T, whole.T)
-    np.testing.assert_array_equal(mtl.flip(draw()), whole[::-1, ::-1, ::-1])
-    np.testing.assert_array_equal(draw().reshape(-1), whole.reshape(-1))
-    np.testing.assert_array_equal(draw()[mtl.asarray([4, 0])], whole[[4, 0]])
+    array, draw = wholes[name], DRAWS[name]
+    np.testing.assert_array_equal(draw()[2:5, ::3, -1], array[2:5, ::3, -1])
+    np.testing.assert_array_equal(draw().T, array.T)
+    np.testing.assert_array_equal(mtl.flip(draw()), array[::-1, ::-1, ::-1])
+    np.testing.assert_array_equal(draw().reshape(-1), array.reshape(-1))
+    np.testing.assert_array_equal(draw()[mtl.asarray([4, 0])], array[[4, 0]])
 
 
 def test_fused_into_what_uses_them(wholes):
@@ -55,7 +55,7 @@ def test_fused_into_what_uses_them(wholes):
     assert bool((DRAWS["uniform"]() == DRAWS["uniform"]()).all())
 
 
-def test_one_kernel_and_nothing_kept():
+def test_one_kernel_and_nothing_materialized():
     """The sum of many random numbers takes no memory for them."""
     total = (mtl.random.normal(2**20, key=KEY) * 2).sum()
     assert "[1048576]" not in mtl.explain(total)
@@ -83,6 +83,6 @@ def test_the_other_engine_has_the_same(tmp_path, wholes):
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     environment = {**os.environ, "METALLOID_CPU_ENGINE": engine}
     subprocess.run([sys.executable, "-c", code], cwd=root, env=environment, check=True)
-    found = np.load(path)
-    for name, whole in wholes.items():
-        np.testing.assert_array_equal(found[name], whole, name)
+    arrays = np.load(path)
+    for name, array in wholes.items():
+        np.testing.assert_array_equal(arrays[name], array, name)

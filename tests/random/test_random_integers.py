@@ -28,9 +28,9 @@ def test_the_upper_half_of_a_product(case):
     dtype, low, high = case
     source = mtl.random.bits(20, mtl.uint64, KEY).tolist()
     expected = [low + (bits * (high - low) >> 64) for bits in source]
-    found = mtl.random.randint(low, high, 20, dtype, KEY)
-    assert found.dtype == np.dtype(dtype)
-    assert found.tolist() == expected
+    numbers = mtl.random.randint(low, high, 20, dtype, KEY)
+    assert numbers.dtype == np.dtype(dtype)
+    assert numbers.tolist() == expected
     if high <= np.iinfo(dtype).max:
         limits = mtl.asarray(low, dtype=dtype), mtl.asarray(high, dtype=dtype)
         assert mtl.random.randint(*limits, 20, dtype, KEY).tolist() == expected

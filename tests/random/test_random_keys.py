@@ -43,11 +43,11 @@ def folded(blocks):
 
 @pytest.mark.parametrize(("counter", "key", "result"), KNOWN)
 def test_known_answers(counter, key, result):
-    place = counter[0] << 32 | counter[1]
+    index = counter[0] << 32 | counter[1]
     assert threefry(key, counter) == result
-    assert int(numpy_threefry(key, place)) == result[0] << 32 | result[1]
-    made = mtl.random.fold_in(mtl.asarray(np.array(key, np.uint32)), np.uint64(place))
-    assert tuple(made.tolist()) == result
+    assert int(numpy_threefry(key, index)) == result[0] << 32 | result[1]
+    folded = mtl.random.fold_in(mtl.asarray(np.array(key, np.uint32)), np.uint64(index))
+    assert tuple(folded.tolist()) == result
 
 
 @settings(max_examples=30)
@@ -62,7 +62,7 @@ def test_bits_are_those_of_numpy(key, shape):
         np.testing.assert_array_equal(mtl.random.bits(shape, dtype, words), expected)
 
 
-def test_places_beyond_32_bits():
+def test_indices_beyond_32_bits():
     """Only the elements that are looked at are computed: an array of 2**40 takes no memory."""
     key = mtl.random.key(5)
     first = 2**32 - 3
@@ -114,7 +114,7 @@ def test_long_chains_of_keys_are_computed_once_each():
 
 
 def test_streams_of_split_keys_are_independent():
-    """Neighbours' bits agree in half of their places, and their numbers are not correlated."""
+    """Neighbours' bits agree at half of their positions, and their numbers are not correlated."""
     keys = mtl.random.split(mtl.random.key(0), 16)
     streams = np.stack([np.asarray(mtl.random.bits(4096, key=k)) for k in keys])
     assert len(np.unique(streams)) > streams.size - 5  # 2**16 of 2**32: half a pair is expected

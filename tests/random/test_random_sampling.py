@@ -14,9 +14,9 @@ def key(n=0):
 
 
 def test_permutations_are_permutations():
-    found = np.asarray(mtl.random.permutation(10000, key=key()))
-    np.testing.assert_array_equal(np.sort(found), np.arange(10000))
-    assert abs(stats.spearmanr(found, np.arange(10000)).statistic) < 5 / 100
+    order = np.asarray(mtl.random.permutation(10000, key=key()))
+    np.testing.assert_array_equal(np.sort(order), np.arange(10000))
+    assert abs(stats.spearmanr(order, np.arange(10000)).statistic) < 5 / 100
     x = mtl.arange(24).reshape(2, 3, 4)
     for axis in range(3):
         order = np.asarray(mtl.random.permutation(x.shape[axis], key=key(axis)))
@@ -25,13 +25,13 @@ def test_permutations_are_permutations():
     assert mtl.random.permutation(0).shape == (0,)
 
 
-def test_each_order_is_as_likely():
+def test_all_orders_have_the_same_probability():
     keys = mtl.random.split(key(), 2400)
-    places = {order: k for k, order in enumerate(itertools.permutations(range(4)))}
+    indices = {order: k for k, order in enumerate(itertools.permutations(range(4)))}
     counts = np.zeros(24)
     for k in np.asarray(keys):
         order = np.argsort(np.asarray(mtl.random.bits(4, mtl.uint64, mtl.asarray(k))))
-        counts[places[tuple(order)]] += 1
+        counts[indices[tuple(order)]] += 1
     assert stats.chisquare(counts).pvalue > 1e-3
 
 
@@ -39,8 +39,8 @@ def test_categories():
     weights = np.array([0.1, 0.0, 0.25, 0.65])
     with np.errstate(divide="ignore"):
         logits = mtl.asarray(np.log(weights).astype(np.float32))
-    found = np.asarray(mtl.random.categorical(logits, num_samples=2**16, key=key()))
-    counts = np.bincount(found, minlength=4)
+    samples = np.asarray(mtl.random.categorical(logits, num_samples=2**16, key=key()))
+    counts = np.bincount(samples, minlength=4)
     assert counts[1] == 0
     assert stats.chisquare(counts[[0, 2, 3]], weights[[0, 2, 3]] * 2**16).pvalue > 1e-3
 
@@ -61,9 +61,9 @@ def test_shapes_of_categories():
 
 def test_choices():
     x = mtl.asarray([[10, 11, 12, 13], [20, 21, 22, 23]])
-    found = np.asarray(mtl.random.choice(x, (5, 2), axis=1, key=key()))
-    assert found.shape == (2, 5, 2)
-    np.testing.assert_array_equal(found[1] - found[0], 10)
+    chosen = np.asarray(mtl.random.choice(x, (5, 2), axis=1, key=key()))
+    assert chosen.shape == (2, 5, 2)
+    np.testing.assert_array_equal(chosen[1] - chosen[0], 10)
     assert sorted(mtl.random.choice(x, 4, replace=False, axis=1, key=key())[0].tolist()) == [
         10, 11, 12, 13]  # fmt: skip
     assert mtl.random.choice(7).shape == ()
@@ -76,10 +76,10 @@ def test_choices_by_weight(replace):
     weights = np.array([4.0, 0.0, 1.0, 3.0])
     keys = mtl.random.split(key(2), 300) if not replace else [key(3)]
     size = 2**16 if replace else 1
-    found = [
+    chosen = [
         np.asarray(mtl.random.choice(4, size, replace, mtl.asarray(weights), key=k)) for k in keys
     ]
-    counts = np.bincount(np.concatenate(found), minlength=4)
+    counts = np.bincount(np.concatenate(chosen), minlength=4)
     assert counts[1] == 0
     expected = weights / weights.sum() * counts.sum()
     assert stats.chisquare(counts[[0, 2, 3]], expected[[0, 2, 3]]).pvalue > 1e-3

@@ -20,10 +20,10 @@ class array(metaclass=_ArrayType):
     def __new__(cls, value, dtype=None):
         if isinstance(value, Array):
             return value.copy() if dtype is None else value.astype(dtype)
-        made = mtl.asarray(value, dtype=dtype)
+        array = mtl.asarray(value, dtype=dtype)
         # Integers of Python are int32 in MLX.
-        is_wide = dtype is None and made.dtype == mtl.int64 and not isinstance(value, np.ndarray)
-        return made.astype(mtl.int32) if is_wide else made
+        is_wide = dtype is None and array.dtype == mtl.int64 and not isinstance(value, np.ndarray)
+        return array.astype(mtl.int32) if is_wide else array
 
 
 def _shaped(function):

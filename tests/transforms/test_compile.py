@@ -66,7 +66,7 @@ def test_numbers_as_results():
     assert function.traces == 1
 
 
-def test_programs_are_not_kept_without_end(monkeypatch):
+def test_the_number_of_programs_is_bounded(monkeypatch):
     from metalloid.transforms import compiling
 
     monkeypatch.setattr(compiling, "MAX_PROGRAMS", 4)

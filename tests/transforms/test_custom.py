@@ -131,9 +131,9 @@ def test_checkpoint_has_the_same_gradients():
         return layer(p, x)
 
     plain = mtl.grad(loss(layer))(params)
-    again = mtl.grad(loss(mtl.checkpoint(counted)))(params)
+    checkpointed = mtl.grad(loss(mtl.checkpoint(counted)))(params)
     assert len(calls) == 6
-    for a, b in zip(plain, again, strict=True):
+    for a, b in zip(plain, checkpointed, strict=True):
         close(b["w"], np.asarray(a["w"]), 1e-12)
     second = mtl.jvp(lambda w: mtl.grad(loss(mtl.checkpoint(layer)))([{"w": w}])[0]["w"],
                      [params[0]["w"]], [params[1]["w"]])[1][0]  # fmt: skip

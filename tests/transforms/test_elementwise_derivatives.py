@@ -321,7 +321,7 @@ def nodes_below(node):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
-def test_derivatives_keep_type_and_shape(dtype):
+def test_derivatives_have_the_type_and_shape(dtype):
     x = mtl.zeros((2, 1), dtype=dtype)._node
     for row in OPS.values():
         if kind_of(x.dtype) not in row.dtype_kinds or not row.tangents:
@@ -342,8 +342,8 @@ def test_conversions_convert_tangents():
         out = apply(CAST, np.dtype(dtype), x)
         node = tangent(CAST, 0, (x,), out, x)
         assert (None if node is None else node.dtype) == expected
-    whole = leaf([1, 2], np.int32)
-    assert tangent(CAST, 0, (whole,), apply(CAST, x.dtype, whole), whole) is None
+    integers = leaf([1, 2], np.int32)
+    assert tangent(CAST, 0, (integers,), apply(CAST, x.dtype, integers), integers) is None
 
 
 def test_integers_and_booleans_have_no_derivative():

@@ -11,23 +11,23 @@ import metalloid as mtl
 COMPLEX = ("fft", "ifft", "irfft", "hfft")
 REAL = ("fft", "rfft", "ihfft", "irfft", "hfft")
 ONE = [(n, True) for n in COMPLEX] + [(n, False) for n in REAL]
-SEVERAL = [("fftn", True), ("ifft2", True), ("irfftn", True), ("rfftn", False), ("rfft2", False)]
+MULTIPLE = [("fftn", True), ("ifft2", True), ("irfftn", True), ("rfftn", False), ("rfft2", False)]
 NORMS = ("backward", "ortho", "forward")
-QUICK = {(None, "backward"), (9, "forward"), (4, "ortho")}
+FAST = {(None, "backward"), (9, "forward"), (4, "ortho")}
 #: Lengths and axes.
 REGIONS = ((None, (0, 1, 2)), ((3, 5), (0, 2)), ((6, 2), (2, 1)))
-QUICK_REGIONS = {(REGIONS[1], "backward")}
+FAST_REGIONS = {(REGIONS[1], "backward")}
 
 
-def some(quick, *values):
-    """All combinations; those that are not quick are marked as slow."""
+def some(fast, *values):
+    """All combinations; those that are not fast are marked as slow."""
     return [
-        pytest.param(*row, marks=() if row in quick else pytest.mark.slow)
+        pytest.param(*row, marks=() if row in fast else pytest.mark.slow)
         for row in itertools.product(*values)
     ]
 
 
-@pytest.mark.parametrize(("n", "norm"), some(QUICK, (None, 1, 2, 4, 5, 9), NORMS))
+@pytest.mark.parametrize(("n", "norm"), some(FAST, (None, 1, 2, 4, 5, 9), NORMS))
 @pytest.mark.parametrize(("name", "is_complex"), ONE)
 @pytest.mark.sample(9)
 def test_along_one_axis(name, is_complex, n, norm):
@@ -36,9 +36,9 @@ def test_along_one_axis(name, is_complex, n, norm):
     check_derivatives(lambda a: function(a, n=n, axis=0, norm=norm), x, order=1)
 
 
-@pytest.mark.parametrize(("region", "norm"), some(QUICK_REGIONS, REGIONS, NORMS))
-@pytest.mark.parametrize(("name", "is_complex"), SEVERAL)
-def test_along_several_axes(name, is_complex, region, norm):
+@pytest.mark.parametrize(("region", "norm"), some(FAST_REGIONS, REGIONS, NORMS))
+@pytest.mark.parametrize(("name", "is_complex"), MULTIPLE)
+def test_along_multiple_axes(name, is_complex, region, norm):
     function, (s, axes) = getattr(mtl.fft, name), region
     x = random(4, 3, 5, is_complex=is_complex)
     check_derivatives(lambda a: function(a, s=s, axes=axes, norm=norm), x, order=1)
@@ -57,8 +57,8 @@ def test_vmap(name, is_complex):
     check_vmap(lambda a: function(a, n=5, axis=-2), random(4, 3, is_complex=is_complex))
 
 
-@pytest.mark.parametrize(("name", "is_complex"), SEVERAL)
-def test_vmap_of_several_axes(name, is_complex):
+@pytest.mark.parametrize(("name", "is_complex"), MULTIPLE)
+def test_vmap_of_multiple_axes(name, is_complex):
     function = getattr(mtl.fft, name)
     check_vmap(lambda a: function(a, axes=(-1, 0)), random(4, 3, 5, is_complex=is_complex))
 

@@ -15,9 +15,9 @@ def close(result, expected):
     np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-12)
 
 
-def some(names, *quick):
-    """All names; the others than the quick ones are slow, as each compiles its kernels."""
-    return [pytest.param(n, marks=[pytest.mark.slow] * (n not in quick)) for n in names]
+def some(names, *fast):
+    """All names; the others than the fast ones are slow, as each compiles its kernels."""
+    return [pytest.param(n, marks=[pytest.mark.slow] * (n not in fast)) for n in names]
 
 
 #: Functions of one array of shape (5, 6), whose result is differentiable.
@@ -32,10 +32,10 @@ DIFFERENTIABLE = {
     )[0],
     "values at an argsort": lambda x: x[0][mtl.argsort(x[1])] * mtl.argsort(x[0]),
 }
-QUICK = ("sort", "top_k of rows", "bincount with weights", "values at an argsort")
+FAST = ("sort", "top_k of rows", "bincount with weights", "values at an argsort")
 
 
-@pytest.mark.parametrize("name", some(DIFFERENTIABLE, *QUICK))
+@pytest.mark.parametrize("name", some(DIFFERENTIABLE, *FAST))
 def test_derivatives(name):
     check_derivatives(DIFFERENTIABLE[name], random(5, 6))
 

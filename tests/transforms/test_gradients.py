@@ -57,13 +57,13 @@ FUNCTIONS = {
 }
 
 
-def quick(*names):
+def fast(*names):
     """All functions; the others than these are slow."""
     marks = {name: [pytest.mark.slow] * (name not in names) for name in FUNCTIONS}
     return pytest.mark.parametrize("name", [pytest.param(n, marks=m) for n, m in marks.items()])
 
 
-@quick("views", "softmax", "set", "running products")
+@fast("views", "softmax", "set", "running products")
 @pytest.mark.sample(3)
 def test_gradients_and_their_gradients(name):
     function, points = FUNCTIONS[name], (random(3, 4), random(4, 2))
@@ -88,7 +88,7 @@ def test_gradients_and_their_gradients(name):
     close(along, sum(float((g * d).sum()) for g, d in both), 1e-12)
 
 
-@quick("stack of products", "extremes", "gather", "running sums")
+@fast("stack of products", "extremes", "gather", "running sums")
 def test_vmap_is_a_stack_of_calls(name):
     function = FUNCTIONS[name]
     a, b = (mtl.asarray(random(5, *shape), dtype="float32") for shape in ((3, 4), (4, 2)))

@@ -10,7 +10,7 @@ from metalloid import TraceError
 la = mtl.linalg
 KINDS = pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
 #: Each function compiles kernels of its own, so that most are left to the long run.
-QUICK = ("det", "eigvalsh", "cholesky")
+FAST = ("det", "eigvalsh", "cholesky")
 
 
 def adjoint(x):
@@ -33,7 +33,7 @@ def hermitian_directions(*points):
 
 
 def values_and_projectors(x):
-    """What eigenvectors determine: their products with themselves."""
+    """The projectors, which are unique: products of eigenvectors with themselves."""
     values, vectors = la.eigh(x)
     return values, vectors[..., :, None, :] * mtl.conj(vectors)[..., None, :, :]
 
@@ -93,7 +93,7 @@ TWO = {
 }
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", FAST)
 def test_first_derivative_and_vmap(name):
     function, x = (SQUARE | HERMITIAN)[name], definite()
     check_derivatives(function, x, directions=hermitian_directions(x), order=1)
@@ -189,7 +189,7 @@ def test_decompositions_without_a_derivative(function, shape, message):
         mtl.grad(lambda x: function(x).sum())(mtl.ones(shape))
 
 
-def test_half_floats_keep_their_type():
+def test_gradients_of_half_floats_are_half_floats():
     x = mtl.asarray([[2.0, 1.0], [0.0, 4.0]], dtype="float16")
     gradient = mtl.grad(lambda a: la.inv(a).sum())(x)
     assert gradient.dtype == np.float16

@@ -1,4 +1,4 @@
-"""Calls of compiled functions through native/program_call.c, beside the same ones in Python."""
+"""Calls of compiled functions through native/program_call.c, compared with the same ones in Python."""
 
 import gc
 import signal
@@ -22,7 +22,7 @@ def affine(x, rate):
     return x * rate + 1, x - rate
 
 
-def made(function=affine, *args):
+def warmed_up(function=affine, *args):
     """A compiled function that has been called."""
     compiled = mtl.compile(function)
     for _ in range(2):
@@ -58,7 +58,7 @@ X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 def test_plain_arguments_do_not_need_python(no_python):
     x = evaluated(X)
-    compiled = made(affine, x, 2.0)
+    compiled = warmed_up(affine, x, 2.0)
     for rate in (2.0, 0.5, -3.0):
         a, b = compiled(x, rate)
         np.testing.assert_array_equal(np.asarray(a), X * np.float32(rate) + 1)
@@ -84,7 +84,7 @@ ARGUMENTS = {
 
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_other_arguments(name):
-    compiled = made(affine, evaluated(X), 2.0)
+    compiled = warmed_up(affine, evaluated(X), 2.0)
     for _ in range(3):
         x, rate = ARGUMENTS[name]()
         expected = affine(x, rate)
@@ -95,16 +95,16 @@ def test_other_arguments(name):
 
 def test_results_that_are_views_of_arguments(no_python):
     x = evaluated(X)
-    compiled = made(lambda x: (x.T, x + 1, x), x)
+    compiled = warmed_up(lambda x: (x.T, x + 1, x), x)
     transposed, _, same = compiled(x)
     np.testing.assert_array_equal(np.asarray(transposed), X.T)
     x[0, 0] = 100  # a copy: others refer to the memory
     np.testing.assert_array_equal(np.asarray(same), X)
 
 
-def test_results_keep_their_values(no_python):
+def test_results_retain_their_values(no_python):
     x = evaluated(X)
-    compiled = made(lambda x: x * 2, x)
+    compiled = warmed_up(lambda x: x * 2, x)
     shown = np.asarray(compiled(x))
     for k in range(3):
         compiled(evaluated(X + k))
@@ -113,9 +113,9 @@ def test_results_keep_their_values(no_python):
         shown.flags.writeable = True
 
 
-def test_a_change_of_settings_traces_again():
+def test_a_change_of_settings_retraces():
     x = evaluated(X)
-    compiled = made(lambda x: x + 1, x)
+    compiled = warmed_up(lambda x: x + 1, x)
     with mtl.config.scope(tf32=True):
         compiled(x), compiled(x)
     assert compiled.traces == 2
@@ -123,7 +123,7 @@ def test_a_change_of_settings_traces_again():
 
 def test_a_graph_records_the_launches():
     x = evaluated(X)
-    compiled = made(lambda x: x + 1, x)
+    compiled = warmed_up(lambda x: x + 1, x)
     with mtl.Graph() as graph:
         y = compiled(x)
     graph.launch(wait=True)
@@ -132,7 +132,7 @@ def test_a_graph_records_the_launches():
 
 def test_a_fault_is_raised_and_the_next_call_runs():
     x = evaluated(X)
-    compiled = made(lambda x: x + 1, x)
+    compiled = warmed_up(lambda x: x + 1, x)
     address, own = x._node.memory.address, x._node.memory
     own._address = 64
     for _ in range(2):
@@ -144,7 +144,7 @@ def test_a_fault_is_raised_and_the_next_call_runs():
 
 def test_an_interruption_is_raised_and_the_next_call_runs():
     x = evaluated(X)
-    compiled = made(lambda x: x + 1, x)
+    compiled = warmed_up(lambda x: x + 1, x)
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -173,7 +173,7 @@ def test_evaluations_like_an_earlier_one(monkeypatch):
 
 def test_threads_call_one_function():
     arrays = [evaluated(X + k) for k in range(4)]
-    compiled = made(affine, arrays[0], 2.0)
+    compiled = warmed_up(affine, arrays[0], 2.0)
     wrong = []
 
     def work(k):
@@ -192,7 +192,7 @@ def test_threads_call_one_function():
 
 def test_many_calls_leak_nothing(no_python):
     x, pool = evaluated(X), pool_of(mtl.default_device())
-    compiled = made(affine, x, 2.0)
+    compiled = warmed_up(affine, x, 2.0)
     node, counted = (
         x._node,
         [x._node, x._node.memory, x.dtype, mtl.Array, mtl.default_device(), None],
@@ -223,8 +223,8 @@ def test_a_pool_without_native_functions(monkeypatch):
     assert (pool.live_bytes, pool.live_buffers, pool.free_bytes) == (128, 1, 0)
     del lease
     assert (pool.live_bytes, pool.peak_bytes, pool.free_bytes) == (0, 128, 128)
-    again, lease = pool.acquire(128)
-    assert again is buffer
+    repeated, lease = pool.acquire(128)
+    assert repeated is buffer
     pool.clear()
     del lease
     pool.clear()
@@ -234,7 +234,7 @@ def test_a_pool_without_native_functions(monkeypatch):
 def test_without_native_functions(monkeypatch):
     monkeypatch.setattr("metalloid.transforms.program.library", lambda: None)
     x = evaluated(X)
-    compiled = made(affine, x, 2.0)
+    compiled = warmed_up(affine, x, 2.0)
     a, b = compiled(x, 3.0)
     np.testing.assert_array_equal(np.asarray(a), X * 3 + 1)
     np.testing.assert_array_equal(np.asarray(b), X - 3)

@@ -45,7 +45,7 @@ KERNEL(affine) {
     }
 }
 
-/* who[group] = the thread of the operating system that ran it, after arguments[1] steps */
+/* thread_of[group] = the thread of the operating system that ran it, after arguments[1] steps */
 KERNEL(sign) {
     volatile u32 steps = *BUFFER(u32, 1);
     while (steps > 0) steps--;

@@ -32,7 +32,7 @@ X86 = platform.machine() in ("x86_64", "AMD64")
 
 
 def build_kernels(folder):
-    """The shared object of all C files beside this one."""
+    """The shared object of all C files in this folder."""
     objects = {}
     for source in sorted(FOLDER.glob("*.c")):
         path = folder / f"{source.stem}.o"

@@ -28,10 +28,10 @@ typedef u64 b64;
 
 /* Which threads make a call together is part of its meaning, so the compiler must not move the
  * call, nor merge it with the same call in another branch. */
-#define TOGETHER __attribute__((convergent, nomerge))
+#define CONVERGENT __attribute__((convergent, nomerge))
 
-TOGETHER void __msl_threadgroup_barrier(u32 flags);
-TOGETHER void __msl_simdgroup_barrier(u32 flags);
+CONVERGENT void __msl_threadgroup_barrier(u32 flags);
+CONVERGENT void __msl_simdgroup_barrier(u32 flags);
 u32 __msl_simd_lane(void);
 void __msl_site(u32 number);
 void __msl_round(u32 first, u32 round);

@@ -1,4 +1,4 @@
-"""What the simdgroup functions of the runtime return, by NumPy.
+"""The results of the runtime's simdgroup functions, by NumPy.
 
 Each function takes the values of one simdgroup (32), which lanes are active, and the width within
 which lanes exchange (32 or 4), and returns what every lane gets; inactive lanes are meaningless.

@@ -2,7 +2,7 @@
  * operands.
  *
  * Lanes with takes_part[i] == 0 skip the call; lanes with 2 make the same call from another
- * place. */
+ * call site. */
 #include "kernel.h"
 
 #define IN_BOTH_BRANCHES(CALL)            \
@@ -15,7 +15,7 @@
     }
 
 #define UNARY(P, NAME, T)                                 \
-    TOGETHER T __msl_##P##_##NAME##_##T(T value);         \
+    CONVERGENT T __msl_##P##_##NAME##_##T(T value);         \
     KERNEL(test_##P##_##NAME##_##T) {                     \
         const T *in = BUFFER(T, 0);                       \
         T *out = BUFFER(T, 1);                            \
@@ -23,7 +23,7 @@
     }
 
 #define SHUFFLE(P, NAME, T)                                           \
-    TOGETHER T __msl_##P##_##NAME##_##T(T data, u16 operand);         \
+    CONVERGENT T __msl_##P##_##NAME##_##T(T data, u16 operand);         \
     KERNEL(test_##P##_##NAME##_##T) {                                 \
         const T *in = BUFFER(T, 0);                                   \
         T *out = BUFFER(T, 1);                                        \
@@ -32,7 +32,7 @@
     }
 
 #define FILL(P, NAME, T)                                                                   \
-    TOGETHER T __msl_##P##_##NAME##_##T(T data, T filling, u16 delta, u16 modulo);         \
+    CONVERGENT T __msl_##P##_##NAME##_##T(T data, T filling, u16 delta, u16 modulo);         \
     KERNEL(test_##P##_##NAME##_##T) {                                                      \
         const T *in = BUFFER(T, 0);                                                        \
         T *out = BUFFER(T, 1);                                                             \
@@ -74,7 +74,7 @@
     ARITHMETIC(P, f32)                                  \
     BITS(P, b32)                                        \
     BITS(P, b64)                                        \
-    TOGETHER u64 __msl_##P##_ballot(_Bool vote);        \
+    CONVERGENT u64 __msl_##P##_ballot(_Bool vote);        \
     KERNEL(test_##P##_ballot_b64) {                     \
         const u64 *in = BUFFER(u64, 0);                 \
         u64 *out = BUFFER(u64, 1);                      \
@@ -98,8 +98,8 @@ KERNEL(divergent_loop) {
     after[i] = __msl_simd_sum_u32(1);
 }
 
-/* Nested: odd lanes take an inner loop with a sum of their own, then all of the round meet. The
- * numbers are needed: compiled, the inner loop stands behind the outer sum. */
+/* Nested: odd lanes take an inner loop with a sum of their own, then all lanes meet. The
+ * numbers are needed: compiled, the inner loop comes after the outer sum. */
 KERNEL(nested_loop) {
     const u32 *trips = BUFFER(u32, 0);
     u32 *out = BUFFER(u32, 1), *after = BUFFER(u32, 2);

@@ -11,7 +11,7 @@ from msl_types import parse, vector
 from sheets import Row, Sheet
 
 OPERANDS = "abcd"
-MOST_BUFFERS = 31  # of a kernel
+MAX_BUFFERS = 31  # of a kernel
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Part:
 
     @property
     def buffers(self):
-        """How many arguments of a launch it takes."""
+        """The number of a launch's arguments that it takes."""
         return len(self.inputs) + len(self.rows)
 
     def data(self, rng):
@@ -139,7 +139,7 @@ def joined(parts: Sequence[Part], math_mode: str = "safe") -> Sheet:
 
 
 def operand_count(oracle: Callable) -> int:
-    """How many operands an oracle takes: what it says itself, or what NumPy does."""
+    """The number of operands of an oracle: its own attribute, or NumPy's."""
     for attribute in ("operands", "nin"):
         if hasattr(oracle, attribute):
             return getattr(oracle, attribute)
@@ -179,7 +179,7 @@ def sheets_of(
             if (column + column // 2 - row) % turns == 0
         ]
         each = max(part.buffers for part in parts)
-        sheets += [joined(chunk) for chunk in even_chunks(parts, MOST_BUFFERS // each)]
+        sheets += [joined(chunk) for chunk in even_chunks(parts, MAX_BUFFERS // each)]
     return sheets
 
 
@@ -192,8 +192,8 @@ def sheets_of_all_widths(
     ]
 
 
-def even_chunks(items: Sequence, most: int) -> list[Sequence]:
+def even_chunks(items: Sequence, max_size: int) -> list[Sequence]:
     """`items` in as few chunks as possible, of about equal size."""
-    count = -(-len(items) // most)
+    count = -(-len(items) // max_size)
     size = -(-len(items) // count)
     return [items[start : start + size] for start in range(0, len(items), size)]

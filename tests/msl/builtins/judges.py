@@ -1,4 +1,4 @@
-"""How far a result may be from the exact one, and which results are farther."""
+"""Limits of the distance of a result from the exact one, and which results are farther."""
 
 from __future__ import annotations
 

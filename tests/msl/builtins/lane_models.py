@@ -1,4 +1,4 @@
-"""What the functions of simdgroups and quadgroups return, lane by lane, in plain NumPy.
+"""Results of the functions of simdgroups and quadgroups, lane by lane, in plain NumPy.
 
 A model takes the values of one group's lanes, the filling, and which lanes are active, and returns
 the results and in which lanes they are defined: the active ones. A lane that is not active reads as
@@ -41,7 +41,7 @@ def widened(values):
 
 
 def reduction(function):
-    """Of the active lanes, the same for all of them."""
+    """A reduction of the active lanes, the same for all of them."""
 
     def model(values, filling, active):
         some = widened(values)[active]
@@ -53,7 +53,7 @@ def reduction(function):
 
 
 def prefix(function, identity, inclusive):
-    """Of the active lanes up to this one."""
+    """A prefix of the active lanes up to this one."""
 
     def model(values, filling, active):
         wide = widened(values)
@@ -83,7 +83,7 @@ def move(source_of):
 
 
 def of_active(values, active):
-    """What other lanes read."""
+    """The values that other lanes read."""
     return np.where(active.reshape(-1, *(1,) * (values.ndim - 1)), values, 0).astype(values.dtype)
 
 
@@ -99,9 +99,9 @@ def fill(up, delta, modulo=None):
         width = len(values)
         size = modulo or width
         lanes = np.arange(width)
-        place = lanes % size - delta if up else lanes % size + delta
-        filled = (place < 0) | (place >= size)
-        source = lanes - lanes % size + place % size
+        index = lanes % size - delta if up else lanes % size + delta
+        filled = (index < 0) | (index >= size)
+        source = lanes - lanes % size + index % size
         shape = (width,) + (1,) * (values.ndim - 1)
         given = (of_active(of, active)[source] for of in (filling, values))
         return np.where(filled.reshape(shape), *given), active

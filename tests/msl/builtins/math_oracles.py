@@ -36,7 +36,7 @@ def fraction(a):
     )
 
 
-def whole_exponent(a):
+def integer_exponent(a):
     exponent = np.frexp(a)[1] - 1
     exponent = np.where(np.isinf(a), LARGEST_INT, exponent)
     return np.where(np.isnan(a) | (a == 0), SMALLEST_INT, exponent)
@@ -54,7 +54,7 @@ def scaled(a, b):
     return np.ldexp(a.astype(np.float64), b)
 
 
-def neighbour(a, b):
+def next_after(a, b):
     """C's nextafter: among equals, zeros of either sign too, it is the second."""
     return np.where(a == b, b, np.nextafter(a, b))
 

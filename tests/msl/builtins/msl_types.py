@@ -40,7 +40,7 @@ class MslType:
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the values in memory: truth values are bytes, so that it shows what they consist of."""
+        """The type of the values in memory: truth values are bytes, so that their bits are seen."""
         return DTYPES["uchar" if self.element == "bool" else self.element]
 
     @property

@@ -65,7 +65,7 @@ class Sheet:
         MSL text that the rows use.
     group_sizes : sequence of int
         Threads of a threadgroup, a launch each. Groups of 64 run as vectors of threads on a CPU,
-        those of 3 one thread after the other: two ways through the compiler.
+        those of 3 one thread after the other: two paths through the compiler.
     """
 
     name: str
@@ -133,7 +133,7 @@ def _names(function: Callable) -> Sequence[str]:
 
 
 def _report(row: Row, actual: np.ndarray, data: Mapping[str, np.ndarray]) -> str:
-    """What is wrong with a row; empty if nothing is."""
+    """The error of a row; empty if there is none."""
     with np.errstate(all="ignore"):
         expected = np.asarray(row.oracle(*_named(row.oracle, data)))
         expected = np.broadcast_to(expected, actual.shape)
@@ -141,9 +141,9 @@ def _report(row: Row, actual: np.ndarray, data: Mapping[str, np.ndarray]) -> str
         wrong = wrong_elements(actual, expected, bound)
     if not wrong.any():
         return ""
-    place = tuple(np.argwhere(wrong)[0])
-    inputs = ", ".join(f"{name}={data[name][place[0]]!r}" for name in _names(row.oracle))
+    index = tuple(np.argwhere(wrong)[0])
+    inputs = ", ".join(f"{name}={data[name][index[0]]!r}" for name in _names(row.oracle))
     return (
-        f"{row.type} {row.text}: {wrong.sum()} of {wrong.size} wrong; first at {place}: "
-        f"{actual[place]!r}, expected {expected[place]!r}\n    of {inputs}"
+        f"{row.type} {row.text}: {wrong.sum()} of {wrong.size} wrong; first at {index}: "
+        f"{actual[index]!r}, expected {expected[index]!r}\n    of {inputs}"
     )

@@ -36,15 +36,15 @@ template <typename P, typename T> T replace(P object, T operand) {
 """
 
 
-def left(operation, found, operands):
-    """What an operation leaves where it found something."""
+def left(operation, old, operands):
+    """The value after an operation on an old one."""
     if operation == "exchange":
         return operands
     if operation != "replace":
-        return ARITHMETIC[operation](found, operands)
-    if found.dtype == bool:
-        return (found.astype(int) * 3 + operands) != 0
-    return found * found.dtype.type(3) + operands
+        return ARITHMETIC[operation](old, operands)
+    if old.dtype == bool:
+        return (old.astype(int) * 3 + operands) != 0
+    return old * old.dtype.type(3) + operands
 
 
 def call(operation, object_, operand):
@@ -103,10 +103,10 @@ def bits(values):
     return values.view(f"u{values.itemsize}").tolist()
 
 
-def assert_no_update_is_lost(operation, first, last, found, operands):
+def assert_no_update_is_lost(operation, first, last, old, operands):
     with np.errstate(over="ignore"):
-        after = left(operation, found, operands)
-    assert Counter(bits(found)) + Counter(bits(last[None])) == Counter(bits(after)) + Counter(
+        after = left(operation, old, operands)
+    assert Counter(bits(old)) + Counter(bits(last[None])) == Counter(bits(after)) + Counter(
         bits(first[None])
     )
 
@@ -116,10 +116,10 @@ def assert_no_update_is_lost(operation, first, last, found, operands):
 def test_on_device_memory(type_, rng):
     n, count = 8192, len(OPERATIONS[type_])
     x, first = operands_of(type_, n, rng), operands_of(type_, count, rng)
-    objects, found = first.copy(), np.zeros((count, n), DTYPES[type_])
-    library(type_).on_device(objects, found, x, n, threads=n, group_size=64)
+    objects, old = first.copy(), np.zeros((count, n), DTYPES[type_])
+    library(type_).on_device(objects, old, x, n, threads=n, group_size=64)
     for k, operation in enumerate(OPERATIONS[type_]):
-        assert_no_update_is_lost(operation, first[k], objects[k], found[k], x)
+        assert_no_update_is_lost(operation, first[k], objects[k], old[k], x)
 
 
 @pytest.mark.parametrize("type_", OPERATIONS)
@@ -128,15 +128,15 @@ def test_on_threadgroup_memory(type_, rng):
     groups, size, count = 12, 96, len(OPERATIONS[type_])
     n = groups * size
     x, first = operands_of(type_, n, rng), operands_of(type_, count, rng)
-    last, found = (
+    last, old = (
         np.zeros((groups, count), DTYPES[type_]),
         np.zeros((count, groups, size), DTYPES[type_]),
     )
-    library(type_).in_threadgroup(first, last, found, x, n, threads=n, group_size=size)
+    library(type_).in_threadgroup(first, last, old, x, n, threads=n, group_size=size)
     for k, operation in enumerate(OPERATIONS[type_]):
         for g in range(groups):
             operands = x[g * size : (g + 1) * size]
-            assert_no_update_is_lost(operation, first[k], last[g, k], found[k, g], operands)
+            assert_no_update_is_lost(operation, first[k], last[g, k], old[k, g], operands)
 
 
 def test_tickets_are_a_permutation():

@@ -112,16 +112,16 @@ def patterns():
     return mtl.library(PATTERNS)
 
 
-def rotated_sums(x, rounds):
+def rotated_sums(x, count):
     x = x.copy()
-    for _ in range(rounds):
+    for _ in range(count):
         x += np.roll(x, -1, axis=-1)
     return x
 
 
 @pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 100, 256, 1024])
 @pytest.mark.parametrize("name", ["rotate_and_add", "through_device_memory"])
-def test_neighbours(patterns, name, size, rng):
+def test_adjacent_threads(patterns, name, size, rng):
     x = rng.integers(0, 1000, (6, size), np.uint32)
     expected = rotated_sums(x, 9)
     patterns[name](x, 9, threads=x.size, group_size=size)
@@ -129,7 +129,7 @@ def test_neighbours(patterns, name, size, rng):
 
 
 @pytest.mark.parametrize("group", [(8, 4), (5, 7), (16, 16)])
-def test_neighbours_in_two_dimensions(patterns, group, rng):
+def test_adjacent_threads_in_two_dimensions(patterns, group, rng):
     groups = (3, 2)
     x = rng.integers(0, 1000, (groups[0] * groups[1], group[0] * group[1]), np.uint32)
     expected = rotated_sums(x, 5)
@@ -146,10 +146,10 @@ def test_a_smaller_last_group(patterns, rng):
 
 
 def test_one_produces_for_all(patterns):
-    rounds, groups, size = 20, 5, 70
+    iterations, groups, size = 20, 5, 70
     y = np.zeros((groups, size), np.uint32)
-    patterns.producer(y, rounds, threads=y.size, group_size=size)
-    total = sum(k * k for k in range(rounds)) + rounds * np.arange(groups)[:, None]
+    patterns.producer(y, iterations, threads=y.size, group_size=size)
+    total = sum(k * k for k in range(iterations)) + iterations * np.arange(groups)[:, None]
     np.testing.assert_array_equal(y, total + np.arange(size))
 
 

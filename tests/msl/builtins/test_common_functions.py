@@ -21,7 +21,7 @@ def smooth(a, b, c):
     return t * t * (3.0 - 2.0 * t)
 
 
-def edges_apart(count, type_, rng):
+def distinct_edges(count, type_, rng):
     """The lower edge below the upper one by at least a quarter, and the value near them."""
     a, b, c = between(-4.0, 4.0, and_special=False)(3, type_, rng)
     return a, (a + np.abs(b) + DTYPES[type_].type(0.25)).astype(DTYPES[type_]), c
@@ -63,9 +63,9 @@ TABLE = [
     Builtin("sign(a)", wide(sign), FLOATS),
     Builtin("step(a, b)", wide(lambda a, b: np.where(b < a, 0.0, 1.0)), FLOATS),
     Builtin("mix(a, b, c)", wide(mixed), FLOATS, mix_bound, data=numbers),
-    Builtin("smoothstep(a, b, c)", wide(smooth), FLOATS, smooth_bound, data=edges_apart),
+    Builtin("smoothstep(a, b, c)", wide(smooth), FLOATS, smooth_bound, data=distinct_edges),
     Builtin("mix(a, b, c)", wide(mixed), FLOATS, mix_bound, operands={"c": "*"}, data=numbers, name="mix_by_one"),
-    Builtin("smoothstep(a, b, c)", wide(smooth), FLOATS, smooth_bound, operands={"a": "*", "b": "*"}, data=edges_apart, name="smoothstep_between_scalars"),
+    Builtin("smoothstep(a, b, c)", wide(smooth), FLOATS, smooth_bound, operands={"a": "*", "b": "*"}, data=distinct_edges, name="smoothstep_between_scalars"),
     Builtin("fast::saturate(a) + precise::sign(a)", wide(lambda a: saturated(a) + sign(a)), FLOATS, SAME_VALUE, data=between(-4.0, 0.0), name="qualified"),
 ]  # fmt: skip
 

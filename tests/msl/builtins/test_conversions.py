@@ -21,8 +21,8 @@ def as_double(integers):
     def sticky(value):
         shift = max(abs(value).bit_length() - 50, 0)
         magnitude = abs(value)
-        kept = magnitude >> shift | (magnitude & ((1 << shift) - 1) != 0)
-        return float(kept << shift) * (-1 if value < 0 else 1)
+        bits = magnitude >> shift | (magnitude & ((1 << shift) - 1) != 0)
+        return float(bits << shift) * (-1 if value < 0 else 1)
 
     return np.frompyfunc(sticky, 1, 1)(integers.astype(object)).astype(np.float64)
 
@@ -59,11 +59,11 @@ def values_for(source, target, rng):
     wide = np.concatenate([magnitude, [0.0, 0.5, 0.999, 1.0]])
     wide = np.concatenate([wide, -wide]) if info.min < 0 else wide
     x = rounded(wide, DTYPES[source])
-    whole = np.trunc(x.astype(np.float64))
+    integers = np.trunc(x.astype(np.float64))
     return x[
-        (whole >= float(info.min))
-        & (whole <= float(info.max))
-        & (whole < 2.0**63 * (1 + (info.min == 0)))
+        (integers >= float(info.min))
+        & (integers <= float(info.max))
+        & (integers < 2.0**63 * (1 + (info.min == 0)))
     ]
 
 

@@ -109,7 +109,7 @@ def test_a_text_is_checked_without_values():
     assert y.tolist() == [3 + 1 + 2 + 7 + 5]
 
 
-def test_specialisations_live_side_by_side():
+def test_specialisations_coexist():
     lib = mtl.library(CHOICES)
     y = np.zeros(4, np.float32)
     kernels = [lib.function("f", {"wide": False, "count": n}) for n in range(4)]

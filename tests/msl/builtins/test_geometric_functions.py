@@ -123,8 +123,8 @@ def sheet_of(type_, lanes):
         r = rng.uniform(0.5, 1.5, len(a)).astype(a.dtype)
         clear = np.abs(dot(s, b)) > 0.05 * magnitude(s, b)
         away = np.abs(1 - d(r) ** 2 * (1 - dot(u, v) ** 2)) > 0.02  # total reflection is a jump
-        keep = clear & away
-        return {"a": a[keep], "b": b[keep], "s": s[keep], "u": u[keep], "v": v[keep], "r": r[keep]}
+        mask = clear & away
+        return {"a": a[mask], "b": b[mask], "s": s[mask], "u": u[mask], "v": v[mask], "r": r[mask]}
 
     inputs = dict.fromkeys("absuv", T) | {"r": type_}
     return Sheet(T, inputs, data, rows_of(type_, lanes))

@@ -30,7 +30,7 @@ TYPES = (
     "char3",
 )
 #: One type of each width, a vector, and types that several tests compile.
-QUICK = {"simd": ("uchar", "int", "long", "bfloat", "float", "float3"), "quad": ("long", "half")}
+FAST = {"simd": ("uchar", "int", "long", "bfloat", "float", "float3"), "quad": ("long", "half")}
 U = roundoff(np.dtype(np.float32))
 
 PARAMETERS = """uint3 place [[thread_position_in_grid]], uint3 grid [[threads_per_grid]],
@@ -63,9 +63,9 @@ def groups_of(grid, group_size, width):
     members = {}
     for y in range(grid[1]):
         for x in range(grid[0]):
-            which, place = (x // gx, y // gy), (x % gx, y % gy)
+            which, position = (x // gx, y // gy), (x % gx, y % gy)
             columns = min(gx, grid[0] - which[0] * gx)
-            index = place[0] + columns * place[1]
+            index = position[0] + columns * position[1]
             members.setdefault((*which, index // width), []).append(
                 (index % width, x + grid[0] * y)
             )
@@ -106,13 +106,13 @@ def operands(type_, size, rng):
 
 
 def padded(values, width):
-    """Lanes that do not exist have zeros; nobody looks at what comes of them."""
+    """Lanes that do not exist have zeros; their results are not used."""
     missing = np.zeros((width - len(values), *values.shape[1:]), values.dtype)
     return np.concatenate([values, missing])
 
 
 def allowed_error(function, values, active, exact):
-    """Of a reduction in float and one rounding to the type."""
+    """The error of a reduction in float and one rounding to the type."""
     some = np.abs(values[active].astype(np.float64))
     roundings = len(values)
     if "product" in function.text:
@@ -180,7 +180,7 @@ def library():
 @pytest.mark.parametrize(
     ("group", "type_"),
     [
-        pytest.param(group, type_, marks=[pytest.mark.slow] * (type_ not in QUICK[group]))
+        pytest.param(group, type_, marks=[pytest.mark.slow] * (type_ not in FAST[group]))
         for group in WIDTHS
         for type_ in TYPES
     ],
@@ -235,7 +235,7 @@ kernel void votes(device ulong* y, device const uchar* vote, device const uchar*
 
 
 def votes_of(vote, active):
-    """Of one group, in the order of the kernel above; a column for each lane."""
+    """Votes of one group, in the order of the kernel above; a column for each lane."""
     lanes = np.arange(len(vote))
     count = len(lanes)
     ballot = sum(1 << int(lane) for lane in lanes[vote & active])
@@ -258,8 +258,8 @@ def test_votes(grid, group_size, often, branch, rng):
     for group, first_row in (("simd", 0), ("quad", 7)):
         for members in groups_of(grid, group_size, WIDTHS[group]):
             rows, ballot = votes_of(vote[members], active[members])
-            whole = ballot == (1 << WIDTHS[group]) - 1
-            rows += [np.full(len(members), value, object) for value in (whole, ballot != 0)]
+            is_full = ballot == (1 << WIDTHS[group]) - 1
+            rows += [np.full(len(members), value, object) for value in (is_full, ballot != 0)]
             for k, row in enumerate(rows):
                 looked_at = active[members]
                 got = y[first_row + k, members][looked_at]
@@ -329,10 +329,10 @@ def run(kernel, x):
 
 
 def test_lanes_leave_a_loop_one_after_the_other(diverged, x):
-    rounds = x % 9
-    still_in = (rounds[:, None, :] > np.arange(9)[:, None]).sum(2)  # by simdgroup and round
-    expected = [[still_in[g, : rounds[g, lane]].sum() for lane in range(32)] for g in range(4)]
-    np.testing.assert_array_equal(run(diverged.loops, rounds), expected)
+    trips = x % 9
+    still_in = (trips[:, None, :] > np.arange(9)[:, None]).sum(2)  # by simdgroup and round
+    expected = [[still_in[g, : trips[g, lane]].sum() for lane in range(32)] for g in range(4)]
+    np.testing.assert_array_equal(run(diverged.loops, trips), expected)
 
 
 def test_both_arms_of_a_branch(diverged, x):
@@ -366,7 +366,7 @@ def test_lanes_that_returned_take_no_part(diverged, x):
     np.testing.assert_array_equal(run(diverged.early, x), np.where(left, sums, 7))
 
 
-def test_matrices_move_whole(diverged, rng):
+def test_matrices_are_shuffled_as_units(diverged, rng):
     m = rng.integers(0, 10, (64, 2, 2)).astype(np.float32)
     y = np.zeros(64, np.float32)
     diverged.matrices(y, m, threads=64, group_size=64)
@@ -407,7 +407,7 @@ def test_nan_loses_and_zeros_have_signs(rng, type_, share):
     active = (rng.random(n) < 0.7).astype(np.uint8)
     y = np.zeros((4, n), dtype)
     mtl.library(EXTREMES.replace("TYPE", type_)).extremes(y, x, active, threads=n)
-    # In the order of their bits, as whoever counts would put them.
+    # In the order of their bits, as integers.
     keys = np.where(np.isnan(x), np.nan, np.where(x == 0, np.copysign(0.25, x), x))
     for k, (width, choose) in enumerate([(32, np.fmin), (32, np.fmax), (4, np.fmin), (4, np.fmax)]):
         taken = np.where(active == 1, keys, np.nan).reshape(-1, width)

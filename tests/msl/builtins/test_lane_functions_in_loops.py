@@ -65,15 +65,15 @@ def test_every_round_has_its_members(library, size):
     x = np.random.default_rng(size).integers(0, 1000, 200).astype(np.uint32)
     for n in ENDS:
         for least in (0, 500):
-            found = np.zeros((3, 200), np.uint32)
-            library.rounds(*found, x, np.uint32(n), np.uint32(least), threads=size, group_size=size)
-            expected = np.zeros_like(found)
+            got = np.zeros((3, 200), np.uint32)
+            library.rounds(*got, x, np.uint32(n), np.uint32(least), threads=size, group_size=size)
+            expected = np.zeros_like(got)
             for row in rows(n, size):
                 expected[0, row] = np.cumsum(x[row])
                 row = row[x[row] >= least]
                 expected[1, row] = x[row].sum()
                 expected[2, row] = np.arange(len(row))
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -81,30 +81,30 @@ def test_a_loop_that_only_some_come_to(library, size):
     x = np.random.default_rng(size).integers(0, 1000, 200).astype(np.uint32)
     for n in ENDS[1:]:
         for least in (0, 500):
-            found = np.zeros(n + size, np.uint32)
-            library.some(found, x, np.uint32(n), np.uint32(least), threads=size, group_size=size)
-            expected = np.zeros_like(found)
+            got = np.zeros(n + size, np.uint32)
+            library.some(got, x, np.uint32(n), np.uint32(least), threads=size, group_size=size)
+            expected = np.zeros_like(got)
             for row in rows(n - 1, size):
                 row = row[x[row % size] >= least]
                 expected[row] = np.cumsum(x[row])
             for row in rows(size, size):
                 expected[n + row] = x[row].sum()
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_values_of_the_last_round_are_kept(library, size):
+def test_values_of_the_last_iteration_are_live_out(library, size):
     x = np.random.default_rng(size).integers(0, 1000, 200).astype(np.float32)
     for n in ENDS:
-        found = np.zeros((size, 2), np.float32)
-        library.last(found, x, np.uint32(n), threads=size, group_size=size)
-        sums, most = np.zeros(size), np.full(size, -1.0)
+        got = np.zeros((size, 2), np.float32)
+        library.last(got, x, np.uint32(n), threads=size, group_size=size)
+        sums, largest = np.zeros(size), np.full(size, -1.0)
         index = np.arange(size)
         for row in rows(n, size):
             sums[row % size] += x[row].sum()
             late = row[row >= 64]
             if len(late):
-                most[late % size] = np.maximum(most[late % size], x[late].max())
+                largest[late % size] = np.maximum(largest[late % size], x[late].max())
             index[row % size] += size
-        np.testing.assert_array_equal(found[:, 0], sums + index)  # whole numbers: exact
-        np.testing.assert_array_equal(found[:, 1], most)
+        np.testing.assert_array_equal(got[:, 0], sums + index)  # whole numbers: exact
+        np.testing.assert_array_equal(got[:, 1], largest)

@@ -15,11 +15,11 @@ from math_oracles import (
     ONE_OPERAND,
     exponent_of,
     fraction,
-    neighbour,
+    integer_exponent,
+    next_after,
     positive_difference,
     powr,
     scaled,
-    whole_exponent,
 )
 from msl_types import FLOATS
 
@@ -36,12 +36,12 @@ def around(count, type_, rng):
 
 
 def powers(count, type_, rng):
-    """Bases and exponents whose powers are in range, beside the special ones."""
+    """Bases and exponents whose powers are in range, and the special ones."""
     a, b = any_floats(count, type_, rng, size=300)
     base = between(0.0, 4.0, and_special=False)(1, type_, rng)[0]
     exponent = between(-20.0, 20.0, and_special=False)(1, type_, rng)[0]
-    whole = np.rint(exponent.astype(np.float64)).astype(exponent.dtype)
-    return np.concatenate([a, base, -base]), np.concatenate([b, exponent, whole])
+    integer = np.rint(exponent.astype(np.float64)).astype(exponent.dtype)
+    return np.concatenate([a, base, -base]), np.concatenate([b, exponent, integer])
 
 
 def scalings(count, type_, rng):
@@ -72,10 +72,10 @@ TABLE = [
     rounded_once("fmod(a, b)", np.fmod),
     rounded_once("copysign(a, b)", np.copysign),
     rounded_once("fdim(a, b)", positive_difference, data=with_equals),
-    Builtin("nextafter(a, b)", neighbour, FLOATS, data=with_equals),
+    Builtin("nextafter(a, b)", next_after, FLOATS, data=with_equals),
     Builtin("fma(a, b, c)", wide(lambda a, b, c: a * b + c), FLOATS, ROUNDED),
     Builtin("ldexp(a, b)", scaled, FLOATS, data=scalings, operands={"b": "int"}),
-    Builtin("ilogb(a)", wide(whole_exponent), FLOATS, result="int"),
+    Builtin("ilogb(a)", wide(integer_exponent), FLOATS, result="int"),
     rounded_once("I e; y = frexp(a, e);", lambda a: np.frexp(a)[0], name="frexp_fraction"),
     Builtin("I e; frexp(a, e); y = e;", wide(exponent_of), FLOATS, result="int", name="frexp_exponent"),
     rounded_once("T whole; y = modf(a, whole);", lambda a: np.modf(a)[0], name="modf_fraction"),

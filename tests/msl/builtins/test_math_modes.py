@@ -32,23 +32,23 @@ def sine_error(a, exact):
 
 
 def tangent_error(a, exact):
-    """Of sin / cos, from the errors of both."""
+    """The error of sin / cos, from the errors of both."""
     cosine = 1.0 / np.sqrt(1.0 + exact**2)
     return 2.0**-13 * (1.0 + np.abs(exact)) / (cosine - 2.0**-13)
 
 
 def hyperbolic_error(a, exact):
-    """Of (e^a -+ e^-a) / 2: each exponential has its own error."""
+    """The error of (e^a -+ e^-a) / 2: each exponential has its own."""
     return np.cosh(a) * (4 + np.floor(np.abs(2 * a))) * ULP
 
 
 def tanh_error(a, exact):
-    """Of (t - 1/t) / (t + 1/t), t = e^a: difference and sum each have that of the exponentials."""
+    """The error of (t - 1/t) / (t + 1/t), t = e^a: both terms have that of the exponentials."""
     return 4 * (4 + np.floor(np.abs(2 * a))) * ULP
 
 
 def inverse_hyperbolic_error(a, exact):
-    """Of a logarithm whose argument has three roundings, with slope 1 at most."""
+    """The error of a logarithm whose argument has three roundings, with slope 1 at most."""
     return 2.0**-21 + 4 * ULP * (1 + np.abs(exact))
 
 
@@ -112,12 +112,12 @@ def fast_sheet(group, prefix, math_mode="safe"):
 
 
 def logarithm_error(a):
-    """Of log2, relative to 1, as far as the base goes from 1."""
+    """The error of log2, relative to 1, as far as the base goes from 1."""
     return np.maximum(2.0**-21, 3 * unit(np.log2(a), FLOAT))
 
 
 def fast_power_error(a, b):
-    """Of exp2(b log2(a))."""
+    """The error of exp2(b log2(a))."""
     a, b = a.astype(np.float64), b.astype(np.float64)
     product = b * np.log2(a)
     exponent_error = np.abs(b) * logarithm_error(a) + np.abs(product) * ULP / 2

@@ -81,11 +81,11 @@ INTEGER_TYPES = {
 
 
 def integers(rng):
-    made = {
+    values = {
         name: rng.permutation(limits_and_random(type_, rng))
         for name, type_ in INTEGER_TYPES.items()
     }
-    return made | {
+    return values | {
         "f": rng.normal(scale=100, size=300).astype(FLOAT),
         "e": rng.normal(scale=100, size=300).astype(np.float16),
     }
@@ -96,7 +96,7 @@ def as_uint(x):
 
 
 #: As in C++: the operands meet in their common type.
-SCALARS_OF_SEVERAL_TYPES = Sheet(
+SCALARS_OF_MIXED_TYPES = Sheet(
     "scalars-of-several-types",
     INTEGER_TYPES | {"f": "float", "e": "half"},
     integers,
@@ -126,6 +126,6 @@ SCALARS_OF_SEVERAL_TYPES = Sheet(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("sheet", [VECTORS_AND_SCALARS, SCALARS_OF_SEVERAL_TYPES], ids=str)
+@pytest.mark.parametrize("sheet", [VECTORS_AND_SCALARS, SCALARS_OF_MIXED_TYPES], ids=str)
 def test_mixed_operands(sheet, kernel):
     sheet.check(kernel)

@@ -68,7 +68,7 @@ class Format:
         return np.concatenate([from_srgb(values[:, :3]), values[:, 3:]], 1) if self.srgb else values
 
     def scaled(self, values):
-        """What is rounded to an integer. The product is rounded to float, as the function does."""
+        """The values that are rounded to integers. The product is rounded to float first."""
         low = -1.0 if self.signed else 0.0
         values = np.where(np.isnan(values), 0.0, np.clip(values.astype(np.float64), low, 1.0))
         if self.srgb:
@@ -96,7 +96,7 @@ SRGB = Format("srgb", "uint", (8, 8, 8, 8), srgb=True)
 
 
 def words_of(format_, every):
-    """Every value of every field, beside random neighbours."""
+    """Every value of every field, among random other fields."""
 
     def data(rng):
         if format_.word == "ushort":

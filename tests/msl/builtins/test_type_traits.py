@@ -89,7 +89,7 @@ def threads(rng):
 
 @pytest.fixture(scope="module")
 def answers():
-    """What the traits say of all types: an array by trait, form (`_v` and class) and type."""
+    """The traits of all types: an array by trait, form (`_v` and class) and type."""
     forms = ("{}_v<{}>", "{}<{}>::value")
     questions = [form.format(trait, type_) for trait in TRAITS for form in forms for type_ in EVERY]
     text = "\n".join(f"y[{j}] = {question};" for j, question in enumerate(questions))
@@ -102,10 +102,10 @@ def answers():
 @pytest.mark.parametrize("trait", TRAITS)
 def test_unary_traits(trait, answers):
     for form in answers[list(TRAITS).index(trait)]:
-        found = {type_ for type_, answer in zip(EVERY, form, strict=True) if answer}
+        types = {type_ for type_, answer in zip(EVERY, form, strict=True) if answer}
         if trait == "is_class":  # vectors are classes here and built into Apple's compiler
-            found -= TRAITS["is_vector"]
-        assert found == TRAITS[trait]
+            types -= TRAITS["is_vector"]
+        assert types == TRAITS[trait]
 
 
 def sheets():

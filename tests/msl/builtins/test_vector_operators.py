@@ -155,17 +155,17 @@ def values(type_, size, rng):
 
 def data_of(type_, inputs):
     def data(rng):
-        made = {}
+        args = {}
         for name in inputs:
             size = (200, int(name[1])) if len(name) > 1 else 200
-            made[name] = values(type_, size, rng)
+            args[name] = values(type_, size, rng)
             if name[0] == "c":
-                made[name] = rng.integers(0, 8 * DTYPES[type_].itemsize, size).astype(DTYPES[type_])
+                args[name] = rng.integers(0, 8 * DTYPES[type_].itemsize, size).astype(DTYPES[type_])
             elif name[0] in "bs" and type_ in INTEGERS:
-                made[name] = np.where(made[name] == 0, DTYPES[type_].type(1), made[name])
+                args[name] = np.where(args[name] == 0, DTYPES[type_].type(1), args[name])
             elif name[0] == "a" and type_ in SIGNED:
-                made[name][::5] = np.abs(made[name][::5])  # left shifts of these are defined
-        return made
+                args[name][::5] = np.abs(args[name][::5])  # left shifts of these are defined
+        return args
 
     return data
 
@@ -174,7 +174,7 @@ def sheets(type_, widths):
     """Sheets of at most 24 rows: a launch takes 31 arguments."""
     rows = [list(Width(type_, lanes).rows()) for lanes in widths]
     if len(widths) == 3:  # each operator in one width, in turn
-        rows = [of_all[place % 3] for place, of_all in enumerate(zip(*rows, strict=True))]
+        rows = [of_all[index % 3] for index, of_all in enumerate(zip(*rows, strict=True))]
     else:
         rows = rows[0]
     inputs = {f"{name}{lanes}": vector(type_, lanes) for lanes in widths for name in "abc"}

@@ -69,8 +69,8 @@ def constructor_rows(type_):
 
 def at_turn(v3, s):
     result = v3.copy()
-    places = np.arange(len(s))
-    result[places, places % 3] = s
+    rows = np.arange(len(s))
+    result[rows, rows % 3] = s
     return result
 
 
@@ -139,15 +139,15 @@ CODES = {
 
 
 def words(lanes, repeat=True):
-    """Places of components, as tuples: all that a vector of `lanes` can be read or written in."""
+    """Indices of components, as tuples: every swizzle that reads or writes a vector of `lanes`."""
     for length in (2, 3, 4):
-        for places in product(range(lanes), repeat=length):
-            if repeat or len(set(places)) == length:
-                yield places
+        for indices in product(range(lanes), repeat=length):
+            if repeat or len(set(indices)) == length:
+                yield indices
 
 
-def spelled(places, alphabet):
-    return "".join(alphabet[place] for place in places)
+def spelled(indices, alphabet):
+    return "".join(alphabet[index] for index in indices)
 
 
 def swizzle_library(type_):
@@ -174,15 +174,15 @@ def expected_codes(lanes):
     x = [1, 2, 3, 4][:lanes]
 
     def code(values):
-        return sum(10**place * value for place, value in enumerate(values))
+        return sum(10**index * value for index, value in enumerate(values))
 
     for _ in ALPHABETS:
-        yield from (code([x[place] for place in places]) for places in words(lanes))
+        yield from (code([x[index] for index in indices]) for indices in words(lanes))
     for _ in ALPHABETS:
-        for places in words(lanes, repeat=False):
+        for indices in words(lanes, repeat=False):
             u = list(x)
-            for value, place in zip((5, 6, 7, 8), places, strict=False):
-                u[place] = value
+            for value, index in zip((5, 6, 7, 8), indices, strict=False):
+                u[index] = value
             yield code(u)
 
 

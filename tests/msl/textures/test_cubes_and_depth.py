@@ -68,7 +68,7 @@ kernel void depths(depth2d<float, access::read> t, texture2d<float, access::read
 
 
 def faces_of(r):
-    """Face and place of directions: the table of the specification."""
+    """Face and coordinates of directions: the table of the specification."""
     x, y, z = r.T.astype(np.float64)
     a = np.abs(r)
     choose = [
@@ -129,8 +129,8 @@ def centre_directions(n):
 @pytest.mark.parametrize("n", [2, 5, 16])
 def test_linear_filtering_across_the_edges_of_a_cube(n, rng):
     """A function that is linear on the cube's surface is met well by blending its texels."""
-    places = centre_directions(n)
-    x = (places @ np.float64([0.3, -0.5, 0.2])).astype(np.float32)
+    directions = centre_directions(n)
+    x = (directions @ np.float64([0.3, -0.5, 0.2])).astype(np.float32)
     r = rng.normal(0, 1, (COUNT, 3)).astype(np.float32)
     y = np.zeros((COUNT, 4), np.float32)
     kernels().cube(x, mtl.Sampler(filter="linear"), r, y, threads=COUNT)
@@ -139,23 +139,23 @@ def test_linear_filtering_across_the_edges_of_a_cube(n, rng):
     _, s, t = faces_of(r)
     inner = (np.abs(s - 0.5) < 0.5 - 0.5 / n) & (np.abs(t - 0.5) < 0.5 - 0.5 / n)
     np.testing.assert_allclose(y[inner, 0], wanted[inner], rtol=0, atol=4 * 2**-22)
-    # Behind an edge the texels turn away: the blend is off by less than the next texel's step.
+    # Past an edge the texels turn away: the blend is off by less than the next texel's step.
     assert np.abs(y[:, 0] - wanted).max() < 1.0 / n
 
 
-def test_linear_filtering_uses_the_neighbours_behind_each_edge(rng):
-    """On an edge exactly, the two texels beside it count equally."""
+def test_linear_filtering_uses_the_adjacent_texels_past_each_edge(rng):
+    """On an edge exactly, the two texels next to it count equally."""
     n = 4
     x = rng.random((6, n, n), np.float32)
-    places = centre_directions(n).reshape(-1, 3)
+    directions = centre_directions(n).reshape(-1, 3)
     edge = rng.choice([-1.0, 1.0], (200, 3))
     along = rng.integers(0, 3, 200)
-    place = (2 * rng.integers(0, n, 200) + 1 - n) / n
-    edge[np.arange(200), along] = place
+    coordinate = (2 * rng.integers(0, n, 200) + 1 - n) / n
+    edge[np.arange(200), along] = coordinate
     y = np.zeros((200, 4), np.float32)
     kernels().cube(x, mtl.Sampler(filter="linear"), edge.astype(np.float32), y, threads=200)
     # The two texel centres nearest to a point of an edge are the ones on its two sides.
-    distance = np.linalg.norm(places[None] - edge[:, None], axis=-1)
+    distance = np.linalg.norm(directions[None] - edge[:, None], axis=-1)
     nearest = np.argsort(distance, axis=1)[:, :2]
     np.testing.assert_allclose(y[:, 0], x.reshape(-1)[nearest].mean(axis=1), rtol=4 * 2**-22)
 

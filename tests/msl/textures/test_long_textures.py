@@ -42,13 +42,13 @@ def test_atomic_min_and_max(rng, form):
     shape, count = (3, 5), 5000
     values = rng.integers(0, 2**64, count, np.uint64, endpoint=False)
     x, y = rng.integers(0, 7, count), rng.integers(0, 4, count)  # some are outside
-    least, most = np.full(shape, 2**63, np.uint64), np.full(shape, 2**63, np.uint64)
-    expected = least.copy(), most.copy()
+    least, greatest = np.full(shape, 2**63, np.uint64), np.full(shape, 2**63, np.uint64)
+    expected = least.copy(), greatest.copy()
     inside = (x < shape[1]) & (y < shape[0])
     for update, result in zip((np.minimum, np.maximum), expected, strict=True):
         update.at(result, (y[inside], x[inside]), values[inside])
     at = np.stack([x, y], -1).astype(np.uint32)
-    given = [least, most]
+    given = [least, greatest]
     if form == "texture":
         given = [mtl.Texture(as_words(t), format="rg32uint") for t in given]
     kernels().update(*given, values, at, threads=count)

@@ -16,7 +16,7 @@ SHAPES = {
     "texture_buffer": (6,), "texture2d_ms": (4, 5, 6),
 }  # fmt: skip
 #: Arguments of read() for a thread at (x, y, z), where z counts slices.
-PLACES = {
+ARGUMENTS = {
     "texture1d": "p.x", "texture1d_array": "p.x, p.z", "texture2d": "p.xy",
     "texture2d_array": "p.xy, p.z", "texture3d": "p", "texturecube": "p.xy, p.z",
     "texturecube_array": "p.xy, p.z % 6, p.z / 6", "texture_buffer": "p.x",
@@ -51,17 +51,17 @@ IDS = "uint3 p [[thread_position_in_grid]], uint3 size [[threads_per_grid]]"
 @functools.cache
 def kernels():
     text = HEADER
-    for name, place in PLACES.items():
+    for name, arguments in ARGUMENTS.items():
         text += f"""
 kernel void read_{name}({name}<float, access::read> t, device float4* y, {IDS})
-{{ y[p.x + size.x * (p.y + size.y * p.z)] = t.read({place}); }}
+{{ y[p.x + size.x * (p.y + size.y * p.z)] = t.read({arguments}); }}
 kernel void sizes_{name}({name}<float, access::read> t, device uint* y)
 {{ uint sizes[] = {{{SIZES[name]}}}; for (uint i = 0; i < sizeof(sizes) / 4; ++i) y[i] = sizes[i]; }}
 """
         if name != "texture2d_ms":
             text += f"""
 kernel void write_{name}({name}<float, access::write> t, device const float* x, {IDS})
-{{ t.write(float4(x[p.x + size.x * (p.y + size.y * p.z)], 7, 8, 9), {place}); }}
+{{ t.write(float4(x[p.x + size.x * (p.y + size.y * p.z)], 7, 8, 9), {arguments}); }}
 """
     return mtl.library(text)
 

@@ -1,4 +1,4 @@
-"""What a texel of each pixel format reads as, and what is stored for a value."""
+"""Texels of each pixel format: the values that are read, and those that are stored."""
 
 import functools
 

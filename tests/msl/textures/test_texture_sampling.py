@@ -75,7 +75,7 @@ def expected(x, at, mode, order, outside, offset=0):
     return np.stack(channels, -1)
 
 
-def places(rng, shape, order, spread):
+def texel_coordinates(rng, shape, order, spread):
     """Texel coordinates, for the nearest filter not so close to a border that rounding decides."""
     at = rng.uniform(-spread, 1 + spread, (COUNT, len(shape))) * shape[::-1]
     if order == 0:
@@ -90,7 +90,7 @@ def places(rng, shape, order, spread):
 def test_filters_and_address_modes(shape, mode, filter, rng):
     x = rng.random((*shape, 4), np.float32)
     order = int(filter == "linear")
-    at = places(rng, shape, order, 1.5)
+    at = texel_coordinates(rng, shape, order, 1.5)
     sampler = mtl.Sampler(filter=filter, address=mode, border_color="opaque_white")
     outside = (1, 1, 1, 1) if mode == "clamp_to_border" else (0, 0, 0, 0)
     offset = np.array([2, -3, 1][: len(shape)], np.int32)
@@ -117,7 +117,7 @@ def test_pixel_coordinates(mode, filter, rng):
     shape = (6, 9)
     x = rng.random((*shape, 4), np.float32)
     order = int(filter == "linear")
-    at = places(rng, shape, order, 0.5).astype(np.float32)
+    at = texel_coordinates(rng, shape, order, 0.5).astype(np.float32)
     y = np.zeros((COUNT, 4), np.float32)
     sampler = mtl.Sampler(coord="pixel", filter=filter, address=mode)
     kernels().sample2(x, sampler, at, (0, 0), y, threads=COUNT)
@@ -128,7 +128,7 @@ def test_pixel_coordinates(mode, filter, rng):
 def test_each_axis_has_its_address_mode(rng):
     x = rng.random((4, 5, 6, 4), np.float32)
     modes = ("repeat", "mirrored_repeat", "clamp_to_edge")
-    at = places(rng, (4, 5, 6), 0, 1.5)
+    at = texel_coordinates(rng, (4, 5, 6), 0, 1.5)
     y = np.zeros((COUNT, 4), np.float32)
     sampler = mtl.Sampler(s_address=modes[0], t_address=modes[1], r_address=modes[2])
     coordinates = (at / (6, 5, 4)).astype(np.float32)
@@ -177,7 +177,7 @@ def test_no_coordinate_leaves_the_texture(u, v, mode, filter, coord, offset):
 
 def test_integers_are_never_blended(rng):
     x = rng.integers(-100, 100, (5, 6, 4)).astype(np.int32)
-    at = places(rng, (5, 6), 0, 0.5)
+    at = texel_coordinates(rng, (5, 6), 0, 0.5)
     results = []
     for filter in ("nearest", "linear"):
         y = np.zeros((COUNT, 4), np.int32)
@@ -310,8 +310,8 @@ kernel void from_constant(texture2d<float> t, device const float2* at, device fl
 
 
 def footprints(levels, at, lod):
-    """Texels that trilinear filtering weighs, for each place: (count, texels), NaN for no weight."""
-    low, found = np.floor(lod).astype(int), []
+    """Texels that trilinear filtering weighs, (count, texels); NaN for no weight."""
+    low, weights = np.floor(lod).astype(int), []
     for level in (low, low + 1):
         weighs = np.ones_like(lod, bool) if level is low else lod > low
         for step in map(np.array, np.ndindex(2, 2)):
@@ -323,8 +323,8 @@ def footprints(levels, at, lod):
                 counts = ((step == 0) | (corner > np.floor(corner))).all(1)
                 x, y = np.clip(index, 0, np.array(texels.shape[::-1]) - 1).astype(int).T
                 one[here] = np.where(counts, texels[y, x], np.nan)
-            found.append(one)
-    return np.stack(found, -1)
+            weights.append(one)
+    return np.stack(weights, -1)
 
 
 @functools.cache
@@ -408,7 +408,7 @@ def test_biases_of_the_level_of_detail():
     reducing().biased(numbered_levels(), lod, y, threads=lod.size)
     np.testing.assert_allclose(y, 10 * np.clip(lod - 1.25, 0.5, 3), rtol=4 * 2**-24)
     for bias in (-16, -1.25, -1 / 64, 0, 0.3, 2.5, 15.999):
-        kept = np.clip(np.floor(bias * 64 + 0.5) / 64, -16, 1023 / 64)
+        rounded = np.clip(np.floor(bias * 64 + 0.5) / 64, -16, 1023 / 64)
         sampler = mtl.Sampler(mip_filter="linear", lod_bias=bias)
         kernels().lods(numbered_levels(), sampler, lod, y, threads=lod.size)
-        np.testing.assert_allclose(y, 10 * np.clip(lod + kept, 0, 4), rtol=4 * 2**-24)
+        np.testing.assert_allclose(y, 10 * np.clip(lod + rounded, 0, 4), rtol=4 * 2**-24)

@@ -23,6 +23,10 @@ from metalloid.arrays.ir.node import BUFFER, CUSTOM_CALL, GET_TUPLE_ITEM, TRACED
 from metalloid.arrays.ir.operands import from_numpy, is_number, to_node
 from metalloid.runtime.devices.device import Device
 
+#: Results up to this size are copied to memory of the pool, which is faster to read and to pass on
+#: than imported memory.
+_COPIED_BYTES = 2**16
+
 
 @dataclass(frozen=True)
 class HostCall:
@@ -68,6 +72,8 @@ class HostCall:
                 np.ascontiguousarray(value, dtype).reshape(shape)
                 for value, (dtype, shape) in zip(results, self.results, strict=True)
             ]
+        if device.memory == "host" and sum(array.nbytes for array in arrays) <= _COPIED_BYTES:
+            return [_copied(array, device) for array in arrays]
         return [_memory_of(_unaliased(given, array), device) for array in arrays]
 
 
@@ -88,6 +94,12 @@ def _unaliased(given: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
     """A result in its own memory, as a function may return one of its arguments."""
     is_shared = any(np.may_share_memory(result, array) for array in given)
     return result.copy() if is_shared else result
+
+
+def _copied(array: np.ndarray, device: Device) -> Memory:
+    memory = Memory(device, array.nbytes)
+    ctypes.memmove(memory.address, array.__array_interface__["data"][0], array.nbytes)
+    return memory
 
 
 def _memory_of(array: np.ndarray, device: Device) -> Memory:

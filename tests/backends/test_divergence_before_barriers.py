@@ -1,4 +1,4 @@
-"""Lanes that could part in front of a barrier: as if they agreed, or a fault."""
+"""Lanes that could diverge before a barrier: as if they agreed, or a fault."""
 
 import numpy as np
 import pytest
@@ -70,10 +70,10 @@ def outcome(engine, name, n, size, threads=None):
 @pytest.mark.parametrize("name", ["strided", "nested"])
 def test_lanes_that_agree_go_on(name, size):
     n = 5 * size
-    rounds = np.arange(1, n + 1).reshape(5, size)
+    iterations = np.arange(1, n + 1).reshape(5, size)
     expected = np.zeros(size, np.int64)
     for row in range(3 if name == "nested" else 1):
-        for each in rounds:
+        for each in iterations:
             expected = expected * 3 + np.roll(each, -1) + row
     for engine in ("simd", "reference"):
         assert outcome(engine, name, n, size) == expected.astype(np.int32).tolist()

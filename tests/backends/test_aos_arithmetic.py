@@ -33,7 +33,7 @@ ALIKE = {
     "v * float4(1, 2, 4, 8) + s[i]": "fmul",
 }  # fmt: skip
 #: And of others.
-APART = (
+SEPARATE = (
     "v.wzyx * s[i]", "float4(v.x, v.y * 2, v.z, v.w)", "v * s[i] * s[i + 1] + s[i + 2] - s[i + 3]",
     "float4(s[i], s[i + 1], 2, u.x)", "float4(v.xy * s[i], v.zw)", "v * s[i] + (v * s[i]).x",
     "float4(z[i].xy, v.zw) * s[i]", "v.x * u + v.y",
@@ -54,7 +54,7 @@ DTYPES = {"bfloat": ml_dtypes.bfloat16, "half": np.float16, "float": np.float32,
 STRUCTS = ("mixed4", "eight8")
 COUNT = 101
 
-CASES = [*(("float4", "float4", expression) for expression in (*ALIKE, *APART)), *OTHERS]
+CASES = [*(("float4", "float4", expression) for expression in (*ALIKE, *SEPARATE)), *OTHERS]
 
 
 def kernel(vector, result, store, expression, engine):
@@ -64,7 +64,7 @@ def kernel(vector, result, store, expression, engine):
 
 
 def results(kernel, vector, result):
-    """What is stored by all threads, and by some."""
+    """The values that all threads store, and that some do."""
 
     def zeros(type):
         return np.zeros((COUNT, int(type[-1])), DTYPES[re.search("[a-z]+(?=\\d)", type)[0]])
@@ -79,7 +79,7 @@ def results(kernel, vector, result):
     return y.tobytes(), some.tobytes()
 
 
-def found_and_expected(vector, result, expression, store):
+def result_and_expected(vector, result, expression, store):
     return tuple(
         results(kernel(vector, result, store, expression, engine), vector, result)
         for engine in ("simd", "reference")
@@ -89,21 +89,21 @@ def found_and_expected(vector, result, expression, store):
 @pytest.mark.parametrize(("vector", "result", "expression"), CASES)
 @pytest.mark.sample(15)
 def test_all_threads_store_what_one_after_the_other_would(vector, result, expression):
-    found, expected = found_and_expected(vector, result, expression, ALL)
-    assert found == expected
+    stored, expected = result_and_expected(vector, result, expression, ALL)
+    assert stored == expected
 
 
 @pytest.mark.parametrize(("vector", "result", "expression"), CASES[::4])
 def test_so_do_some(vector, result, expression):
-    found, expected = found_and_expected(vector, result, expression, SOME)
-    assert found == expected
+    stored, expected = result_and_expected(vector, result, expression, SOME)
+    assert stored == expected
 
 
 @pytest.mark.parametrize("expression", ALIKE)
 def test_members_that_come_about_alike_are_computed_at_once(expression):
-    made = kernel("float4", "float4", ALL, expression, "simd")
-    lanes = int(re.match(r"simd: (\d+) threads", made.engine)[1])
+    compiled = kernel("float4", "float4", ALL, expression, "simd")
+    lanes = int(re.match(r"simd: (\d+) threads", compiled.engine)[1])
     at_once = f"<{4 * lanes} x float>"
     assert any(
-        ALIKE[expression] in line and at_once in line for line in made.asm["ll"].splitlines()
+        ALIKE[expression] in line and at_once in line for line in compiled.asm["ll"].splitlines()
     )

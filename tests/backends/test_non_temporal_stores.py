@@ -1,4 +1,4 @@
-"""Launches that write more than the caches hold store past them; here the caches hold nothing."""
+"""Launches that write more than the caches hold use non-temporal stores; here caches hold nothing."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ kernel void counted(device float* y, device const float* x, device atomic_uint* 
 }
 kernel void swapped(device float* y, device float* x, constant int& n, ID) { device float* to = n > 5 ? x : y; to[i] = i; }
 """
-STREAMING = ("negated", "vectors", "rows_of_three", "bytes", "some")
+NON_TEMPORAL = ("negated", "vectors", "rows_of_three", "bytes", "some")
 OTHERS = ("in_place", "again", "counted", "swapped")
 
 
@@ -36,7 +36,7 @@ def caches_that_hold_nothing(monkeypatch):
 
 
 def launched(name, engine, shift=0):
-    """The kernel, and what it stores where arrays begin so many bytes behind a line's."""
+    """The kernel, and what it stores where arrays begin so many bytes after a line's."""
     with mtl.config.scope(cpu_engine=engine):
         kernel = mtl.library(TEXT)[name]
     memory = np.zeros(8192, np.uint8)
@@ -51,24 +51,24 @@ def launched(name, engine, shift=0):
 
 
 @pytest.mark.parametrize("shift", [0, 16, 4])
-@pytest.mark.parametrize("name", STREAMING)
+@pytest.mark.parametrize("name", NON_TEMPORAL)
 @pytest.mark.sample(1, per="name")
 def test_what_is_stored_is_the_same(name, shift):
     if name == "vectors" and shift == 4:
         pytest.skip("not where float4s may lie")
-    found, expected = (launched(name, engine, shift)[1] for engine in ("simd", "reference"))
-    start = [-memory.ctypes.data % 64 for memory in (found, expected)]
-    rows = [m[s : s + 4000] for m, s in zip((found, expected), start, strict=True)]
+    stored, expected = (launched(name, engine, shift)[1] for engine in ("simd", "reference"))
+    start = [-memory.ctypes.data % 64 for memory in (stored, expected)]
+    rows = [m[s : s + 4000] for m, s in zip((stored, expected), start, strict=True)]
     assert np.array_equal(*rows)
 
 
-@pytest.mark.parametrize("name", [*STREAMING, *OTHERS])
+@pytest.mark.parametrize("name", [*NON_TEMPORAL, *OTHERS])
 def test_stores_go_past_the_caches_where_nobody_looks_at_them(name):
     kernel, _ = launched(name, "simd")
     assert kernel.engine.startswith("simd")
     program = kernel._program
-    assert bool(program._first.streamable) == (name in STREAMING)
-    if name in STREAMING:
+    assert bool(program._first.streamable) == (name in NON_TEMPORAL)
+    if name in NON_TEMPORAL:
         [variant] = [v for v in program._variants if v.streams]
         text = program._compile_variant(variant).asm()["ll"]
         assert "!nontemporal" in text

@@ -1,4 +1,4 @@
-"""What of the NVIDIA device needs no GPU: events, numbers kept on the device, reports."""
+"""The parts of the NVIDIA device that need no GPU: events, numbers on the device, reports."""
 
 import ctypes
 import enum
@@ -78,7 +78,7 @@ class Device:
         raise mtl.KernelFault(f"[{kernel}] {self.says}", kernel=kernel)
 
 
-def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_each_time():
+def test_done_raises_no_fault_and_wait_does_each_time():
     device = Device(CUresult.CUDA_ERROR_NOT_READY, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS)
     event = TimedEvent(device, "step", False, Arguments(0), ("start", "end"))
     assert not event.done
@@ -87,7 +87,7 @@ def test_who_asks_whether_a_launch_is_done_hears_of_no_fault_and_who_waits_does_
     for _ in range(2):
         with pytest.raises(mtl.KernelFault, match="ILLEGAL_ADDRESS"):
             event.wait()
-    assert device.driver.answers == []  # nobody asked the driver again
+    assert device.driver.answers == []  # the driver was not asked again
     del event
     gc.collect()  # the error's traceback holds it
     assert device.timer.free == [("start", "end")]
@@ -110,7 +110,7 @@ def test_a_wait_has_an_end():
         event.wait(0.01)
 
 
-def test_the_limit_of_the_launch_that_runs_ends_a_wait_for_one_behind_it():
+def test_the_limit_of_the_launch_that_runs_ends_a_wait_for_a_later_one():
     device = Device(*[CUresult.CUDA_ERROR_NOT_READY] * 100_000)
     first, second = Arguments(0), Arguments(0)
     first.limit_ns = 10_000_000
@@ -127,20 +127,20 @@ def test_the_limit_of_the_launch_that_runs_ends_a_wait_for_one_behind_it():
     assert device.cancelled == [(spins, 0.01)]
 
 
-def test_a_number_is_copied_once_and_its_place_taken_only_in_turn():
+def test_a_number_is_copied_once_and_its_slot_reused_only_in_turn():
     memory = {}
     constants = Constants(4096, memory.__setitem__)
     count = Constants.ARENA_BYTES // SLOT_BYTES
     values = [struct.pack("=i", number) for number in range(count + 1)]
-    places = [constants[value] for value in values[:count]]
-    assert len(set(places)) == count
-    assert all(memory[place] == value for place, value in zip(places, values, strict=False))
+    slots = [constants[value] for value in values[:count]]
+    assert len(set(slots)) == count
+    assert all(memory[slot] == value for slot, value in zip(slots, values, strict=False))
     memory.clear()
-    assert [constants[value] for value in values[:count]] == places
+    assert [constants[value] for value in values[:count]] == slots
     assert memory == {}  # nothing was copied again
-    assert constants[values[count]] == places[0]  # the oldest goes
-    assert memory == {places[0]: values[count]}
-    assert constants[values[0]] == places[1]
+    assert constants[values[count]] == slots[0]  # the oldest goes
+    assert memory == {slots[0]: values[count]}
+    assert constants[values[0]] == slots[1]
 
 
 STAND_IN = r"""
@@ -204,7 +204,7 @@ def test_a_launch_goes_to_the_driver_between_its_marks(native):
     assert run((0, 22)) == (0, [*LAUNCHED, 1, 22, 77])
 
 
-def test_what_the_driver_refuses_is_told_and_nothing_comes_behind_it(native):
+def test_an_error_of_the_driver_is_returned_and_nothing_is_called_after_it(native):
     run, _ = native
     assert run((21, 22), fails_at=3) == (700, [1, 21, 77])
     assert run((21, 22), fails_at=18) == (700, [1, 21, 77, *LAUNCHED])
@@ -263,13 +263,13 @@ def test_visible_memory_is_managed_or_the_hosts(concurrent):
     address = device.allocate_visible(10)
     assert memory.raw[:10] == bytes(10)
     device.free(address, 10)
-    made, freed = ("cuMemAllocManaged", 10, 1), "cuMemFree"
+    allocated, freed = ("cuMemAllocManaged", 10, 1), "cuMemFree"
     if not concurrent:
-        made, freed = ("cuMemHostAlloc", 10, 3), "cuMemFreeHost"
-    assert calls == [made, ("cuStreamSynchronize", "ours"), (freed, address)]
+        allocated, freed = ("cuMemHostAlloc", 10, 3), "cuMemFreeHost"
+    assert calls == [allocated, ("cuStreamSynchronize", "ours"), (freed, address)]
 
 
-def test_pinned_memory_is_used_again_when_nobody_holds_it():
+def test_pinned_memory_is_reused_when_it_is_unreferenced():
     blocks = []
 
     def pin(nbytes):

@@ -1,4 +1,4 @@
-"""The likely size of threadgroups, told by how the threads' arrays are indexed."""
+"""Inference of the threadgroup size from how the threads index arrays."""
 
 import pytest
 
@@ -10,7 +10,7 @@ PART = "  %at = getelementptr inbounds nuw float, ptr @parts, i64 %wide\n"
 ROW = "  %row = getelementptr inbounds nuw [{0} x float], ptr @tile, i64 %high\n"
 IN_ROW = "  %at = getelementptr inbounds nuw float, ptr %row, i64 %wide\n"
 SIMDGROUP = "  %own = lshr i32 %index, 5\n  %wide = zext nneg i32 %own to i64\n"
-NEIGHBOUR = "  %next = add i32 %x, 1\n  %wide = zext i32 %next to i64\n"
+ADJACENT = "  %next = add i32 %x, 1\n  %wide = zext i32 %next to i64\n"
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,12 @@ NEIGHBOUR = "  %next = add i32 %x, 1\n  %wide = zext i32 %next to i64\n"
         ("[32 x float]", SIMDGROUP + PART, None),  # as many as there can be
         ("[1024 x float]", X + PART, None),
         ("[32 x float]", X + PART, None),  # one simdgroup
-        ("[256 x float]", NEIGHBOUR + PART, None),
+        ("[256 x float]", ADJACENT + PART, None),
         ("[256 x float]", X + PART.replace("@parts", "%device"), None),
         ("[16 x [16 x float]]", SIMDGROUP + Y + ROW.format(16) + IN_ROW, None),
     ],
 )
-def test_likely_threads(type_, body, wanted):
+def test_inferred_threads(type_, body, wanted):
     variables = "".join(
         f"@{name} = internal thread_local global {type_} undef, align 4\n"
         for name in ("parts", "tile")

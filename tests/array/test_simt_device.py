@@ -1,4 +1,4 @@
-"""Kernels in the shape for many thin threads, run on the CPU: a device that asks for them."""
+"""Kernels in the shape for SIMT devices, run on the CPU: a device that asks for them."""
 
 import sys
 from pathlib import Path
@@ -79,9 +79,9 @@ def test_bundles_where_memory_allows_it(device):
 def test_memory_that_begins_anywhere(device):
     """One plan: its leaves lie well at first, and then they do not."""
     x = normal(1003)
-    whole = mtl.asarray(x, device=device)
+    array = mtl.asarray(x, device=device)
     for first in (0, 3, 0, 2, 1):
-        part = whole[first : first + 1000]
+        part = array[first : first + 1000]
         np.testing.assert_array_equal(np.asarray(part + part), x[first : first + 1000] * 2)
         np.testing.assert_allclose(float((part * part).sum()), np.sum(
             x[first : first + 1000].astype(np.float64) ** 2), rtol=1e-6)  # fmt: skip
@@ -122,11 +122,11 @@ def test_rows_of_two_axes(device, inner):
 
 
 def test_a_row_in_registers_is_read_once(device):
-    for length, is_kept in ((4096, True), (4098, True), (2**16, False)):
+    for length, fits in ((4096, True), (4098, True), (2**16, False)):
         row = mtl.asarray(normal(1, length), device=device)
         text = softmax(mtl.broadcast_to(row, (9000, length))).msl().split("kernel void")[1]
         reads = text.count("read_four(p0") + text.count("= p0[")
-        assert (reads == 1) == is_kept
+        assert (reads == 1) == fits
 
 
 @pytest.mark.parametrize("n", [*map(slow, [1, 100, 2**16]), 2**20 + 5])
@@ -346,7 +346,7 @@ def test_wide_kernels_are_portable(device):
     mtl.library(sort_kernels.text(), portable=True)
 
 
-def test_cores_keep_their_shape():
+def test_kernels_of_cores_are_unchanged():
     text = softmax(mtl.asarray(normal(2, 4096), device="cpu")).msl()
     assert "read_four" not in text
     assert "lanes += 32" in text
