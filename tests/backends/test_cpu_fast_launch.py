@@ -79,7 +79,6 @@ ARGUMENTS = {
     "ours, pending": lambda: (ours() * 2, ours() + 1, 0.5, -3, 7),
     "ours of another type": lambda: (ours(), ours().astype(mtl.int32), 0.5, -3, 7),
     "every second of ours": lambda: (ours(), ours(128)[::2], 0.5, -3, 7),
-    "nothing of ours": lambda: (ours(), ours(0), 0.5, -3, 7),
     "too large for a float": lambda: (floats(), floats(), 1e39, -3, 7),
     "infinite": lambda: (floats(), floats(), np.inf, -3, 7),
     "too large for an int": lambda: (floats(), floats(), 0.5, 2**31, 7),

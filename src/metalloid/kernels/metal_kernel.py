@@ -220,8 +220,8 @@ class MetalKernel:
                 sizes = repr((grid, threadgroup, output_shapes, output_dtypes, template))
                 key = (where, sizes, *known[1])
                 plan = self._plans.get(key)
-                if plan is not None and (made := plan.run(known[0], new)) is not None:
-                    return made
+                if plan is not None and (finished := plan.run(known[0], new)) is not None:
+                    return finished
         memories = self._inputs(inputs, where)
         outputs = self._new_outputs(output_shapes, output_dtypes, init_value, new)
         result = self._compiled(memories, outputs, template, where)

@@ -174,7 +174,7 @@ class Interop(BufferExporter):
             )
         if not is_written:
             array = read_array()(self._node)
-            if array is not None and array.flags.c_contiguous:
+            if array is not None and array.size and array.flags.c_contiguous:
                 return array
         (node,) = evaluate([self._node])
         is_shared = is_written and not self._is_uniquely_referenced()
