@@ -96,7 +96,7 @@ def test_the_limit_counts_from_the_start_of_the_launch(lib):
 
 @pytest.mark.parametrize("limit", [0, -1, math.nan, "soon"])
 def test_limits_are_positive_numbers(lib, limit):
-    with pytest.raises(mtl.ArgumentError, match=r"^\[fill\] timeout is a number of seconds"):
+    with pytest.raises(mtl.ArgumentError, match=r"^\[fill\] timeout must be a number of seconds"):
         lib.fill(zeros(), threads=8, timeout=limit)
 
 
