@@ -29,7 +29,7 @@ kernel void add(device float* c, device const float* a, device const float* b,
 kernel void twice(device const float* x, device float* y, uint i [[thread_position_in_grid]])
 { y[i] = 2 * x[i]; }
 """
-N, CALLS, ROUNDS = 10, 200, 100
+N, CALLS, REPEATS = 10, 200, 100
 
 #: What is called, how often per launch, metalloid's way, the drop-in's.
 Pair = tuple[str, int, Callable[[], object], Callable[[], object]]
@@ -174,7 +174,7 @@ def main() -> None:
     rows = []
     for make in (metalcompute, guides, pyobjc, metalpys, mlxs, torches, pydotcomputes):
         for name, calls, ours, theirs in make():
-            rounds = [(seconds_per_call(ours), seconds_per_call(theirs)) for _ in range(ROUNDS)]
+            rounds = [(seconds_per_call(ours), seconds_per_call(theirs)) for _ in range(REPEATS)]
             own, other = (min(times) for times in zip(*rounds, strict=True))
             more = (other - own) * 1e6
             rows.append((name, show(own), show(other), f"{more:+.1f} us", calls,

@@ -30,7 +30,7 @@ kernel void add(device const float *a, device const float *b, device float *c,
 """
 #: Bodies on a grid of n by n cells: pressure p, and velocities u along rows and v along columns.
 #: Grids of one axis, which is all that metalcompute has, need a division to know the place.
-PLACE = "uint x = i % n, y = i / n;"
+POSITION = "uint x = i % n, y = i / n;"
 VELOCITIES = """
     u_new[i] = x + 1 < n ? u[i] - 0.5f * (p[i + 1] - p[i]) : 0;
     v_new[i] = y + 1 < n ? v[i] - 0.5f * (p[i + n] - p[i]) : 0;
@@ -46,14 +46,14 @@ WAVE = f"""
 using namespace metal;
 kernel void velocities(device float *u, device float *v, device const float *p,
                        device const uint *size, {ID})
-{{ uint n = size[0]; {PLACE} device float *u_new = u, *v_new = v; {VELOCITIES} }}
+{{ uint n = size[0]; {POSITION} device float *u_new = u, *v_new = v; {VELOCITIES} }}
 kernel void pressure(device float *p, device const float *u, device const float *v,
                      device const uint *size, device const uint *step, {ID})
-{{ uint n = size[0]; {PLACE} device float *p_new = p; {PRESSURE} }}
+{{ uint n = size[0]; {POSITION} device float *p_new = p; {PRESSURE} }}
 """
 #: The same by two axes.
 SQUARE = WAVE.replace(ID, "uint2 at [[thread_position_in_grid]]").replace(
-    PLACE, "uint x = at.x, y = at.y, i = y * n + x;"
+    POSITION, "uint x = at.x, y = at.y, i = y * n + x;"
 )
 
 Loop = Callable[[], np.ndarray]
@@ -174,7 +174,7 @@ def wave_of_metalloid(n: int, steps: int, memory: Callable[[np.ndarray], Any]) -
 
 
 def wave_of_mlx(mx: Any, n: int, steps: int) -> Loop:
-    head = f"uint i = thread_position_in_grid.x; {PLACE}"
+    head = f"uint i = thread_position_in_grid.x; {POSITION}"
     velocities = mlx.metal_kernel(
         "velocities", ["p", "u", "v", "n"], ["u_new", "v_new"], head + VELOCITIES
     )

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and options of all tests."""
 
 import collections
 import os
@@ -80,8 +80,8 @@ def pytest_collection_modifyitems(items):
         for first, instances in enumerate(instances_of.values()):
             size = len(instances)
             steps = max(count - 1, 1)
-            kept = {(first + k * (size - 1) // steps) % size for k in range(count)}
-            for k in set(range(size)) - kept:
+            selected = {(first + k * (size - 1) // steps) % size for k in range(count)}
+            for k in set(range(size)) - selected:
                 instances[k].add_marker(pytest.mark.slow)
 
 

@@ -23,7 +23,7 @@ DTYPES = {0: np.float32, 1: np.float64, 2: np.float16, 4: np.complex64, 5: np.co
           14: ml_dtypes.bfloat16}  # fmt: skip
 SCALES = {68: np.float32, 77: np.float32, 70: np.float64}
 STREAM = 77
-GUARD = 64  # bytes behind each allocation
+GUARD = 64  # bytes after each allocation
 
 
 class Error(Exception):
@@ -72,9 +72,9 @@ class StandInCard(OwnMemoryDevice):
         super().free(address, nbytes)
 
     def check_guard(self, address):
-        """See that nothing was written behind an allocation."""
-        found = ctypes.string_at(address + self.guarded[address], GUARD)
-        assert found == b"\xa5" * GUARD, f"{self.works[-1:]} wrote too far"
+        """See that nothing was written after an allocation."""
+        guard = ctypes.string_at(address + self.guarded[address], GUARD)
+        assert guard == b"\xa5" * GUARD, f"{self.works[-1:]} wrote too far"
 
     def allocate_uninitialized(self, nbytes):
         address = self.allocate(nbytes)
@@ -104,29 +104,29 @@ def columns_at(address, dtype, rows, columns, leading):
 
 
 def takes(function):
-    """How many parameters a function has."""
-    found = getattr(function, "takes", None)
-    if found is None:
-        found = len(inspect.signature(function).parameters)
-    return found
+    """Return the number of parameters of a function."""
+    count = getattr(function, "takes", None)
+    if count is None:
+        count = len(inspect.signature(function).parameters)
+    return count
 
 
 def module(name, *functions):
     """A module of functions that notes what was called."""
-    found = types.ModuleType(f"nvmath.bindings.{name}")
-    found.calls = []
+    bindings = types.ModuleType(f"nvmath.bindings.{name}")
+    bindings.calls = []
 
     def noting(function):
         def call(*args):
-            found.calls.append((function.__name__, *args))
+            bindings.calls.append((function.__name__, *args))
             return function(*args)
 
         call.takes = takes(function)
         return call
 
     for function in functions:
-        setattr(found, function.__name__, noting(function))
-    return found
+        setattr(bindings, function.__name__, noting(function))
+    return bindings
 
 
 _handles = itertools.count(1)
@@ -158,17 +158,17 @@ def gemm_strided_batched_ex_64(
     assert at(beta, scale, (1,)) == 0
     wide = np.result_type(scale, np.float64)
     for number in range(count):
-        sides = []
+        factors = []
         for address, kind, leading, step, turn, shape in (
             (a, a_type, lda, a_step, turn_a, (m, k)), (b, b_type, ldb, b_step, turn_b, (k, n)),
         ):  # fmt: skip
             dtype = np.dtype(DTYPES[kind])
             start = address + number * step * dtype.itemsize
             lying = columns_at(start, dtype, *(shape[::-1] if turn else shape), leading)
-            sides.append((lying.T if turn else lying).astype(wide))
+            factors.append((lying.T if turn else lying).astype(wide))
         out = columns_at(c + number * c_step * np.dtype(DTYPES[c_type]).itemsize, DTYPES[c_type],
                          m, n, ldc)  # fmt: skip
-        out[...] = sides[0] @ sides[1]
+        out[...] = factors[0] @ factors[1]
 
 
 def _batched(letter):
@@ -186,9 +186,9 @@ def _batched(letter):
             at(pivots + 4 * n * k, np.int32, (n,))[...] = order + 1
             at(infos + 4 * k, np.int32, (1,))[...] = info
 
-    def getrs_batched(handle, turn, n, sides, a, lda, pivots, b, ldb, info, count):
+    def getrs_batched(handle, turn, n, nrhs, a, lda, pivots, b, ldb, info, count):
         assert turn == 0
-        both = zip(matrices(a, count, n, n, lda), matrices(b, count, n, sides, ldb), strict=True)
+        both = zip(matrices(a, count, n, n, lda), matrices(b, count, n, nrhs, ldb), strict=True)
         for k, (matrix, side) in enumerate(both):
             order = at(pivots + 4 * n * k, np.int32, (n,)) - 1
             side[...] = getattr(lapack, letter + "getrs")(matrix, order, side)[0]
@@ -217,9 +217,9 @@ def _batched(letter):
         assert size == m + n
         at(work, dtype, (size,))[...] = np.nan
         matrix = columns_at(a, dtype, m, n, lda)
-        found = at(values, np.zeros(1, dtype).real.dtype, (min(m, n),))
+        singular_values = at(values, np.zeros(1, dtype).real.dtype, (min(m, n),))
         if np.isfinite(matrix).all():
-            left, found[...], right = np.linalg.svd(matrix, full_matrices=not small)
+            left, singular_values[...], right = np.linalg.svd(matrix, full_matrices=not small)
             if vectors:
                 columns_at(u, dtype, *left.shape, ldu)[...] = left
                 columns_at(v, dtype, *right.T.shape, ldv)[...] = right.conj().T
@@ -227,7 +227,7 @@ def _batched(letter):
                 columns_at(u, dtype, m, min(m, n) if small else m, ldu)[...] = np.nan
                 columns_at(v, dtype, n, min(m, n) if small else n, ldv)[...] = np.nan
         else:
-            found[...] = np.nan
+            singular_values[...] = np.nan
         at(info, np.int32, (1,))[...] = 0
         matrix[...] = np.nan
 
@@ -241,8 +241,8 @@ def _batched(letter):
 
 def _potrf(matrix, part):
     letter = _letter(matrix.dtype)
-    found, info = getattr(lapack, letter + "potrf")(matrix, lower=part == 0, clean=0)
-    matrix[...] = found
+    factor, info = getattr(lapack, letter + "potrf")(matrix, lower=part == 0, clean=0)
+    matrix[...] = factor
     return info
 
 
@@ -290,10 +290,10 @@ def xgetrf(m, n, kind, a, lda, pivots, compute):
     return info
 
 
-def xgetrs(handle, parameters, turn, n, sides, a_type, a, lda, pivots, b_type, b, ldb, info):
+def xgetrs(handle, parameters, turn, n, nrhs, a_type, a, lda, pivots, b_type, b, ldb, info):
     assert turn == 0
     matrix, side = (columns_at(p, DTYPES[k], n, c, ld)
-                    for p, k, c, ld in ((a, a_type, n, lda), (b, b_type, sides, ldb)))  # fmt: skip
+                    for p, k, c, ld in ((a, a_type, n, lda), (b, b_type, nrhs, ldb)))  # fmt: skip
     order = at(pivots, np.int64, (n,)).astype(np.int32) - 1
     side[...] = getattr(lapack, _letter(matrix.dtype) + "getrs")(matrix, order, side)[0]
 
@@ -315,11 +315,11 @@ def xsyevd(vectors, part, n, kind, a, lda, real, values, compute):
     assert kind == compute
     assert part == 0
     matrix = columns_at(a, DTYPES[kind], n, n, lda)
-    found = at(values, DTYPES[real], (n,))
+    eigenvalues = at(values, DTYPES[real], (n,))
     if not np.isfinite(matrix).all():
-        found[...] = np.nan
+        eigenvalues[...] = np.nan
         return 0
-    found[...], space = np.linalg.eigh(matrix)
+    eigenvalues[...], space = np.linalg.eigh(matrix)
     matrix[...] = space if vectors else np.nan
     return 0
 
@@ -372,19 +372,27 @@ def set_work_area(plan, address):
 
 def _run(plan, source, result, direction, wanted):
     lengths, kind, count = (_plans[plan][name] for name in ("lengths", "kind", "count"))
-    way, real = _KINDS[kind]
-    assert (way, real) == wanted
+    transform, real = _KINDS[kind]
+    assert (transform, real) == wanted
     assert source % 16 == result % 16 == 0
     at(_plans[plan].pop("area")[0], np.uint8, (8 * count,))[...] = 255
     wide = np.result_type(real, np.complex64)
     half = (*lengths[:-1], lengths[-1] // 2 + 1)
     axes = tuple(range(1, len(lengths) + 1))
-    before = at(source, real if way == "r" else wide, (count, *(half if way == "i" else lengths)))
-    after = at(result, real if way == "i" else wide, (count, *(half if way == "r" else lengths)))
+    before = at(
+        source,
+        real if transform == "r" else wide,
+        (count, *(half if transform == "i" else lengths)),
+    )
+    after = at(
+        result,
+        real if transform == "i" else wide,
+        (count, *(half if transform == "r" else lengths)),
+    )
     exact = before.astype(np.result_type(before.dtype, np.float64))
-    if way == "r":
+    if transform == "r":
         after[...] = np.fft.rfftn(exact, lengths, axes)
-    elif way == "i":
+    elif transform == "i":
         assert len(lengths) == 1  # further axes would have to be symmetric
         after[...] = np.fft.irfft(exact, lengths[0], norm="forward")
         before[...] = np.nan

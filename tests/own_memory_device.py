@@ -14,7 +14,7 @@ from metalloid.runtime.memory.staging import blocks_of, contents, point_words
 
 
 class _Copy:
-    """Of memory of the host, for one launch."""
+    """A copy of the host's memory, for one launch."""
 
 
 class OwnMemoryDevice(CpuDevice):
@@ -40,9 +40,9 @@ class OwnMemoryDevice(CpuDevice):
         super().free(address, self._sizes.pop(address))
 
     def _check(self, address, nbytes):
-        place = bisect.bisect_right(self._starts, address) - 1
-        start = self._starts[place] if place >= 0 else 0
-        inside = place >= 0 and address + nbytes <= start + self._sizes[start]
+        index = bisect.bisect_right(self._starts, address) - 1
+        start = self._starts[index] if index >= 0 else 0
+        inside = index >= 0 and address + nbytes <= start + self._sizes[start]
         assert inside, f"{nbytes} bytes at {address:#x} are not in one allocation"
 
     def launch(self, program, arguments, grid, group, wait):
@@ -50,15 +50,15 @@ class OwnMemoryDevice(CpuDevice):
             if buffer.host_copy is not None:
                 buffer.host_copy.to_device()
         for position, value in arguments.constants:
-            kept = ctypes.create_string_buffer(value)
-            arguments.keep_alive.append(kept)
-            arguments.words[position] = ctypes.addressof(kept)
+            constant = ctypes.create_string_buffer(value)
+            arguments.keep_alive.append(constant)
+            arguments.words[position] = ctypes.addressof(constant)
         blocks = blocks_of(arguments.staged)
         for block in blocks:
             block.address = self.allocate(block.shift + block.nbytes) + block.shift
         for block in blocks:
-            found = contents(block, arguments, blocks)
-            ctypes.memmove(block.address, found, len(found))
+            data = contents(block, arguments, blocks)
+            ctypes.memmove(block.address, data, len(data))
         point_words(arguments, blocks)
         for block in blocks:
             copy = _Copy()  # lives until the launch has ended

@@ -1,4 +1,4 @@
-"""The structure of the package: who may import whom, and what an import may cost."""
+"""The structure of the package: which may import which, and what an import may cost."""
 
 import ast
 import graphlib
@@ -17,8 +17,8 @@ LAYERS = (
     "bench", "cli",
 )  # fmt: skip
 
-#: The same inside packages, for folders and for modules beside them.
-ROOMS = {
+#: The same inside packages, for folders and for modules next to them.
+MEMBERS = {
     "arrays": (
         "metal", "ir", "planning", "codegen", "execution", "interop", "lowering", "library",
         "operators", "array", "files", "functions", "api",
@@ -31,7 +31,7 @@ ROOMS = {
     "backends/cuda": ("compile", "libraries", "runtime"),
     "backends/metal": ("pyobjc", "compile", "runtime"),
 }  # fmt: skip
-#: Packages in which no module imports itself by way of others, not even for types.
+#: Packages in which no module imports itself through others, not even for types.
 ACYCLIC = ("arrays", "compiler", "runtime", "backends/cpu", "backends/cuda", "backends/metal")
 MAX_FILES = 20
 
@@ -57,7 +57,7 @@ def modules():
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: p.relative_to(PACKAGE).as_posix())
-def test_imports_point_one_way(path):
+def test_imports_point_in_one_direction(path):
     layer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
     for module, runs in imports_of(path):
         if module == "metalloid" or not runs:
@@ -71,19 +71,19 @@ def test_imports_point_one_way(path):
             assert imported != "backends", "devices are opened by runtime.devices.registry, by name"
 
 
-@pytest.mark.parametrize("package", ROOMS)
-def test_folders_of_a_package_import_one_way(package):
-    rooms, folder = ROOMS[package], PACKAGE / package
+@pytest.mark.parametrize("package", MEMBERS)
+def test_folders_of_a_package_import_in_one_direction(package):
+    members, folder = MEMBERS[package], PACKAGE / package
     inside = ["metalloid", *package.split("/")]
     for path in folder.rglob("*.py"):
-        room = path.relative_to(folder).parts[0].removesuffix(".py")
-        if room == "__init__":
+        member = path.relative_to(folder).parts[0].removesuffix(".py")
+        if member == "__init__":
             continue
         for module, _ in imports_of(path):
             names = module.split(".")
             name = names[len(inside) :][:1]
             if names[: len(inside)] == inside and name:
-                assert rooms.index(name[0]) <= rooms.index(room), f"{path}: imports {module}"
+                assert members.index(name[0]) <= members.index(member), f"{path}: imports {module}"
 
 
 @pytest.mark.parametrize("package", ACYCLIC)
@@ -97,7 +97,7 @@ def test_there_are_no_import_cycles(package):
     graphlib.TopologicalSorter(graph).prepare()
 
 
-@pytest.mark.parametrize("package", ROOMS)
+@pytest.mark.parametrize("package", MEMBERS)
 def test_folders_are_small_and_say_what_they_hold(package):
     for folder in {path.parent for path in (PACKAGE / package).rglob("*.py")}:
         files = [path for path in folder.iterdir() if path.suffix in (".py", ".c", ".h")]

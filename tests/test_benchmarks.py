@@ -38,7 +38,7 @@ def test_every_text_of_a_case_computes_the_same(name, built):
 
 
 @pytest.mark.parametrize("name", CASE_NAMES)
-def test_who_computes_nothing_is_not_timed(name):
+def test_a_rival_that_computes_nothing_is_not_timed(name):
     case = next(case for case in cases(tiny=True) if case.name == name)
     with pytest.raises(AssertionError, match=rf"{name} by nobody: (off by|.* differ)"):
         cpu.checked(case, "nobody", lambda: None, lambda: case.arguments[0])
@@ -80,7 +80,7 @@ def test_tables(capsys):
 
 
 @pytest.mark.needs("the CPU")
-def test_passes_and_back_end_are_timed_apart(tmp_path):
+def test_passes_and_back_end_are_timed_separately(tmp_path):
     with mtl.config.scope(cpu_engine="simd", cache_dir=tmp_path), passes.watched() as spent:
         engine = kernels()["saxpy"].engine
     assert engine.startswith("simd"), engine
@@ -128,8 +128,8 @@ def test_operations_are_those_that_every_thread_does():
 def test_operations_of_the_functions_as_the_documents_say():
     lib = kernels(math_mode="relaxed")
     with mtl.config.scope(cpu_engine="simd"):
-        found = {name: operations(lib[name].asm["ll"]) for name in goals.FUNCTIONS}
-    assert found == {"exp_of": 19, "log_of": 23, "sin_of": 19, "pow_of": 39}
+        counts = {name: operations(lib[name].asm["ll"]) for name in goals.FUNCTIONS}
+    assert counts == {"exp_of": 19, "log_of": 23, "sin_of": 19, "pow_of": 39}
 
 
 def test_pictures_are_what_numpy_makes_of_them():

@@ -66,7 +66,7 @@ def test_misspelt_settings_are_refused():
 
 
 def test_misspelt_variables_are_told():
-    """Those that are like none of ours belong to somebody else."""
+    """A variable that resembles no setting belongs to another program."""
     environment = dict(os.environ, METALLOID_CPU_ENGIN="reference", METALLOID_QWERTY="1")
     done = subprocess.run(
         [sys.executable, "-c", "import metalloid; metalloid.config.timeout"],

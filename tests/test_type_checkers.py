@@ -1,4 +1,4 @@
-"""What a type checker says of a program: mypy stands for all."""
+"""Findings of a type checker in a program: mypy stands for all checkers."""
 
 import re
 import subprocess
@@ -37,22 +37,22 @@ def test_programs_are_checked(tmp_path):
         [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), "program.py"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    found = {}
+    findings = {}
     for line in done.stdout.splitlines():
         if match := re.match(
             r'program.py:(\d+): (?:(error)|note: Revealed type is "([\w.]+))', line
         ):
-            found[int(match[1])] = match[2] or match[3].rpartition(".")[2]
+            findings[int(match[1])] = match[2] or match[3].rpartition(".")[2]
     expected = {
         number: comment
         for number, line in enumerate(PROGRAM.splitlines(), 1)
         if (comment := line.partition("  # ")[2])
     }
-    assert found == expected, done.stdout
+    assert findings == expected, done.stdout
 
 
 def test_all_public_names_are_exported_for_checkers():
-    """Of an installed package they take as public what stands in ``__all__``."""
+    """Checkers take the names in ``__all__`` of an installed package as public."""
     from metalloid.arrays import api
 
     text = Path(metalloid.__file__).read_text("utf-8")

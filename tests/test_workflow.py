@@ -1,4 +1,4 @@
-"""What runs on GitHub, which cannot be run here: its commands name what there is."""
+"""The workflow on GitHub, which cannot be run here: its commands name what there is."""
 
 import re
 import tomllib

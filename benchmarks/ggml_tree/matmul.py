@@ -135,12 +135,14 @@ def check_matrix(source, library, name, rng):
         left, right, exact, magnitude, sizes = _batched(
             rng, source, (type_, other), rows, vectors, columns
         )
-        ragged = rows % 64 != 0
+        unaligned = rows % 64 != 0
         # Vectors of a tile, and the threadgroup memory of tiles.
-        tile, shared = (32, 8192 if ragged else 4096 + 2048) if not source.tensors else (128, 4096)
+        tile, shared = (
+            (32, 8192 if unaligned else 4096 + 2048) if not source.tensors else (128, 4096)
+        )
         kernel = library.function(
             name,
-            {"FC_mul_mm_bc_inp": columns % 32 != 0, "FC_mul_mm_bc_out": ragged,
+            {"FC_mul_mm_bc_inp": columns % 32 != 0, "FC_mul_mm_bc_out": unaligned,
              "FC_mul_mm_ne12": 4, "FC_mul_mm_ne13": 2, "FC_mul_mm_r2": 2, "FC_mul_mm_r3": 2},
         )  # fmt: skip
         out = np.full(exact.shape, np.nan, np.float32)

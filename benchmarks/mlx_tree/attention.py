@@ -161,9 +161,9 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     dtype = TYPES[parts["dtype"]]
     mask = bool if parts["mask"] == "bool_" else TYPES[parts["mask"]]
     aligned = scene(rng, dtype, heads=2, queries=bq, keys=2 * bk, size=size, causal=True)
-    ragged = scene(rng, dtype, heads=2, queries=bq + 5, keys=2 * bk + 3, size=size, mask=mask,
+    unaligned = scene(rng, dtype, heads=2, queries=bq + 5, keys=2 * bk + 3, size=size, mask=mask,
                    sinks=True)  # fmt: skip
-    for work in (aligned, ragged):
+    for work in (aligned, unaligned):
         check_tiled(library, name, work, bq, bk, wm * wn)
 
 

@@ -69,10 +69,10 @@ class Tiling:
         """Threads of a threadgroup."""
         return (SIMD, self.wn, self.wm)
 
-    def sizes(self, ragged_mn: bool, ragged_k: bool) -> tuple[int, int, int]:
-        """M, N and K of two tiles each, the last of them with an edge where ragged."""
-        m, n = (self.bm + 5, self.bn + 3) if ragged_mn else (self.bm, 2 * self.bn)
-        return m, n, 2 * self.bk + (3 if ragged_k else 0)
+    def sizes(self, unaligned_mn: bool, unaligned_k: bool) -> tuple[int, int, int]:
+        """M, N and K of two tiles each, the last of them with an edge where unaligned."""
+        m, n = (self.bm + 5, self.bn + 3) if unaligned_mn else (self.bm, 2 * self.bn)
+        return m, n, 2 * self.bk + (3 if unaligned_k else 0)
 
     def tiles(self, m: int, n: int) -> tuple[int, int]:
         """Tiles along n and along m."""
@@ -102,14 +102,14 @@ class Tiling:
         return structure(GEMM_PARAMS, **(values | fields))
 
 
-def check_fused(library, name, dtype, tiling: Tiling, rng, *, ragged: bool, source: str) -> None:
+def check_fused(library, name, dtype, tiling: Tiling, rng, *, unaligned: bool, source: str) -> None:
     """A batch of products; `source` says what is added: "none", "add" or "axpby".
 
-    A ragged product also has a batch of two axes, along each of which one factor is repeated.
+    A unaligned product also has a batch of two axes, along each of which one factor is repeated.
     """
-    m, n, k = tiling.sizes(ragged, ragged)
-    batch = (2, 2) if ragged else (2,)
-    batch_a, batch_b = ((2, 1), (1, 2)) if ragged else (batch, batch)
+    m, n, k = tiling.sizes(unaligned, unaligned)
+    batch = (2, 2) if unaligned else (2,)
+    batch_a, batch_b = ((2, 1), (1, 2)) if unaligned else (batch, batch)
     a, b = tiling.operands(rng, m, n, k, dtype, batch_a, batch_b)
     c, out = operand(rng, (*batch, m, n), dtype), poisoned((*batch, m, n), dtype)
     whole = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b)] + [c]
@@ -117,8 +117,8 @@ def check_fused(library, name, dtype, tiling: Tiling, rng, *, ragged: bool, sour
     alpha, beta = (ALPHA, BETA) if source == "axpby" else (1.0, 1.0)
     constants = {
         "has_batch": len(batch) > 1, "use_out_source": source != "none",
-        "do_axpby": source == "axpby", "align_M": not ragged, "align_N": not ragged,
-        "align_K": not ragged,
+        "do_axpby": source == "axpby", "align_M": not unaligned, "align_N": not unaligned,
+        "align_K": not unaligned,
     }  # fmt: skip
     stride_a, stride_b, stride_c = (x[-1] for x in strides)
     tiles = tiling.tiles(m, n)
@@ -138,12 +138,14 @@ def check_fused(library, name, dtype, tiling: Tiling, rng, *, ragged: bool, sour
         assert_scaled(out, exact, error, alpha, c, beta, work=np.dtype(np.float32))
 
 
-def check_split(kernel, dtype, tiling: Tiling, rng, *, ragged_mn: bool, ragged_k: bool) -> None:
+def check_split(
+    kernel, dtype, tiling: Tiling, rng, *, unaligned_mn: bool, unaligned_k: bool
+) -> None:
     """Sums over parts of the inner axis, the last of which takes what the division leaves."""
-    m, n, _ = tiling.sizes(ragged_mn, False)
+    m, n, _ = tiling.sizes(unaligned_mn, False)
     parts, iterations = 2, 2
     size = iterations * tiling.bk
-    k = parts * size + tiling.bk + (3 if ragged_k else 0)
+    k = parts * size + tiling.bk + (3 if unaligned_k else 0)
     a, b = tiling.operands(rng, m, n, k, dtype)
     out = poisoned((parts, m, n), COMPLEX if dtype == COMPLEX else np.float32)
     tiles_n, tiles_m = tiling.tiles(m, n)
@@ -158,11 +160,11 @@ def check_split(kernel, dtype, tiling: Tiling, rng, *, ragged_mn: bool, ragged_k
         assert_rounded(part, *product(a[:, start:stop], b[start:stop]))
 
 
-def check_flat_split(library, name, dtype, tiling: Tiling, rng, *, ragged: bool) -> None:
+def check_flat_split(library, name, dtype, tiling: Tiling, rng, *, unaligned: bool) -> None:
     """The same for matrix units: one row of threadgroups, and a last part that may be shorter."""
-    m, n, _ = tiling.sizes(ragged, False)
+    m, n, _ = tiling.sizes(unaligned, False)
     size, parts = 2 * tiling.bk, 2
-    k = parts * size - (tiling.bk - 3 if ragged else 0)
+    k = parts * size - (tiling.bk - 3 if unaligned else 0)
     a, b = tiling.operands(rng, m, n, k, dtype)
     out = poisoned((parts, m, n), np.float32)
     tiles_n, tiles_m = tiling.tiles(m, n)
@@ -171,7 +173,7 @@ def check_flat_split(library, name, dtype, tiling: Tiling, rng, *, ragged: bool)
         tiles_m=tiles_m, split_k_partitions=parts, split_k_partition_stride=m * n,
         split_k_partition_size=size, gemm_k_iterations_aligned=size // tiling.bk,
     )  # fmt: skip
-    kernel = library.function(name, {"align_M": not ragged, "align_N": not ragged})
+    kernel = library.function(name, {"align_M": not unaligned, "align_N": not unaligned})
     dispatch(kernel, (tiles_n * tiles_m * parts, 1, 1), tiling.group_size, A=a, B=b, C=out,
              params=params)  # fmt: skip
     a, b = tiling.factors(a, b)
@@ -217,10 +219,10 @@ def check_fused_entry(library: mtl.Library, name: str, rng: np.random.Generator)
     parts = _FUSED.match(name)
     assert parts, name
     dtype, tiling = TYPES[parts["dtype"]], Tiling.of(parts)
-    check_fused(library, name, dtype, tiling, rng, ragged=False, source="none")
+    check_fused(library, name, dtype, tiling, rng, unaligned=False, source="none")
     # MLX never asks for a complex sum here: its epilogue would drop the imaginary parts.
     source = "none" if dtype == COMPLEX else "axpby"
-    check_fused(library, name, dtype, tiling, rng, ragged=True, source=source)
+    check_fused(library, name, dtype, tiling, rng, unaligned=True, source=source)
 
 
 def check_split_entry(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
@@ -231,15 +233,17 @@ def check_split_entry(library: mtl.Library, name: str, rng: np.random.Generator)
         return
     parts = _SPLIT.match(name)
     assert parts, name
-    check_split(kernel, TYPES[parts["dtype"]], Tiling.of(parts), rng, ragged_mn=parts["mn"] == "n",
-                ragged_k=parts["k"] == "n")  # fmt: skip
+    sizes = {"unaligned_mn": parts["mn"] == "n", "unaligned_k": parts["k"] == "n"}
+    check_split(kernel, TYPES[parts["dtype"]], Tiling.of(parts), rng, **sizes)
 
 
 def check_flat_split_entry(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     parts = _FLAT_SPLIT.match(name)
     assert parts, name
-    for ragged in (False, True):
-        check_flat_split(library, name, TYPES[parts["dtype"]], Tiling.of(parts), rng, ragged=ragged)
+    for unaligned in (False, True):
+        check_flat_split(
+            library, name, TYPES[parts["dtype"]], Tiling.of(parts), rng, unaligned=unaligned
+        )
 
 
 FAMILIES = (

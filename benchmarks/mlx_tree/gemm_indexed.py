@@ -19,18 +19,18 @@ _NAME = re.compile(
 )
 
 
-def _alignment(ragged: bool) -> dict[str, bool]:
-    return dict.fromkeys(("align_M", "align_N", "align_K"), not ragged)
+def _alignment(unaligned: bool) -> dict[str, bool]:
+    return dict.fromkeys(("align_M", "align_N", "align_K"), not unaligned)
 
 
-def check_gather_rhs(library, name, dtype, tiling: Tiling, rng, *, ragged: bool) -> None:
+def check_gather_rhs(library, name, dtype, tiling: Tiling, rng, *, unaligned: bool) -> None:
     """Each row of the left factor times the matrix that its index says; the indices ascend."""
-    m, n, k = tiling.sizes(ragged, ragged)
+    m, n, k = tiling.sizes(unaligned, unaligned)
     a, b = tiling.operands(rng, m, n, k, dtype, batch_b=(3,))
     indices = np.sort(rng.integers(0, 3, m)).astype(np.uint32)
     out = poisoned((m, n), dtype)
     params = tiling.params(a, b, m, n, k, batch_stride_b=b[0].size, batch_stride_d=0)
-    kernel = library.function(name, _alignment(ragged))
+    kernel = library.function(name, _alignment(unaligned))
     # The simdgroups of NAX kernels go through the matrices of their own rows.
     with mtl.config.scope(strict_barriers=False):
         dispatch(kernel, (*tiling.tiles(m, n), 1), tiling.group_size, A=a, B=b, C=out,
@@ -40,22 +40,22 @@ def check_gather_rhs(library, name, dtype, tiling: Tiling, rng, *, ragged: bool)
     assert_rounded(out, exact[:, 0], error[:, 0])
 
 
-def check_gather(library, name, dtype, tiling: Tiling, rng, *, ragged: bool) -> None:
-    """Products of pairs of matrices; ragged ones with indices of two axes, some of them shared."""
-    m, n, k = tiling.sizes(ragged, ragged)
+def check_gather(library, name, dtype, tiling: Tiling, rng, *, unaligned: bool) -> None:
+    """Products of pairs of matrices; unaligned ones have indices of two axes, some shared."""
+    m, n, k = tiling.sizes(unaligned, unaligned)
     a, b = tiling.operands(rng, m, n, k, dtype, batch_a=(2, 2), batch_b=(3,))
     left, right = np.array([3, 0, 2], np.uint32), np.array([1, 1, 2], np.uint32)
-    if ragged:
+    if unaligned:
         left, right = np.broadcast_to(left[:2, None], (2, 2)), np.array([[1, 0], [2, 1]], np.uint32)
     out = poisoned((*left.shape, m, n), dtype)
     params = tiling.params(
         a, b, m, n, k, batch_ndim=left.ndim, batch_stride_a=element_strides(left)[0],
         batch_stride_b=element_strides(right)[0],
     )  # fmt: skip
-    kernel = library.function(name, _alignment(ragged) | {"has_batch": left.ndim > 1})
+    kernel = library.function(name, _alignment(unaligned) | {"has_batch": left.ndim > 1})
     dispatch(
         kernel, (*tiling.tiles(m, n), left.size), tiling.group_size, A=a, B=b, C=out, params=params,
-        lhs_indices=np.ascontiguousarray(left[:, 0]) if ragged else left, rhs_indices=right,
+        lhs_indices=np.ascontiguousarray(left[:, 0]) if unaligned else left, rhs_indices=right,
         indices_shape=left.shape, lhs_strides=element_strides(left),
         rhs_strides=element_strides(right), batch_ndim_a=2, batch_shape_a=a.shape[:2],
         batch_strides_a=[2 * a[0, 0].size, a[0, 0].size], batch_ndim_b=1, batch_shape_b=b.shape[:1],
@@ -65,23 +65,27 @@ def check_gather(library, name, dtype, tiling: Tiling, rng, *, ragged: bool) -> 
     assert_rounded(out, *product(a.reshape(4, m, k)[left], b[right]))
 
 
-def check_segments(library, name, dtype, tiling: Tiling, rng, *, ragged: bool) -> None:
-    """Products of parts of the inner axis, one of them empty; ragged ones follow each other."""
-    m, n, _ = tiling.sizes(ragged, False)
+def check_segments(library, name, dtype, tiling: Tiling, rng, *, unaligned: bool) -> None:
+    """Products of parts of the inner axis, one of them empty; unaligned ones follow each other."""
+    m, n, _ = tiling.sizes(unaligned, False)
     k = 3 * tiling.bk + 3
     a, b = tiling.operands(rng, m, n, k, dtype)
     bounds = np.array([0, 2 * tiling.bk, 2 * tiling.bk, k], np.uint32)
     pairs = np.stack([bounds[:-1], bounds[1:]], axis=1)
-    segments = pairs[::-1].copy() if not ragged else bounds
+    segments = pairs[::-1].copy() if not unaligned else bounds
     out = poisoned((3, m, n), dtype)
-    constants = {"segments_contiguous": not ragged, "align_M": not ragged, "align_N": not ragged}
+    constants = {
+        "segments_contiguous": not unaligned,
+        "align_M": not unaligned,
+        "align_N": not unaligned,
+    }
     groups: tuple[int, ...] = (*tiling.tiles(m, n), 3)
     if "_nax_" in name and tiling.bk <= 64:
         groups = (3, *tiling.tiles(m, n))
     dispatch(library.function(name, constants), groups, tiling.group_size, A=a,
              B=b, C=out, segments=segments, params=tiling.params(a, b, m, n, k))  # fmt: skip
     a, b = tiling.factors(a, b)
-    for part, (start, stop) in zip(out, pairs if ragged else segments, strict=True):
+    for part, (start, stop) in zip(out, pairs if unaligned else segments, strict=True):
         assert_rounded(part, *product(a[:, start:stop], b[start:stop]))
 
 
@@ -95,9 +99,9 @@ _CHECKS = {
 def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     parts = _NAME.match(name)
     assert parts, name
-    for ragged in (False, True):
+    for unaligned in (False, True):
         _CHECKS[parts["form"]](
-            library, name, TYPES[parts["dtype"]], Tiling.of(parts), rng, ragged=ragged
+            library, name, TYPES[parts["dtype"]], Tiling.of(parts), rng, unaligned=unaligned
         )
 
 

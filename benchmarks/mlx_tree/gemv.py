@@ -34,7 +34,7 @@ def blocked_groups(block, transposed: bool, size: int, batch: int):
     return (ceildiv(size, per_group), 1, batch), (SIMD, bn, bm)
 
 
-def ragged_sizes(block, transposed: bool) -> tuple[int, int]:
+def unaligned_sizes(block, transposed: bool) -> tuple[int, int]:
     """Sizes of result and vector, each a block and a bit."""
     bm, bn, sm, sn, tm, tn = block
     rows, columns = bm * sm * tm, bn * sn * tn
@@ -44,7 +44,7 @@ def ragged_sizes(block, transposed: bool) -> tuple[int, int]:
 def check_gemv(kernel, dtype, block, rng, *, transposed=False, batch=(3,), with_bias=False,
                sizes=None):  # fmt: skip
     """Products of a batch of matrices and vectors; a batch of two axes has them broadcast."""
-    size, length = sizes or ragged_sizes(block, transposed)
+    size, length = sizes or unaligned_sizes(block, transposed)
     shape = (length, size) if transposed else (size, length)
     matrices = np.broadcast_to(operand(rng, (batch[-1], *shape), dtype), (*batch, *shape))
     of_vectors = (*batch[:-1], 1) if len(batch) > 1 else batch
@@ -73,7 +73,7 @@ def check_gemv(kernel, dtype, block, rng, *, transposed=False, batch=(3,), with_
 
 def check_gather(kernel, dtype, block, rng, *, transposed=False):
     """Matrices and vectors chosen by index, one product a batch."""
-    size, length = ragged_sizes(block, transposed)
+    size, length = unaligned_sizes(block, transposed)
     shape = (length, size) if transposed else (size, length)
     matrices, vectors = operand(rng, (3, *shape), dtype), operand(rng, (2, 5, length), dtype)
     which_matrix = np.array([2, 0, 1, 2], np.uint32)

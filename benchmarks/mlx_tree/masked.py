@@ -10,7 +10,7 @@ import metalloid as mtl
 from mlx_tree.agreement import Family, ceildiv, element_strides
 from mlx_tree.element_types import TYPES
 from mlx_tree.gemm import Tiling
-from mlx_tree.gemv import blocked_groups, ragged_sizes
+from mlx_tree.gemv import blocked_groups, unaligned_sizes
 from mlx_tree.products import assert_rounded, dispatch, operand, poisoned, product
 
 _MASKS = r"outmask_(?P<out>bool_|nomask|[a-z]+\d+)_opmask_(?P<op>bool_|nomask|[a-z]+\d+)"
@@ -48,7 +48,7 @@ def check_masked_gemv(kernel, dtype, block, rng, *, masks, transposed=False, bat
     """A batch of products; `masks` are the kinds of those of the result and of the operands."""
     bm, bn, sm, sn, tm, tn = block
     edge = bm * sm * tm if transposed else bn * sn * tn
-    size, length = ragged_sizes(block, transposed)
+    size, length = unaligned_sizes(block, transposed)
     size = max(size, edge + 5)
     shape = (length, size) if transposed else (size, length)
     matrices, vectors = operand(rng, (*batch, *shape), dtype), operand(rng, (*batch, length), dtype)
@@ -86,10 +86,12 @@ def check_masked_gemv(kernel, dtype, block, rng, *, masks, transposed=False, bat
     assert_rounded(out, factors * exact[..., 0], factors * error[..., 0])
 
 
-def check_masked_gemm(kernel, dtype, tiling: Tiling, rng, *, masks, ragged_mn, ragged_k) -> None:
+def check_masked_gemm(
+    kernel, dtype, tiling: Tiling, rng, *, masks, unaligned_mn, unaligned_k
+) -> None:
     """A product whose result and factors have a mask of square blocks."""
-    m, n, _ = tiling.sizes(ragged_mn, False)
-    k = tiling.bm + tiling.bk + (3 if ragged_k else 0)
+    m, n, _ = tiling.sizes(unaligned_mn, False)
+    k = tiling.bm + tiling.bk + (3 if unaligned_k else 0)
     batch = (2,)
     a, b = tiling.operands(rng, m, n, k, dtype, batch, batch)
     rows, columns, steps = (ceildiv(size, tiling.bm) for size in (m, n, k))
@@ -132,7 +134,7 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     assert parts, name
     check_masked_gemm(
         kernel, TYPES[parts["dtype"]], Tiling.of(parts), rng, masks=(parts["out"], parts["op"]),
-        ragged_mn=parts["mn"] == "n", ragged_k=parts["k"] == "n",
+        unaligned_mn=parts["mn"] == "n", unaligned_k=parts["k"] == "n",
     )  # fmt: skip
 
 

@@ -80,6 +80,6 @@ def test_infinities_and_nan():
 
 
 def test_a_scan_is_launched_with_the_kernels_around_it():
-    report = mtl.explain(mtl.exp(mtl.cumulative_sum(mtl.ones(100) * 2)))
+    report = mtl.explain(mtl.exp(mtl.cumulative_sum(mtl.ones(100, device="cpu") * 2)))
     assert report.count("kernel void") == 3
     assert "a function of its own" not in report

@@ -153,7 +153,7 @@ def test_threadgroup_memory(lib):
         match=r"\[shared\] asks for 20000 bytes .* beside 16\d\d\d of .*; .* has 32768",
     ):
         lib.shared(x, mtl.threadgroup_memory(20000), threads=2)
-    with pytest.raises(mtl.ArgumentError, match="asks for 40000 bytes of threadgroup memory"):
+    with pytest.raises(mtl.ArgumentError, match="requests 40000 bytes of threadgroup memory"):
         lib.unused(x, mtl.threadgroup_memory(40000), threads=1)
     with pytest.raises(
         mtl.CompileError,

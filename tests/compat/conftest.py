@@ -27,13 +27,13 @@ def queue(device):
 
 @pytest.fixture(scope="module")
 def pipeline(device, library):
-    def made(name):
+    def create(name):
         function = library.newFunctionWithName_(name)
         state, error = device.newComputePipelineStateWithFunction_error_(function, None)
         assert error is None
         return state
 
-    return made
+    return create
 
 
 @pytest.fixture(scope="module")

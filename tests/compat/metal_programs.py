@@ -55,7 +55,7 @@ kernel void is_fast() {}
 #endif
 """
 SHARED = Metal.MTLResourceStorageModeShared
-ROUNDS = 100_000_000  # of `slow`: some tenths of a second
+ITERATIONS = 100_000_000  # of `slow`: some tenths of a second
 
 
 def buffer_of(device, array):
@@ -88,5 +88,5 @@ def run(commands):
 
 def slow_commands(device, pipeline, commands):
     out = device.newBufferWithLength_options_(4, SHARED)
-    encode(commands, pipeline("slow"), [out, struct.pack("I", ROUNDS)], (1, 1, 1))
+    encode(commands, pipeline("slow"), [out, struct.pack("I", ITERATIONS)], (1, 1, 1))
     return out

@@ -48,8 +48,8 @@ def test_reductions_of_any_length(gpu, length):
     x = RNG.integers(-1000, 1000, length).astype(np.float32)
     a = given(gpu, x)
     assert (gpu.sum(a), gpu.max(a), gpu.min(a)) == (x.sum(), x.max(), x.min())
-    place, value = gpu.argmax(a)
-    assert value == x.max() == x[place]
+    index, value = gpu.argmax(a)
+    assert value == x.max() == x[index]
 
 
 def test_where_it_is_not_numpy(gpu):
@@ -62,10 +62,10 @@ def test_where_it_is_not_numpy(gpu):
 
 def test_arrays(gpu):
     assert gpu.array([1, 2]).to_array() == array("f", [1, 2])
-    whole = gpu.array(array("I", [1, 2**32 - 1]))
-    assert (whole.typecode, whole.length, whole.to_list()) == ("I", 2, [1, 2**32 - 1])
-    again = MetalArray(gpu.device, None, length=1, buffer=whole.buffer, typecode="I")
-    assert again.to_list() == [1]
+    integers = gpu.array(array("I", [1, 2**32 - 1]))
+    assert (integers.typecode, integers.length, integers.to_list()) == ("I", 2, [1, 2**32 - 1])
+    view = MetalArray(gpu.device, None, length=1, buffer=integers.buffer, typecode="I")
+    assert view.to_list() == [1]
     assert gpu.add(gpu.array([]), gpu.array([])).to_list() == []
 
 

@@ -300,7 +300,7 @@ def test_installed_it_serves_unchanged_programs(mx):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool_", "complex64"])
 @pytest.mark.parametrize("template", [None, [("N", 2)]])
-def test_large_results_are_made_where_mlx_keeps_them(mx, dtype, template, monkeypatch):
+def test_large_results_are_allocated_in_memory_of_mlx(mx, dtype, template, monkeypatch):
     array, count = mx.array, 100_000
     kernel = metal_kernel(
         "each", ["x"], ["y"], "uint i = thread_position_in_grid.x; y[i] = x[i];"

@@ -133,8 +133,8 @@ def test_allocations_are_registered(backend):
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8", "uint64", "bool"])
 def test_types(backend, dtype):
     x = np.ones(3, dtype)
-    kept = "float32" if dtype == "float64" else dtype
-    assert backend.copy_to_device(x).dtype == backend.allocate(3, dtype).dtype == kept
+    stored = "float32" if dtype == "float64" else dtype
+    assert backend.copy_to_device(x).dtype == backend.allocate(3, dtype).dtype == stored
 
 
 def test_what_a_backend_says(backend):
@@ -148,13 +148,13 @@ def test_what_a_backend_says(backend):
 
 
 def test_numpy_as_a_backend():
-    cpu, found = CPUBackend(), []
+    cpu, indices = CPUBackend(), []
     out = vector_add_cpu(np.ones(3), cpu.allocate_zeros(3, np.float32))
     assert cpu.copy_to_host(cpu.copy_to_device(out)).tolist() == [1, 1, 1]
     assert matrix_multiply_cpu(np.eye(2), np.eye(2)).tolist() == np.eye(2).tolist()
     assert repr(cpu) == "CPUBackend(available=True)"
-    cpu.parallel_for(0, 3, found.append)
-    assert found == [0, 1, 2]
+    cpu.parallel_for(0, 3, indices.append)
+    assert indices == [0, 1, 2]
     assert cpu.execute_kernel(cpu.compile_kernel(max), (1,), (1,), 3, 4).output == 4
 
 

@@ -7,7 +7,7 @@ import small_launches
 
 def test_what_drop_ins_cost(monkeypatch, capsys):
     monkeypatch.setattr(drop_ins, "CALLS", 2)
-    monkeypatch.setattr(drop_ins, "ROUNDS", 1)
+    monkeypatch.setattr(drop_ins, "REPEATS", 1)
     drop_ins.main()
     rows = capsys.readouterr().out.splitlines()[5:]
     names = {row.split(":")[0] for row in rows}

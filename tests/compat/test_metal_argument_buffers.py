@@ -112,8 +112,8 @@ def test_members_that_are_described(device, library, pipeline, queue, encoder):
     for one in (same, encoder):
         one.setArgumentBuffer_offset_(arguments, 0)
     for index in (7, 10, 20, 23, 24):
-        places = [one.constantDataAtIndex_(index).pointerAsInteger for one in (same, encoder)]
-        assert places[0] == places[1]
+        addresses = [one.constantDataAtIndex_(index).pointerAsInteger for one in (same, encoder)]
+        assert addresses[0] == addresses[1]
     for index in (3, 4, 6, 11, 13, 14):
         same.setBuffer_offset_atIndex_(arguments, index, index)
         before = bytes(arguments.contents().as_buffer(arguments.length()))

@@ -1,4 +1,4 @@
-"""metalloid.compat.Metal beside the data of the real binding: no selector or value of our own.
+"""metalloid.compat.Metal compared with the data of the real binding: no selector or value of our own.
 
 The data are in the macOS wheel of pyobjc-framework-Metal, which installs nowhere else:
 

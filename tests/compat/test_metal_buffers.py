@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from metal_programs import ROUNDS, SHARED, array_of, buffer_of, encode
+from metal_programs import ITERATIONS, SHARED, array_of, buffer_of, encode
 
 from metalloid.compat import Metal
 
@@ -54,7 +54,7 @@ def test_buffers_that_cannot_be(device):
         device.newBufferWithLength_options_(-1, SHARED)
 
 
-def test_arrays_with_gaps_are_put_together(device):
+def test_arrays_with_gaps_are_packed(device):
     table = np.arange(8, dtype=np.float32).reshape(4, 2)[::2].T
     buffer = device.newBufferWithBytes_length_options_(table, table.nbytes, SHARED)
     assert array_of(buffer).tolist() == table.reshape(-1).tolist()
@@ -82,7 +82,7 @@ def test_memory_is_counted(device):
     assert device.currentAllocatedSize() == before
 
 
-def test_views_keep_memory(device):
+def test_views_retain_memory(device):
     view = array_of(buffer_of(device, np.float32([1, 2, 3])))
     others = [buffer_of(device, np.full(3, -1, np.float32)) for _ in range(20)]
     assert view.tolist() == [1, 2, 3]
@@ -98,7 +98,7 @@ def test_memory_of_the_host(device, pipeline, queue):
     encode(
         commands,
         pipeline("slow"),
-        [device.newBufferWithLength_options_(4, SHARED), struct.pack("I", ROUNDS)],
+        [device.newBufferWithLength_options_(4, SHARED), struct.pack("I", ITERATIONS)],
         (1, 1, 1),
     )
     encode(commands, pipeline("add_one"), [x], (1024, 1, 1), (32, 1, 1))

@@ -137,7 +137,7 @@ def test_a_failing_launch(device, pipeline, queue):
 
 
 def test_a_launch_that_metalloid_refuses(device, pipeline, queue, monkeypatch):
-    """What it can refuse is found when it is encoded; but there may be no memory to queue it."""
+    """Metalloid refuses a launch when it is encoded; but there may be no memory to queue it."""
 
     def refuse(*arguments, **named):
         raise mtl.LaunchError("no memory")

@@ -23,12 +23,12 @@ ONE = Metal.MTLSizeMake(1, 1, 1)
 def pipelines(device):
     library, error = device.newLibraryWithSource_options_error_(SLOW, None, None)
     assert error is None
-    made = {}
+    states = {}
     for name in library.functionNames():
         function = library.newFunctionWithName_(name)
-        made[name], error = device.newComputePipelineStateWithFunction_error_(function, None)
+        states[name], error = device.newComputePipelineStateWithFunction_error_(function, None)
         assert error is None
-    return made
+    return states
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def buffers(device):
     return [device.newBufferWithLength_options_(64, 0) for _ in range(3)]
 
 
-def slow(encoder, pipelines, x, rounds=100_000_000):
+def slow(encoder, pipelines, x, iterations=100_000_000):
     encoder.setComputePipelineState_(pipelines["slow"])
     encoder.setBuffer_offset_atIndex_(x, 0, 0)
-    encoder.setBytes_length_atIndex_(np.uint32(rounds), 4, 1)
+    encoder.setBytes_length_atIndex_(np.uint32(iterations), 4, 1)
     encoder.dispatchThreads_threadsPerThreadgroup_(ONE, ONE)
 
 

@@ -171,15 +171,15 @@ def test_pipelines_by_descriptor_and_by_handler(device, library):
         descriptor, Metal.MTLPipelineOptionNone, None, None
     )
     assert (state.label(), error) == ("adds", None)
-    found = []
+    received = []
     device.newLibraryWithSource_options_completionHandler_(
-        KERNELS, None, lambda *results: found.append(results)
+        KERNELS, None, lambda *results: received.append(results)
     )
     device.newComputePipelineStateWithFunction_completionHandler_(
-        found[0][0].newFunctionWithName_("add_one"), lambda *results: found.append(results)
+        received[0][0].newFunctionWithName_("add_one"), lambda *results: received.append(results)
     )
-    assert found[1][0].maxTotalThreadsPerThreadgroup() == 1024
-    assert found[0][1] is found[1][1] is None
+    assert received[1][0].maxTotalThreadsPerThreadgroup() == 1024
+    assert received[0][1] is received[1][1] is None
 
 
 def test_files(device, tmp_path, monkeypatch):

@@ -71,19 +71,19 @@ def linear(device):
 def test_sampling(device, pipeline, queue, rng):
     texels = rng.random((5, 7, 4), np.float32)
     image = texture_of(device, texels, Metal.MTLPixelFormatRGBA32Float)
-    places = rng.random((100, 2), np.float32)
+    coordinates = rng.random((100, 2), np.float32)
     out = device.newBufferWithLength_options_(400, SHARED)
     commands = queue.commandBuffer()
     encoder = commands.computeCommandEncoder()
     encoder.setComputePipelineState_(pipeline("between"))
     encoder.setBuffer_offset_atIndex_(out, 0, 0)
-    encoder.setBytes_length_atIndex_(places, places.nbytes, 1)
+    encoder.setBytes_length_atIndex_(coordinates, coordinates.nbytes, 1)
     encoder.setTexture_atIndex_(image, 1)
     encoder.setSamplerState_atIndex_(linear(device), 2)
     encoder.dispatchThreads_threadsPerThreadgroup_((100, 1, 1), (100, 1, 1))
     encoder.endEncoding()
     run(commands)
-    x, y = places.T.astype(np.float64) * [[7], [5]] - 0.5
+    x, y = coordinates.T.astype(np.float64) * [[7], [5]] - 0.5
     left, above = np.floor(x).astype(int), np.floor(y).astype(int)
     green, wanted = texels[..., 1].astype(np.float64), 0
     for row, rows in ((above, 1 - (y - above)), (above + 1, y - above)):

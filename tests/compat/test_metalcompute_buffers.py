@@ -82,7 +82,7 @@ def test_buffers_are_files_and_pictures(dev, tmp_path):
     assert np.asarray(image).tolist() == pixels.reshape(2, 2, 4).tolist()
 
 
-def test_views_keep_the_memory(dev, kernel):
+def test_views_retain_the_memory(dev, kernel):
     view = np.frombuffer(dev.buffer(array("f", [1, 2])), "f")
-    again = dev.buffer(view)
-    assert view.tolist() == np.frombuffer(again, "f").tolist() == [1, 2]
+    copy = dev.buffer(view)
+    assert view.tolist() == np.frombuffer(copy, "f").tolist() == [1, 2]

@@ -82,7 +82,7 @@ def test_sizes_and_gaps_are_not_checked(dev, kernel):
     assert np.frombuffer(rows, "f").reshape(10, 3).tolist() == wanted.tolist()
 
 
-def test_runs_of_a_device_keep_their_order(dev, kernel):
+def test_runs_of_a_device_end_in_order(dev, kernel):
     add_one = kernel.function("add_one")
     ones, total = dev.buffer(np.zeros(5000, "f")), dev.buffer(5000 * 4)
     handles = [add_one(5000, ones, total) for _ in range(100)]

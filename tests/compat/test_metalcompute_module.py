@@ -68,9 +68,9 @@ def test_compile_errors_come_at_once_and_as_the_compiler_says_them(dev):
     with pytest.raises(mc.error) as caught:
         dev.kernel("\ninvalid_program\n")
     first = str(caught.value).splitlines()[0]
-    found = re.match(r"^(.*):(\d+):(\d+):\s+(warning|error):\s+(.*)$", first)
-    assert found
-    assert found.groups()[:4] == ("program_source", "2", "1", "error")
+    match = re.match(r"^(.*):(\d+):(\d+):\s+(warning|error):\s+(.*)$", first)
+    assert match
+    assert match.groups()[:4] == ("program_source", "2", "1", "error")
 
 
 def test_wrong_texts(dev, kernel):

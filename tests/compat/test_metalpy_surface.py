@@ -27,7 +27,7 @@ PARAMETERS = {
     "launcher_13": ("init", "final", "a"),
 }  # fmt: skip
 NUMBERS = ("sum", "product", "max", "min", "mean")
-PLACES = ("argmax", "argmin")
+INDICES = ("argmax", "argmin")
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,8 @@ def test_the_methods_and_their_parameters():
     assert methods == {**dict.fromkeys(OPERATIONS, ("a",)), **PARAMETERS}
     assert inspect.signature(MetalPy.leaky_relu).parameters["alpha"].default == 0.01
     assert inspect.signature(MetalPy).parameters["kernel_path"].default == "metal_kernels.metallib"
-    made = inspect.signature(MetalArray).parameters
-    assert [(p.name, p.default) for p in made.values()] == [
+    parameters = inspect.signature(MetalArray).parameters
+    assert [(p.name, p.default) for p in parameters.values()] == [
         ("gpu_device", inspect.Parameter.empty), ("data", inspect.Parameter.empty),
         ("length", None), ("buffer", None), ("typecode", "f"),
     ]  # fmt: skip
@@ -78,7 +78,7 @@ def test_what_operations_return(gpu, name):
     result = getattr(gpu, name)(*given, **more)
     if name in NUMBERS:
         assert type(result) is float
-    elif name in PLACES:
+    elif name in INDICES:
         assert [type(part) for part in result] == [int, float]
     else:
         assert (type(result), result.typecode) == (MetalArray, "f")
@@ -114,7 +114,7 @@ def test_operations_refuse_sizes(gpu, name):
             getattr(gpu, name)(*[a] * count, **more)
 
 
-@pytest.mark.parametrize("name", [*NUMBERS, *PLACES])
+@pytest.mark.parametrize("name", [*NUMBERS, *INDICES])
 def test_nothing_cannot_be_reduced(gpu, name):
     with pytest.raises(ValueError, match=r"cannot reduce an empty array \(N=0\)\.$"):
         getattr(gpu, name)(gpu.array([]))

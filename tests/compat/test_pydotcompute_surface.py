@@ -68,8 +68,8 @@ def test_errors(name):
 
 
 def test_no_other_errors():
-    found = vars(exceptions).items()
-    ours = {name for name, value in found if inspect.isclass(value) and value is not Any}
+    members = vars(exceptions).items()
+    ours = {name for name, value in members if inspect.isclass(value) and value is not Any}
     assert ours == {"PyDotComputeError", *ERRORS}
 
 

@@ -86,24 +86,24 @@ ROUNDING = 8 * 2.0**-24  # of a few operations in float
 
 def julia():
     """The same in NumPy, at time 0: colours, and what roundings in float may change about them."""
-    place = (np.arange(256) + 0.5 - 128) / 256
-    c, z = 0.8j, (place + 1j * place[:, None]) * 4
+    position = (np.arange(256) + 0.5 - 128) / 256
+    c, z = 0.8j, (position + 1j * position[:, None]) * 4
     error = np.zeros(z.shape)
-    rounds, inside = np.zeros(z.shape), np.ones(z.shape, bool)
+    iterations, inside = np.zeros(z.shape), np.ones(z.shape, bool)
     for _ in range(100):
         roundings = ROUNDING * (abs(z) ** 2 + abs(c))
         grown = np.minimum(2 * abs(z) * error + error**2 + roundings, 1e30)
         error = np.where(inside, grown, error)
         z = np.where(inside, z * z + c, z)
         inside = inside & (abs(z) <= 100)
-        rounds += inside
+        iterations += inside
     away = abs(abs(z) - 100) > error
     with np.errstate(invalid="ignore", divide="ignore"):
-        smooth = rounds - (np.log2(np.log(abs(z)) / np.log(100.0)) - 1)
+        smooth = iterations - (np.log2(np.log(abs(z)) / np.log(100.0)) - 1)
         doubt = error / abs(z) / np.log(abs(z)) / smooth * 8 * 0.4 * 0.71 / np.log(2) ** 2
         hue = 8 * np.log2(smooth)
         colours = [0.5 + 0.4 * np.sin(k * hue) for k in (0.31, 0.53, 0.71)]
-    outside = (rounds < 100) & away
+    outside = (iterations < 100) & away
     return np.stack([*colours, np.ones(z.shape)], axis=-1), np.where(outside, doubt, np.inf)
 
 

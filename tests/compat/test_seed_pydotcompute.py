@@ -31,20 +31,20 @@ def test_basic(capsys):
 
 
 def test_prebuilt():
-    found = example("prebuilt")
-    assert found["result"].tolist() == [5, 7, 9]
-    assert found["roots"].tolist() == [1, 2, 3]
-    a, b = host(found["A"]), host(found["B"])
-    error = np.abs(host(found["C"]) - a @ b)
+    namespace = example("prebuilt")
+    assert namespace["result"].tolist() == [5, 7, 9]
+    assert namespace["roots"].tolist() == [1, 2, 3]
+    a, b = host(namespace["A"]), host(namespace["B"])
+    error = np.abs(host(namespace["C"]) - a @ b)
     assert (error <= 100 * ULP / 2 * (np.abs(a) @ np.abs(b))).all()
 
 
 def test_gaussian(rng):
-    found = example("gaussian")
+    namespace = example("gaussian")
     x = rng.uniform(-3, 3, 1_000_000).astype(np.float32)
     for given, result in (
-        (found["input_data"], found["result"]),
-        (x, found["backend"].copy_to_host(found["compiled"](x))),
+        (namespace["input_data"], namespace["result"]),
+        (x, namespace["backend"].copy_to_host(namespace["compiled"](x))),
     ):
         square = given.astype(np.float64) ** 2
         exact = np.exp(-square)
@@ -53,36 +53,36 @@ def test_gaussian(rng):
 
 
 def test_timing(capsys):
-    found = example("timing")
-    result = found["result"]
+    namespace = example("timing")
+    result = namespace["result"]
     assert result.success
     assert capsys.readouterr().out == f"Execution time: {result.execution_time_ms:.3f}ms\n"
-    exact = np.hypot(host(found["a"]), host(found["b"]))
+    exact = np.hypot(host(namespace["a"]), host(namespace["b"]))
     assert (np.abs(host(result.output) - exact) <= 3 * ULP * exact).all()
 
 
 def test_memory(capsys):
-    found = example("memory", MetalBackend=MetalBackend, np=np)
+    namespace = example("memory", MetalBackend=MetalBackend, np=np)
     first, *_, last = capsys.readouterr().out.splitlines()
     assert (first, last) == ("Buffers: 0", "Buffers after allocation: 10")
-    assert found["backend"].get_memory_info()["buffer_count"] == 0
-    assert found["backend"].get_memory_info()["cache_memory"] == 0
-    assert all(array.shape == (1000,) for array in found["arrays"])
+    assert namespace["backend"].get_memory_info()["buffer_count"] == 0
+    assert namespace["backend"].get_memory_info()["cache_memory"] == 0
+    assert all(array.shape == (1000,) for array in namespace["arrays"])
 
 
 def test_unified_buffer(capsys):
-    found = example("unified_buffer")
-    exact = found["buffer"].host.astype(np.float64).sum()
+    namespace = example("unified_buffer")
+    exact = namespace["buffer"].host.astype(np.float64).sum()
     printed = float(capsys.readouterr().out.removeprefix("Sum: "))
-    assert printed == float(found["result"])
-    assert abs(printed - exact) <= 1000 * ULP * np.abs(found["buffer"].host).sum()
+    assert printed == float(namespace["result"])
+    assert abs(printed - exact) <= 1000 * ULP * np.abs(namespace["buffer"].host).sum()
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "sqrt", "exp", "log", "sin", "cos",
                                   "abs", "square", "negative"])  # fmt: skip
 @pytest.mark.sample(5)
 def test_elementwise_kernels(name, rng):
-    """Those that the document lists, on a million numbers."""
+    """The kernels that the document lists, on a million numbers."""
     numpy_name = {"sub": "subtract", "mul": "multiply", "div": "divide"}.get(name, name)
     exact = getattr(np, numpy_name)
     given = rng.uniform(0.5, 3, (exact.nin, 1_000_000)).astype(np.float32)

@@ -18,8 +18,8 @@ STANDARD = (Path(__file__).parent / "array_api_2025_12.txt").read_text().splitli
 FUNCTIONS = [line for line in STANDARD if "(" in line]
 
 
-def found(name):
-    """What the project calls by a name of the standard."""
+def implementation(name):
+    """The project's object that has a name of the standard."""
     *path, last = name.split(".")
     home = mtl
     for part in path:
@@ -32,7 +32,7 @@ def parameters(line):
     return ast.parse(f"def f({line.split('(', 1)[1]}: ...").body[0].args
 
 
-def test_the_list_is_whole():
+def test_the_list_is_complete():
     assert len(STANDARD) == 215
     assert len([line for line in STANDARD if line.startswith("linalg.")]) == 25
     assert len([line for line in STANDARD if line.startswith("fft.")]) == 14
@@ -41,14 +41,14 @@ def test_the_list_is_whole():
 @pytest.mark.parametrize("line", [line for line in STANDARD if "(" not in line])
 def test_attributes_and_constants(line):
     if line.startswith("Array."):
-        assert isinstance(found(line), property)
+        assert isinstance(implementation(line), property)
     else:
         assert hasattr(mtl, line)
 
 
 @pytest.mark.parametrize("line", FUNCTIONS, ids=lambda line: line.split("(")[0])
 def test_functions_take_what_the_standard_gives_them(line):
-    ours = inspect.signature(found(line.split("(")[0]))
+    ours = inspect.signature(implementation(line.split("(")[0]))
     standard = parameters(line)
     required = len(standard.posonlyargs + standard.args) - len(standard.defaults)
     positional = [arg.arg for arg in standard.posonlyargs]
@@ -63,7 +63,7 @@ def test_functions_take_what_the_standard_gives_them(line):
 
 @pytest.mark.parametrize("line", FUNCTIONS, ids=lambda line: line.split("(")[0])
 def test_defaults_are_the_standards(line):
-    ours = inspect.signature(found(line.split("(")[0])).parameters
+    ours = inspect.signature(implementation(line.split("(")[0])).parameters
     standard = parameters(line)
     for arg, default in zip(standard.kwonlyargs, standard.kw_defaults, strict=True):
         if default is not None and arg.arg in ours and ours[arg.arg].default is not None:

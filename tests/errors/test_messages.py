@@ -372,7 +372,7 @@ def check(name, error):
     MESSAGES.check(name, error, hidden)
 
 
-#: What some of these need of a device, beside their names.
+#: What some of these need of a device, in addition to their names.
 NEEDS = {
     "another type of a tensor": "tensors",
     "another rank of a tensor": "tensors",
@@ -514,7 +514,7 @@ def test_a_grid_that_cannot_be_counted():
 
 
 @pytest.mark.needs("the CPU")
-def test_a_fault_inside_one_of_many_threadgroups_is_found():
+def test_a_fault_inside_one_of_many_threadgroups_is_reported():
     lib = kernels()
     x = np.ones(100_000, np.int32)
     x[77_777] = 0

@@ -1,4 +1,4 @@
-"""What a user meets whose Apple GPU, or whose way to it, has trouble; the CPU goes on working.
+"""Messages to a user whose Apple GPU, or the binding to it, has trouble; the CPU goes on working.
 
 The texts stand in ``metal_messages.txt`` (see ``snapshots.py``).
 """
@@ -114,7 +114,7 @@ def refused_text(monkeypatch):
     kernel("add_one")
 
 
-def refused_without_a_place(monkeypatch):
+def compile_error_without_a_location(monkeypatch):
     def compile_text(self, source, options, error):
         return None, types.SimpleNamespace(localizedDescription=lambda: "Compiler went away")
 
@@ -141,7 +141,7 @@ def memory_is_full(monkeypatch):
     mtl.Buffer(1000, "metal")
 
 
-def no_room_for_a_texture(monkeypatch):
+def texture_is_out_of_memory(monkeypatch):
     monkeypatch.setattr(Metal.MTLDevice, "newTextureWithDescriptor_", lambda *given: None)
     kernel("brighten")(np.zeros((2, 3), np.float32), threads=(3, 2))
 
@@ -164,7 +164,7 @@ def a_gpu_that_hangs(monkeypatch):
     kernel("add_one")(np.zeros(4, np.float32), threads=4)
 
 
-def one_of_several_hangs(monkeypatch):
+def one_launch_of_a_batch_hangs(monkeypatch):
     hangs(monkeypatch)
     monkeypatch.setattr(device, "_LONGEST_BATCH", 60.0)
     x, add_one, brighten = mtl.Buffer(64, "metal"), kernel("add_one"), kernel("brighten")
@@ -173,7 +173,7 @@ def one_of_several_hangs(monkeypatch):
     event.wait()
 
 
-def whole_threadgroups(monkeypatch):
+def full_threadgroups(monkeypatch):
     monkeypatch.setattr(mtl.Device("metal"), "is_exact", False)
     kernel("add_one")(np.zeros(90, np.float32), threads=90, group_size=32)
 
@@ -214,15 +214,15 @@ def a_capture(monkeypatch):
 
 TROUBLE = {
     "compile error": refused_text,
-    "compile error without a place": refused_without_a_place,
+    "compile error without a place": compile_error_without_a_location,
     "pipeline": refused_pipeline,
     "out of memory": too_large,
     "memory is full": memory_is_full,
-    "no room for a texture": no_room_for_a_texture,
+    "no room for a texture": texture_is_out_of_memory,
     "fault": fault,
     "a GPU that hangs": a_gpu_that_hangs,
-    "one of several hangs": one_of_several_hangs,
-    "whole threadgroups": whole_threadgroups,
+    "one of several hangs": one_launch_of_a_batch_hangs,
+    "whole threadgroups": full_threadgroups,
     "doubles": doubles,
     "a tensor": a_tensor,
     "too many buffers": too_many_buffers,

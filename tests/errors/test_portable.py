@@ -31,7 +31,7 @@ def test_what_looks_like_a_rule(name):
 
 
 def test_threadgroup_memory_that_only_the_compiled_kernel_tells():
-    """Of structs, and of variables whose size depends on a template's arguments."""
+    """Memory of structs, and of variables whose size depends on a template's arguments."""
     text = (
         HEADER
         + """
@@ -54,12 +54,12 @@ template [[host_name("large")]] [[kernel]] decltype(f<129>) f<129>;
     assert mtl.library(text).large.threadgroup_bytes >= 129 * 256  # the CPU takes it
 
 
-def test_all_findings_come_together_in_the_order_of_the_text():
+def test_all_findings_are_in_the_order_of_the_text():
     body = HEADER + "int n = 1;\nkernel void a(device int* x) { double d = n; float* p; x[0] = d; }"
     with pytest.raises(mtl.CompileError) as caught:
         mtl.library(body, portable=True)
-    places = [(d.line, d.column) for d in caught.value.diagnostics]
-    assert places == [(3, 5), (4, 32), (4, 53)]
+    positions = [(d.line, d.column) for d in caught.value.diagnostics]
+    assert positions == [(3, 5), (4, 32), (4, 53)]
 
 
 def test_a_macro_is_reported_where_it_is_used():

@@ -1,4 +1,4 @@
-"""Arrays that lie in memory in every way: strided, reversed, transposed, broadcast, empty."""
+"""Arrays that lie in memory in every layout: strided, reversed, transposed, broadcast, empty."""
 
 import ml_dtypes
 import numpy as np
@@ -11,19 +11,19 @@ ROUNDOFF = {np.float16: 2**-11, ml_dtypes.bfloat16: 2**-8, np.float32: 2**-24}
 
 
 @st.composite
-def shapes(draw, most_axes=3, most=6):
-    return tuple(draw(st.lists(st.integers(0, most), max_size=most_axes)))
+def shapes(draw, max_axes=3, max_extent=6):
+    return tuple(draw(st.lists(st.integers(0, max_extent), max_size=max_axes)))
 
 
 @st.composite
-def arrays(draw, shape, dtype, least=-20, most=20):
+def arrays(draw, shape, dtype, low=-20, high=20):
     """An array of small whole numbers of that shape, a view of larger memory."""
     steps = [draw(st.sampled_from([1, 1, 2, 3, -1, -2, 0])) for _ in shape]
     order = draw(st.permutations(range(len(shape))))
     # Memory with room for the steps, its axes in another order.
-    room = [shape[axis] * max(abs(steps[axis]), 1) + 1 for axis in order]
+    extents = [shape[axis] * max(abs(steps[axis]), 1) + 1 for axis in order]
     seed = draw(st.integers(0, 2**16))
-    values = np.random.default_rng(seed).integers(least, most, room, endpoint=True)
+    values = np.random.default_rng(seed).integers(low, high, extents, endpoint=True)
     memory = values.astype(dtype).transpose(np.argsort(order))
     starts = [
         slice(0, abs(s) * n, abs(s)) if s else slice(n) for s, n in zip(steps, shape, strict=True)

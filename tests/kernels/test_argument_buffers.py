@@ -78,15 +78,15 @@ def scene_values(rng):
     }
 
 
-@pytest.mark.parametrize("way", ["mapping", "tuple", "argument buffer", "by name"])
-def test_every_kind_of_member(way, rng):
+@pytest.mark.parametrize("form", ["mapping", "tuple", "argument buffer", "by name"])
+def test_every_kind_of_member(form, rng):
     values, total = scene_values(rng), np.zeros(4, np.float32)
     render = kernels().render
-    if way == "mapping":
+    if form == "mapping":
         render(total, values, threads=4)
-    elif way == "tuple":
+    elif form == "tuple":
         render(total, tuple(values.values()), threads=4)
-    elif way == "by name":
+    elif form == "by name":
         render(scene=dict(reversed(values.items())), sum=total, threads=4)
     else:
         render(total, mtl.ArgumentBuffer(render, "scene", values), threads=4)
@@ -94,11 +94,11 @@ def test_every_kind_of_member(way, rng):
     np.testing.assert_array_equal(values["out"], expected)
     np.testing.assert_array_equal(values["parts"][0], values["more"][2] + values["more"][0])
     np.testing.assert_array_equal(values["parts"][1], values["layers"][1][0])
-    turned = np.float32([1, 10, 100]) @ np.float32([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
-    assert (total == 30 + 5 + 70 + turned[1] + 1000 + 1).all()
+    product = np.float32([1, 10, 100]) @ np.float32([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+    assert (total == 30 + 5 + 70 + product[1] + 1000 + 1).all()
 
 
-def test_structs_behind_pointers_in_structs(rng):
+def test_pointers_in_structs_to_structs(rng):
     x, y, z = (rng.random(5, np.float32) for _ in range(3))
     wanted = x * 3 * y, z + 7
     outer = [
@@ -128,14 +128,14 @@ def test_arrays_of_buffers(rng):
     assert [p.layout.count for p in kernels().buffers.signature.buffers] == [3, 2]
 
 
-def test_arrays_of_buffers_behind_pointers(rng):
+def test_pointers_to_arrays_of_buffers(rng):
     a, b, c, d = (rng.random(4, np.float32) for _ in range(4))
     wanted = b + c
     kernels().behind([a, b], [d, d, c], threads=4)
     np.testing.assert_array_equal(a, wanted)
     wanted = b + d
-    for way in (list, tuple):
-        kernels().decayed(way((b, d, c)), threads=4)
+    for sequence in (list, tuple):
+        kernels().decayed(sequence((b, d, c)), threads=4)
         np.testing.assert_array_equal(c, wanted)
     with pytest.raises(mtl.ArgumentError, match="it expects 3 elements, the list has 2"):
         kernels().decayed([a, b], threads=4)

@@ -1,4 +1,4 @@
-"""What may be passed to a kernel, and what arrives there."""
+"""Values that may be passed to a kernel, and what arrives there."""
 
 import array
 import ctypes

@@ -43,14 +43,14 @@ def axes_of(draw, ndim):
 def test_sums(data, shape, dtype, keepdims):
     x = data.draw(arrays(shape, dtype, 0, 3))
     axis = axes_of(data.draw, len(shape))
-    found = total(x, axis=axis, keepdims=keepdims)
+    actual = total(x, axis=axis, keepdims=keepdims)
     wanted = x.astype(np.int64).sum(axis=axis, keepdims=keepdims)
-    assert found.shape == wanted.shape
-    assert found.dtype == dtype
+    assert actual.shape == wanted.shape
+    assert actual.dtype == dtype
     if dtype in INTEGERS:
         wanted = wanted.astype(dtype)
     bound = 8 * ROUNDOFF.get(dtype, 0) * np.abs(wanted.astype(float))
-    assert np.all(np.abs(found.astype(float) - wanted) <= bound)
+    assert np.all(np.abs(actual.astype(float) - wanted) <= bound)
 
 
 @settings(max_examples=6, deadline=None)
@@ -81,10 +81,10 @@ def test_counts_around_the_sizes_of_chunks(count, dtype):
 def test_rounding_errors_grow_like_the_logarithm(layout):
     # One after the other these would be wrong by some thousand units of roundoff.
     x = np.full((500_000, 2), 0.1, np.float32)
-    found = total(x if layout == "columns" else np.ascontiguousarray(x.T).T, axis=0)
+    actual = total(x if layout == "columns" else np.ascontiguousarray(x.T).T, axis=0)
     exact = x.astype(np.float64).sum(axis=0)
     steps = 32 + math.log2(len(x))
-    assert np.all(np.abs(found - exact) <= steps * 2**-24 * exact)
+    assert np.all(np.abs(actual - exact) <= steps * 2**-24 * exact)
 
 
 def test_nan_and_infinities_reach_the_result():
@@ -98,11 +98,11 @@ def test_nan_and_infinities_reach_the_result():
         assert total(x) == -np.inf
 
 
-def test_the_largest_with_its_place():
+def test_the_largest_with_its_index():
     x = np.random.default_rng(7).integers(0, 50, (7, 6_000)).astype(np.float32)
     assert best(x) == x.argmax()
-    found = best(x, axis=1)
-    assert np.array_equal(found - np.arange(7) * 6_000, x.argmax(axis=1))
+    actual = best(x, axis=1)
+    assert np.array_equal(actual - np.arange(7) * 6_000, x.argmax(axis=1))
 
 
 def test_a_reduction_ends_with_statements():
@@ -125,10 +125,10 @@ def test_reductions_write_where_they_are_told():
         total(x, axis=0, out=out)
     with pytest.raises(mtl.ArgumentError, match="given twice"):
         total(x, out, out=out)
-    whole = np.zeros(4, np.float32)
-    whole[:] = 1
-    total(whole, out=whole[2:3].reshape(()))
-    assert whole.tolist() == [1, 1, 4, 1]
+    base = np.zeros(4, np.float32)
+    base[:] = 1
+    total(base, out=base[2:3].reshape(()))
+    assert base.tolist() == [1, 1, 4, 1]
 
 
 def test_buffers_give_buffers():
@@ -143,9 +143,9 @@ def test_scans(data, shape, dtype, inclusive):
     shape = (*shape, 3)
     x = data.draw(arrays(shape, dtype, 0, 3))
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
-    found = (running if inclusive else before)(x, axis=axis)
+    actual = (running if inclusive else before)(x, axis=axis)
     wanted = x.astype(np.int64).cumsum(axis=axis) - (0 if inclusive else x.astype(np.int64))
-    np.testing.assert_array_equal(found, wanted.astype(dtype))
+    np.testing.assert_array_equal(actual, wanted.astype(dtype))
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 255, 2047, 2048, 2049, 70_000])
@@ -164,7 +164,7 @@ def test_scans_of_three_levels():
     np.testing.assert_array_equal(running(x), np.arange(1, count + 1))
 
 
-def test_scans_keep_the_order():
+def test_scans_preserve_the_order():
     x = np.random.default_rng(3).integers(0, 3, 5_000).astype(np.int32)
     x[np.random.default_rng(4).random(5_000) < 0.9] = 0
     wanted = functools.reduce(lambda seen, v: [*seen, v or seen[-1]], x[1:].tolist(), [int(x[0])])

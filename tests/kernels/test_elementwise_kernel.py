@@ -20,26 +20,26 @@ squared = mtl.ElementwiseKernel("float x, float y", "float z", "z = (x - y) * (x
 def test_broadcasting_and_strides(data, pair, dtype):
     # Small whole numbers: every type holds the results (unsigned ones wrap around).
     x, y = (data.draw(arrays(shape, dtype, 0, 20)) for shape in pair)
-    found = difference(x, y)
+    actual = difference(x, y)
     with np.errstate(over="ignore"):
         wanted = (x - y) * np.asarray(2, dtype)
-    assert found.dtype == dtype
-    assert found.shape == wanted.shape
-    np.testing.assert_array_equal(found, wanted.astype(dtype))
+    assert actual.dtype == dtype
+    assert actual.shape == wanted.shape
+    np.testing.assert_array_equal(actual, wanted.astype(dtype))
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.data(), shapes(), st.sampled_from((np.float32, np.int16)))
 def test_outputs_are_written_in_place_whatever_their_strides(data, shape, dtype):
-    def places(memory):
-        """Every third element along each axis, from behind."""
+    def elements(memory):
+        """Every third element along each axis, in reverse."""
         third = memory[(..., *(slice(1, 3 * n + 1, 3) for n in shape))]
         return third[(..., *(slice(None, None, -1) for n in shape))]
 
     x = data.draw(arrays(shape, dtype))
     memory, wanted = (np.full([3 * n + 1 for n in shape], 77, dtype) for _ in range(2))
-    out = places(memory)
-    places(wanted)[...] = x * 2
+    out = elements(memory)
+    elements(wanted)[...] = x * 2
     assert difference(x, 0, out) is out
     np.testing.assert_array_equal(memory, wanted)
 
@@ -49,7 +49,7 @@ def test_special_values():
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(squared(x, x[::-1]), (x - x[::-1]) ** 2)
     negate = mtl.ElementwiseKernel("T x", "T y", "y = -x", "negate")
-    numbers = x[~np.isnan(x)]  # the sign of what is none is nobody's business
+    numbers = x[~np.isnan(x)]  # NaN has no specified sign
     assert np.signbit(negate(numbers)).tolist() == np.signbit(-numbers).tolist()
 
 
@@ -67,14 +67,14 @@ def test_bool():
     assert invert(x[::-1]).tolist() == [False, True, False]
 
 
-def test_several_outputs_and_types():
+def test_multiple_outputs_and_types():
     split = mtl.ElementwiseKernel(
-        "T x, U s", "T whole, bfloat rest, bool low",
-        "whole = floor(x); rest = bfloat(x - whole); low = i < s;", "split",
+        "T x, U s", "T floored, bfloat rest, bool low",
+        "floored = floor(x); rest = bfloat(x - floored); low = i < s;", "split",
     )  # fmt: skip
     x = np.array([[1.5, -2.25], [0, 7]], np.float32)
-    whole, rest, low = split(x, np.uint8(2))
-    assert whole.tolist() == [[1, -3], [0, 7]]
+    floored, rest, low = split(x, np.uint8(2))
+    assert floored.tolist() == [[1, -3], [0, 7]]
     assert rest.dtype == ml_dtypes.bfloat16
     assert rest.tolist() == [[0.5, 0.75], [0, 0]]
     assert low.tolist() == [[True, True], [False, False]]
@@ -106,11 +106,11 @@ def test_numbers_take_the_type_of_the_arrays():
 
 def test_buffers_give_buffers():
     x = mtl.Buffer(np.arange(4, dtype=np.float32))
-    found = difference(x, 1)
-    assert isinstance(found, mtl.Buffer)
-    again = difference(found, x)
-    assert np.asarray(again).tolist() == [-4, -2, 0, 2]
-    assert np.asarray(found).dtype == np.float32
+    result = difference(x, 1)
+    assert isinstance(result, mtl.Buffer)
+    negated = difference(result, x)
+    assert np.asarray(negated).tolist() == [-4, -2, 0, 2]
+    assert np.asarray(result).dtype == np.float32
 
 
 def test_an_output_that_overlaps_an_input():
@@ -121,7 +121,7 @@ def test_an_output_that_overlaps_an_input():
     assert x.tolist() == [0, 0, 4, 8, 12, 16]
 
 
-def test_foreign_byte_orders_and_odd_strides():
+def test_swapped_byte_orders_and_odd_strides():
     x = np.arange(5, dtype=">f4")
     np.testing.assert_array_equal(difference(x, 1), (np.arange(5) - 1) * 2)
     packed = np.zeros(4, [("a", "i1"), ("v", "<f4")])

@@ -251,7 +251,7 @@ def test_arrays_may_be_waited_for_later():
 
 
 @pytest.mark.needs("the process's memory")
-def test_who_asks_whether_a_launch_is_done_does_not_wait_for_those_who_wait():
+def test_done_does_not_wait_for_threads_that_wait():
     lib = mtl.library(CHAIN)
     x, slow, add_one = np.zeros(1, np.uint32), lib.slow, lib.add_one
     other = mtl.Buffer(x)
@@ -269,11 +269,11 @@ def test_who_asks_whether_a_launch_is_done_does_not_wait_for_those_who_wait():
 
 def test_an_array_lives_until_its_launch_has_ended():
     lib = mtl.library(CHAIN)
-    keep = mtl.Buffer(np.zeros(64, np.uint32))
+    buffer = mtl.Buffer(np.zeros(64, np.uint32))
     for _ in range(20):
         lib.slow(np.empty(1000, np.uint32), 20_000, threads=1000, wait=False)
-    lib.add_one(keep, threads=64)
-    assert (np.asarray(keep) == 1).all()
+    lib.add_one(buffer, threads=64)
+    assert (np.asarray(buffer) == 1).all()
 
 
 def test_many_python_threads_launch_at_once():

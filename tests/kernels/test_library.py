@@ -29,7 +29,7 @@ def run(kernel, dtype=np.float32, n=1):
     return out
 
 
-def test_a_file_includes_its_neighbours_and_folders(tmp_path):
+def test_a_file_includes_files_of_its_folder_and_of_others(tmp_path):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "far.h").write_text("#define FAR 20\n")
     (tmp_path / "near.h").write_text('#include "far.h"\nconstant int near_value = 3;\n')
@@ -90,7 +90,7 @@ def test_math_modes():
     assert results == {"safe": 0.0, "relaxed": 2.0**-24, "fast": 2.0**-24}
 
 
-def test_safe_mode_keeps_infinities_and_nans():
+def test_safe_mode_preserves_infinities_and_nans():
     lib = mtl.library(
         HEADER + f"kernel void f(device float* x, {ID}) {{\n"
         "    float v = x[i]; x[i] = isnan(v) ? 1 : isinf(v) ? 2 : v == v ? 3 : 4; }"
@@ -243,12 +243,12 @@ def test_the_second_time_nothing_is_compiled(fresh_cache, monkeypatch):
 
 def test_texts_that_differ_by_attributes_only_are_different_kernels():
     text = "kernel void f(device uint* x, uint i [[thread_position_in_grid]], uint v [[%s]]) { x[i] = v; }"
-    found = []
+    values = []
     for name in ("thread_index_in_simdgroup", "threads_per_simdgroup", "threads_per_grid"):
         x = np.zeros(3, np.uint32)
         mtl.library(text % name).f(x, threads=3)
-        found.append(x.tolist())
-    assert found == [[0, 1, 2], [32] * 3, [3] * 3]
+        values.append(x.tolist())
+    assert values == [[0, 1, 2], [32] * 3, [3] * 3]
 
 
 def test_devices():

@@ -35,7 +35,7 @@ def test_the_hello_world_on_a_million_numbers(rng):
         assert (np.abs(y - exact) <= 4 * np.spacing(np.abs(exact).astype(np.float32))).all()
 
 
-def test_several_outputs(file, rng):
+def test_multiple_outputs(file, rng):
     x = rng.random(1000).astype(np.float32)
     low, high = mtl.load(file, "split")(x, 0.5)
     assert (low == np.minimum(x, np.float32(0.5))).all()

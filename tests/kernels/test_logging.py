@@ -1,4 +1,4 @@
-"""What kernels log arrives in `logging`; assertions that do not hold are faults."""
+"""Messages of kernels arrive in `logging`; assertions that do not hold are faults."""
 
 import ctypes
 import logging
@@ -68,7 +68,7 @@ def test_levels_and_loggers(lib, caplog):
     assert caplog.messages[0] == "[levels] a (thread (2, 0, 0) of threadgroup (0, 0, 0))"
 
 
-def test_values_and_places(lib, caplog):
+def test_values_and_thread_positions(lib, caplog):
     x = np.array([0.5, 1.25, -2], np.float32)
     lib.values(x, 0, threads=(3, 2), group_size=(2, 1))
     texts = {}
@@ -96,7 +96,7 @@ def test_a_launch_that_is_not_waited_for_logs_when_it_has_ended(lib, caplog):
     assert len(caplog.records) == 6
 
 
-def test_what_finds_no_room_is_counted(lib, caplog):
+def test_messages_beyond_the_capacity_are_counted(lib, caplog):
     threads = 100_000
     lib.flood(threads=threads, wait=True)
     *arrived, last = caplog.records
@@ -139,9 +139,9 @@ def test_assertions_can_be_switched_off():
 
 def printf(form, value):
     libc = ctypes.CDLL(None)
-    room = ctypes.create_string_buffer(1024)
-    libc.snprintf(room, ctypes.c_size_t(len(room)), form.encode(), value)
-    return room.value.decode()
+    buffer = ctypes.create_string_buffer(1024)
+    libc.snprintf(buffer, ctypes.c_size_t(len(buffer)), form.encode(), value)
+    return buffer.value.decode()
 
 
 FLAGS = st.sampled_from(["", "-", "+", " ", "0", "#", "+0", "- "])

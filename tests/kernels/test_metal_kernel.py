@@ -20,9 +20,9 @@ DTYPES = {
 }  # fmt: skip
 
 #: One type of each width and kind; the others are slow.
-QUICK = ("bool", "int8_t", "int64_t", "uint16_t", "float16_t", "bfloat16_t", "float", "complex64_t")
+FAST = ("bool", "int8_t", "int64_t", "uint16_t", "float16_t", "bfloat16_t", "float", "complex64_t")
 EACH_TYPE = pytest.mark.parametrize(
-    "type_", [pytest.param(t, marks=[pytest.mark.slow] * (t not in QUICK)) for t in DTYPES]
+    "type_", [pytest.param(t, marks=[pytest.mark.slow] * (t not in FAST)) for t in DTYPES]
 )
 
 COPY = "y[thread_position_in_grid.x] = x[thread_position_in_grid.x];"
@@ -242,17 +242,18 @@ def test_numpy_booleans_are_booleans(value):
 
 @EACH_TYPE
 @pytest.mark.sample(3)
-def test_every_way_to_say_a_dtype(type_):
+def test_every_form_of_a_dtype(type_):
     dtype = np.dtype(DTYPES[type_])
     scalars = [scalar for scalar in SCALARS if scalar.dtype == dtype]
-    for way in (dtype, dtype.type, dtype.name, *scalars):
+    for form in (dtype, dtype.type, dtype.name, *scalars):
         source = f"static_assert(is_same_v<T, {type_}>); y[0] = T(1);"
         assert (
-            one_output(source, {}, dtype=way if way is dtype else dtype, template=[("T", way)]) == 1
+            one_output(source, {}, dtype=form if form is dtype else dtype, template=[("T", form)])
+            == 1
         )
     kernel = mtl.metal_kernel("k", [], ["y"], "y[0] = 1;")
-    for way in (dtype, dtype.type, dtype.name, *scalars):
-        (y,) = kernel(inputs=[], grid=1, output_shapes=[[1]], output_dtypes=[way])
+    for form in (dtype, dtype.type, dtype.name, *scalars):
+        (y,) = kernel(inputs=[], grid=1, output_shapes=[[1]], output_dtypes=[form])
         assert y.dtype == dtype
 
 
@@ -345,7 +346,7 @@ def test_atomic_outputs(dtype, rng):
     np.testing.assert_array_equal(y, np.bincount(x, minlength=10))
 
 
-def test_several_outputs():
+def test_multiple_outputs():
     kernel = mtl.metal_kernel(
         "two",
         ["x"],
@@ -374,15 +375,15 @@ def test_equal_names_are_not_confused():
 def test_a_text_is_compiled_once(monkeypatch):
     from metalloid.kernels import generated_kernel
 
-    made = []
+    libraries = []
     original = generated_kernel.library
     monkeypatch.setattr(
-        generated_kernel, "library", lambda *a, **k: made.append(a) or original(*a, **k)
+        generated_kernel, "library", lambda *a, **k: libraries.append(a) or original(*a, **k)
     )
     for n in (10, 20, 30):
         for dtype in (np.float32, np.int8):
             copied(np.zeros(n, dtype), "y[thread_position_in_grid.x] = x[0]; // once only")
-    assert len(made) == 2
+    assert len(libraries) == 2
 
 
 def test_math_modes():

@@ -1,4 +1,4 @@
-"""What `metal_kernel` says when something does not fit, word for word."""
+"""Messages of `metal_kernel` when something does not fit, word for word."""
 
 import types
 

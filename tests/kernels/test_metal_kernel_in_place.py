@@ -51,7 +51,7 @@ def test_in_place_updates(contiguous, n, view):
 
 
 @pytest.mark.parametrize("outputs", [["last", "total"], ["total", "last"]])
-def test_in_place_and_new_outputs_together(outputs):
+def test_in_place_and_new_outputs_of_one_kernel(outputs):
     total = np.zeros(9, np.float32)
     results = dict(zip(outputs, accumulate(total, 2.0, outputs), strict=True))
     assert results["total"] is total

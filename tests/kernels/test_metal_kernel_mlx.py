@@ -242,7 +242,7 @@ def grid_sample_vjp_oracle(x, grid, cotangent):
 
 
 # The sample at position (n, h, w) and its four neighbours; shared by both kernels.
-PLACE = """
+POSITION = """
     const int height = x_shape[1], width = x_shape[2], channels = x_shape[3];
     const int samples = grid_shape[1] * grid_shape[2];
     const T x_at = ((grid[2 * sample] + 1) * width - 1) / 2;
@@ -255,7 +255,7 @@ GRID_SAMPLE = f"""
     const uint elem = thread_position_in_grid.x;
     const int channel = elem % x_shape[3];
     const int sample = elem / x_shape[3];
-    {PLACE}
+    {POSITION}
     T sum = 0;
     for (int corner = 0; corner < 4; ++corner) {{
         const int column = left + (corner & 1), row = top + (corner >> 1);
@@ -272,7 +272,7 @@ GRID_SAMPLE_VJP = f"""
     const int padded = ceildiv(x_shape[3], threads_per_simdgroup) * threads_per_simdgroup;
     const int channel = elem % padded;
     const int sample = elem / padded;
-    {PLACE}
+    {POSITION}
     const bool is_there = channel < channels;
     const T cot = is_there ? cotangent[sample * channels + channel] : T(0);
     T x_slope = 0, y_slope = 0;

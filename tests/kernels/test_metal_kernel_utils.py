@@ -56,8 +56,8 @@ def test_locations_of_flat_indices(layout):
         y0[i] = elem_to_loc(int64_t(i), s, a, s_shape[0]);
         y1[i] = elem_to_loc(int(i), s, b, s_shape[0]);
         y2[i] = int(elem_to_loc(i, s, c, s_shape[0]));"""
-    found = outputs(source, n, [np.int64] * 3, location_inputs(shape, strides))
-    np.testing.assert_array_equal(found, expected_locations(shape, strides))
+    actual = outputs(source, n, [np.int64] * 3, location_inputs(shape, strides))
+    np.testing.assert_array_equal(actual, expected_locations(shape, strides))
 
 
 @given(layouts())
@@ -74,8 +74,8 @@ def test_locations_of_positions_in_a_grid(layout):
         y2[i] = three.z;"""
     x, y = (*shape[::-1], 1)[:2]
     grid = (x, y, int(np.prod(shape[:-2])))
-    found = outputs(source, n, [np.int64] * 3, location_inputs(shape, strides), grid=grid)
-    np.testing.assert_array_equal(found, expected_locations(shape, strides))
+    actual = outputs(source, n, [np.int64] * 3, location_inputs(shape, strides), grid=grid)
+    np.testing.assert_array_equal(actual, expected_locations(shape, strides))
 
 
 def test_locations_of_few_axes():
@@ -86,9 +86,9 @@ def test_locations_of_few_axes():
         y1[i] = elem_to_loc_2(uint2(p.x, p.y), a + 1);
         y2[i] = elem_to_loc_3(p, a);"""
     shape, strides = (2, 3, 4), [-100, 30, 7]
-    found = outputs(source, 24, [np.int64] * 3, {"a": np.array(strides, np.int64)}, grid=(4, 3, 2))
+    actual = outputs(source, 24, [np.int64] * 3, {"a": np.array(strides, np.int64)}, grid=(4, 3, 2))
     z, y, x = np.array(list(np.ndindex(*shape))).T
-    np.testing.assert_array_equal(found, [7 * x, 30 * y + 7 * x, -100 * z + 30 * y + 7 * x])
+    np.testing.assert_array_equal(actual, [7 * x, 30 * y + 7 * x, -100 * z + 30 * y + 7 * x])
 
 
 @given(layouts())
@@ -175,11 +175,11 @@ def test_complex_arithmetic(pairs):
     source = f"""{I}
         y0[i] = a[i] + b[i]; y1[i] = a[i] - -b[i]; y2[i] = a[i] * b[i]; y3[i] = a[i] / b[i];
         y4[i] = 2 * a[i] + b[i] / 4.0f - half(0.5);"""
-    found = outputs(source, len(a), [np.complex64] * 5, {"a": a, "b": b})
+    results = outputs(source, len(a), [np.complex64] * 5, {"a": a, "b": b})
     a, b = a.astype(complex), b.astype(complex)
     operands = abs(a) + abs(b) + 0.5
     for actual, expected, scale in zip(
-        found,
+        results,
         (a + b, a + b, a * b, a / b, 2 * a + b / 4 - 0.5),
         (operands, operands, abs(a * b), abs(a / b), 2 * operands),
         strict=True,
@@ -229,13 +229,13 @@ def test_moves_between_the_lanes_of_a_simdgroup(dtype, rng):
         y2[i] = simd_shuffle_and_fill_up(v, filling, 3);
         y3[i] = simd_shuffle_and_fill_down(v, filling, 3);
         y4[i] = simd_shuffle_up(v, 1); y5[i] = simd_shuffle_down(v, 1);"""
-    found = outputs(source, 32, [dtype] * 6, {"x": x})
-    np.testing.assert_array_equal(found[0], x[::-1])
-    np.testing.assert_array_equal(found[1], x[np.arange(32) ^ 5])
-    np.testing.assert_array_equal(found[2], [*x[[3, 3, 3]], *x[:-3]])
-    np.testing.assert_array_equal(found[3], [*x[3:], *x[[3, 3, 3]]])
-    np.testing.assert_array_equal(found[4][1:], x[:-1])
-    np.testing.assert_array_equal(found[5][:-1], x[1:])
+    actual = outputs(source, 32, [dtype] * 6, {"x": x})
+    np.testing.assert_array_equal(actual[0], x[::-1])
+    np.testing.assert_array_equal(actual[1], x[np.arange(32) ^ 5])
+    np.testing.assert_array_equal(actual[2], [*x[[3, 3, 3]], *x[:-3]])
+    np.testing.assert_array_equal(actual[3], [*x[3:], *x[[3, 3, 3]]])
+    np.testing.assert_array_equal(actual[4][1:], x[:-1])
+    np.testing.assert_array_equal(actual[5][:-1], x[1:])
 
 
 def test_types_and_macros():

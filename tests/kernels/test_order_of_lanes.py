@@ -1,6 +1,6 @@
 """Threads keep their numbers in kernels that multiply matrices.
 
-On NVIDIA GPUs such kernels deal out threads to lanes in another order, which nobody must notice.
+On NVIDIA GPUs such kernels deal out threads to lanes in another order, which no result may show.
 """
 
 import numpy as np
@@ -67,7 +67,7 @@ def test_nobody_notices(grid, group):
 @pytest.mark.parametrize("depth", [8, pytest.param(16, marks=pytest.mark.slow), 40])
 @pytest.mark.sample(3)
 def test_products_of_small_numbers(kind, result, depth):
-    """Exact whichever way they are added up: 3 x 2 matrices of sums over `depth`."""
+    """Exact in any order of addition: 3 x 2 matrices of sums over `depth`."""
     text = f"""
 #include <metal_stdlib>
 using namespace metal;
@@ -103,10 +103,10 @@ kernel void f(device float* c, device const float* a, device const float* b) {{
 
 
 @pytest.mark.parametrize("kind", ["half", "bfloat"])
-@pytest.mark.parametrize("turned", ["true", "false", "flag"])
+@pytest.mark.parametrize("transposed", ["true", "false", "flag"])
 @pytest.mark.sample(3)
-def test_what_is_loaded_turned(kind, turned):
-    """a b' with b in the threadgroup's memory, turned while it is loaded, and what was loaded."""
+def test_transposed_loads(kind, transposed):
+    """a b' with b in the threadgroup's memory, transposed while it is loaded, and what was loaded."""
     text = f"""
 #include <metal_stdlib>
 using namespace metal;
@@ -121,7 +121,7 @@ kernel void f(device float* product, device float* loaded, device const float* a
   simdgroup_barrier(mem_flags::mem_threadgroup);
   simdgroup_matrix<{kind}, 8, 8> left, right;
   simdgroup_load(left, shared[0], 10);
-  simdgroup_load(right, shared[1], 10, ulong2(0), {turned});
+  simdgroup_load(right, shared[1], 10, ulong2(0), {transposed});
   simdgroup_matrix<float, 8, 8> sums(0.0f);
   simdgroup_multiply_accumulate(sums, left, right, sums);
   simdgroup_store(sums, product, 8);
@@ -134,6 +134,6 @@ kernel void f(device float* product, device float* loaded, device const float* a
     kernel = mtl.library(text).f
     for flag in (True, False):
         kernel(product, loaded, a, b, flag, threads=32)
-        right = b.T if turned == "true" or (turned == "flag" and flag) else b
+        right = b.T if transposed == "true" or (transposed == "flag" and flag) else b
         assert np.array_equal(loaded, right)
         assert np.array_equal(product, a @ right)

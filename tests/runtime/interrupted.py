@@ -102,32 +102,32 @@ def spun():
     return buffer
 
 
-def queued_behind():
-    """The launch that is waited for stands behind an endless one."""
+def queued_after_an_endless_one():
+    """The launch that is waited for follows an endless one."""
     x = mtl.Buffer(words())
     spun()
     lib.add(x, threads=8)
     return lambda: np.asarray(x)
 
 
-def synchronous_behind():
+def synchronous_after_an_endless_one():
     spun()
     return lambda: lib.add(words(), threads=8)
 
 
 def of_another_thread():
-    """The launch of another Python thread ends, too: the interrupted one waits behind it."""
+    """The launch of another Python thread ends, too: the interrupted one waits for it."""
     thread = threading.Thread(target=lambda: raises(mtl.LaunchCancelled, known_launch()))
     thread.start()
     time.sleep(0.05)
 
-    def wait_behind():
+    def launch_and_join():
         try:
             lib.add(words(), threads=8)
         finally:
             thread.join()
 
-    return wait_behind
+    return launch_and_join
 
 
 def raises(kind, function):
@@ -218,8 +218,8 @@ SCENARIOS = {
     "a buffer": lambda: lib.spin(mtl.Buffer(words()), threads=1).wait,
     "a buffer that is read": lambda: functools.partial(np.asarray, spun()),
     "the device": lambda: (spun(), mtl.default_device().synchronize)[1],
-    "queued behind": queued_behind,
-    "synchronous behind": synchronous_behind,
+    "queued behind": queued_after_an_endless_one,
+    "synchronous behind": synchronous_after_an_endless_one,
     "of another thread": of_another_thread,
     "an array expression": array_expression,
     "ElementwiseKernel": elementwise_kernel,

@@ -59,7 +59,7 @@ def test_garbage_is_collected_before_memory_is_said_to_be_out(monkeypatch):
         gc.enable()
 
 
-def test_shape_and_type_are_kept():
+def test_shape_and_type_are_retained():
     for array in (
         np.zeros((2, 3), np.float16),
         np.float64(1.5),
@@ -84,7 +84,7 @@ def test_reading_waits_and_copying_in_waits():
         assert (np.asarray(buffer) == round_ + 1).all()
 
 
-def test_an_array_of_a_buffer_keeps_its_memory():
+def test_an_array_of_a_buffer_retains_its_memory():
     array = np.asarray(mtl.Buffer(np.arange(1000, dtype=np.int32)))
     gc.collect()
     others = [mtl.Buffer(np.full(1000, -1, np.int32)) for _ in range(50)]

@@ -182,7 +182,7 @@ def test_read_only_arrays_are_taken(make):
         lib.add(theirs, x, threads=6)
 
 
-def test_offsets_of_whole_elements_are_taken():
+def test_offsets_that_are_multiples_of_the_element_size_are_taken():
     assert mtl.from_dlpack(Theirs(floats()[:4], byte_offset=8)).tolist() == [2, 3, 4, 5]
 
 
@@ -250,7 +250,7 @@ def test_types_go_there_and_back(dtype):
         assert got.tolist() == np.asarray(x).view(dtype).tolist()
 
 
-def test_a_capsule_keeps_the_memory_of_the_host():
+def test_a_capsule_retains_the_memory_of_the_host():
     a = mtl.arange(1000) + 1
     capsule = a.__dlpack__(max_version=(1, 0))
     memory = weakref.ref(a._node.memory)

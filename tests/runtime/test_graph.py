@@ -124,7 +124,7 @@ def test_memory_of_the_host_is_used_in_place_or_refused(lib):
             lib.scale(x, 2.0, threads=4)
 
 
-def test_what_a_device_refuses_is_not_kept(lib, monkeypatch):
+def test_a_graph_that_a_device_refuses_is_not_recorded(lib, monkeypatch):
     def refused(launches):
         raise mtl.LaunchError("[graph] no.")
 

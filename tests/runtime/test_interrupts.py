@@ -14,7 +14,7 @@ on_the_cpu = pytest.mark.needs("the CPU")
 
 
 def run(script, *arguments):
-    """What a program of its own prints: signals to the process of the tests would end the tests."""
+    """The output of a program of its own: signals to the process of the tests would end the tests."""
     command = [sys.executable, "-X", "faulthandler", "-W", "error", *script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
     assert done.returncode == 0, done.stderr

@@ -26,7 +26,7 @@ def test_each_sees_what_those_before_have_done(lib, count, wait):
     assert np.array_equal(np.asarray(x), np.arange(count) * 27 + 13)
 
 
-def test_what_stands_behind_a_fault_is_not_run(lib):
+def test_launches_after_a_fault_are_not_run(lib):
     device = lib.next.device
     if device.name != "cpu":
         pytest.skip("other devices tell of faults in their own ways")

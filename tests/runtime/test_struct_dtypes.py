@@ -22,12 +22,12 @@ def struct(number):
     """The text of a random struct, and its members: name, type, components and elements."""
     rng = random.Random(number)
     members = []
-    for place in range(rng.randint(2, 6)):
+    for index in range(rng.randint(2, 6)):
         scalar = rng.choice(list(SCALARS))
         lanes = rng.choice([1, 2, 3, 4]) if scalar != "bool" else 1
         packed = "packed_" if lanes > 1 and scalar != "bool" and rng.random() < 0.3 else ""
         name = packed + scalar + (str(lanes) if lanes > 1 else "")
-        members.append((f"m{place}", name, scalar, lanes, rng.choice([0, 0, 1, 3])))
+        members.append((f"m{index}", name, scalar, lanes, rng.choice([0, 0, 1, 3])))
     body = " ".join(f"{t} {n}{f'[{count}]' if count else ''};" for n, t, _, _, count in members)
     return f"struct S{number} {{ {body} }};", members
 
@@ -39,9 +39,9 @@ def assignments(members):
         for element in range(count or 1):
             for lane in range(lanes):
                 value += 1
-                place = f"[{element}]" if count else ""
+                subscript = f"[{element}]" if count else ""
                 component = f".{'xyzw'[lane]}" if lanes > 1 else ""
-                yield f"s[i].{name}{place}{component} = {value};", (name, element, lane, value)
+                yield f"s[i].{name}{subscript}{component} = {value};", (name, element, lane, value)
 
 
 @functools.cache
@@ -91,7 +91,7 @@ def test_dtypes_of_every_kind_of_parameter():
         {"names": ["h", "p"], "formats": [np.float16, np.uint64], "offsets": [0, 8], "itemsize": 16}
     )
     assert outer["t"] == np.uint64
-    assert kernel.dtype("b") == np.dtype("V4")  # bit-fields have no place
+    assert kernel.dtype("b") == np.dtype("V4")  # bit-fields have no offset
     assert kernel.dtype("x") == np.dtype("V1")
     assert (kernel.dtype("n"), kernel.dtype("a")) == (np.int32, np.uint32)
     assert kernel.dtype("g") == np.dtype((np.float16, (4, 4)))

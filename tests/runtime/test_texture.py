@@ -168,7 +168,7 @@ kernel void f(device float* y) { y[0] = more(y[0]) + third(3); }
     assert lib.functions == ("f",)
 
 
-def test_render_functions_beside_kernels_do_no_harm():
+def test_render_functions_next_to_kernels_do_no_harm():
     lib = mtl.library(
         HEADER
         + """

@@ -1,4 +1,4 @@
-"""Launches that may only run for so long, and launches that fail while nobody waits for them."""
+"""Launches that may only run for so long, and launches that fail while no thread waits for them."""
 
 import math
 import subprocess
@@ -96,7 +96,7 @@ def test_the_limit_counts_from_the_start_of_the_launch(lib):
 
 @pytest.mark.parametrize("limit", [0, -1, math.nan, "soon"])
 def test_limits_are_positive_numbers(lib, limit):
-    with pytest.raises(mtl.ArgumentError, match=r"^\[fill\] timeout is a number of seconds"):
+    with pytest.raises(mtl.ArgumentError, match=r"^\[fill\] timeout must be a number of seconds"):
         lib.fill(zeros(), threads=8, timeout=limit)
 
 
@@ -133,7 +133,7 @@ def test_a_launch_that_waits_can_be_cancelled_alone(lib):
     assert not last.cancel()
 
 
-# -- failures that nobody waits for
+# -- failures that no thread waits for
 
 
 @on_the_cpu
@@ -183,7 +183,7 @@ def test_graphs_tell_buffers_of_failures(lib):
 
 
 @on_the_cpu
-def test_what_was_seen_is_not_reported_again(lib, caplog, monkeypatch):
+def test_a_failure_that_was_seen_is_not_reported_twice(lib, caplog, monkeypatch):
     monkeypatch.setattr(failures, "_unseen", [])
     event = lib.wild(mtl.Buffer(zeros()), mtl.Buffer(zeros()), FAR, threads=1)
     with pytest.raises(mtl.KernelFault):
@@ -220,7 +220,7 @@ for _ in range(12):
 @ends
 @pytest.mark.parametrize("name", ["spin", "spin_at_barrier"])
 def test_many_launches_in_a_row_end_at_their_limits(lib, name, rng):
-    """Kernels are abandoned at hundreds of places; the threads that ran them are as good as new.
+    """Kernels are abandoned at hundreds of points; the threads that ran them are as good as new.
 
     On GPUs the end of a launch is that of those queued after it by then.
     """

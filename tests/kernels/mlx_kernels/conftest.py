@@ -13,7 +13,7 @@ def _mlx_headers():
 
 
 @pytest.fixture
-def lenient_barriers():
+def relaxed_barriers():
     """Some kernels of MLX rely on barriers that threads which have returned need not reach."""
     with mtl.config.scope(strict_barriers=False):
         yield

@@ -40,8 +40,8 @@ def kernels_of(header: str) -> list[str]:
 
 def template_of(instance: str, templates: list[str]) -> str | None:
     """The kernel template that a driver's ``host_name`` begins with."""
-    found = [name for name in templates if f"{instance}_".startswith(f"{name}_")]
-    return max(found, key=len, default=None)
+    matching = [name for name in templates if f"{instance}_".startswith(f"{name}_")]
+    return max(matching, key=len, default=None)
 
 
 @functools.cache

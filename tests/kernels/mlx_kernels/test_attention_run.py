@@ -52,9 +52,9 @@ def test_attention_in_two_passes(rng):
 def test_attention_by_tiles(name, dtype, size, bk, mask, rng):
     library = driver("steel_attention")
     aligned = scene(rng, dtype, heads=2, queries=32, keys=2 * bk, size=size, causal=True)
-    ragged = scene(rng, dtype, heads=2, queries=37, keys=2 * bk + 3, size=size, mask=mask,
+    unaligned = scene(rng, dtype, heads=2, queries=37, keys=2 * bk + 3, size=size, mask=mask,
                    sinks=True)  # fmt: skip
-    for work in (aligned, ragged):
+    for work in (aligned, unaligned):
         check_tiled(library, f"attention_{name}", work, 32, bk)
 
 

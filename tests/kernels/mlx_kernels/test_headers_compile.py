@@ -144,7 +144,7 @@ def compile_instances(driver_name, header, first_only):
     assert not left, f"no instance of {left} in the driver"
 
 
-#: The largest headers whose kernels run in the files beside this one, or twins of these.
+#: The largest headers whose kernels run in the files next to this one, or twins of these.
 RUN_ELSEWHERE = (
     "binary.h", "binary_two.h", "copy.h", "fft.h", "fp_quantized.h", "gated_delta_update.h", "gemv.h",
     "quantized.h", "sdpa_vector.h", "sort.h",

@@ -12,13 +12,13 @@ from test_headers_compile import DRIVERS
 import metalloid as mtl
 
 FOLDER = Path(__file__).parent / "drivers"
-QUICK = ("arange", "copy", "fft", "layer_norm", "quantized", "sdpa_vector", "sort")
+FAST = ("arange", "copy", "fft", "layer_norm", "quantized", "sdpa_vector", "sort")
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        pytest.param(name, marks=() if name in FAST else pytest.mark.slow)
         for name in sorted({*DRIVERS.values(), "layer_norm"})
     ],
 )

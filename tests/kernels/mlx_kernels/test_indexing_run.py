@@ -82,11 +82,11 @@ def test_scatter_along_axis(rng):
 
 def test_masked_assignment_and_slice_update(rng):
     mask = rng.integers(0, 2, 1000).astype(bool)
-    places = (np.cumsum(mask) - mask).astype(np.uint32)
+    offsets = (np.cumsum(mask) - mask).astype(np.uint32)
     source = rng.normal(size=1000).astype(np.float32)
     out = np.zeros(1000, np.float32)
     kernel("indexing", "masked_assign_impl_float")(
-        mask, places, source, out, np.array([1000], np.int32), np.array([1], np.int64), 1, 1000,
+        mask, offsets, source, out, np.array([1000], np.int32), np.array([1], np.int64), 1, 1000,
         1000, threads=1000,
     )  # fmt: skip
     expected = np.zeros(1000, np.float32)

@@ -62,14 +62,14 @@ def check(lib, name, ir_of):
 @pytest.mark.needs("the CPU")
 @pytest.mark.sample(4)
 def test_the_first_kernel_of_a_driver(name, thread_ir):
-    lib = driver.__wrapped__(name)  # one whose kernels nobody has compiled
+    lib = driver.__wrapped__(name)  # one without compiled kernels
     check(lib, next(iter(lib.functions)), thread_ir)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*SOME, *OTHERS])
 def test_a_sample_of_the_others(name, thread_ir):
-    lib = driver.__wrapped__(name)  # one whose kernels nobody has compiled
+    lib = driver.__wrapped__(name)  # one without compiled kernels
     names = list(lib.functions)
     for kernel in names[1 :: len(names) // 8 + 1]:
         check(lib, kernel, thread_ir)

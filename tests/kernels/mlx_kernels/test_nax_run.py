@@ -18,11 +18,13 @@ pytestmark = pytest.mark.slow
         ("gemm_tn_half", HALF, Tiling(64, 64, 64, 2, 2, transpose_a=True)),
     ],
 )
-@pytest.mark.parametrize("ragged", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("unaligned", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.sample(1)
-def test_product(name, dtype, tiling, ragged, rng):
-    source = "axpby" if ragged else "none"
-    gemm.check_fused(driver("nax_gemm"), name, dtype, tiling, rng, ragged=ragged, source=source)
+def test_product(name, dtype, tiling, unaligned, rng):
+    source = "axpby" if unaligned else "none"
+    gemm.check_fused(
+        driver("nax_gemm"), name, dtype, tiling, rng, unaligned=unaligned, source=source
+    )
 
 
 @pytest.mark.slow
@@ -32,9 +34,9 @@ def test_quantized_product(rng):
     quantized.check_entry(driver("nax_quantized"), "affine_qmm_t_nax_bfloat", entry, rng)
 
 
-@pytest.mark.parametrize("ragged", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_attention(ragged, rng):
-    if ragged:
+@pytest.mark.parametrize("unaligned", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_attention(unaligned, rng):
+    if unaligned:
         work = attention.scene(
             rng, HALF, heads=2, queries=69, keys=67, size=64, mask=bool, sinks=True
         )

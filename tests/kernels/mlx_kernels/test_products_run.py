@@ -80,14 +80,14 @@ def test_dot_product(dtype, rng):
 
 @FLOAT_AND_BFLOAT
 @pytest.mark.parametrize(
-    ("ragged", "source"),
+    ("unaligned", "source"),
     [(False, "none"), pytest.param(True, "add", marks=pytest.mark.slow), (True, "axpby")],
 )
-def test_tiled_product(ragged, source, dtype, rng):
+def test_tiled_product(unaligned, source, dtype, rng):
     tiling = Tiling(64, 64, 16, 2, 2, transpose_b=True)
     library = driver("steel_gemm_fused")
     gemm.check_fused(
-        library, f"gemm_{NAMES[dtype]}", dtype, tiling, rng, ragged=ragged, source=source
+        library, f"gemm_{NAMES[dtype]}", dtype, tiling, rng, unaligned=unaligned, source=source
     )
 
 
@@ -95,7 +95,7 @@ def test_tiled_product(ragged, source, dtype, rng):
 def test_tiled_product_with_a_split_inner_axis(dtype, rng):
     tiling, name = Tiling(32, 32, 16, 2, 2), NAMES[dtype]
     run = kernel("steel_gemm_splitk", f"gemm_splitk_{name}")
-    gemm.check_split(run, dtype, tiling, rng, ragged_mn=True, ragged_k=False)
+    gemm.check_split(run, dtype, tiling, rng, unaligned_mn=True, unaligned_k=False)
     for form, axpby in (("accum", False), ("accum_axpby", True)):
         run = kernel("steel_gemm_splitk", f"gemm_splitk_{form}_{name}")
         gemm.check_accumulation(run, dtype, rng, axpby=axpby)
@@ -105,14 +105,14 @@ def test_tiled_product_with_a_split_inner_axis(dtype, rng):
 def test_tiled_products_of_chosen_matrices(dtype, rng):
     tiling = Tiling(32, 32, 16, 2, 2, transpose_b=True)
     library, name = driver("steel_gemm_gather"), f"gather_mm_{NAMES[dtype]}"
-    gemm_indexed.check_gather(library, name, dtype, tiling, rng, ragged=True)
+    gemm_indexed.check_gather(library, name, dtype, tiling, rng, unaligned=True)
 
 
 @FLOAT_AND_BFLOAT
 def test_tiled_products_of_segments(dtype, rng):
     tiling = Tiling(64, 64, 16, 2, 2, transpose_a=True)
     library, name = driver("steel_gemm_segmented"), f"segmented_mm_{NAMES[dtype]}"
-    gemm_indexed.check_segments(library, name, dtype, tiling, rng, ragged=True)
+    gemm_indexed.check_segments(library, name, dtype, tiling, rng, unaligned=True)
 
 
 @FLOAT_AND_BFLOAT
@@ -122,7 +122,9 @@ def test_masked_tiled_product(dtype, rng):
         Tiling(32, 32, 16, 2, 2),
     )
     masks = ("bool_", "float32")
-    masked.check_masked_gemm(run, dtype, tiling, rng, masks=masks, ragged_mn=False, ragged_k=True)
+    masked.check_masked_gemm(
+        run, dtype, tiling, rng, masks=masks, unaligned_mn=False, unaligned_k=True
+    )
 
 
 #: Template arguments of the driver's instances that the names do not say.
@@ -131,12 +133,12 @@ QUANTIZED_FLAGS = {
     "qmm_n": {}, "qvm": {}, "qmv_wide": {"nv": "4", "kl": "8"}, "qvm_split_k": {"spk": "8"},
     "gather_qmv": {}, "gather_qmm_t": {"alN": "false"},
 }  # fmt: skip
-QUICK = {"qmv", "qmm_t"}
+FAST = {"qmv", "qmm_t"}
 
 
 @pytest.mark.parametrize(
     "form",
-    [form if form in QUICK else pytest.param(form, marks=pytest.mark.slow) for form in QUANTIZED_FLAGS],
+    [form if form in FAST else pytest.param(form, marks=pytest.mark.slow) for form in QUANTIZED_FLAGS],
 )  # fmt: skip
 @pytest.mark.parametrize(("dtype", "bits"), [(FLOAT, 4), (BFLOAT, 3)], ids=str)
 @pytest.mark.sample(2)

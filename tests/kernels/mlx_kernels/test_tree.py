@@ -77,16 +77,16 @@ def test_the_table_of_a_small_tree(tree, monkeypatch):
     assert first.splitlines()[-1].split() == ["total", "4", "1", "1", "1", "0", "0", "3"]
     # What was there is not done again; the rest is, in two processes.
     text, lines = coverage(tree, "--jobs", "2", "--markdown")
-    found = {(line["file"], line["name"]): line for line in lines}
-    assert len(found) == len(lines) == 4
+    by_kernel = {(line["file"], line["name"]): line for line in lines}
+    assert len(by_kernel) == len(lines) == 4
     assert lines[0]["name"] == "arangefloat32"
-    wrong = found["arange.metal", "arangeint32"]
+    wrong = by_kernel["arange.metal", "arangeint32"]
     assert (wrong["compiled"], wrong["checked"]) == (True, "disagrees")
     assert "Mismatched elements: 1 / 1000" in wrong["reason"]
-    broken = found["broken.metal", ""]
+    broken = by_kernel["broken.metal", ""]
     assert not broken["compiled"]
     assert "unknown type name 'nonsense'" in broken["reason"]
-    alone = found["other.metal", "f"]
+    alone = by_kernel["other.metal", "f"]
     assert (alone["compiled"], alone["reason"]) == (True, "no family covers it")
     assert "| arange | 2 | 2 | 1 | 1 | 1 | 0 | 0 |" in text
     assert text.splitlines()[-1] == "| total | 4 | 3 | 2 | 1 | 1 | 2 | 0 |"

@@ -33,14 +33,14 @@ def test_reductions_of_a_threadgroup(rng, type_, size):
         x[1, size // 2] = np.nan  # reductions of extremes must pass it on
     wide = np.float32 if is_float else dtype
     sums, products = np.zeros(3, wide), np.zeros(3, wide)
-    least, most = np.zeros(3, dtype), np.zeros(3, dtype)
+    least, largest = np.zeros(3, dtype), np.zeros(3, dtype)
     at_least, at_most = np.zeros(3, np.int64), np.zeros(3, np.int64)
     kernel = driver("reductions")[f"reduce_{type_}"]
-    kernel(sums, products, least, most, at_least, at_most, x, threads=3 * size, group_size=size)
+    kernel(sums, products, least, largest, at_least, at_most, x, threads=3 * size, group_size=size)
     exact = x.astype(np.float64)
     for row in range(3):
         if is_float and row == 1:
-            assert np.all(np.isnan([float(found[row]) for found in (sums, least, most)]))
+            assert np.all(np.isnan([float(result[row]) for result in (sums, least, largest)]))
             assert at_least[row] == at_most[row] == size // 2
             continue
         if is_float:
@@ -53,7 +53,7 @@ def test_reductions_of_a_threadgroup(rng, type_, size):
             assert sums[row] == x[row].sum(dtype=dtype)
             if type_ != "long":  # torch fills in zeros where it multiplies longs
                 assert products[row] == np.multiply.reduce(x[row], dtype=dtype)
-        assert (least[row], most[row]) == (x[row].min(), x[row].max())
+        assert (least[row], largest[row]) == (x[row].min(), x[row].max())
         assert x[row, at_least[row]] == x[row].min()
         assert x[row, at_most[row]] == x[row].max()
 
@@ -87,7 +87,7 @@ def test_atomic_addition(rng, type_):
 
 
 def _word(type_):
-    """What the atomic of a type is made of."""
+    """The type of the words of an atomic of a type."""
     own = {"float": np.float32, "int": np.int32, "float2": np.float32}
     return own.get(type_, np.uint32)
 
@@ -99,10 +99,10 @@ def test_atomic_maximum(rng, type_):
     x = rng.integers(0, 2 if type_ == "bool" else 100, 256).astype(dtype)
     out = np.zeros(8, dtype)
     driver("atomics")[f"max_{type_}"](out.view(_word(type_)), x, at, threads=256)
-    assert out.tolist() == [x[at == place].max() for place in range(8)]
+    assert out.tolist() == [x[at == index].max() for index in range(8)]
 
 
-def test_errors_are_reported_with_their_place():
+def test_errors_are_reported_with_their_location():
     record = np.dtype(
         [("file", "S128"), ("func", "S128"), ("message", "S250"), ("line", np.uint32)], align=True
     )
@@ -150,9 +150,9 @@ def test_random_numbers(seed):
         2 * np.pi * (1 - v.astype(np.float64))
     )
     assert_within(normal, exact, 40 * roundoff(np.float32) * np.maximum(1, np.abs(exact)))
-    whole = np.zeros(n, np.int64)
-    lib.integers(whole, seed, (-5, 17), threads=n)
-    assert whole.tolist() == [-5 + int(np.float32(x * np.float32(22))) for x in u]
+    integers = np.zeros(n, np.int64)
+    lib.integers(integers, seed, (-5, 17), threads=n)
+    assert integers.tolist() == [-5 + int(np.float32(x * np.float32(22))) for x in u]
 
 
 def _unit(bits):

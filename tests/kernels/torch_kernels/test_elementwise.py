@@ -96,7 +96,7 @@ def test_binary_strided(library, rng, type_):
     np.testing.assert_array_equal(y, a.T + b)
 
 
-def test_floor_division_rounds_down(library, rng):
+def test_floor_division(library, rng):
     a = rng.integers(-50, 50, N).astype(np.int32)
     b = rng.choice([-7, -2, 3, 5], N).astype(np.int32)
     y = np.zeros_like(a)

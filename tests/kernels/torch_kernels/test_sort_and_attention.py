@@ -16,14 +16,14 @@ def test_sorting_a_block(rng, type_, descending):
     x = rng.integers(0, 40, (rows, size)).astype(DTYPES[type_])
     if type_ in ("float", "half"):
         x[0, 5] = np.nan
-    values, places = np.zeros_like(x), np.zeros(x.shape, np.int64)
+    values, indices = np.zeros_like(x), np.zeros(x.shape, np.int64)
     kernel = driver("sort")[f"sort_block_{type_}_tptg32_stable"]
-    kernel(x, values, places, size, (1, size), descending, threads=(32, rows), group_size=(32, 1))
+    kernel(x, values, indices, size, (1, size), descending, threads=(32, rows), group_size=(32, 1))
     for row in range(rows):
         keys = x[row].astype(np.float64)
         keys = np.where(np.isnan(keys), np.inf, keys)  # NaN is larger than any number
         expected = np.argsort(-keys if descending else keys, kind="stable")
-        np.testing.assert_array_equal(places[row], expected)
+        np.testing.assert_array_equal(indices[row], expected)
         np.testing.assert_array_equal(values[row], x[row, expected])
 
 

@@ -74,12 +74,20 @@ static PyObject* array_of(PyObject* ndarray, PyObject* node) {
   return array;
 }
 
-// host_array(node): an array on the memory of a leaf of the pool; None for other nodes.
+static bool has_elements(PyObject* shape) {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(shape); i++)
+    if (!PyLong_AsLongLong(PyTuple_GetItem(shape, i))) return false;
+  return true;
+}
+
+// host_array(node): an array on the memory of a leaf of the pool; None for other nodes, and without
+// elements, where NumPy refuses strides beyond the memory.
 static PyObject* host_array(PyObject* self, PyObject* const* given, Py_ssize_t count) {
   (void)count;
   PyObject *node = given[0], *memory = get(node, NODE, NODE_MEMORY), *array = 0;
   const bool is_leaf = get(node, NODE, NODE_KIND) == PyTuple_GetItem(self, 1);
-  if (is_leaf && is_instance(memory, MEMORY) && mtl_is_on_host(get(memory, MEMORY, MEMORY_LEASE)))
+  if (is_leaf && is_instance(memory, MEMORY) && mtl_is_on_host(get(memory, MEMORY, MEMORY_LEASE)) &&
+      has_elements(get(node, NODE, NODE_SHAPE)))
     array = array_of(PyTuple_GetItem(self, 0), node);
   return array || PyErr_Occurred() ? array : held(&_Py_NoneStruct);
 }

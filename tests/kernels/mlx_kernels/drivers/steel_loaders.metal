@@ -29,7 +29,7 @@ template struct Conv2DWeightBlockLoaderGeneral<half, 32, 32, 16, 128, 8>;
 } // namespace steel
 } // namespace mlx
 
-// One kernel that loads a tile by way of threadgroup memory.
+// One kernel that loads a tile through threadgroup memory.
 kernel void copy_tile(
     device const float* tile,
     device float* out,

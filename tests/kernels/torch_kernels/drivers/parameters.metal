@@ -28,7 +28,7 @@ kernel void sizes(device uint* y) {
 
 kernel void cubic(
     device float4* y, device const float* t, uint i [[thread_position_in_grid]]) {
-  float found[4];
-  get_cubic_coefficients<float>(found, t[i]);
-  y[i] = float4(found[0], found[1], found[2], found[3]);
+  float coefficients[4];
+  get_cubic_coefficients<float>(coefficients, t[i]);
+  y[i] = float4(coefficients[0], coefficients[1], coefficients[2], coefficients[3]);
 }

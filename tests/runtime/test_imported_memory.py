@@ -28,7 +28,7 @@ OURS, THEIRS = 77, 1234  # streams
 
 
 class Exchange(CudaExchange):
-    """Notes who waits for whom."""
+    """Records which stream waits for which."""
 
     dlpack_device, stream_handle = (2, 0), OURS
 
@@ -155,7 +155,7 @@ def test_torch_is_asked_for_its_stream(gpu, monkeypatch):
     assert x.memory.tolist() == [0, 4, 8, 12, 16, 20]
 
 
-def test_who_has_no_stream_to_tell_finds_the_launch_ended(gpu):
+def test_a_launch_on_arguments_without_a_stream_has_ended(gpu):
     lib = mtl.library(TEXT, device=gpu)
     x = ByDlpack(numbers())
     assert lib.add(x, x, threads=6).done
@@ -285,10 +285,10 @@ def test_a_launch_gives_the_memory_of_others_back_when_it_has_ended(gpu):
 
 
 def consumed(capsule):
-    """What a consumer would see."""
-    found = read_capsule(capsule, None)
-    raw = ctypes.string_at(found.address, found.reach[1])
-    return np.frombuffer(raw, found.dtype).reshape(found.shape), found
+    """The values that a consumer would see, and the tensor."""
+    tensor = read_capsule(capsule, None)
+    raw = ctypes.string_at(tensor.address, tensor.reach[1])
+    return np.frombuffer(raw, tensor.dtype).reshape(tensor.shape), tensor
 
 
 @pytest.mark.parametrize(
@@ -298,8 +298,8 @@ def test_buffers_say_where_and_what_they_are(gpu, dtype):
     array = np.arange(6).reshape(2, 3).astype(np.dtype(getattr(ml_dtypes, str(dtype), dtype)))
     buffer = mtl.Buffer(array, device=gpu)
     assert buffer.__dlpack_device__() == (2, 0)
-    seen, found = consumed(buffer.__dlpack__(stream=THEIRS))
-    assert found.address == buffer.address
+    seen, tensor = consumed(buffer.__dlpack__(stream=THEIRS))
+    assert tensor.address == buffer.address
     assert seen.dtype == array.dtype
     np.testing.assert_array_equal(seen, array)
     assert gpu.exchange.orders == [("follows us", THEIRS)]
@@ -337,7 +337,7 @@ def test_streams_that_consumers_name(gpu):
         buffer.__dlpack__(stream=0)
 
 
-def test_a_capsule_keeps_the_memory(gpu):
+def test_a_capsule_retains_the_memory(gpu):
     x = mtl.asarray(numbers(1000), device=gpu) + 1
     capsule = x.__dlpack__(max_version=(1, 0))
     memory = weakref.ref(x._node.memory)
@@ -352,7 +352,7 @@ def test_a_capsule_keeps_the_memory(gpu):
     assert memory() is None
 
 
-def test_the_interface_of_an_array_keeps_its_memory(gpu):
+def test_the_interface_of_an_array_retains_its_memory(gpu):
     x = mtl.asarray(numbers(), device=gpu) * 2
     address, _ = x.__cuda_array_interface__["data"]
     x[0] = 100  # a new value elsewhere
@@ -367,10 +367,10 @@ def test_the_interface_of_an_array_keeps_its_memory(gpu):
 
 def test_arrays_say_their_strides(gpu):
     x = mtl.asarray(numbers(12).reshape(3, 4), device=gpu)
-    found = read_capsule(x[1:, ::-2].T.__dlpack__(max_version=(1, 0)), x)
-    assert (found.shape, found.strides) == ((2, 2), (-8, 16))
-    assert ctypes.c_float.from_address(found.address).value == 7
-    assert read_capsule(x.__dlpack__(copy=True), x).address != found.address
+    tensor = read_capsule(x[1:, ::-2].T.__dlpack__(max_version=(1, 0)), x)
+    assert (tensor.shape, tensor.strides) == ((2, 2), (-8, 16))
+    assert ctypes.c_float.from_address(tensor.address).value == 7
+    assert read_capsule(x.__dlpack__(copy=True), x).address != tensor.address
     assert np.from_dlpack(x, device="cpu").tolist() == numbers(12).reshape(3, 4).tolist()
     with pytest.raises(BufferError, match="takes a copy"):
         x.__dlpack__(dl_device=(1, 0), copy=False)
@@ -389,7 +389,7 @@ def test_consumers_cannot_change_arrays_of_a_gpu(gpu):
         x.__dlpack__(copy=False)
 
 
-def test_expressions_on_memory_of_others_keep_their_values(gpu):
+def test_expressions_on_memory_of_others_retain_their_values(gpu):
     theirs = ByDlpack(numbers())
     x = mtl.from_dlpack(theirs)
     doubled, view = x * 2, x[1:]
@@ -423,7 +423,7 @@ def test_python_and_others_write_to_a_buffer_in_turn(gpu):
     np.asarray(x)[0] = 5  # before anybody has it
     x.__dlpack__(stream=-1)
     assert theirs[0] == 5
-    theirs[1] = 6  # nobody tells
+    theirs[1] = 6  # without notice
     assert np.asarray(x).tolist() == [5, 6, 2, 3, 4, 5]
     held = np.asarray(x)
     theirs[2] = 7

@@ -1,4 +1,4 @@
-"""What the public suite array-api-tests has found at many examples, as tests of our own."""
+"""Defects that the public suite array-api-tests finds at many examples, as tests of our own."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_integers_of_which_some_need_all_64_bits(dtype):
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 0, 3)])
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
-def test_what_is_made_of_an_empty_product(shape, dtype):
+def test_expressions_of_an_empty_product(shape, dtype):
     """Nothing computes the product, which a kernel or a function reads all the same."""
     x, y = mtl.ones(shape, dtype=dtype), mtl.ones((shape[-1], 0), dtype=dtype)
     mtl.eval(x, y)
