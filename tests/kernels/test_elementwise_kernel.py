@@ -219,9 +219,9 @@ def test_calls_with_the_same_types_are_repeated_without_the_preparation(monkeypa
     for each in (x, mtl.asarray(x)):
         kernel(each, 1.0)
         monkeypatch.setattr(kernel, "_operands", None)
-        found = kernel(each + 1, 0.5)
-        assert type(found) is type(each)
-        np.testing.assert_array_equal(np.asarray(found), (x + 0.5) * 2)
+        result = kernel(each + 1, 0.5)
+        assert type(result) is type(each)
+        np.testing.assert_array_equal(np.asarray(result), (x + 0.5) * 2)
         monkeypatch.undo()
     copied = pickle.loads(pickle.dumps(kernel))
     np.testing.assert_array_equal(copied(x, 0.5), (x - 0.5) * 2)
@@ -238,9 +238,9 @@ def test_repeated_calls_follow_their_arguments():
     for _ in range(2):
         for a, b in calls:
             wanted = (np.asarray(a) - np.asarray(b, np.asarray(a).dtype)) * np.asarray(2, a.dtype)
-            found = kernel(a, b)
-            np.testing.assert_array_equal(np.asarray(found), wanted)
-            assert np.asarray(found).dtype == wanted.dtype.newbyteorder("=")
+            result = kernel(a, b)
+            np.testing.assert_array_equal(np.asarray(result), wanted)
+            assert np.asarray(result).dtype == wanted.dtype.newbyteorder("=")
         out = x.copy()
         assert kernel(out, out[::-1].copy(), out) is out
         np.testing.assert_array_equal(out, (x - x[::-1]) * 2)

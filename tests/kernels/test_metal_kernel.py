@@ -423,13 +423,13 @@ def test_repeated_calls_follow_their_arguments(monkeypatch):
               (mtl.asarray(x), y), (x.astype(">f4"), y)]  # fmt: skip
 
     def check(a, b, count, dtype, factor):
-        (found,) = kernel(
+        (result,) = kernel(
             inputs=[a, b], grid=(count, 1, 1), threadgroup=(4, 1, 1), output_shapes=[(count,)],
             output_dtypes=[dtype], template=[("T", dtype), ("K", factor)],
         )  # fmt: skip
         values = np.asarray(a).reshape(-1)[:count] * factor + np.asarray(b)[0] + 1
-        assert np.asarray(found).dtype == dtype
-        np.testing.assert_array_equal(np.asarray(found), values.astype(dtype))
+        assert np.asarray(result).dtype == dtype
+        np.testing.assert_array_equal(np.asarray(result), values.astype(dtype))
 
     for _ in range(2):
         for a, b in inputs:
