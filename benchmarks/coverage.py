@@ -138,7 +138,7 @@ def main() -> None:
         ]
         workers.check(todo, options.patience, done)
     workers.stop()
-    show(table(families, results), options.markdown)
+    show(table(groups, results), options.markdown)
 
 
 if __name__ == "__main__":

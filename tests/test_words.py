@@ -18,8 +18,7 @@ GLOSSARY = PACKAGE.parent.parent / "docs" / "internals" / "glossary.md"
 ROOT = PACKAGE.parent.parent
 #: Folders outside of the package.
 FOLDERS = [ROOT / name for name in ("tools", "tests", "benchmarks", "examples")]
-#: Folders that are exempt: the seeds and the corpus are
-#: texts of others, and texts that the array layer generated.
+#: Folders that are exempt: texts of others, and texts that the array layer generated.
 EXEMPT = ("tests/compat/seeds", "tests/portable/")
 
 #: Words of identifiers, which are split at underscores and capitals, and what to write instead.

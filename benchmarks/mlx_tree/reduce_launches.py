@@ -143,8 +143,6 @@ def _first_column(kernel: mtl.Kernel) -> tuple[int, ...]:
 def col_reduce_looped(
     kernel: mtl.Kernel, x, out, retained, reduced, tile: int = TILE_COLUMNS
 ) -> int:
-    kernel: mtl.Kernel, x, out, retained, reduced, tile: int = TILE_COLUMNS
-) -> int:
     """Reduce tiles of some columns and 1024 / columns rows, one after the other."""
     arguments, rows, columns, outer = _column_arguments(x, out, retained, reduced)
     grid = (TILE_THREADS * ceildiv(columns, tile), outer, 1)
