@@ -35,7 +35,7 @@ class Peer:
 
 
 def peers() -> Iterator[Peer]:
-    """Those that are installed."""
+    """Yield the peers that are installed."""
     same = lambda f: f  # noqa: E731
     yield Peer("metalloid", mtl, mtl.asarray, lambda y: (mtl.eval(y), y)[1], same)
     yield Peer("numpy", np, np.asarray, same, same)
@@ -107,7 +107,7 @@ def works() -> dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]]:
 def runs_of(function: Callable[..., Any], arrays: tuple[np.ndarray, ...]) -> dict[str, Run]:
     """By peer: what is timed. Results that differ end the run."""
     exact = np.asarray(function(np, *(a.astype(np.float64) for a in arrays)))
-    found: dict[str, Run] = {}
+    timed: dict[str, Run] = {}
     for peer in peers():
         compiled = peer.jit(lambda *args, peer=peer: function(peer.xp, *args))
         own = [peer.give(a) for a in arrays]
@@ -122,14 +122,14 @@ def runs_of(function: Callable[..., Any], arrays: tuple[np.ndarray, ...]) -> dic
         np.testing.assert_allclose(
             np.asarray(result, np.float64), exact, 2e-4, near_zero, err_msg=peer.name
         )
-        found[peer.name] = run
+        timed[peer.name] = run
     if function is fused and (numexpr := installed("numexpr")):
         x, y = arrays
         text = "exp(-x * x) * sin(y) + sqrt(x) / (1 + y * y)"
-        found["numexpr"] = lambda: numexpr.evaluate(text, {"x": x, "y": y})
+        timed["numexpr"] = lambda: numexpr.evaluate(text, {"x": x, "y": y})
     if function is fused and (numba := installed("numba")):
-        found["numba"] = _numba(numba, *arrays)
-    return found
+        timed["numba"] = _numba(numba, *arrays)
+    return timed
 
 
 def _numba(numba: Any, x: np.ndarray, y: np.ndarray) -> Run:

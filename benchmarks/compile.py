@@ -1,7 +1,7 @@
-"""What compiling costs, cold and from the cache.
+"""The cost of compiling, cold and from the cache.
 
 ``python benchmarks/compile.py [--mlx FOLDER] [--ggml FOLDER]``, where the folders are a checkout of
-MLX and the one in which ``ggml-metal.metal`` lies (METALLOID_GGML names it as well). Beside the
+MLX and the one in which ``ggml-metal.metal`` lies (METALLOID_GGML names it as well). Next to the
 time that passes stands that of the processor, which other work on the machine changes less.
 """
 
@@ -139,11 +139,14 @@ def small_kernel() -> None:
     with tempfile.TemporaryDirectory() as cache:
         first = in_process(cache, STEP, "")
         new = [in_process(cache, STEP, f"// {number}") for number in range(5)]
-        again = [in_process(cache, STEP, "") for _ in range(5)]
+        repeats = [in_process(cache, STEP, "") for _ in range(5)]
     rows = [
         ("first use on a machine", *map(show, first)),
         ("a new kernel", *(show(min(column)) for column in zip(*new, strict=True))),
-        ("the same in a new process", *(show(min(column)) for column in zip(*again, strict=True))),
+        (
+            "the same in a new process",
+            *(show(min(column)) for column in zip(*repeats, strict=True)),
+        ),
     ]
     table(
         "A small kernel (best of 5 processes)",

@@ -44,7 +44,7 @@ def _given(x: np.ndarray) -> tuple[mtl.Array, torch.Tensor]:
 
 
 def works() -> Iterator[tuple[str, Pair]]:
-    """What is timed, ours and torch's."""
+    """Convolutions to time, ours and torch's."""
     for batch, extent, channels, outputs, size, groups in CONVOLUTIONS:
         x, y = _given(_normal(batch, extent, extent, channels))
         w, v = _given(_normal(outputs, size, size, channels // groups))

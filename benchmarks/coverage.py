@@ -1,4 +1,4 @@
-"""How many of MLX's own Metal kernels compile here, and how many give the right numbers.
+"""Shares of MLX's own Metal kernels that compile here and that give the right numbers.
 
     git clone https://github.com/ml-explore/mlx && git -C mlx checkout 846d176
     python benchmarks/coverage.py --mlx mlx --jobs 4 --results coverage.jsonl
@@ -42,22 +42,22 @@ def entries_of(tree: Path, nax: bool, workers: Workers) -> dict[str, list[Entry]
     A file that does not compile as a whole has one nameless entry.
     """
     known = families()
-    found: dict[str, list[Entry]] = defaultdict(list)
+    by_family: dict[str, list[Entry]] = defaultdict(list)
     for file, (names, refusal) in sorted(workers.names(files(tree, nax)).items()):
         if refusal:
             print(f"{file} does not compile: {refusal}")
         for entry in (Entry(file, name) for name in names or [""]):
             family = family_of(entry, known)
-            found[family.name if family else Path(file).stem].append(entry)
-    return found
+            by_family[family.name if family else Path(file).stem].append(entry)
+    return by_family
 
 
 def table(
-    found: dict[str, list[Entry]], results: dict[Entry, dict[str, Any]]
+    by_family: dict[str, list[Entry]], results: dict[Entry, dict[str, Any]]
 ) -> list[tuple[Any, ...]]:
     """Rows of a family's name and its numbers, in the order of COLUMNS; the total comes last."""
     rows = []
-    for name, entries in sorted(found.items()):
+    for name, entries in sorted(by_family.items()):
         lines = [results[entry] for entry in entries if entry in results]
         verdicts = Counter(line["checked"] for line in lines)
         rows.append((
@@ -104,12 +104,14 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     options = arguments()
     workers = Workers(options.mlx, options.jobs, options.gpus, options.seconds)
-    found = entries_of(options.mlx, options.nax, workers)
-    unknown = set(options.family or ()) - found.keys()
+    groups = entries_of(options.mlx, options.nax, workers)
+    unknown = set(options.family or ()) - groups.keys()
     if unknown:
-        raise SystemExit(f"no family is called {', '.join(unknown)}; there are: {', '.join(found)}")
+        raise SystemExit(
+            f"no family is called {', '.join(unknown)}; there are: {', '.join(groups)}"
+        )
     chosen: list[Entry] = []
-    for name, entries in found.items():
+    for name, entries in groups.items():
         if not options.family or name in options.family:
             mine = [entry for entry in entries if re.search(options.match, entry.name)]
             # Seeded, so that a sample can be taken up again.
@@ -118,7 +120,7 @@ def main() -> None:
     # What a run that stops early has done is a fair sample.
     random.Random(0).shuffle(chosen)
     results = read(options.results)
-    family = {entry: name for name, entries in found.items() for entry in entries}
+    family = {entry: name for name, entries in groups.items() for entry in entries}
 
     with options.results.open("a") as log:
 
@@ -136,7 +138,7 @@ def main() -> None:
         ]
         workers.check(todo, options.patience, done)
     workers.stop()
-    show(table(found, results), options.markdown)
+    show(table(groups, results), options.markdown)
 
 
 if __name__ == "__main__":

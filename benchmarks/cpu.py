@@ -1,4 +1,4 @@
-"""What the CPU makes of kernels, against C and other packages: ``python benchmarks/cpu.py``.
+"""Kernels on the CPU, against C and other packages: ``python benchmarks/cpu.py``.
 
 Every result is checked before anything is timed. What runs on one core is measured in CPU time, so
 that other processes do not count; what runs on several, in seconds of the clock.
@@ -92,7 +92,7 @@ def checked(case: Case, rival: str, action: Action, result: Callable[[], np.ndar
     AssertionError
         If the result is wrong: then its time means nothing.
     """
-    if case.name != "saxpy":  # which updates what is there; nobody may pass with another's result
+    if case.name != "saxpy":  # which updates what is there; no rival may pass with another's result
         case.arguments[0].fill(0 if case.name == "histogram" else 77)
     wanted = oracles.expected(case)
     action()
@@ -106,7 +106,7 @@ def one_core(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
     with cores(1), tempfile.TemporaryDirectory() as folder:
         built = {rival: CLibrary(rival, Path(folder)) for rival in RIVALS}
         for case in chosen:
-            # Some are there with the steps of the kernel's text as well, where C has a better way.
+            # Some are there with the steps of the kernel's text too, where C has a better method.
             actions = {
                 (name, rival): action
                 for name, variant in ((case.name, ""), (goals.as_told(case.name), "_as_told"))
@@ -128,7 +128,7 @@ def one_core(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
 def _against_c(
     name: str, own: float, seconds: Mapping[tuple[str, str], float], engine: str
 ) -> tuple[str, ...]:
-    """A row of the table: times of the rivals that there are, and what `own` is beside them."""
+    """A row of the table: times of the available rivals, and what `own` is relative to them."""
     given = [seconds.get((name, rival)) for rival in RIVALS]
     ratios = [
         goals.verdict(time / own, goals.over(rival, name)) if time else "-"
@@ -218,9 +218,9 @@ def kernels_of_mlx(tree: Path, tiny: bool, repeat: int) -> None:
 
     rows = []
     with cores(1), threadpool_limits(1):
-        for name, own, numpys, apart in pairs(tree, tiny):
+        for name, own, numpys, tolerance in pairs(tree, tiny):
             error = oracles.relative_error(own(), numpys())
-            assert error < apart, f"{name} of MLX is off by {error:.2g}"
+            assert error < tolerance, f"{name} of MLX is off by {error:.2g}"
             seconds, rival = medians([own, numpys], repeat, time.process_time)
             ratio = goals.verdict(rival / seconds, goals.OVER_NUMPY.get(name))
             rows.append((name, show(seconds), show(rival), ratio))
@@ -261,18 +261,18 @@ def scaling(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
 
 def against_peers(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
     """Against other packages on all cores."""
-    found = dict(peers())
-    for name, peer in found.items():
+    available = dict(peers())
+    for name, peer in available.items():
         if isinstance(peer, str):
             print(f"{name} is left out: {peer}")
-    found = {name: peer for name, peer in found.items() if not isinstance(peer, str)}
+    available = {name: peer for name, peer in available.items() if not isinstance(peer, str)}
     rows = []
     for case in chosen:
         if case.name not in PEER_CASES:
             continue
         actions = {"metalloid": case.launcher(lib)}
         checked(case, "metalloid", actions["metalloid"], lambda case=case: case.arguments[0])
-        for name, peer in found.items():
+        for name, peer in available.items():
             if pair := peer.launcher(case):
                 checked(case, name, *pair)
                 actions[name] = pair[0]
@@ -281,12 +281,12 @@ def against_peers(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
         own = seconds.pop("metalloid")
         cells = (
             f"{show(seconds[name])} ({seconds[name] / own:.2f})" if name in seconds else "-"
-            for name in found
+            for name in available
         )
         rows.append((case.name, show(own), *cells))
     count = mtl.default_device().runtime.configure(mtl.config.num_threads)
     title = f"{count} cores: times (how many times as fast metalloid is)"
-    table(title, ("", "metalloid", *found), rows)
+    table(title, ("", "metalloid", *available), rows)
 
 
 def _short(engine: str) -> str:

@@ -1,4 +1,4 @@
-"""Functions of 64-bit floats beside NumPy, on one thread: ``python benchmarks/doubles.py [names]``.
+"""Float64 functions against NumPy, on one thread: ``python benchmarks/doubles.py [names]``.
 
 Names are those of `metalloid.arrays.ir.ops.OPS`; without any, all that take longer than a division.
 SciPy, for what NumPy has not, is left out where it is not installed.

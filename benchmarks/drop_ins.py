@@ -1,4 +1,4 @@
-"""What a call of a drop-in costs over metalloid's own: ``python benchmarks/drop_ins.py``.
+"""The cost of a call of a drop-in over metalloid's own: ``python benchmarks/drop_ins.py``.
 
 Each pair does the same: the same kernel, of ten threads, on memory of the same kind, waited for.
 Times are the least of short loops that take turns.
@@ -31,7 +31,7 @@ kernel void twice(device const float* x, device float* y, uint i [[thread_positi
 """
 N, CALLS, REPEATS = 10, 200, 100
 
-#: What is called, how often per launch, metalloid's way, the drop-in's.
+#: What is called, how often per launch, metalloid's call, the drop-in's.
 Pair = tuple[str, int, Callable[[], object], Callable[[], object]]
 
 
@@ -174,8 +174,8 @@ def main() -> None:
     rows = []
     for make in (metalcompute, guides, pyobjc, metalpys, mlxs, torches, pydotcomputes):
         for name, calls, ours, theirs in make():
-            rounds = [(seconds_per_call(ours), seconds_per_call(theirs)) for _ in range(REPEATS)]
-            own, other = (min(times) for times in zip(*rounds, strict=True))
+            pairs = [(seconds_per_call(ours), seconds_per_call(theirs)) for _ in range(REPEATS)]
+            own, other = (min(times) for times in zip(*pairs, strict=True))
             more = (other - own) * 1e6
             rows.append((name, show(own), show(other), f"{more:+.1f} us", calls,
                          f"{more / calls:+.1f} us"))  # fmt: skip

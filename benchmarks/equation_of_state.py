@@ -43,11 +43,11 @@ def inputs(size: int, dtype: type) -> list[np.ndarray]:
 
 
 def runs(folder: Path, arrays: list[np.ndarray], dtype: type) -> dict[str, Callable[[], Any]]:
-    """What is timed, by library."""
+    """Functions to time, by library."""
     file = folder / "benchmarks" / "equation_of_state" / "eos_numpy.py"
     plain, ours = formula(file, "import numpy as np"), formula(file, "import metalloid as np")
     own = [mtl.asarray(a) for a in arrays]
-    found = {"metalloid": lambda: mtl.eval(ours(*own)), "numpy": lambda: plain(*arrays)}
+    timed = {"metalloid": lambda: mtl.eval(ours(*own)), "numpy": lambda: plain(*arrays)}
     results = {"metalloid": ours(*own)}
     try:
         import jax
@@ -58,13 +58,13 @@ def runs(folder: Path, arrays: list[np.ndarray], dtype: type) -> dict[str, Calla
         compiled = jax.jit(formula(file, "import jax.numpy as np"))
         theirs = [jax.numpy.asarray(a) for a in arrays]
         results["jax"] = compiled(*theirs)
-        found["jax"] = lambda: compiled(*theirs).block_until_ready()
+        timed["jax"] = lambda: compiled(*theirs).block_until_ready()
     exact = plain(*(a.astype(np.longdouble) for a in arrays))
     usual = np.abs(plain(*arrays) - exact).max()
     for name, result in results.items():
         error = np.abs(np.asarray(result) - exact).max()
         assert error < 2 * usual, f"{name} is off by {error}, NumPy by {usual}"
-    return found
+    return timed
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What a launch costs, against NumPy calls of the same run: ``python benchmarks/launch.py``."""
+"""The cost of a launch, against NumPy calls of the same run: ``python benchmarks/launch.py``."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def barriers() -> None:
     rows = []
     for group in (32, 256, 1024):
         few, many = (
-            best(functools.partial(kernel, x, rounds, threads=group, group_size=group))
-            for rounds in (10, 1010)
+            best(functools.partial(kernel, x, iterations, threads=group, group_size=group))
+            for iterations in (10, 1010)
         )
         rows.append((group, show((many - few) / 1000 / group)))
     table("Barriers of the reference engine", ("threads", "per thread and barrier"), rows)

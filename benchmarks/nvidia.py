@@ -62,7 +62,7 @@ def gpu_seconds(actions: Sequence[Action], stream: Any, repeat: int) -> list[flo
     times: list[list[float]] = [[] for _ in actions]
     start, end = cupy.cuda.Event(), cupy.cuda.Event()
     for turn in range(repeat + 3):
-        for place, action in enumerate(actions):
+        for index, action in enumerate(actions):
             with torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr)):
                 torch.cuda._sleep(_CYCLES_BEFORE)
             start.record(stream)
@@ -70,7 +70,7 @@ def gpu_seconds(actions: Sequence[Action], stream: Any, repeat: int) -> list[flo
             end.record(stream)
             end.synchronize()
             if turn >= 3:
-                times[place].append(cupy.cuda.get_elapsed_time(start, end) / 1e3)
+                times[index].append(cupy.cuda.get_elapsed_time(start, end) / 1e3)
     return [statistics.median(each) for each in times]
 
 
@@ -87,7 +87,7 @@ def buffer(array: np.ndarray) -> mtl.Buffer:
 def twins(stream: Any, repeat: int) -> None:
     """The same kernel in MSL and in CUDA C++."""
     lib = kernels(device="cuda", math_mode="relaxed")
-    turned = mtl.library(_TRANSPOSE, device="cuda").transpose
+    transpose = mtl.library(_TRANSPOSE, device="cuda").transpose
     text = (Path(__file__).parent / "nvidia_rivals/kernels.cu").read_text()
     module = cupy.RawModule(code=text, options=("-std=c++17",))
     rng = np.random.default_rng(0)
@@ -105,7 +105,7 @@ def twins(stream: Any, repeat: int) -> None:
              more: Sequence[Any] = (), blocks: Any = None) -> None:  # fmt: skip
         own = [buffer(a) for a in arrays]
         theirs = [cupy.asarray(a) for a in arrays]
-        kernel = turned if name == "transpose" else lib[name]
+        kernel = transpose if name == "transpose" else lib[name]
         size = group if isinstance(group, tuple) else (group,)
         grid = threads if isinstance(threads, tuple) else (threads,)
         blocks = blocks or tuple(-(-g // s) for g, s in zip(grid, size, strict=True))
@@ -148,7 +148,7 @@ def twins(stream: Any, repeat: int) -> None:
 
 
 def memory(stream: Any, repeat: int) -> None:
-    """Kernels that move one element a thread, beside a copy."""
+    """Kernels that move one element a thread, next to a copy."""
     n = 1 << 26
     x, y = (buffer(np.zeros(n, np.float32)) for _ in range(2))
     source, target = (torch.zeros(1 << 28, device="cuda") for _ in range(2))
@@ -234,7 +234,7 @@ def arrays(stream: Any, repeat: int) -> None:
 
 
 def _difference(own: Any, other: Any) -> str:
-    """Between the last few million elements of two results, beside the largest of them."""
+    """The difference of the last few million elements of two results, over the largest."""
     theirs = other.float().cpu().numpy() if isinstance(other, torch.Tensor) else cupy.asnumpy(other)
     a, b = (np.asarray(v).astype(np.float64).reshape(-1)[-(1 << 22) :] for v in (own, theirs))
     return f"{np.abs(a - b).max() / (np.abs(b).max() or 1):.1e}"
@@ -336,7 +336,7 @@ def transforms(stream: Any, repeat: int) -> None:
 
 
 def launch(stream: Any, repeat: int) -> None:
-    """What a launch costs this side, with the same arguments."""
+    """The cost of a launch on this end, with the same arguments."""
     device = mtl.Buffer(4, device="cuda").device
     x, y = mtl.Buffer(4096, device="cuda"), mtl.Buffer(4096, device="cuda")
     kernel = kernels(device="cuda").saxpy
@@ -376,12 +376,12 @@ def launch(stream: Any, repeat: int) -> None:
         for _ in range(_IN_A_GRAPH):
             ours()
 
-    def several() -> None:
+    def batch() -> None:
         for _ in range(20):
             graph.launch()
         device.synchronize()
 
-    in_graph = per(several, 1) / (20 * _IN_A_GRAPH)
+    in_graph = per(batch, 1) / (20 * _IN_A_GRAPH)
     rows = [(name, micro(t), f"{t / base:.2f}") for name, t in (
         ("cuLaunchKernel by cuda.bindings", base), ("metalloid", timed),
         ("metalloid, 10,000 in a row", in_a_row),

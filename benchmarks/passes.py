@@ -28,7 +28,7 @@ from metalloid.compiler.toolchain import clang
 
 
 class Times(NamedTuple):
-    """Of one kernel, in seconds: in the passes, and in clang from IR to code."""
+    """Times of one kernel, in seconds: in the passes, and in clang from IR to code."""
 
     entry: Entry
     passes: float
@@ -77,7 +77,7 @@ def drawn(tree: Path, count: int, seed: int) -> Iterator[Entry]:
 
 
 def measured(tree: Path, count: int, seed: int) -> Iterator[Times]:
-    """Those that compile without function constants, and to vector code."""
+    """Times of kernels that compile without function constants, and to vector code."""
     with watched() as spent:
         for entry in drawn(tree, count, seed):
             spent.clear()
@@ -96,9 +96,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as cache, mtl.config.scope(cache_dir=cache):
-        found = list(measured(options.mlx, options.count, options.seed))
-    found.sort(key=lambda one: one.passes / one.back_end)
-    median = len(found) // 2
+        times = list(measured(options.mlx, options.count, options.seed))
+    times.sort(key=lambda one: one.passes / one.back_end)
+    median = len(times) // 2
     rows = [
         (
             label,
@@ -107,13 +107,13 @@ def main() -> None:
             f"{one.passes / one.back_end:.2f}",
             f"{one.entry.file}: {one.entry.name}"[:70],
         )
-        for label, one in (("least", found[0]), ("median", found[median]), ("most", found[-1]))
+        for label, one in (("least", times[0]), ("median", times[median]), ("most", times[-1]))
     ]
-    together = [sum(one[place] for one in found) for place in (1, 2)]
-    rows.append(("all", *map(show, together), f"{together[0] / together[1]:.2f}", ""))
-    ratios = statistics.quantiles((one.passes / one.back_end for one in found), n=10)
+    totals = [sum(one[field] for one in times) for field in (1, 2)]
+    rows.append(("all", *map(show, totals), f"{totals[0] / totals[1]:.2f}", ""))
+    ratios = statistics.quantiles((one.passes / one.back_end for one in times), n=10)
     table(
-        f"{len(found)} kernels of MLX, by passes / back end (nine of ten below {ratios[-1]:.2f})",
+        f"{len(times)} kernels of MLX, by passes / back end (nine of ten below {ratios[-1]:.2f})",
         ("", "passes", "back end", "ratio", "kernel"),
         rows,
     )

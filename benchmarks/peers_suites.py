@@ -71,7 +71,7 @@ class Program:
     edits : tuple of (str, str)
         What is written differently in the copy, and how.
     redirects : tuple of (str, str)
-        Names of modules, and which take their places; the suite's if empty.
+        Names of modules, and which replace them; the suite's if empty.
     without : tuple of str
         Cells of a notebook that hold one of these are left out.
     """
@@ -109,7 +109,7 @@ class Suite:
     marker : str
         A file by which a checkout is known.
     redirects : tuple of (str, str)
-        Names of modules, and which take their places.
+        Names of modules, and which replace them.
     programs : tuple of Program
     left_out : tuple of (str, str)
         Programs that cannot be run, and why.
@@ -245,7 +245,7 @@ def text_of(program: Program, path: Path) -> str:
 
 
 def run(suite: Suite, program: Program, checkout: Path) -> tuple[int, int, float, str]:
-    """What of a program passed and failed, the seconds it took, and its last line."""
+    """The tests of a program that passed and failed, the seconds it took, and its last line."""
     source = checkout / program.path
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "copy"

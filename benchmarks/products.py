@@ -1,6 +1,6 @@
-"""Who multiplies matrices best, by type and shape: ``python benchmarks/products.py [types]``.
+"""The fastest matrix products, by type and shape: ``python benchmarks/products.py [types]``.
 
-CPU time of one thread. Each cell is how many times as fast a way is as the host's (NumPy's BLAS;
+CPU time of one thread. Each cell is the speed of a back end relative to the host (NumPy's BLAS;
 halves are widened, integers are loops), which is given in full. With ``+`` a bias is added and the
 result squared. `metalloid.arrays.planning.matmul_dispatch` is what was made of it.
 """
@@ -22,7 +22,7 @@ from timing import best, show, table
 import metalloid as mtl
 from metalloid.arrays.ir.dtypes import as_dtype
 
-WAYS = ("host", "panels", "registers", "simdgroups", "sums")
+BACKENDS = ("host", "panels", "registers", "simdgroups", "sums")
 FLOATS = ("float32", "float16", "bfloat16")
 TYPES = (*FLOATS, "int8", "int32", "int64", "float64", "complex64")
 #: A product by name: batch, rows, columns, depth; whether the second factor is turned.
@@ -47,14 +47,14 @@ SHAPES = {
 
 
 def factors(dtype: str, case: tuple) -> tuple[mtl.Array, mtl.Array]:
-    batch, rows, columns, depth, is_turned = case
+    batch, rows, columns, depth, is_transposed = case
     rng = np.random.default_rng(0)
-    second = (columns, depth) if is_turned else (depth, columns)
+    second = (columns, depth) if is_transposed else (depth, columns)
     arrays = [
         mtl.asarray((rng.random(shape) * 8).astype(as_dtype(dtype)))
         for shape in ((*batch, rows, depth), (*batch, *second))
     ]
-    return arrays[0], arrays[1].mT if is_turned else arrays[1]
+    return arrays[0], arrays[1].mT if is_transposed else arrays[1]
 
 
 def work_of(case: tuple) -> int:
@@ -81,7 +81,7 @@ def timed(actions: dict[str, Callable[[], object]], work: int) -> dict[str, floa
 
 
 def runs(dtype: str, case: tuple, is_fused: bool) -> dict[str, Callable[[], object]]:
-    """What is timed, by way."""
+    """Products to time, by back end."""
     a, b = factors(dtype, case)
     bias = mtl.asarray(np.ones(case[2], as_dtype(dtype)))
 
@@ -95,7 +95,7 @@ def runs(dtype: str, case: tuple, is_fused: bool) -> dict[str, Callable[[], obje
         skipped.add("sums")
     if dtype not in FLOATS:
         skipped.add("simdgroups")
-    return {backend: functools.partial(run, backend) for backend in WAYS if backend not in skipped}
+    return {name: functools.partial(run, name) for name in BACKENDS if name not in skipped}
 
 
 def compare(dtype: str) -> None:
@@ -107,10 +107,10 @@ def compare(dtype: str) -> None:
             cells.append(show(took["host"]))
             cells += [
                 f"{took['host'] / took[backend]:.2f}" if backend in took else ""
-                for backend in WAYS[1:]
+                for backend in BACKENDS[1:]
             ]
         rows.append(cells)
-    table(dtype, ["", *WAYS, *(f"{backend} +" for backend in WAYS)], rows)
+    table(dtype, ["", *BACKENDS, *(f"{backend} +" for backend in BACKENDS)], rows)
 
 
 if __name__ == "__main__":

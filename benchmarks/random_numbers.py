@@ -1,4 +1,4 @@
-"""Random numbers beside NumPy, MLX and torch, in one run: ``python benchmarks/random_numbers.py``.
+"""Random numbers against NumPy, MLX and torch, in one run: ``python benchmarks/random_numbers.py``.
 
 MLX and torch are left out where they are not installed.
 """

@@ -4,7 +4,7 @@
 
 The first loop calls one kernel 10,000 times. The second steps a wave through a square in time, as
 the simulations of mlx#1828 do: two kernels a step, one for the velocities and one for the pressure.
-With MLX's arrays each launch makes new ones; everything else works in place. Beside them stand the
+With MLX's arrays each launch makes new ones; everything else works in place. Next to them stand the
 same loops in NumPy, and in numba where that is installed. All results are compared before they are
 timed.
 """
@@ -29,7 +29,7 @@ kernel void add(device const float *a, device const float *b, device float *c,
                 uint i [[thread_position_in_grid]]) { c[i] = a[i] + b[i]; }
 """
 #: Bodies on a grid of n by n cells: pressure p, and velocities u along rows and v along columns.
-#: Grids of one axis, which is all that metalcompute has, need a division to know the place.
+#: Grids of one axis, which is all that metalcompute has, need a division to know the position.
 POSITION = "uint x = i % n, y = i / n;"
 VELOCITIES = """
     u_new[i] = x + 1 < n ? u[i] - 0.5f * (p[i + 1] - p[i]) : 0;

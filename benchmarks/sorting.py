@@ -39,8 +39,8 @@ def elements(dtype: str, count: int) -> np.ndarray:
 
 
 def _top_k(x: np.ndarray) -> np.ndarray:
-    places = np.argpartition(x, -K)[-K:]
-    return np.sort(x[places])[::-1]
+    indices = np.argpartition(x, -K)[-K:]
+    return np.sort(x[indices])[::-1]
 
 
 #: By name: what metalloid does, and what NumPy does, with elements and others of the same type.

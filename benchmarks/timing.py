@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: best-of timings and a plain table."""
+"""Common parts of the benchmark scripts: best-of timings and a plain table."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def alternating(actions: Sequence[Callable[[], object]], repeat: int = 15) -> li
     """`best` of several actions, measured in turns so that noise meets all of them."""
     least = [float("inf")] * len(actions)
     for _ in range(repeat):
-        for place, action in enumerate(actions):
-            least[place] = min(least[place], best(action, repeat=1))
+        for index, action in enumerate(actions):
+            least[index] = min(least[index], best(action, repeat=1))
     return least
 
 

@@ -1,4 +1,4 @@
-"""How many kernels of public repositories compile here, and how many become vector code.
+"""Shares of kernels of public repositories that compile here and that become vector code.
 
     git clone https://github.com/huggingface/candle
     python benchmarks/wild.py candle ... --results wild.jsonl --markdown
@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 class Repository(NamedTuple):
-    """What is known of one repository."""
+    """Facts of one repository."""
 
     name: str
     commit: str
@@ -57,13 +57,13 @@ class Repository(NamedTuple):
 
     def row(self) -> tuple[int | float, ...]:
         """The numbers of COLUMNS but the share."""
-        found = [one for one in self.outcomes.values() if not one.not_msl]
+        valid = [one for one in self.outcomes.values() if not one.not_msl]
         return (
-            len(self.texts), len(self.kernels) + self.refused, len(found) + self.refused,
-            sum(bool(one.engine) for one in found), sum(one.is_vector_code for one in found),
-            max((one.seconds for one in found), default=0),
+            len(self.texts), len(self.kernels) + self.refused, len(valid) + self.refused,
+            sum(bool(one.engine) for one in valid), sum(one.is_vector_code for one in valid),
+            max((one.seconds for one in valid), default=0),
             sum(text.others for text in self.texts if text.not_msl)
-            + len(self.outcomes) - len(found),
+            + len(self.outcomes) - len(valid),
         )  # fmt: skip
 
 
@@ -112,9 +112,9 @@ def examine(tree: Path, options: argparse.Namespace, known: dict[str, Outcome]) 
     return Repository(tree.name, commit(tree), list(texts.values()), kernels, outcomes)
 
 
-def report(found: Sequence[Repository], markdown: bool) -> None:
+def report(repositories: Sequence[Repository], markdown: bool) -> None:
     """Print the table, and the reasons below it."""
-    rows = [(f"{each.name} {each.commit}", *each.row()) for each in found]
+    rows = [(f"{each.name} {each.commit}", *each.row()) for each in repositories]
     columns = [*zip(*rows, strict=True)][1:]
     rows.append(("total", *(max(c) if k == 5 else sum(c) for k, c in enumerate(columns))))
     if markdown:
@@ -130,9 +130,9 @@ def report(found: Sequence[Repository], markdown: bool) -> None:
             print(f"| {name} |", " | ".join(cells), "|")
         else:
             print(f"{name:40}", *(f"{cell:>11}" for cell in cells))
-    every = [one for each in found for one in each.outcomes.values()]
+    every = [one for each in repositories for one in each.outcomes.values()]
     outcomes = [one for one in every if not one.not_msl]
-    texts = [text for each in found for text in each.texts]
+    texts = [text for each in repositories for text in each.texts]
     _reasons("Not compiled", Counter(one.reason for one in outcomes if not one.engine) + _count(
         (text.refusal, text.others) for text in texts
     ))  # fmt: skip
@@ -144,7 +144,7 @@ def report(found: Sequence[Repository], markdown: bool) -> None:
     ))  # fmt: skip
     slow = Counter({
         f"{each.name}: `{kernel.name}`": one.seconds
-        for each in found for kernel, one in each.outcomes.items() if one.seconds > SLOW
+        for each in repositories for kernel, one in each.outcomes.items() if one.seconds > SLOW
     })  # fmt: skip
     _reasons(f"Kernels that took longer than {SLOW} s to compile, in seconds", slow)
 
@@ -192,8 +192,8 @@ def main() -> None:
             known[key] = Outcome(*result)
     with tempfile.TemporaryDirectory() as cache:
         os.environ["METALLOID_CACHE_DIR"] = cache  # of the processes, too
-        found = [examine(tree.resolve(), options, known) for tree in options.trees]
-    report(found, options.markdown)
+        repositories = [examine(tree.resolve(), options, known) for tree in options.trees]
+    report(repositories, options.markdown)
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ def shrunk(image):
     """The same with NumPy: along each axis the texels count 1, 2, 2, 1 sixths."""
     values = np.pad(image / 255, [(1, 1), (1, 1), (0, 0)], mode="edge")
     for axis in (0, 1):
-        places = np.arange(0, image.shape[axis], 2)
-        a, b, c, d = (values.take(places + k, axis) for k in range(4))
+        indices = np.arange(0, image.shape[axis], 2)
+        a, b, c, d = (values.take(indices + k, axis) for k in range(4))
         values = (a + 2 * b + 2 * c + d) / 6
     return values
 

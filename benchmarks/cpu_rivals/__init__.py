@@ -1,1 +1,1 @@
-"""What metalloid's CPU kernels are measured against: C, and other Python packages."""
+"""Rivals of metalloid's CPU kernels: C, and other Python packages."""

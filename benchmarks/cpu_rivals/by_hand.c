@@ -57,7 +57,7 @@ void exp_of(int count, float* y, const float* x) {
 #define PAIR(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, \
     15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31)
 #define TURN(i) i, i + 16, i + 32, i + 48
-#define WOVEN(a, b) __builtin_shufflevector(a, b, TURN(0), TURN(1), TURN(2), TURN(3), TURN(4), \
+#define INTERLEAVED(a, b) __builtin_shufflevector(a, b, TURN(0), TURN(1), TURN(2), TURN(3), TURN(4), \
     TURN(5), TURN(6), TURN(7), TURN(8), TURN(9), TURN(10), TURN(11), TURN(12), TURN(13), TURN(14), \
     TURN(15))
 
@@ -81,7 +81,7 @@ void normalise(int count, float* y, const float* x) {
   }
 }
 
-void julia(int count, int* rounds, int width, int height, float cx, float cy) {
+void julia(int count, int* iterations, int width, int height, float cx, float cy) {
   for (int j = 0; j < height; j++) {
     for (int i = 0; i < width; i += 32) {  // two chains at a time hide the latency
       v16 x[2], y[2];
@@ -100,12 +100,12 @@ void julia(int count, int* rounds, int width, int height, float cx, float cy) {
         }
         if (!__builtin_reduce_or(live[0] | live[1])) break;
       }
-      for (int k = 0; k < 2; k++) *(i16u*)(rounds + j * width + i + 16 * k) = n[k];
+      for (int k = 0; k < 2; k++) *(i16u*)(iterations + j * width + i + 16 * k) = n[k];
     }
   }
 }
 
-void mandelbrot(int count, int* rounds, int width, int height) {
+void mandelbrot(int count, int* iterations, int width, int height) {
   for (int j = 0; j < height; j++) {
     for (int i = 0; i < width; i += 32) {
       v16 cx[2], x[2] = {0, 0}, y[2] = {0, 0};
@@ -122,7 +122,7 @@ void mandelbrot(int count, int* rounds, int width, int height) {
         }
         if (!__builtin_reduce_or(live[0] | live[1])) break;
       }
-      for (int k = 0; k < 2; k++) *(i16u*)(rounds + j * width + i + 16 * k) = n[k];
+      for (int k = 0; k < 2; k++) *(i16u*)(iterations + j * width + i + 16 * k) = n[k];
     }
   }
 }
@@ -150,8 +150,8 @@ void primes(int count, int* sums) {
   for (int i = 0; i < count; i += 32) {
     i16 last[2], sum[2] = {0, 0};
     for (int k = 0; k < 2; k++) last[k] = (LANE + (i + 16 * k)) & 255;
-    const int most = __builtin_reduce_max(__builtin_elementwise_max(last[0], last[1]));
-    for (int p = 2; p <= most; p++) {
+    const int max_last = __builtin_reduce_max(__builtin_elementwise_max(last[0], last[1]));
+    for (int p = 2; p <= max_last; p++) {
       int prime = 1;
       for (uint q = 2; q * q <= (uint)p; q++) {
         if ((uint)p % q == 0) {
@@ -262,7 +262,7 @@ void nbody(int count, float* acceleration, const float* bodies, int n) {
       sz += z * pull;
     }
     v32 xy = PAIR(sx, sy), zw = PAIR(sz, zero);
-    *(v64u*)(acceleration + 4 * i) = WOVEN(xy, zw);
+    *(v64u*)(acceleration + 4 * i) = INTERLEAVED(xy, zw);
   }
 }
 
@@ -316,9 +316,9 @@ void softmax(int count, float* y, const float* x, uint n) {
   for (int row = 0; row < count / 256; row++) {
     const float* from = x + row * n;
     float* to = y + row * n;
-    v16 most = -__builtin_inff(), sum = 0;
-    for (uint i = 0; i < n; i += 16) most = __builtin_elementwise_max(most, LOAD(from + i));
-    const float top = __builtin_reduce_max(most);
+    v16 largest = -__builtin_inff(), sum = 0;
+    for (uint i = 0; i < n; i += 16) largest = __builtin_elementwise_max(largest, LOAD(from + i));
+    const float top = __builtin_reduce_max(largest);
     for (uint i = 0; i < n; i += 16) {
       v16 e = exp16(LOAD(from + i) - top);
       sum += e;
@@ -336,9 +336,9 @@ void softmax_as_told(int count, float* y, const float* x, uint n) {
   for (int row = 0; row < count / 256; row++) {
     const float* from = x + row * n;
     float* to = y + row * n;
-    v16 most = -__builtin_inff(), sum = 0;
-    for (uint i = 0; i < n; i += 16) most = __builtin_elementwise_max(most, LOAD(from + i));
-    const float top = __builtin_reduce_max(most);
+    v16 largest = -__builtin_inff(), sum = 0;
+    for (uint i = 0; i < n; i += 16) largest = __builtin_elementwise_max(largest, LOAD(from + i));
+    const float top = __builtin_reduce_max(largest);
     for (uint i = 0; i < n; i += 16) sum += exp16(LOAD(from + i) - top);
     float all = 0;
     for (int k = 0; k < 16; k++) all += sum[k];

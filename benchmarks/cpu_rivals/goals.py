@@ -1,10 +1,10 @@
-"""What metalloid means to reach, beside which the tables show what it does."""
+"""Goals of metalloid, which the tables show next to its results."""
 
 from __future__ import annotations
 
 
 def as_told(case: str) -> str:
-    """The row of a case in C that does what the kernel's text says, where C has a better way."""
+    """The row of a case in C that does what the kernel's text says, where C has a better method."""
     return f"{case}, its own steps"
 
 

@@ -88,7 +88,7 @@ def _resized(values: np.ndarray, axis: int, size: int) -> np.ndarray:
 
 
 def pictures(tiny: bool) -> Iterator[Picture]:
-    """What is measured: from and to 4K, and a blur of 5 x 5."""
+    """Resizes to measure: from and to 4K, and a blur of 5 x 5."""
     rng = np.random.default_rng(0)
     small, large = ((24, 40), (48, 80)) if tiny else ((1080, 1920), (2160, 3840))
 

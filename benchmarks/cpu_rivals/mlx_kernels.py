@@ -21,7 +21,7 @@ Pair = tuple[str, Action, Action, float]
 
 
 def pairs(tree: Path, tiny: bool) -> Iterator[Pair]:
-    """What MLX would launch for a GEMM and for softmax and layer norm of rows, against float32."""
+    """Launches of MLX for a GEMM and for softmax and layer norm of rows, against float32."""
     rng = np.random.default_rng(0)
     size = 128 if tiny else 1024
 
@@ -29,10 +29,10 @@ def pairs(tree: Path, tiny: bool) -> Iterator[Pair]:
         return rng.normal(size=shape).astype(np.float32)
 
     a, b, x = floats(size, size), floats(size, size), floats(size, 1024)
-    for dtype, apart in ((np.float32, 1e-4), (np.float16, 1e-2), (ml_dtypes.bfloat16, 0.1)):
+    for dtype, tolerance in ((np.float32, 1e-4), (np.float16, 1e-2), (ml_dtypes.bfloat16, 0.1)):
         name = np.dtype(dtype).name
         own = _gemm(tree, a.astype(dtype), b.astype(dtype))
-        yield f"steel GEMM, {name}", own, lambda: a @ b, apart
+        yield f"steel GEMM, {name}", own, lambda: a @ b, tolerance
     own = _gemm(tree, a, np.ascontiguousarray(b.T), transposed=True)
     yield "steel GEMM, float32, transposed", own, lambda: a @ b, 1e-4
     yield "softmax", _softmax(tree, x), lambda: _numpy_softmax(x), 1e-4

@@ -22,12 +22,12 @@ _X86 = platform.machine() in ("x86_64", "AMD64")
 _TUNE = f"-march={settings.cpu_level or 'native'}" if _X86 else "-mcpu=native"
 FLAGS = ["-O3", _TUNE, "-ffp-contract=fast", "-fno-math-errno", "-fPIC"]
 #: clang makes two registers of 32 bytes of one of 64 unless it is told not to.
-_WHOLE_REGISTERS = ["-mprefer-vector-width=512"] if _X86 else []
+_FULL_REGISTERS = ["-mprefer-vector-width=512"] if _X86 else []
 #: Name of a rival, its text, and what its build needs besides.
 RIVALS = {
     "loop, no vectoriser": ("scalar.c", ["-fno-vectorize", "-fno-slp-vectorize"]),
     "loop": ("scalar.c", []),
-    "by hand": ("by_hand.c", _WHOLE_REGISTERS),
+    "by hand": ("by_hand.c", _FULL_REGISTERS),
 }
 
 

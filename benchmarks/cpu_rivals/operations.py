@@ -1,4 +1,4 @@
-"""What a thread computes for certain, counted in its code: processors do not all have the same."""
+"""Operations that each thread computes, counted in its code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cases in NumPy and in double precision, to check whoever computes them."""
+"""The cases in NumPy and in double precision, to check all rivals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from metalloid.bench.cases import Case
 
 
 def expected(case: Case) -> np.ndarray:
-    """What the case's array must be after one run on the arguments as they are."""
+    """The expected array of a case after one run on the arguments as they are."""
     inputs = [a.astype(np.float64) if _is_float(a) else a for a in case.arguments]
     result: np.ndarray = globals()[f"_{case.name}"](*inputs)
     return result
@@ -63,11 +63,11 @@ def _normalise(_, x):
     return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
-def _escape(x, y, cx, cy, rounds):
+def _escape(x, y, cx, cy, iterations):
     """Rounds until (x, y) has left the circle, in single precision as the kernels have it."""
     n = np.zeros(x.shape, np.int32)
     inside = np.ones(x.shape, bool)
-    for _ in range(rounds):
+    for _ in range(iterations):
         x2, y2 = x * x, y * y
         inside &= x2 + y2 <= 4
         if not inside.any():
@@ -128,10 +128,10 @@ _tiled_matmul = _matmul
 
 
 def _nbody(_, bodies, n):
-    places, masses = bodies[:, :3], bodies[:, 3]
+    positions, masses = bodies[:, :3], bodies[:, 3]
     result = np.zeros((n, 4))
     for i in range(n):
-        d = places - places[i]
+        d = positions - positions[i]
         inverse = 1 / np.sqrt((d * d).sum(1) + 1e-3)
         result[i, :3] = (d * (masses * inverse**3)[:, None]).sum(0)
     return result

@@ -41,7 +41,7 @@ void normalise_as_told(int count, vector4* restrict y, const vector4* restrict x
   }
 }
 
-void julia(int count, int* restrict rounds, int width, int height, float cx, float cy) {
+void julia(int count, int* restrict iterations, int width, int height, float cx, float cy) {
   for (int j = 0; j < height; j++) {
     for (int i = 0; i < width; i++) {
       float x = (i - 0.5f * width) * (3.0f / width), y = (j - 0.5f * height) * (3.0f / width);
@@ -52,12 +52,12 @@ void julia(int count, int* restrict rounds, int width, int height, float cx, flo
         y = 2 * x * y + cy;
         x = x2 - y2 + cx;
       }
-      rounds[j * width + i] = n;
+      iterations[j * width + i] = n;
     }
   }
 }
 
-void mandelbrot(int count, int* restrict rounds, int width, int height) {
+void mandelbrot(int count, int* restrict iterations, int width, int height) {
   for (int j = 0; j < height; j++) {
     for (int i = 0; i < width; i++) {
       float cx = i * (3.0f / width) - 2, cy = j * (2.0f / height) - 1, x = 0, y = 0;
@@ -68,7 +68,7 @@ void mandelbrot(int count, int* restrict rounds, int width, int height) {
         x = next;
         n++;
       }
-      rounds[j * width + i] = n;
+      iterations[j * width + i] = n;
     }
   }
 }
@@ -114,8 +114,8 @@ void stencil(int count, float* restrict y, const float* restrict x, int n) {
 // The kernel's own text, word for word, for threads of a row that a caller chooses, as a thread pool
 // would. It promises no more than the kernel does, neither that they are columns of the image nor that
 // `y` is not `x`, and clang makes no vectors of it; of other writings of it, clang makes some.
-void guarded_stencil_of_threads(float* y, const float* x, uint n, uint j, uint first, uint behind) {
-  for (uint i = first; i < behind; i++) {
+void guarded_stencil_of_threads(float* y, const float* x, uint n, uint j, uint first, uint end) {
+  for (uint i = first; i < end; i++) {
     const uint at = j * n + i;
     if (i == 0 || j == 0 || i >= n - 1 || j >= n - 1) {
       if (i < n && j < n) y[at] = x[at];
@@ -208,9 +208,9 @@ void prefix_sum(int count, float* restrict y, const float* restrict x, uint n) {
 void softmax(int count, float* restrict y, const float* restrict x, uint n) {
   for (int row = 0; row < count / 256; row++) {
     const float* from = x + row * n;
-    float most = -__builtin_inff(), sum = 0;
-    for (uint i = 0; i < n; i++) most = from[i] > most ? from[i] : most;
-    for (uint i = 0; i < n; i++) sum += __builtin_expf(from[i] - most);
-    for (uint i = 0; i < n; i++) y[row * n + i] = __builtin_expf(from[i] - most) / sum;
+    float largest = -__builtin_inff(), sum = 0;
+    for (uint i = 0; i < n; i++) largest = from[i] > largest ? from[i] : largest;
+    for (uint i = 0; i < n; i++) sum += __builtin_expf(from[i] - largest);
+    for (uint i = 0; i < n; i++) y[row * n + i] = __builtin_expf(from[i] - largest) / sum;
   }
 }

@@ -57,12 +57,12 @@ class _Problem:
             z = _CAP * np.tanh(z / _CAP) + mask[..., :queries, :].astype(np.float64)
             in_z = in_z + 16 * _U * _CAP
             top = sinks.astype(np.float64).reshape(1, _HEADS, 1, 1)
-        most = np.maximum(z.max(-1, keepdims=True), top)
-        weights = np.exp(z - most)
-        weights /= weights.sum(-1, keepdims=True) + np.exp(top - most)
+        largest = np.maximum(z.max(-1, keepdims=True), top)
+        weights = np.exp(z - largest)
+        weights /= weights.sum(-1, keepdims=True) + np.exp(top - largest)
         # bfloat's kernels add up their results as halves.
         sums = 2 * _KEYS * _U + (4 * _HALF if inexact else 16 * _HALF * (type_ == "bf16"))
-        relative = 2 * in_z.max(-1, keepdims=True) + 16 * _U * np.abs(most) + sums
+        relative = 2 * in_z.max(-1, keepdims=True) + 16 * _U * np.abs(largest) + sums
         return cls(
             q.stored, k, v, mask, sinks, scale / _CAP if features else scale,
             weights @ v.values, (weights @ v.magnitudes) * relative,

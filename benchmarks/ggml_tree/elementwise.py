@@ -47,7 +47,7 @@ def _gelu_erf(x):
     return x * special.ndtr(x)
 
 
-def _gelu_quick(x):
+def _gelu_sigmoid(x):
     return x * special.expit(1.702 * x)
 
 
@@ -80,7 +80,7 @@ UNARY = {
     "SIGMOID": _Function(special.expit),
     "GELU": _Function(_gelu, 8, 8),
     "GELU_ERF": _Function(_gelu_erf, 8, 4 + _ERF_ERROR),
-    "GELU_QUICK": _Function(_gelu_quick, 24),
+    "GELU_QUICK": _Function(_gelu_sigmoid, 24),
     "SILU": _Function(_silu, 24),
     "ELU": _Function(lambda x: np.where(x > 0, x, np.expm1(x)), 4, 0, 4),
     "NEG": _Function(np.negative, 0),
@@ -109,8 +109,8 @@ def check_unary(source, library, name, rng):
     width = 132 // 4 if wide else 132
     sizes |= {"ne00": width, "ne0": width}
     arguments = source.arguments("unary", **sizes, **values, min=-_LIMIT, max=_LIMIT)
-    for place, (operation, function) in enumerate(UNARY.items()):
-        contiguous = place % 2 == 0  # one thread for each group, or rows
+    for index, (operation, function) in enumerate(UNARY.items()):
+        contiguous = index % 2 == 0  # one thread for each group, or rows
         constants = {
             "FC_unary_op": source.numbers[f"OP_UNARY_NUM_{operation}"], "FC_unary_cnt": contiguous,
         }  # fmt: skip

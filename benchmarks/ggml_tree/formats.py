@@ -172,8 +172,8 @@ FORMATS: dict[str, Format] = {
 
 def decode(name: str, blocks: np.ndarray, tables: dict[str, np.ndarray]) -> Decoded:
     """Values and magnitudes of rows of blocks, shape ``(..., elements)``."""
-    found = FORMATS[name].decode(blocks.reshape(-1), tables)
-    return tuple(array.reshape(*blocks.shape[:-1], -1) for array in found)
+    decoded = FORMATS[name].decode(blocks.reshape(-1), tables)
+    return tuple(array.reshape(*blocks.shape[:-1], -1) for array in decoded)
 
 
 def random_blocks(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

@@ -23,7 +23,7 @@ TABLE_BYTES = {
     "q8_0": 32 * 4 * 2, "mxfp4": 32 * 4, "iq4_nl": 32 * 4, "iq4_xs": 32 * 4,
     "iq2_xxs": 256 * 8 + 128, "iq2_xs": 512 * 8 + 128, "iq3_xxs": 256 * 4 + 128, "iq3_s": 512 * 4,
 }  # fmt: skip
-#: Roundings of a product's factors beside those of the sum, in the kernels' float arithmetic.
+#: Roundings of a product's factors in addition to those of the sum, in float arithmetic.
 _OTHER_ROUNDINGS = 40
 
 
@@ -123,15 +123,15 @@ def check_few(source, library, name, rng):
 
 
 def matrix_dtype(type_: str) -> type:
-    """What ``mul_mm`` rounds its operands to."""
+    """The type to which ``mul_mm`` rounds its operands."""
     return FLOATS["bf16"] if type_ == "bf16" else np.float16
 
 
 def check_matrix(source, library, name, rng):
     type_, other = _MATRIX.match(name).groups()
-    whole = FORMATS[type_].width if type_ in FORMATS else 32
-    odd = whole if type_ in FORMATS else 33
-    for rows, vectors, columns in ((64, 32, ceildiv(64, whole) * whole), (70, 35, 2 * odd)):
+    block = FORMATS[type_].width if type_ in FORMATS else 32
+    odd = block if type_ in FORMATS else 33
+    for rows, vectors, columns in ((64, 32, ceildiv(64, block) * block), (70, 35, 2 * odd)):
         left, right, exact, magnitude, sizes = _batched(
             rng, source, (type_, other), rows, vectors, columns
         )

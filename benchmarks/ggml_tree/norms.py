@@ -23,10 +23,10 @@ def _columns(is_wide) -> tuple[int, ...]:
     return (4, 132, 640) if is_wide else (1, 33, 131)
 
 
-def _threads(count: int, most: int = 1024) -> int:
+def _threads(count: int, limit: int = 1024) -> int:
     """A power of two of threads, from a simdgroup up."""
     threads = 32
-    while threads < min(count, most):
+    while threads < min(count, limit):
         threads *= 2
     return threads
 

@@ -37,7 +37,7 @@ class Operand:
         return self.values.shape[-1]
 
     def buffer(self, slack: int = 64) -> np.ndarray:
-        """The bytes, with rows of NaN behind them: kernels look at rows they do not use."""
+        """The bytes, with rows of NaN after them: kernels look at rows they do not use."""
         raw = self.stored.reshape(-1).view(np.uint8)
         row = raw.size // max(1, self.stored.size // self.stored.shape[-1])
         return np.concatenate([raw, np.full(slack * row, 255, np.uint8)])

@@ -28,12 +28,12 @@ def _symmetric(bits: int):
 
 
 def _with_minimum(bits: int):
-    most = 2**bits - 1
+    max_code = 2**bits - 1
 
     def expected(x, tables):
         least = x.min(-1, keepdims=True)
-        step = (x.max(-1, keepdims=True) - least) / FLOAT(most)
-        codes = np.minimum(most, np.trunc((x - least) * _inverse(step) + FLOAT(0.5)))
+        step = (x.max(-1, keepdims=True) - least) / FLOAT(max_code)
+        codes = np.minimum(max_code, np.trunc((x - least) * _inverse(step) + FLOAT(0.5)))
         step, least = (a.astype(HALF).astype(np.float64) for a in (step, least))
         return step * codes + least
 

@@ -54,11 +54,11 @@ def check_argmax(source, library, name, rng):
         np.testing.assert_array_equal(out, x.argmax(-1))
 
 
-def _blocks_in_order(source, library, order, x, most):
-    """Indices of each block of up to `most` columns in order; and the block's length."""
+def _blocks_in_order(source, library, order, x, limit):
+    """Indices of each block of up to `limit` columns in order; and the block's length."""
     columns = x.shape[-1]
     threads = 1
-    while threads < columns and 2 * threads <= most:
+    while threads < columns and 2 * threads <= limit:
         threads *= 2
     blocks = ceildiv(columns, threads)
     out = np.full(x.shape, -1, np.int32)
@@ -90,15 +90,15 @@ def check_merge(source, library, name, rng):
     order = _MERGE.match(name)[1]
     kernel = library.function(name)
     x = _distinct(rng, 300)
-    found, length = _blocks_in_order(source, library, order, x, 64)
+    blocks, length = _blocks_in_order(source, library, order, x, 64)
     while length < 300:
-        merged = np.full_like(found, -1)
+        merged = np.full_like(blocks, -1)
         arguments = source.arguments(
-            "argsort_merge", **extents(x, "0"), **extents(found), top_k=300, len=length
+            "argsort_merge", **extents(x, "0"), **extents(blocks), top_k=300, len=length
         )
-        run(kernel, (arguments, x, found, merged), (ceildiv(300, 2 * length) * 4, 3, 2), (64,))
-        found, length = merged, 2 * length
-    np.testing.assert_array_equal(found, _in_order(x, order))
+        run(kernel, (arguments, x, blocks, merged), (ceildiv(300, 2 * length) * 4, 3, 2), (64,))
+        blocks, length = merged, 2 * length
+    np.testing.assert_array_equal(blocks, _in_order(x, order))
 
 
 FAMILIES = (

@@ -19,8 +19,8 @@ _SECTIONS = (5, 4, 3, 2)
 def _correction(width: int, base: float, fast: float, slow: float) -> tuple[float, float]:
     """Between which dimensions YaRN passes from extrapolation to interpolation."""
     turns = np.array([fast, slow])
-    found = width * np.log(_TRAINED_CONTEXT / (turns * 2 * np.pi)) / (2 * np.log(base))
-    return max(0.0, float(np.floor(found[0]))), min(width - 1.0, float(np.ceil(found[1])))
+    dimensions = width * np.log(_TRAINED_CONTEXT / (turns * 2 * np.pi)) / (2 * np.log(base))
+    return max(0.0, float(np.floor(dimensions[0]))), min(width - 1.0, float(np.ceil(dimensions[1])))
 
 
 def _which_position(layout: str, interleaved: bool, pair: np.ndarray) -> np.ndarray:
@@ -75,21 +75,21 @@ def _compare(source, library, name, rng, layout, dtype, yarn, with_factors, inte
     angle = positions[which].T * base ** -_exponent(layout, pair, width)  # (tokens, pairs)
     if with_factors:
         angle = angle / factors
-    magnitude, turned = gain, scale * angle
+    magnitude, rotated = gain, scale * angle
     if yarn:
         low, high = _correction(width, base, fast, slow)
         mix = 1 - np.clip((pair - low) / max(0.001, high - low), 0, 1)
-        turned = scale * angle * (1 - mix) + angle * mix
+        rotated = scale * angle * (1 - mix) + angle * mix
         magnitude *= 1 + 0.1 * np.log(1 / scale)
     first = 2 * pair if layout == "norm" else pair
     second = first + (1 if layout == "norm" else pairs)
-    a, b = (x[..., places].astype(np.float64) for places in (first, second))
-    cos, sin = (magnitude * f(turned)[:, None, :] for f in (np.cos, np.sin))
+    a, b = (x[..., indices].astype(np.float64) for indices in (first, second))
+    cos, sin = (magnitude * f(rotated)[:, None, :] for f in (np.cos, np.sin))
     exact = x.astype(np.float64)
     exact[..., first], exact[..., second] = a * cos - b * sin, a * sin + b * cos
     error = np.zeros_like(exact)
     # The angle has a relative error of a few roundings; pow's base and exponent add to it.
-    in_angle = (24 * np.abs(np.maximum(angle, turned))[:, None, :] + 16) * _U
+    in_angle = (24 * np.abs(np.maximum(angle, rotated))[:, None, :] + 16) * _U
     error[..., first] = error[..., second] = in_angle * magnitude * (np.abs(a) + np.abs(b))
     rounding = roundoff(dtype) * np.abs(exact) if dtype != np.float32 else 0
     assert_within(out, exact, error + rounding * (1 + 1e-6) + (6e-8 if dtype == np.float16 else 0))

@@ -34,7 +34,7 @@ def _plain(type_, shape, rng):
 
 
 def _dequantised(left, dtype):
-    """What a kernel makes of blocks, and how far it may be off."""
+    """The values a kernel makes of blocks, and their tolerance."""
     error = 8 * roundoff(FLOAT) * left.magnitudes
     return left.values, error + (
         0 if dtype == np.float32 else roundoff(dtype) * 1.01 * left.magnitudes
@@ -98,11 +98,11 @@ def check_set(source, library, name, rng):
         per_group = ceildiv(32, threads)
         run(kernel, (arguments, x, rows, out), (ceildiv(5, per_group), 3, 2), (threads, per_group))
         for head in range(3):
-            found = out[:, head, rows[head]]
+            actual = out[:, head, rows[head]]
             if type_ in FORMATS:
-                _assert_quantised(source, type_, found, x[:, head])
+                _assert_quantised(source, type_, actual, x[:, head])
             else:
-                np.testing.assert_array_equal(found, x[:, head].astype(dtype))
+                np.testing.assert_array_equal(actual, x[:, head].astype(dtype))
             untouched = np.setdiff1d(np.arange(9), rows[head])
             assert not np.any(out[:, head, untouched].copy().view(np.uint8))
 

@@ -1,4 +1,4 @@
-"""What ggml's own headers say: argument structs, tables of the formats, numbers."""
+"""Facts of ggml's own headers: argument structs, tables of the formats, numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Source:
     Parameters
     ----------
     folder : path
-        Where ``ggml-metal.metal`` lies; ``ggml-common.h`` lies there or beside the folder.
+        Where ``ggml-metal.metal`` lies; ``ggml-common.h`` lies there or next to the folder.
     tensors : bool
         Whether matrices are multiplied by the tensors of Metal 4, as on newer Macs.
     """
@@ -63,11 +63,11 @@ class Source:
     @functools.cached_property
     def tables(self) -> dict[str, np.ndarray]:
         """The code books of the formats."""
-        found = {}
+        tables = {}
         for type_, name, body in _TABLE.findall(self._header("ggml-common.h")):
             numbers = [int(n, 0) for n in re.findall(r"-?\b(?:0x[0-9a-fA-F]+|\d+)", body)]
-            found[name] = np.array(numbers, _SCALARS[type_])
-        return found
+            tables[name] = np.array(numbers, _SCALARS[type_])
+        return tables
 
     def arguments(self, struct: str, **values: object) -> np.ndarray:
         """A filled ``ggml_metal_kargs_<struct>``; `values` may hold more than it has fields."""
@@ -93,11 +93,11 @@ def extents(array: np.ndarray, digit: str = "", columns: int | None = None) -> d
     """
     shape = (1,) * (4 - array.ndim) + array.shape
     strides = (array.nbytes,) * (4 - array.ndim) + array.strides
-    found = {f"ne{digit}{i}": n for i, n in enumerate(reversed(shape))}
-    found |= {f"nb{digit}{i}": n for i, n in enumerate(reversed(strides))}
+    sizes = {f"ne{digit}{i}": n for i, n in enumerate(reversed(shape))}
+    sizes |= {f"nb{digit}{i}": n for i, n in enumerate(reversed(strides))}
     if columns is not None:
-        found[f"ne{digit}0"] = columns
-    return found
+        sizes[f"ne{digit}0"] = columns
+    return sizes
 
 
 def run(kernel, arguments, groups, group_size, threadgroup_bytes=0) -> None:

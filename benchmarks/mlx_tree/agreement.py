@@ -1,4 +1,4 @@
-"""How far results may be from exact ones: units in the last place, and sums of rounding errors."""
+"""Tolerances of results: units in the last place, and sums of rounding errors."""
 
 from __future__ import annotations
 

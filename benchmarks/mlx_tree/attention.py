@@ -61,7 +61,7 @@ class Scene:
         return float(np.float32(self.q.shape[-1] ** -0.5))
 
     def _added(self, shape) -> np.ndarray:
-        """What is added to the scores: minus infinity for keys that do not count."""
+        """The mask that is added to the scores: minus infinity for keys that do not count."""
         _, queries, keys = shape
         added = np.zeros(shape)
         if self.mask is not None and self.mask.dtype == bool:
@@ -108,10 +108,10 @@ def scene(rng, dtype, *, heads=4, group=2, queries, keys, size, value_size=None,
     v = operand(rng, (heads // group, keys, value_size or size), dtype)
     added = None
     if mask is not None:
-        keep = rng.integers(0, 4, (heads, queries, keys)) > 0
-        keep[..., 0] = True
-        numbers = operand(rng, keep.shape, mask if mask is not bool else dtype)
-        added = keep if mask is bool else np.where(keep, numbers, -np.inf).astype(mask)
+        allowed = rng.integers(0, 4, (heads, queries, keys)) > 0
+        allowed[..., 0] = True
+        numbers = operand(rng, allowed.shape, mask if mask is not bool else dtype)
+        added = allowed if mask is bool else np.where(allowed, numbers, -np.inf).astype(mask)
     return Scene(q, k, v, causal, added, operand(rng, heads, dtype) if sinks else None)
 
 

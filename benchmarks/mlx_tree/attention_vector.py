@@ -25,7 +25,7 @@ def _constants(work: Scene, transposed: bool) -> dict[str, bool]:
 
 
 def _arguments(work: Scene, transposed: bool) -> dict[str, object]:
-    """What both forms want alike; transposed queries lie as (queries, heads, size)."""
+    """The arguments of both forms; transposed queries lie as (queries, heads, size)."""
     key_strides, value_strides = element_strides(work.k), element_strides(work.v)
     arguments: dict[str, object] = {
         "queries": np.ascontiguousarray(work.q.swapaxes(0, 1)) if transposed else work.q,
@@ -78,7 +78,7 @@ def run_second_pass(kernel, partial, sums, maxs) -> np.ndarray:
 
 
 def joined(partial, sums, maxs) -> np.ndarray:
-    """What the second pass should make of the first one's results."""
+    """The result of the second pass, from the first one's."""
     factors = np.exp(maxs.astype(np.float64) - maxs.max(axis=-1, keepdims=True))
     total = (factors[..., None] * partial.astype(np.float64)).sum(axis=-2)
     return total / (factors * sums).sum(axis=-1)[..., None]

@@ -40,7 +40,7 @@ def quotient(x, y):
 
 
 def power(x, y):
-    """Of integers, modulo 2 to the number of bits; 0 for negative exponents."""
+    """Powers of integers, modulo 2 to the number of bits; 0 for negative exponents."""
     modulus = 1 << (8 * x.itemsize)
     results = [pow(int(a), int(b), modulus) if b >= 0 else 0 for a, b in zip(x.flat, y.flat)]  # noqa: B905
     return np.array(results, np.uint64).astype(x.dtype).reshape(x.shape)

@@ -1,4 +1,4 @@
-"""What MLX's binary operations of complex numbers must give: its definitions, in float64 or exact.
+"""Results of MLX's binary operations of complex numbers: its definitions, in float64 or exact.
 
 Numbers are ordered by their real parts first. Division is not guarded against overflow, the
 remainder is taken part by part, and powers are those of textbooks.
@@ -48,8 +48,8 @@ _SUMS = {"Add": np.add, "Subtract": np.subtract}
 
 def special(op):
     """Special values for operations that treat them as IEEE arithmetic of the parts does."""
-    found = special_values(np.complex64)
-    return found[::4] if op in _EXACT or op in _SUMS else found[:0]
+    values = special_values(np.complex64)
+    return values[::4] if op in _EXACT or op in _SUMS else values[:0]
 
 
 def arguments(op, rng):

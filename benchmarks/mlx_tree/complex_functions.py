@@ -1,4 +1,4 @@
-"""What MLX's unary functions of complex numbers must give.
+"""Expected results of MLX's unary functions of complex numbers.
 
 Its formulas are those of textbooks, in float: they cancel near branch points and axes, so that
 arguments are taken away from them and errors are relative to one at least.

@@ -127,14 +127,14 @@ def check_winograd_results(kernel, dtype, rng) -> None:
     n, height, width, filters = 2, 8, 5, 64
     down, across = ceildiv(height, _TILE), ceildiv(width, _TILE)
     values = operand(rng, (_EDGE, _EDGE, n, down, across, filters), dtype)
-    whole = poisoned((n, height, width, filters), dtype)
+    image = poisoned((n, height, width, filters), dtype)
     params = structure(params_layout(2), O=filters, oS=(height, width),
-                       out_strides=element_strides(whole))  # fmt: skip
-    dispatch(kernel, (across, down, n), (SIMD, 2, 2), out_in=values, out_out=whole, params=params)
+                       out_strides=element_strides(image))  # fmt: skip
+    dispatch(kernel, (across, down, n), (SIMD, 2, 2), out_in=values, out_out=image, params=params)
     matrix = _winograd_matrices()[2]
     for row in range(down):
         for column in range(across):
-            part = whole[:, row * _TILE : (row + 1) * _TILE, column * _TILE : (column + 1) * _TILE]
+            part = image[:, row * _TILE : (row + 1) * _TILE, column * _TILE : (column + 1) * _TILE]
             part = part.transpose(0, 3, 1, 2)
             left, right = matrix[: part.shape[-2]], matrix[: part.shape[-1]]
             tile = exactly(values[:, :, :, row, column]).transpose(2, 3, 0, 1)

@@ -42,7 +42,7 @@ def _gemm_layout(axes: int) -> np.dtype:
 
 
 def _gemm_params(work: Convolution, tiling: Tiling, image, rows: int, iterations: int) -> np.void:
-    """The convolution as a product of `rows` rows; jumps lead from one place of a filter on."""
+    """The convolution as a product of `rows` rows; jumps lead from one position of a filter on."""
     axes, sign = len(work.size), -1 if work.flip else 1
     steps = element_strides(image)[1:-1] * work.dilation
     jumps, back = {}, 0
@@ -58,7 +58,7 @@ def _gemm_params(work: Convolution, tiling: Tiling, image, rows: int, iterations
 
 
 def _with_slack(weights: np.ndarray, rows: int) -> np.ndarray:
-    """The filters, and NaN behind them.
+    """The filters, and NaN after them.
 
     The kernels read whole tiles of filters, past the last one, and leave those results out.
     """
@@ -96,8 +96,8 @@ def _first_taps(work: Convolution, axis: int, jump_out: int, jump_filter: int) -
     size, step = work.filter[axis], work.dilation[axis]
     info = np.zeros(jump_out, _BASE_INFO)
     for phase in range(jump_out):
-        place = phase * work.stride[axis] - work.pad[axis]
-        taps = [(place + (size - 1 - t if work.flip else t) * step) % work.spread[axis]
+        position = phase * work.stride[axis] - work.pad[axis]
+        taps = [(position + (size - 1 - t if work.flip else t) * step) % work.spread[axis]
                 for t in range(size)]  # fmt: skip
         base = taps.index(0) if 0 in taps else size
         info[phase] = base, ceildiv(size - base, jump_filter)
@@ -134,7 +134,7 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     assert parts, name
     tiling = Tiling(*(int(parts[key]) for key in ("bm", "bn", "bk", "wm", "wn")))
     dtype, axes = TYPES[parts["dtype"]], int(parts["axes"])
-    # Results are multiples of 16, or at most 16; either way the last tile has an edge.
+    # Results are multiples of 16, or at most 16; in both cases the last tile has an edge.
     filters = 11 if tiling.bn == 8 else tiling.bn + 16
     if parts["general"]:
         work = Convolution.of(1, 19, 37, (4, 5), (3, 3), stride=2, pad=2, spread=3, flip=True)
@@ -150,7 +150,7 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
         size, filter_size = (16, 4, 2)[:axes], (17, 2, 1)[:axes]
         work = replace(work, channels=tiling.bk, size=size, filter=filter_size, stride=(1,) * axes)
     check_tiled(library.function(name), dtype, tiling, work, rng)
-    # Large filters are not flipped: the loader for images tests the bounds of another place then.
+    # Large filters are not flipped: the loader for images tests other bounds then.
     grouped = replace(
         work, n=1, channels=2 * work.channels, filters=2 * (filters - 4 if filters < 16 else 16),
         groups=2, flip=not large, dilation=(1, *work.dilation[1:-1], 2),

@@ -67,7 +67,7 @@ class Convolution:
 
     @property
     def rows(self) -> int:
-        """Places of all results."""
+        """Number of positions of all results."""
         return self.n * int(np.prod(self.out_size))
 
     def operands(self, rng, dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -87,16 +87,16 @@ class Convolution:
         )  # fmt: skip
 
     def unfolded(self, image: np.ndarray) -> np.ndarray:
-        """(places, positions in the filter, channels): what each result is a sum over."""
+        """(positions, positions in the filter, channels): what each result is a sum over."""
         out = np.zeros((self.n, *self.out_size, int(np.prod(self.filter)), self.channels),
                        image.dtype)  # fmt: skip
         for number, position in enumerate(itertools.product(*map(range, self.filter))):
             taken, valid = [], []
             for axis in range(len(self.size)):
                 tap = self.filter[axis] - 1 - position[axis] if self.flip else position[axis]
-                place = np.arange(self.out_size[axis]) * self.stride[axis] - self.pad[axis]
-                place = place + tap * self.dilation[axis]
-                source, rest = np.divmod(place, self.spread[axis])
+                coordinate = np.arange(self.out_size[axis]) * self.stride[axis] - self.pad[axis]
+                coordinate = coordinate + tap * self.dilation[axis]
+                source, rest = np.divmod(coordinate, self.spread[axis])
                 inside = (source >= 0) & (source < self.size[axis]) & (rest == 0)
                 taken.append(np.where(inside, source, 0))
                 valid.append(inside)

@@ -28,7 +28,7 @@ def convert(x, dtype):
 
 
 def arguments(source, target, rng):
-    """Numbers that the target has a place for: what lies beyond is undefined in C++."""
+    """Numbers that the target can represent: what lies beyond is undefined in C++."""
     x = np.append(special_values(source), numbers(source, 280, rng, -999, 999))
     if target.kind in "iu" and (is_float(source) or source.kind == "c"):
         info = np.iinfo(target)
@@ -60,14 +60,14 @@ def _into_strides(kernel: mtl.Kernel, form: Form, pool, target):
     """Copy into a view with gaps, and assert that the gaps stay as they are."""
     shape = SHAPES[form.rank or 4]
     base, view = strided(pool, shape, 0)
-    room, out = strided(np.zeros(1, target), shape, 2)
+    memory, out = strided(np.zeros(1, target), shape, 2)
     offsets = (3, 5) if form.dynamic else ()
     before, after = offsets or (0, 0)
     source = np.append(np.zeros(before, base.dtype), base)
-    result = np.append(np.zeros(after, target), room)
+    result = np.append(np.zeros(after, target), memory)
     strides = [element_strides(view), element_strides(out)]
     launch_general(kernel, [source, result], shape, strides, form.rank, form.work, offsets)
-    filled = result[after:].reshape(room.shape)
+    filled = result[after:].reshape(memory.shape)
     assert not filled[..., shape[-1] :].any(), "the kernel wrote into a gap"
     assert not result[:after].any(), "the kernel wrote before its offset"
     return view, filled[..., : shape[-1]]

@@ -25,13 +25,13 @@ TYPE = "(" + "|".join(sorted(TYPES, key=len, reverse=True)) + ")"
 
 
 def types_at_end(name: str) -> tuple[str, list[np.dtype]]:
-    """What stands before the types that a kernel's name ends in, and the types."""
-    found: list[np.dtype] = []
-    # One underscore may part them, or be the last letter of a type.
+    """The prefix of the types that end a kernel's name, and the types."""
+    dtypes: list[np.dtype] = []
+    # One underscore may separate them, or be the last letter of a type.
     while match := re.search(f"{TYPE}$", name) or re.search(f"{TYPE}_$", name):
-        found.insert(0, TYPES[match[1]])
+        dtypes.insert(0, TYPES[match[1]])
         name = name[: match.start()]
-    return name.removesuffix("_"), found
+    return name.removesuffix("_"), dtypes
 
 
 def is_float(dtype) -> bool:

@@ -1,4 +1,4 @@
-"""How MLX launches kernels that treat each element by itself: unary, binary, ternary and copy.
+"""Launches of MLX's kernels that treat each element by itself: unary, binary, ternary and copy.
 
 Names begin with a form. Contiguous operands: ``v`` vector and ``s`` scalar, one letter an operand;
 an ``n`` after them means several elements a thread, a ``2`` a grid of two dimensions, which MLX
@@ -20,7 +20,7 @@ from mlx_tree.agreement import ceildiv, element_strides
 
 #: Bytes that a thread of a contiguous kernel handles: WorkPerThread of utils.h.
 _BYTES_PER_THREAD = 8
-_MOST_THREADS = 1024
+_MAX_THREADS = 1024
 #: An array of each rank; 4 stands for any.
 SHAPES = {1: (307,), 2: (11, 29), 3: (3, 11, 9), 4: (2, 3, 5, 11)}
 
@@ -73,7 +73,7 @@ def launch_contiguous(
     """Launch a kernel over `size` elements; `arrays` are operands and results."""
     threads = ceildiv(size, work)
     grid = two_dimensional(threads, work) if dimensions == 2 else (threads,)
-    kernel(*arrays, size, threads=grid, group_size=min(threads, _MOST_THREADS))
+    kernel(*arrays, size, threads=grid, group_size=min(threads, _MAX_THREADS))
 
 
 def block_dims(grid: Sequence[int]) -> tuple[int, ...]:

@@ -23,11 +23,11 @@ class Entry(NamedTuple):
 
 
 def families() -> tuple[Family, ...]:
-    """Those of every module of this package that has ``FAMILIES``."""
-    found: list[Family] = []
+    """The families of every module of this package that has ``FAMILIES``."""
+    members: list[Family] = []
     for module in pkgutil.iter_modules(mlx_tree.__path__):
-        found += getattr(importlib.import_module(f"mlx_tree.{module.name}"), "FAMILIES", ())
-    return tuple(found)
+        members += getattr(importlib.import_module(f"mlx_tree.{module.name}"), "FAMILIES", ())
+    return tuple(members)
 
 
 def family_of(entry: Entry, known: Sequence[Family]) -> Family | None:

@@ -36,7 +36,7 @@ class Numbers:
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the components."""
+        """Type of the components."""
         return HALF if self.source == "complex32_t" else FLOAT
 
     @property
@@ -53,7 +53,7 @@ class Numbers:
         real = numbers.real.astype(FLOAT)
         return real if kind == "float" else self.components(numbers)
 
-    def room(self, shape, kind: str) -> np.ndarray:
+    def result_memory(self, shape, kind: str) -> np.ndarray:
         """Memory for a result of the type `kind`."""
         return poisoned(shape if kind == "float" else (*shape, 2), self.dtype)
 
@@ -81,14 +81,14 @@ def _assert_near(actual, exact, error: float) -> None:
 
 
 def _problem(rng, numbers: Numbers, plan: Plan, length: int, inverse: bool):
-    """What is read, how many results there are, and what they must be."""
+    """The input, the number of results, and the exact ones."""
     # A threadgroup with fewer transforms than it has room for reads and writes past their end
     # unless threads divide them evenly.
     fits = plan.n % plan.per_thread == 0
     batch = plan.per_group() + 2 if fits else 2 * plan.per_group()
     if numbers.result == "float":
-        whole = np.fft.rfft(rng.normal(size=(batch, length)))
-        source = _numbers(numbers.components(whole), "float2")
+        spectrum = np.fft.rfft(rng.normal(size=(batch, length)))
+        source = _numbers(numbers.components(spectrum), "float2")
         return source, length, np.fft.irfft(source, length)
     source = _random(rng, (batch, length), numbers)
     if numbers.source == "float":
@@ -102,7 +102,7 @@ def run(kernel, plan: Plan, numbers: Numbers, source, results: int, **facts) -> 
     groups = ceildiv(batch, per_group)
     if numbers.packs_pairs:
         groups = ceildiv(groups, 2)
-    out = numbers.room((batch, results), numbers.result)
+    out = numbers.result_memory((batch, results), numbers.result)
     with mtl.config.scope(strict_barriers=False):
         kernel(
             **{"in": _argument(numbers.stored(source, numbers.source)), "out": _argument(out)},
@@ -152,7 +152,7 @@ def check_bluestein(library, name: str, numbers: Numbers, length: int, rng) -> N
 
 
 def _twiddles() -> np.ndarray:
-    """Those of the later stages of 4096 numbers by radix 8."""
+    """Twiddle factors of the later stages of 4096 numbers by radix 8."""
     return np.concatenate([np.exp(-2j * np.pi * np.arange(p) / (8 * p)) for p in (8, 64, 512)])
 
 
@@ -178,7 +178,7 @@ def check_four_step(library, name: str, numbers: Numbers, memory: int, step: int
         kernel = library.function(name, plan.constants(inverse))
         per_group = plan.per_group(coalesced=True)
         batch = 2 * total // n
-        out = numbers.room((2, results), numbers.result)
+        out = numbers.result_memory((2, results), numbers.result)
         with mtl.config.scope(strict_barriers=False):
             kernel(
                 **{"in": _argument(numbers.stored(source, numbers.source)), "out": _argument(out)},
@@ -190,7 +190,7 @@ def check_four_step(library, name: str, numbers: Numbers, memory: int, step: int
 
 
 def _four_step_problem(rng, numbers: Numbers, shape, step: int, real: bool, inverse: bool):
-    """What a step reads, how many numbers it writes for each transform, and which."""
+    """The input of a step, how many numbers it writes for each transform, and which."""
     batch, down, across = shape
     total = down * across
     if step == 1:
@@ -200,8 +200,8 @@ def _four_step_problem(rng, numbers: Numbers, shape, step: int, real: bool, inve
         exact = exact.conj() / (across if numbers.dtype == HALF else total) if inverse else exact
         if numbers.result == "float":
             return source, total, exact.real
-        kept = total // 2 + 1 if real else total
-        return source, kept, exact[:, :kept]
+        written = total // 2 + 1 if real else total
+        return source, written, exact[:, :written]
     source = _random(rng, (batch, total), numbers)
     read = source
     if real and not inverse:

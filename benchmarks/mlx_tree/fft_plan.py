@@ -1,4 +1,4 @@
-"""How MLX divides Fourier transforms: radices, threads, and what each way may err by."""
+"""Division of Fourier transforms by MLX: radices, threads, and error bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlx_tree.agreement import ceildiv
 #: In the order in which MLX tries them.
 RADICES = (13, 11, 8, 7, 6, 5, 4, 3, 2)
 #: Numbers that a threadgroup transforms at least, if need be by several transforms.
-_LEAST_PER_GROUP, _MOST_PER_GROUP = 256, 4096
+_MIN_PER_GROUP, _MAX_PER_GROUP = 256, 4096
 
 
 def stockham(n: int) -> list[int]:
@@ -69,8 +69,8 @@ class Plan:
 
     def per_group(self, coalesced: bool = False) -> int:
         """Transforms of one threadgroup; `coalesced` where they are columns of a matrix."""
-        count = max(_LEAST_PER_GROUP // self.n, 1)
-        return max(count, min(4, _MOST_PER_GROUP // self.n)) if coalesced else count
+        count = max(_MIN_PER_GROUP // self.n, 1)
+        return max(count, min(4, _MAX_PER_GROUP // self.n)) if coalesced else count
 
     def constants(self, inverse: bool) -> dict[str, int | bool]:
         """Function constants."""

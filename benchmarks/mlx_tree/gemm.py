@@ -45,7 +45,7 @@ _SPLIT_PARAMS = np.dtype(
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a kernel cuts a product (m, k) @ (k, n): the tile, its simdgroups, and transpositions."""
+    """Tiling of a product (m, k) @ (k, n): the tile, its simdgroups, and transpositions."""
 
     bm: int
     bn: int
@@ -112,8 +112,8 @@ def check_fused(library, name, dtype, tiling: Tiling, rng, *, unaligned: bool, s
     batch_a, batch_b = ((2, 1), (1, 2)) if unaligned else (batch, batch)
     a, b = tiling.operands(rng, m, n, k, dtype, batch_a, batch_b)
     c, out = operand(rng, (*batch, m, n), dtype), poisoned((*batch, m, n), dtype)
-    whole = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b)] + [c]
-    strides = [element_strides(x)[:-2] for x in whole]
+    broadcast = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b)] + [c]
+    strides = [element_strides(x)[:-2] for x in broadcast]
     alpha, beta = (ALPHA, BETA) if source == "axpby" else (1.0, 1.0)
     constants = {
         "has_batch": len(batch) > 1, "use_out_source": source != "none",

@@ -91,7 +91,7 @@ def check_gather(kernel, dtype, block, rng, *, transposed=False):
 
 
 def _gathering(vectors, vector_axes, matrices, which_vector, which_matrix):
-    """The arguments that say how indices become places; `vector_axes` are those of one operand."""
+    """The arguments that say how indices become offsets; `vector_axes` are those of one operand."""
     return {
         "batch_ndim": 1, "batch_shape": which_vector.shape, "index_batch_strides": [1, 1],
         "vector_batch_ndim": vectors.ndim - vector_axes,

@@ -30,7 +30,7 @@ def launch_of(size: int, looped: bool, reads: int) -> Launch:
 
 
 def _rounded(exact, dtype):
-    """What a rounding to a type adds to the error of numbers of this size."""
+    """The error that a rounding to a type adds of numbers of this size."""
     return roundoff(dtype) * np.abs(exact) + smallest(dtype)
 
 
@@ -89,10 +89,10 @@ def check_gradient(library, name, x, weight, g, launch: Launch, centred: bool, l
     rows, size = x.shape
     has_weight = len(weight) > 1
     kernel = library.function(name, {"has_w": has_weight})
-    together = 1 if centred or looped else ROWS_PER_GROUP
-    groups = ceildiv(rows, together)
+    rows_per_group = 1 if centred or looped else ROWS_PER_GROUP
+    groups = ceildiv(rows, rows_per_group)
     gx, gw = np.empty_like(x), np.full((groups, size), 7, x.dtype)
-    more = () if centred or looped else (rows, together)
+    more = () if centred or looped else (rows, rows_per_group)
     kernel(
         x, weight, g, gx, gw, EPS, size, int(has_weight), *more,
         threads=groups * launch.group, group_size=launch.group,
@@ -112,7 +112,7 @@ def check_gradient(library, name, x, weight, g, launch: Launch, centred: bool, l
     if not has_weight:
         assert (gw == 7).all(), "the gradient of a weight that is not there was written"
         return
-    starts = range(0, rows, together)
+    starts = range(0, rows, rows_per_group)
     exact = np.add.reduceat(b * norm, starts, axis=0)
     magnitude = np.add.reduceat(np.abs(b) * norm_size, starts, axis=0)
     assert_near(gw, exact, _gradient_error(exact, magnitude, launch.additions, x.dtype))
@@ -128,11 +128,11 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     dtype = TYPES[match[4]]
     reads = 8 if centred and not looped else 4
     # Where a row ends more than eight elements before its last thread's, MLX's layer_norm writes
-    # in front of an array: it fills up from a negative index. These sizes end in the last thread.
+    # before an array: it fills up from a negative index. These sizes end in the last thread.
     sizes = (8200,) if looped else (250, 256, 1020) if centred else (2, 33, 1000)
     for size in sizes:
         launch = launch_of(size, looped, reads)
-        for length in (size, 1):  # a weight for each element, or a scalar in its place
+        for length in (size, 1):  # a weight for each element, or a scalar instead of it
             # Of the last row the variance is smaller than EPS.
             x = ((rng.normal(size=(3, size)) + 1) * [[1], [1], [1e-3]]).astype(dtype)
             weight, bias = rng.normal(size=(2, length)).astype(dtype)

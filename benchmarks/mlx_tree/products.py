@@ -1,4 +1,4 @@
-"""What the families of matrix products share: operands, launches, and what a product may err by."""
+"""Common parts of the families of matrix products: operands, launches, error bounds."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def assert_rounded(actual: np.ndarray, exact: np.ndarray, error) -> None:
         assert_within(actual.real, exact.real, error)
         assert_within(actual.imag, exact.imag, error)
     else:
-        last_place = float(ml_dtypes.finfo(actual.dtype).smallest_subnormal)
-        rounding = roundoff(actual.dtype) * (np.abs(exact) + error) + last_place / 2
+        smallest = float(ml_dtypes.finfo(actual.dtype).smallest_subnormal)
+        rounding = roundoff(actual.dtype) * (np.abs(exact) + error) + smallest / 2
         assert_within(actual, exact, error + rounding)
 
 
@@ -74,7 +74,7 @@ def assert_scaled(actual, product_, error, alpha, bias, beta, work=None) -> None
 
 
 def poisoned(shape, dtype) -> np.ndarray:
-    """Memory for a result: NaN, so that an element nobody writes is noticed."""
+    """Memory for a result: NaN, so that an element that is not written is noticed."""
     return np.full(shape, np.nan, dtype)
 
 

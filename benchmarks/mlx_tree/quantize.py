@@ -22,7 +22,7 @@ from mlx_tree.products import assert_rounded, exactly, operand, poisoned
 from mlx_tree.quantized import Entry
 
 _ROWS = 6
-#: How near a quotient may be to a tie, relatively, to be rounded either way: it errs by 2 ulps.
+#: How near a quotient may be to a tie, relatively, to be rounded up or down: it errs by 2 ulps.
 _TIE = 4 * 2.0**-23
 
 
@@ -36,7 +36,7 @@ def _run(kernel: mtl.Kernel, threads: int, **arguments) -> None:
 
 
 def _halfway(quotients: np.ndarray) -> np.ndarray:
-    """Where rounding to integers may go either way."""
+    """Where rounding to integers may go up or down."""
     return np.abs(quotients - np.floor(quotients) - 0.5) <= _TIE * (np.abs(quotients) + 1)
 
 

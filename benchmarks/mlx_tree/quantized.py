@@ -31,7 +31,7 @@ _TILE, _NAX_TILE = 32, 64
 
 @dataclass(frozen=True)
 class Entry:
-    """What the name of an entry says.
+    """Properties that the name of an entry gives.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Entry:
 
     @property
     def step(self) -> int:
-        """How much of the sum a simdgroup of ``qmv_fast`` takes at once."""
+        """Terms of the sum that a simdgroup of ``qmv_fast`` takes at once."""
         per_word = {3: 8, 5: 8, 6: 4}.get(self.bits, 32 // self.bits)
         return per_word * (1 if self.bits == 2 else 2) * SIMD
 
@@ -127,7 +127,7 @@ class Entry:
 
 
 def arguments(x: np.ndarray, w: Packed, m: int, n: int, k: int) -> dict[str, object]:
-    """What any of the kernels may want to know."""
+    """Arguments that any of the kernels may need."""
     facts: dict[str, object] = {
         "w": w.words, "scales": w.scales, "x": x, "M": m, "N": n, "K": k, "in_vec_size": k,
         "out_vec_size": n, "x_batch_ndims": x.ndim - 2, "x_shape": x.shape,

@@ -16,7 +16,7 @@ _NAME = re.compile(
     r"(?:_(\d)(?:_32_32)?_reduce)?_(and|or|sum|prod|min|max)$"
 )
 TWO_PASSES = ("longcolumn", "2pass")
-#: What sums and products of short integers are kept in.
+#: The types in which sums and products of short integers are computed.
 _SUM_TYPES = {"uint8": "int32", "int8": "int32", "int16": "int32", "uint16": "uint32"}
 
 
@@ -65,9 +65,9 @@ def argument(op, dtype, shape, rng):
 
 
 def _least(x, axes, sign):
-    """Of complex numbers, by real parts first."""
-    kept = [axis for axis in range(x.ndim) if axis not in axes]
-    flat = x.transpose(*kept, *axes).reshape(*(x.shape[axis] for axis in kept), -1)
+    """The least of complex numbers, by real parts first."""
+    retained = [axis for axis in range(x.ndim) if axis not in axes]
+    flat = x.transpose(*retained, *axes).reshape(*(x.shape[axis] for axis in retained), -1)
     order = np.lexsort((sign * flat.imag, sign * flat.real))
     return np.take_along_axis(flat, order, -1)[..., 0]
 
@@ -114,12 +114,12 @@ def _assert_parts(out, exact, real_error, imag_error):
 
 
 def alternating(extents, last):
-    """A shape of reduced and kept axes in turn, and a last one; the axes of either kind."""
+    """A shape of reduced and retained axes in turn, and a last one; the axes of either kind."""
     shape = [extent for pair in extents for extent in pair]
     return (*shape, last), list(range(1, len(shape), 2)), list(range(0, len(shape), 2))
 
 
-#: (reduced, kept) extents by the number of reduced axes that a kernel is made for.
+#: (reduced, retained) extents by the number of reduced axes that a kernel is made for.
 _FEW = {1: [(3, 5)], 2: [(2, 3), (3, 2)], 5: [(2, 2), (2, 3), (2, 2)]}
 _MANY = {1: [(40, 3)], 2: [(5, 2), (8, 2)], 5: [(3, 2), (4, 2), (3, 2)]}
 
@@ -154,10 +154,10 @@ def check_axes(kernels, kind, form, axes, op, dtype, rng) -> None:
     """Compare reductions over so many axes, by the kernels of one pass or two."""
     dtype = np.dtype(dtype)
     launch = getattr(launches, f"{kind}_reduce_{form}")
-    for shape, kept, reduced in _shapes(kind, form, axes):
+    for shape, retained, reduced in _shapes(kind, form, axes):
         x = argument(op, dtype, shape, rng)
-        out = np.empty([shape[axis] for axis in kept], result_type(op, dtype))
-        additions = launch(*kernels, x, out, kept, reduced)
+        out = np.empty([shape[axis] for axis in retained], result_type(op, dtype))
+        additions = launch(*kernels, x, out, retained, reduced)
         compare(op, x, out, tuple(reduced), additions)
 
 
@@ -174,22 +174,22 @@ def check_matrices(kernel: mtl.Kernel, kind, op, dtype, rng) -> None:
 
 
 def _shapes(kind, form, axes):
-    """Shapes that MLX would give to a kernel, or smaller ones, with kept and reduced axes."""
+    """Shapes that MLX would give to a kernel, or smaller ones, with retained and reduced axes."""
     if kind == "row":
         for extents, last in (
             [(_FEW[axes], 7), (_MANY[axes], 9)] if form == "small"
             else [(_FEW[axes], 100), ([(2, 2)] * len(_FEW[axes]), 1100 if axes == 1 else 70)]
         ):  # fmt: skip
-            shape, kept, reduced = alternating(extents, last)
-            yield shape, kept, [*reduced, len(shape) - 1]
+            shape, retained, reduced = alternating(extents, last)
+            yield shape, retained, [*reduced, len(shape) - 1]
         return
     rows = 40 if form == "longcolumn" else 9
     outer = {1: (2, rows), 2: (3, 2, rows), 5: (2, 2, 3, 2, rows)}[axes]
     reduced = [axis for axis in range(len(outer)) if (len(outer) - axis) % 2]
-    kept = [axis for axis in range(len(outer) + 1) if axis not in reduced]
+    retained = [axis for axis in range(len(outer) + 1) if axis not in reduced]
     columns = {"small": (33, 133), "looped": (37,), "longcolumn": (7,), "2pass": (11,)}
     for last in columns[form]:
-        yield (*outer, last), kept, reduced
+        yield (*outer, last), retained, reduced
 
 
 FAMILIES = (Family("reduce", ("reduce.metal",), check),)

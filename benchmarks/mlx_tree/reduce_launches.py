@@ -1,6 +1,6 @@
-"""How MLX launches its reductions: of a whole array, of rows, of columns.
+"""Launches of reductions, as MLX's: of a full array, of rows, of columns.
 
-Arrays are contiguous; reduced and kept axes may alternate. A *row* reduction sums over the last
+Arrays are contiguous; reduced and retained axes may alternate. A *row* reduction sums over the last
 axis and perhaps others, a *column* one keeps the last axis.
 """
 
@@ -41,7 +41,7 @@ def threads_for_row(size: int) -> int:
 
 
 class Axes(NamedTuple):
-    """Shapes and strides of kept and reduced axes, as the kernels take them."""
+    """Shapes and strides of retained and reduced axes, as the kernels take them."""
 
     shape: np.ndarray
     strides: np.ndarray
@@ -51,7 +51,7 @@ class Axes(NamedTuple):
     reduce_ndim: int
 
 
-def _axes(shape, kept, reduced) -> Axes:
+def _axes(shape, retained, reduced) -> Axes:
     strides = strides_of(shape)
 
     def some(axes):
@@ -59,7 +59,7 @@ def _axes(shape, kept, reduced) -> Axes:
             return np.zeros(1, np.int32), np.zeros(1, np.int64), 0
         return np.array(shape, np.int32)[axes], strides[axes], len(axes)
 
-    return Axes(*some(kept), *some(reduced))
+    return Axes(*some(retained), *some(reduced))
 
 
 def all_reduce(kernel: mtl.Kernel, x, out) -> int:
@@ -90,14 +90,14 @@ def row_reduce_simple(kernel: mtl.Kernel, x, out) -> int:
     return ceildiv(size, group) + READS + TWO_SIMD_SUMS
 
 
-def _row_arguments(x, out, kept, reduced):
+def _row_arguments(x, out, retained, reduced):
     others = int(np.prod([x.shape[axis] for axis in reduced[:-1]]))
-    return (x, out, x.shape[-1], others, *_axes(x.shape, kept, reduced[:-1])), others
+    return (x, out, x.shape[-1], others, *_axes(x.shape, retained, reduced[:-1])), others
 
 
-def row_reduce_small(kernel: mtl.Kernel, x, out, kept, reduced) -> int:
+def row_reduce_small(kernel: mtl.Kernel, x, out, retained, reduced) -> int:
     """Reduce short rows: a result is a thread's, or a simdgroup's where there are many rows."""
-    arguments, others = _row_arguments(x, out, kept, reduced)
+    arguments, others = _row_arguments(x, out, retained, reduced)
     size = x.shape[-1]
     if (others < 32 and size <= 8) or others <= 8:
         kernel(*arguments, threads=out.size, group_size=min(out.size, MAX_THREADS))
@@ -106,25 +106,25 @@ def row_reduce_small(kernel: mtl.Kernel, x, out, kept, reduced) -> int:
     return ceildiv(others, SIMD) * size + SIMD - 1
 
 
-def row_reduce_looped(kernel: mtl.Kernel, x, out, kept, reduced) -> int:
+def row_reduce_looped(kernel: mtl.Kernel, x, out, retained, reduced) -> int:
     """Reduce long rows, one after the other, in one threadgroup a result."""
-    arguments, others = _row_arguments(x, out, kept, reduced)
+    arguments, others = _row_arguments(x, out, retained, reduced)
     group = threads_for_row(x.shape[-1])
     kernel(*arguments, threads=(group, out.size, 1), group_size=(group, 1, 1))
     return others * (ceildiv(x.shape[-1], group) + READS) + TWO_SIMD_SUMS
 
 
-def _column_arguments(x, out, kept, reduced):
+def _column_arguments(x, out, retained, reduced):
     columns = x.shape[-1]
     rows = int(np.prod([x.shape[axis] for axis in reduced]))
     last = x.shape[reduced[-1]]
-    axes = _axes(x.shape, [axis for axis in kept if axis != x.ndim - 1], reduced)
+    axes = _axes(x.shape, [axis for axis in retained if axis != x.ndim - 1], reduced)
     return (x, out, last, columns, *axes, rows // last), rows, columns, out.size // columns
 
 
-def col_reduce_small(kernel: mtl.Kernel, x, out, kept, reduced) -> int:
+def col_reduce_small(kernel: mtl.Kernel, x, out, retained, reduced) -> int:
     """Reduce a few rows. Threads beyond the last column return before the others' barrier."""
-    arguments, rows, columns, outer = _column_arguments(x, out, kept, reduced)
+    arguments, rows, columns, outer = _column_arguments(x, out, retained, reduced)
     quarters = ceildiv(columns, READS)
     width = min(quarters, SIMD)
     depth = min(8, MAX_THREADS // width, rows)
@@ -140,9 +140,11 @@ def _first_column(kernel: mtl.Kernel) -> tuple[int, ...]:
     return (0,) if asked else ()
 
 
-def col_reduce_looped(kernel: mtl.Kernel, x, out, kept, reduced, tile: int = TILE_COLUMNS) -> int:
+def col_reduce_looped(
+    kernel: mtl.Kernel, x, out, retained, reduced, tile: int = TILE_COLUMNS
+) -> int:
     """Reduce tiles of some columns and 1024 / columns rows, one after the other."""
-    arguments, rows, columns, outer = _column_arguments(x, out, kept, reduced)
+    arguments, rows, columns, outer = _column_arguments(x, out, retained, reduced)
     grid = (TILE_THREADS * ceildiv(columns, tile), outer, 1)
     kernel(*arguments, *_first_column(kernel), threads=grid, group_size=(TILE_THREADS, 1, 1))
     height = MAX_THREADS // tile
@@ -155,10 +157,10 @@ def _second_pass(kernel: mtl.Kernel, partial, out) -> int:
 
 
 def col_reduce_longcolumn(
-    kernel: mtl.Kernel, second: mtl.Kernel, x, out, kept, reduced, blocks: int = OUTER_BLOCKS
+    kernel: mtl.Kernel, second: mtl.Kernel, x, out, retained, reduced, blocks: int = OUTER_BLOCKS
 ) -> int:
     """Reduce blocks of rows of few columns, then the blocks' results."""
-    arguments, rows, columns, outer = _column_arguments(x, out, kept, reduced)
+    arguments, rows, columns, outer = _column_arguments(x, out, retained, reduced)
     partial = np.empty((blocks, *out.shape), out.dtype)
     depth = min(32, ceildiv(rows, blocks))
     kernel(
@@ -168,9 +170,9 @@ def col_reduce_longcolumn(
     return ceildiv(rows, depth * blocks) + depth + _second_pass(second, partial, out)
 
 
-def col_reduce_2pass(kernel: mtl.Kernel, second: mtl.Kernel, x, out, kept, reduced) -> int:
+def col_reduce_2pass(kernel: mtl.Kernel, second: mtl.Kernel, x, out, retained, reduced) -> int:
     """Reduce every 32nd tile of 32 rows, then the results."""
-    arguments, rows, columns, outer = _column_arguments(x, out, kept, reduced)
+    arguments, rows, columns, outer = _column_arguments(x, out, retained, reduced)
     partial = np.empty((OUTER_BLOCKS, *out.shape), out.dtype)
     kernel(
         arguments[0], partial, *arguments[2:], *_first_column(kernel), outer,

@@ -1,4 +1,4 @@
-"""Rotary positions: pairs of numbers turned by angles that grow with the place in a sequence."""
+"""Rotary positions: pairs of numbers turned by angles that grow with the position in a sequence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCALE = np.float32(0.25)
 BASE = 10_000.0
 
 
-def turned(x, angles, forward: bool, traditional: bool):
+def rotated(x, angles, forward: bool, traditional: bool):
     """Pairs of the last axis turned by `angles`; traditionally neighbours, else halves apart."""
     z = x[..., 0::2] + 1j * x[..., 1::2] if traditional else _halves(x)
     z = z * np.exp((1j if forward else -1j) * angles)
@@ -45,8 +45,8 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
     match = re.fullmatch("rope_(single_)?(freqs_)?(large_)?(.*)", name)
     assert match, name
     single, given, dtype = match[1], match[2], TYPES[match[4]]
-    places = (False,) if single else (False, True)
-    for forward, traditional, transposed in itertools.product((True, False), (True, False), places):
+    orders = (False,) if single else (False, True)
+    for forward, traditional, transposed in itertools.product((True, False), (True, False), orders):
         constants = {
             "forward": forward, "traditional": traditional, "hs_transpose": transposed,
         }  # fmt: skip
@@ -72,7 +72,7 @@ def _run_single(kernel, dtype, given, transposed, forward, traditional, rng):
     out, grid = np.empty_like(x), (size // 2, heads)
     kernel(x, out, offset, SCALE, size, *more, threads=grid, group_size=block_dims((*grid, 1)))
     angles = offset * np.float64(SCALE) * frequencies
-    exact = turned(x.astype(np.float64), angles, forward, traditional)
+    exact = rotated(x.astype(np.float64), angles, forward, traditional)
     assert_near(out, exact, bound(x.astype(np.float64), exact, angles, traditional, dtype))
 
 
@@ -94,10 +94,10 @@ def _run(kernel, dtype, given, transposed, forward, traditional, rng):
         source, out, offset, SCALE, strides, strides_of(x.shape)[1:], 1, heads, *more,
         threads=grid, group_size=block_dims(grid),
     )  # fmt: skip
-    places = np.arange(steps) + offset[:, None]
-    angles = (places * np.float64(SCALE))[:, None, :, None] * frequencies
+    positions = np.arange(steps) + offset[:, None]
+    angles = (positions * np.float64(SCALE))[:, None, :, None] * frequencies
     wide = x[..., :turn].astype(np.float64)
-    exact = turned(wide, angles, forward, traditional)
+    exact = rotated(wide, angles, forward, traditional)
     assert_near(out[..., :turn], exact, bound(wide, exact, angles, traditional, dtype))
     np.testing.assert_array_equal(out[..., turn:], x[..., turn:])
 

@@ -64,7 +64,7 @@ def scan_columns(kernel: mtl.Kernel, x, result, reads: int):
 
 
 class Scan(NamedTuple):
-    """What a kernel does; an exclusive scan leaves the element itself out."""
+    """The operation of a kernel; an exclusive scan leaves the element itself out."""
 
     op: str
     inclusive: bool

@@ -1,4 +1,4 @@
-"""Places of values in a sorted array."""
+"""Indices of values in a sorted array."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(kernel: mtl.Kernel, table, values, stride=1):
 
 
 def check_kernel(kernel: mtl.Kernel, dtype, side: str, rng) -> None:
-    """Compare the places before (left) or behind (right) equal elements."""
+    """Compare the indices before (left) or after (right) equal elements."""
     dtype = np.dtype(dtype)
     for size, stride in ((1, 1), (33, 1), (200, 2)):
         table = numbers(dtype, size * stride, rng, -9, 9)

@@ -46,23 +46,23 @@ def exp_error(x, dtype=FLOAT):
     return (x + 1.1) * roundoff(dtype)
 
 
-def softmax_error(x, dtype, kept_in, looped: bool):
-    """How far a softmax of rows may be off whose arithmetic is in the type `kept_in`."""
+def softmax_error(x, dtype, compute, looped: bool):
+    """The error bound of a softmax of rows whose arithmetic is in the type `compute`."""
     size = x.shape[1]
     group = group_of(size, looped)
     exact = scipy.special.softmax(x, axis=1)
     below_max = x - x.max(axis=1, keepdims=True)
-    each = exp_error(below_max, kept_in)
+    each = exp_error(below_max, compute)
     # The sum errs by the errors of its terms, by their additions, and in the looped kernel by
     # three factors exp(old max - new max); reciprocal and product are rounded.
     additions = ceildiv(size, group) + TWO_SIMD_SUMS + (ceildiv(size, READS * group) + 2)
     finite = below_max[np.isfinite(below_max)]
-    factors = 3 * exp_error(np.min(finite, initial=0), kept_in) if looped else 0
-    total = np.sum(exact * each, axis=1, keepdims=True) + size * smallest(kept_in)
-    relative = each + total + (additions + 2) * roundoff(kept_in) + factors
+    factors = 3 * exp_error(np.min(finite, initial=0), compute) if looped else 0
+    total = np.sum(exact * each, axis=1, keepdims=True) + size * smallest(compute)
+    relative = each + total + (additions + 2) * roundoff(compute) + factors
     # The second order.
     relative = relative * (1 + relative.max())
-    return exact * (relative + roundoff(dtype)) + smallest(dtype) + smallest(kept_in)
+    return exact * (relative + roundoff(dtype)) + smallest(dtype) + smallest(compute)
 
 
 def logsumexp_error(x, group, looped=True):
@@ -80,8 +80,8 @@ def logsumexp_error(x, group, looped=True):
     )
 
 
-def check_softmax_kernel(kernel: mtl.Kernel, looped: bool, dtype, kept_in, rng) -> None:
-    """Compare rows with minus infinity and with NaN among others; arithmetic is in `kept_in`."""
+def check_softmax_kernel(kernel: mtl.Kernel, looped: bool, dtype, compute, rng) -> None:
+    """Compare rows with minus infinity and with NaN among others; arithmetic is in `compute`."""
     for size in (5000,) if looped else (1, 33, 1000):
         x = rng.normal(size=(3, size)).astype(dtype)
         x[1, ::3] = -np.inf if size > 1 else 0
@@ -91,7 +91,7 @@ def check_softmax_kernel(kernel: mtl.Kernel, looped: bool, dtype, kept_in, rng) 
         wide = x[:2].astype(np.float64)
         assert_near(
             out[:2], scipy.special.softmax(wide, axis=1),
-            softmax_error(wide, dtype, kept_in, looped),
+            softmax_error(wide, dtype, compute, looped),
         )  # fmt: skip
         assert np.isnan(out[2].astype(np.float32)).all()
 
@@ -117,8 +117,8 @@ def check_softmax(library: mtl.Library, name: str, rng: np.random.Generator) -> 
     match = re.fullmatch("(block|looped)_softmax_(precise_)?(.*)", name)
     assert match, name
     dtype = TYPES[match[3]]
-    kept_in = FLOAT if match[2] else dtype
-    check_softmax_kernel(library.function(name), match[1] == "looped", dtype, kept_in, rng)
+    compute = FLOAT if match[2] else dtype
+    check_softmax_kernel(library.function(name), match[1] == "looped", dtype, compute, rng)
 
 
 def check_logsumexp(library: mtl.Library, name: str, rng: np.random.Generator) -> None:

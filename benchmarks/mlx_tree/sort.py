@@ -111,8 +111,8 @@ _BLOCKS_SORT = re.compile(r"(sort|partition|merge)(_mbsort_(\w+)_uint32_bn(\d+)_
 def check_rows(kernel: mtl.Kernel, dtype, indices: bool, group: int, per_thread: int, rng) -> None:
     """Compare a kernel for rows, or columns, of contiguous arrays."""
     result = np.uint32 if indices else dtype
-    most = group * per_thread
-    for size in (1, most // 2 + 1, most):
+    block = group * per_thread
+    for size in (1, block // 2 + 1, block):
         for shape, columns in (((3, size), False), ((size, 2), True)):
             x = argument(dtype, shape, rng)
             out = sort_rows(kernel, x, result, group, columns)

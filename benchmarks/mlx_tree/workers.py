@@ -19,7 +19,7 @@ from mlx_tree.entries import Entry, families, family_of, library
 
 #: An entry that takes longer than this many seconds hangs.
 PATIENCE = 300
-#: What a fault on an NVIDIA GPU leaves behind is a process without one.
+#: A fault on an NVIDIA GPU leaves a process without one.
 _CONTEXT_IS_LOST = "its context is lost"
 
 Result = dict[str, Any]
@@ -47,7 +47,7 @@ class Watched:
         return getattr(self._library, name)
 
     def engine(self) -> str:
-        """What ran the kernels; where they differ, what could not run one as vector code."""
+        """The engine of the kernels; where they differ, the one without vector code."""
         return min((kernel.engine for kernel in self.kernels), default="")  # "reference" < "simd"
 
 
@@ -119,11 +119,11 @@ class Workers:
 
     def names(self, files: Iterable[str]) -> dict[str, tuple[Sequence[str], str]]:
         """For each file its kernels, and why there are none."""
-        found: dict[str, tuple[Sequence[str], str]] = {}
-        self._each(files, lambda worker, file: found.update({
+        kernels: dict[str, tuple[Sequence[str], str]] = {}
+        self._each(files, lambda worker, file: kernels.update({
             file: worker.ask(names, file, PATIENCE)
         }))  # fmt: skip
-        return found
+        return kernels
 
     def check(
         self, entries: Iterable[Entry], patience: float, done: Callable[[Entry, Result], None]

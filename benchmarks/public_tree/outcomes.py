@@ -1,4 +1,4 @@
-"""What becomes of one kernel."""
+"""The outcome of compiling one kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_VECTOR_FORM = re.compile(r"\(no vector form: (.*)\)", re.S)
 
 
 class Outcome(NamedTuple):
-    """Of compiling one kernel to machine code.
+    """The outcome of compiling one kernel to machine code.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
 
 
 def _processor_seconds() -> float:
-    """Of this process and of the compilers that it has started."""
+    """CPU time of this process and of the compilers that it has started."""
     used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in used)
 
@@ -58,6 +58,6 @@ def outcome(tree: Path, kernel: Kernel) -> Outcome:
             break
         except mtl.MetalloidError as error:
             reason, not_msl = first_line(error), completed_by_host(tree, str(error))
-    if found := _NO_VECTOR_FORM.search(engine):
-        reason = found[1]
+    if match := _NO_VECTOR_FORM.search(engine):
+        reason = match[1]
     return Outcome(engine, reason, round(_processor_seconds() - started, 2), not_msl)

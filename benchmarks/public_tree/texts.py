@@ -68,8 +68,8 @@ class Text(NamedTuple):
 
 def files(tree: Path) -> list[str]:
     """Metal files of a repository, relative to it."""
-    found = (path for end in ("metal", "msl") for path in tree.rglob(f"*.{end}"))
-    return sorted(path.relative_to(tree).as_posix() for path in found if path.is_file())
+    paths = (path for end in ("metal", "msl") for path in tree.rglob(f"*.{end}"))
+    return sorted(path.relative_to(tree).as_posix() for path in paths if path.is_file())
 
 
 def commit(tree: Path) -> str:
@@ -147,9 +147,9 @@ def completed_by_host(tree: Path, messages: str) -> str:
 def _with_includes(path: Path, source: str) -> str:
     texts = [source]
     for name in _INCLUDE.findall(source):
-        beside = path.parent / name
-        if beside.is_file():
-            texts.append(beside.read_text("utf-8", "replace"))
+        included = path.parent / name
+        if included.is_file():
+            texts.append(included.read_text("utf-8", "replace"))
     return "\n".join(texts)
 
 
@@ -167,7 +167,7 @@ def _is_of_the_host(tree: Path, name: str) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, without the place."""
+    """The message of an error, without the location."""
     line = str(error).strip().partition("\n")[0]
     return re.sub(r"^\S+:\d+:\d+: ", "", line)
 
@@ -175,10 +175,10 @@ def first_line(error: Exception) -> str:
 def repeated(kernels: list[Kernel]) -> list[Kernel]:
     """Kernels that several files include, once each."""
     count: Counter[tuple[str, str]] = Counter()
-    kept = []
+    repeated_kernels = []
     for kernel in kernels:
         key = kernel.name, kernel.definition
         count[key] += 1
         if count[key] == 1:
-            kept.append(kernel)
-    return kept
+            repeated_kernels.append(kernel)
+    return repeated_kernels

@@ -350,3 +350,18 @@ def test_kernels_of_cores_are_unchanged():
     text = softmax(mtl.asarray(normal(2, 4096), device="cpu")).msl()
     assert "read_four" not in text
     assert "lanes += 32" in text
+
+
+@pytest.mark.parametrize(("shape", "is_transposed"), [
+    ((8, 5000, 12), False), ((32, 4097, 32), True), ((2, 3, 1500, 4), False),
+])  # fmt: skip
+def test_deep_products_are_split(device, shape, is_transposed):
+    """Parts of the depth, what is left of it, and stacks."""
+    *batch, rows, depth, columns = shape
+    a, b = RNG.random((*batch, rows, depth)), RNG.random((*batch, depth, columns))
+    stored = a.swapaxes(-1, -2) if is_transposed else a
+    left = mtl.asarray(np.ascontiguousarray(stored, np.float32), device=device)
+    right = mtl.asarray(b.astype(np.float32), device=device)
+    product = (mtl.matrix_transpose(left) if is_transposed else left) @ right
+    assert "_sum" in mtl.explain(product)
+    np.testing.assert_allclose(np.asarray(product), a @ b, rtol=1e-5)

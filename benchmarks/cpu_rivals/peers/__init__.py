@@ -1,4 +1,4 @@
-"""Other ways from Python to all cores of the CPU, with the kernels as their users write them.
+"""Other packages for all cores of the CPU, with the kernels as their users write them.
 
 A peer is a module with ``NAME`` and ``launcher(case)``, which returns a function that runs the case
 and one that returns its result as an array, or None if the case has no natural form there.

@@ -11,7 +11,7 @@ import numpy as np
 NAME = "jax"
 
 
-def _escape(x, y, cx, cy, rounds):
+def _escape(x, y, cx, cy, iterations):
     def step(state):
         round_, x, y, n, _ = state
         x2, y2 = x * x, y * y
@@ -20,7 +20,7 @@ def _escape(x, y, cx, cy, rounds):
         return round_ + 1, x2 - y2 + cx, 2 * x * y + cy, n + live, live.any()
 
     def goes_on(state):
-        return (state[0] < rounds) & state[-1]
+        return (state[0] < iterations) & state[-1]
 
     start = (0, x, y, jnp.zeros(x.shape, jnp.int32), True)
     return jax.lax.while_loop(goes_on, step, start)[3]
@@ -43,14 +43,14 @@ def mandelbrot(width, height):
 
 
 def nbody(bodies, n):
-    places, masses = bodies[:, :3], bodies[:, 3]
+    positions, masses = bodies[:, :3], bodies[:, 3]
 
     def pull_on(here):
-        d = places - here
+        d = positions - here
         inverse = jax.lax.rsqrt((d * d).sum(1) + 1e-3)
         return (d * (masses * inverse**3)[:, None]).sum(0)
 
-    return jnp.pad(jax.vmap(pull_on)(places), ((0, 0), (0, 1)))
+    return jnp.pad(jax.vmap(pull_on)(positions), ((0, 0), (0, 1)))
 
 
 def matmul(a, b, n):
@@ -76,7 +76,7 @@ def softmax(x, n):
 
 def launcher(case):
     given = case.arguments[1:]
-    fixed = tuple(place for place, a in enumerate(given) if not isinstance(a, np.ndarray))
+    fixed = tuple(index for index, a in enumerate(given) if not isinstance(a, np.ndarray))
     function = jax.jit(globals()[case.name], static_argnums=fixed)
     action = functools.partial(
         function, *(jnp.asarray(a) if isinstance(a, np.ndarray) else a for a in given)

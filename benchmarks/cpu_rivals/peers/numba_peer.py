@@ -21,7 +21,7 @@ _kernel = njit(parallel=True, fastmath=True)
 
 
 @_kernel
-def julia(rounds, width, height, c):
+def julia(iterations, width, height, c):
     scale = np.float32(3 / width)
     cx, cy = np.float32(c[0]), np.float32(c[1])
     for j in prange(height):
@@ -37,11 +37,11 @@ def julia(rounds, width, height, c):
                 y = np.float32(2) * x * y + cy
                 x = x2 - y2 + cx
                 n += 1
-            rounds[j, i] = n
+            iterations[j, i] = n
 
 
 @_kernel
-def mandelbrot(rounds, width, height):
+def mandelbrot(iterations, width, height):
     for j in prange(height):
         for i in range(width):
             cx = np.float32(i * np.float32(3 / width) - np.float32(2))
@@ -51,7 +51,7 @@ def mandelbrot(rounds, width, height):
             while n < 256 and x * x + y * y <= np.float32(4):
                 x, y = x * x - y * y + cx, np.float32(2) * x * y + cy
                 n += 1
-            rounds[j, i] = n
+            iterations[j, i] = n
 
 
 @_kernel
@@ -120,14 +120,14 @@ def prefix_sum(y, x, n):
 @_kernel
 def softmax(y, x, n):
     for row in prange(x.shape[0]):
-        most = x[row, 0]
+        largest = x[row, 0]
         for i in range(n):
-            most = max(most, x[row, i])
+            largest = max(largest, x[row, i])
         total = np.float32(0)
         for i in range(n):
-            total += np.exp(x[row, i] - most)
+            total += np.exp(x[row, i] - largest)
         for i in range(n):
-            y[row, i] = np.exp(x[row, i] - most) / total
+            y[row, i] = np.exp(x[row, i] - largest) / total
 
 
 def launcher(case):

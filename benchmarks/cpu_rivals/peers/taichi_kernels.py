@@ -11,7 +11,7 @@ def launchers(ti):
     array = ti.types.ndarray
 
     @ti.kernel
-    def julia(rounds: array(), width: int, height: int, cx: float, cy: float):
+    def julia(iterations: array(), width: int, height: int, cx: float, cy: float):
         for j, i in ti.ndrange(height, width):
             x = (i - 0.5 * width) * (3.0 / width)
             y = (j - 0.5 * height) * (3.0 / width)
@@ -24,10 +24,10 @@ def launchers(ti):
                 y = 2.0 * x * y + cy
                 x = x2 - y2 + cx
                 n += 1
-            rounds[j, i] = n
+            iterations[j, i] = n
 
     @ti.kernel
-    def mandelbrot(rounds: array(), width: int, height: int):
+    def mandelbrot(iterations: array(), width: int, height: int):
         for j, i in ti.ndrange(height, width):
             cx = i * (3.0 / width) - 2.0
             cy = j * (2.0 / height) - 1.0
@@ -39,7 +39,7 @@ def launchers(ti):
                 y = 2.0 * x * y + cy
                 x = t
                 n += 1
-            rounds[j, i] = n
+            iterations[j, i] = n
 
     @ti.kernel
     def nbody(acceleration: array(), bodies: array(), n: int):
@@ -87,14 +87,14 @@ def launchers(ti):
     @ti.kernel
     def softmax(y: array(), x: array(), n: int):
         for row in range(x.shape[0]):
-            most = x[row, 0]
+            largest = x[row, 0]
             for i in range(n):
-                most = ti.max(most, x[row, i])
+                largest = ti.max(largest, x[row, i])
             total = 0.0
             for i in range(n):
-                total += ti.exp(x[row, i] - most)
+                total += ti.exp(x[row, i] - largest)
             for i in range(n):
-                y[row, i] = ti.exp(x[row, i] - most) / total
+                y[row, i] = ti.exp(x[row, i] - largest) / total
 
     kernels = locals()
 

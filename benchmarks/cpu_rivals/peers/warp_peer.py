@@ -11,7 +11,7 @@ wp.set_device("cpu")
 
 
 @wp.kernel
-def julia(rounds: wp.array2d(dtype=int), width: int, height: int, c: wp.vec2):
+def julia(iterations: wp.array2d(dtype=int), width: int, height: int, c: wp.vec2):
     j, i = wp.tid()
     scale = 3.0 / float(width)
     x = (float(i) - 0.5 * float(width)) * scale
@@ -25,11 +25,11 @@ def julia(rounds: wp.array2d(dtype=int), width: int, height: int, c: wp.vec2):
         y = 2.0 * x * y + c[1]
         x = x2 - y2 + c[0]
         n += 1
-    rounds[j, i] = n
+    iterations[j, i] = n
 
 
 @wp.kernel
-def mandelbrot(rounds: wp.array2d(dtype=int), width: int, height: int):
+def mandelbrot(iterations: wp.array2d(dtype=int), width: int, height: int):
     j, i = wp.tid()
     cx = float(i) * (3.0 / float(width)) - 2.0
     cy = float(j) * (2.0 / float(height)) - 1.0
@@ -41,7 +41,7 @@ def mandelbrot(rounds: wp.array2d(dtype=int), width: int, height: int):
         y = 2.0 * x * y + cy
         x = t
         n += 1
-    rounds[j, i] = n
+    iterations[j, i] = n
 
 
 @wp.kernel
@@ -94,14 +94,14 @@ def prefix_sum(y: wp.array2d(dtype=float), x: wp.array2d(dtype=float), n: int):
 @wp.kernel
 def softmax(y: wp.array2d(dtype=float), x: wp.array2d(dtype=float), n: int):
     row = wp.tid()
-    most = x[row, 0]
+    largest = x[row, 0]
     for i in range(n):
-        most = wp.max(most, x[row, i])
+        largest = wp.max(largest, x[row, i])
     total = float(0.0)
     for i in range(n):
-        total += wp.exp(x[row, i] - most)
+        total += wp.exp(x[row, i] - largest)
     for i in range(n):
-        y[row, i] = wp.exp(x[row, i] - most) / total
+        y[row, i] = wp.exp(x[row, i] - largest) / total
 
 
 def _dtype(name, array):

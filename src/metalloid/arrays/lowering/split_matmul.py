@@ -1,0 +1,64 @@
+"""Products with few, deep results on SIMT devices: parts of the depth are multiplied side by side.
+
+A covariance of many observations has few tiles, which would leave most of a GPU idle. The depth is
+split, as in CUTLASS's split-K, into a stack of products whose results are added.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from metalloid.arrays.ir.dtypes import float32, float64
+from metalloid.arrays.ir.node import Node, apply, permute, reduce, reshape
+from metalloid.arrays.ir.ops import OPS
+from metalloid.arrays.ir.views import full_slices, sliced
+from metalloid.arrays.planning.matmul_dispatch import AUTO, STEP, TILE, is_for_library
+
+#: Tiles that keep a GPU busy, and the least depth of a part.
+_ENOUGH_TILES, _MIN_DEPTH = 256, 512
+
+
+def parts_of(a: Node, b: Node, backend: str, allow_tf32: bool) -> int:
+    """The number of parts into which the depth of a product is split; 0 to leave it whole."""
+    *batch, rows, depth = a.shape
+    columns = b.shape[-1]
+    if not a.device.traits.is_simt or backend != AUTO or is_for_library(a.device, a.dtype):
+        return 0
+    if a.dtype not in (float32, float64) or 1 in (rows, columns):
+        return 0
+    tiles = math.prod(batch) * -(-rows // TILE) * -(-columns // TILE)
+    parts = min(_ENOUGH_TILES // tiles, depth // _MIN_DEPTH) if tiles else 0
+    return parts if parts > 1 else 0
+
+
+def is_split(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
+    """Whether the depth of a product is split."""
+    return parts_of(a, b, backend, allow_tf32) > 0
+
+
+def split_product(a: Node, b: Node, backend: str, allow_tf32: bool,
+                  product: Callable[[Node, Node, str, bool], Node]) -> Node:  # fmt: skip
+    """The sum of the products of parts of the depth, by the function `product`."""
+    *batch, rows, depth = a.shape
+    columns = b.shape[-1]
+    parts = parts_of(a, b, backend, allow_tf32)
+    each = depth // parts // STEP * STEP
+    lead = len(batch)
+    left = reshape(_along(a, lead + 1, 0, parts * each), (*batch, rows, parts, each))
+    left = permute(left, (*range(lead), lead + 1, lead, lead + 2))
+    right = reshape(_along(b, lead, 0, parts * each), (*batch, parts, each, columns))
+    stack = product(left, right, backend, allow_tf32)
+    total = reshape(reduce(stack, "sum", (lead,)), (*batch, rows, columns))
+    rest = depth - parts * each
+    if not rest:
+        return total
+    last = product(_along(a, lead + 1, parts * each, rest), _along(b, lead, parts * each, rest),
+                   backend, allow_tf32)  # fmt: skip
+    return apply(OPS["add"], total.dtype, total, last)
+
+
+def _along(node: Node, axis: int, start: int, count: int) -> Node:
+    slices = full_slices(node.shape)
+    slices[axis] = (start, 1, count)
+    return sliced(node, slices)
