@@ -162,6 +162,7 @@ class CudaDevice(ContextDevice):
         event = CudaEvent(self, "synchronize", False, ())
         event.limit_ns = NO_LIMIT
         event.wait()
+        self.running()  # forgets the launches that have ended
 
     def _settle_all(self) -> None:
         """Wait for the launches so far, also failed ones; Ctrl-C and time limits end them."""

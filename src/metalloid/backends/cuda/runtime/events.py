@@ -54,7 +54,6 @@ class CudaEvent(Event):
         self.limit_ns = in_use.limit_ns if isinstance(in_use, Arguments) else 0
         # Messages and time limits are handled even if the program has dropped the event.
         is_watched = uses_printf or self.limit_ns or settings.given("timeout", device.timer.timeout)
-        _drop_oldest(device)
         device.in_flight.append((lambda: self) if is_watched else weakref.ref(self))
 
     @property
@@ -240,13 +239,3 @@ def record_event(
     call()
     device.timer.record(events[1])
     return event
-
-
-def _drop_oldest(device: ContextDevice) -> None:
-    """Drop the oldest reference to work if it is dead, so that a loop of launches adds none."""
-    try:
-        oldest = device.in_flight.popleft()
-    except IndexError:
-        return
-    if oldest() is not None:
-        device.in_flight.appendleft(oldest)
