@@ -78,7 +78,7 @@ def test_depths_of_multiple_steps_of_panels(dtype):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_panels_do_not_depend_on_the_number_of_cores(threads):
     a = mtl.asarray(random((200, 300), "float32"), device="cpu")
-    runtime = mtl.get_device("cpu").runtime
+    runtime = mtl.Buffer(4, device="cpu").device.runtime
     with mtl.config.scope(products="panels"):
         want = np.asarray(a @ a.T)
         runtime.configure(threads)
