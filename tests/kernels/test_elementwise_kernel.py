@@ -214,6 +214,8 @@ def test_errors_are_at_the_users_own_lines():
 
 
 def test_calls_with_the_same_types_are_repeated_without_the_preparation(monkeypatch):
+    if mtl.default_device().memory != "host":
+        pytest.skip("the default device has memory of its own: calls are prepared each time")
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     kernel = mtl.ElementwiseKernel("T x, T y", "T z", "z = (x - y) * T(2)", "repeated")
     for each in (x, mtl.asarray(x)):

@@ -162,7 +162,10 @@ class CudaDevice(ContextDevice):
         event = CudaEvent(self, "synchronize", False, ())
         event.limit_ns = NO_LIMIT
         event.wait()
-        self.running()  # forgets the launches that have ended
+        for _ in range(len(self.in_flight)):
+            reference = self.in_flight.popleft()
+            if reference() is not None:
+                self.in_flight.append(reference)
 
     def _settle_all(self) -> None:
         """Wait for the launches so far, also failed ones; Ctrl-C and time limits end them."""
