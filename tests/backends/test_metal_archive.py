@@ -102,7 +102,7 @@ def test_a_full_disk_does_no_harm(opened, tmp_path, monkeypatch):
 
 
 def test_a_pipeline_that_metal_refuses(opened):
-    with pytest.raises(mtl.CompileError, match=r"Metal cannot make bad a pipeline: too large"):
+    with pytest.raises(mtl.CompileError, match=r"Metal cannot create a pipeline of bad: too large"):
         opened().pipeline(function("bad"))
 
 

@@ -157,7 +157,7 @@ def test_threadgroup_memory(lib):
         lib.unused(x, mtl.threadgroup_memory(40000), threads=1)
     with pytest.raises(
         mtl.CompileError,
-        match=r"program_source:\d+:1: error: .* huge .*36\d\d\d\) exceeds the maximum",
+        match=r"program_source:\d+:1: error: .* huge: .*36\d\d\d\) exceeds the maximum",
     ):
         _ = lib.huge
     lib.unused(x, mtl.threadgroup_memory(0), threads=1)

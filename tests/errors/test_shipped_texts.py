@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.arrays.codegen.kernel_source import render
+from metalloid.arrays.execution.executable import full_text
+from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.library import scan as scan_kernels
 from metalloid.arrays.library import sort as sort_kernels
 from metalloid.arrays.library import window as window_kernels
 from metalloid.arrays.metal import metal_source
+from metalloid.arrays.planning.plan import make_plan
 from metalloid.fft import kernels as transforms
 
 PACKAGE = Path(mtl.__file__).parent
@@ -41,6 +45,15 @@ def scan():
     return kernel.source
 
 
+def prefix_scans():
+    """The texts of rows, of chunks of rows, and of columns."""
+    long, wide = (mtl.ones(shape, device="cpu") for shape in ((20_000,), (9, 100)))
+    for result in (mtl.cumulative_sum(long), mtl.cumulative_prod(wide, axis=0)):
+        planner = make_plan(LinearizedGraph([result._node]))
+        for step in planner.steps:
+            yield full_text(render(step, planner.sources, planner.traits))
+
+
 #: Texts that are put together of several files.
 JOINED = {
     "sorting": sort_kernels.text,
@@ -64,6 +77,7 @@ def test_files(path):
 def test_joined_texts():
     """Every other file of the package is part of one, or written in doubles."""
     texts = {name: make() for name, make in JOINED.items()}
+    texts |= dict(enumerate(prefix_scans()))
     for text in texts.values():
         mtl.library(text, portable=True)
     utilities = "metal_kernel_utils.metal"  # as a whole; texts have what they use of it

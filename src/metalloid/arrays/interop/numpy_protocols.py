@@ -80,9 +80,9 @@ class Interop(BufferExporter):
     # -- NumPy
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        _dropped.throw(self._node)
         array = read_array()(self._node)
         if array is None:
-            _dropped.throw(self._node)
             (node,) = evaluate([self._node])
             array = read_array()(node)
             if array is None:
