@@ -353,7 +353,7 @@ def test_kernels_of_cores_are_unchanged():
 
 
 @pytest.mark.parametrize(("shape", "is_transposed"), [
-    ((8, 5000, 12), False), ((32, 4097, 32), True), ((2, 3, 1500, 4), False),
+    slow((8, 5000, 12), False), ((32, 4097, 32), True), slow((2, 3, 1500, 4), False),
 ])  # fmt: skip
 def test_deep_products_are_split(device, shape, is_transposed):
     """Parts of the depth, what is left of it, and stacks."""
