@@ -34,7 +34,7 @@ def _plain(type_, shape, rng):
 
 
 def _dequantised(left, dtype):
-    """The values a kernel makes of blocks, and their tolerance."""
+    """The values that a kernel computes from blocks, and their tolerance."""
     error = 8 * roundoff(FLOAT) * left.magnitudes
     return left.values, error + (
         0 if dtype == np.float32 else roundoff(dtype) * 1.01 * left.magnitudes

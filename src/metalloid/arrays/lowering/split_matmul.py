@@ -42,8 +42,8 @@ def split_product(a: Node, b: Node, backend: str, allow_tf32: bool,
     """The sum of the products of parts of the depth, by the function `product`."""
     *batch, rows, depth = a.shape
     columns = b.shape[-1]
-    parts = parts_of(a, b, backend, allow_tf32)
-    each = depth // parts // STEP * STEP
+    each = depth // parts_of(a, b, backend, allow_tf32) // STEP * STEP
+    parts = depth // each  # so that less than one part is left
     lead = len(batch)
     left = reshape(_along(a, lead + 1, 0, parts * each), (*batch, rows, parts, each))
     left = permute(left, (*range(lead), lead + 1, lead, lead + 2))
