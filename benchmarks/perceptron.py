@@ -18,7 +18,7 @@ from timing import best, installed, show, table
 
 import metalloid as mtl
 
-ROUNDS, STEPS = 3, 20
+REPEATS, STEPS = 3, 20
 _rng = np.random.default_rng(0)
 
 
@@ -132,7 +132,7 @@ def main() -> None:
     names = [name for name, (module, _) in LIBRARIES.items() if installed(module) is not None]
     seconds = dict.fromkeys(names, float("inf"))
     expected = _measure(names[0])["result"]
-    for _ in range(ROUNDS):
+    for _ in range(REPEATS):
         for name in names:
             measured = _measure(name)
             np.testing.assert_allclose(measured["result"], expected, 1e-3, 1e-6, err_msg=name)
