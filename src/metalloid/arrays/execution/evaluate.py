@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from metalloid.arrays.execution.executable import ExecutablePlan, executable, run, with_offset
 from metalloid.arrays.execution.repeated_plan import RepeatedPlan
+from metalloid.arrays.ir.index_checks import IndexCheck, checks_below, verify
 from metalloid.arrays.ir.linearize import LinearizedGraph
-from metalloid.arrays.ir.memory import UNORDERED
+from metalloid.arrays.ir.memory import UNORDERED, Memory
 from metalloid.arrays.ir.node import BUFFER, TRACED, Node
 from metalloid.arrays.ir.substitute import concrete, is_traced
 from metalloid.arrays.planning.plan import make_plan
@@ -32,7 +33,7 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
 
     Raises
     ------
-    OutOfMemory, KernelFault
+    OutOfMemory, KernelFault, IndexError
         The nodes are unchanged and can be evaluated again.
     TraceError
         If a root depends on a tracer without a value.
@@ -93,9 +94,13 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
 
 
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
+    checks = checks_below(roots)
+    roots += [code for code, _ in checks]
     graph = LinearizedGraph(roots)
     plan, repeated = plan_of(graph, device)
-    native = None if repeated is None or not wait else repeated.evaluate
+    if checks and device.memory != "own":  # the results of wrong indices are no values of nodes
+        repeated, wait = None, True
+    native = None if repeated is None or not wait or checks else repeated.evaluate
     if native is not None and native(graph.leaves, graph.nodes):
         _finish(plan, graph, roots)
         return
@@ -114,6 +119,7 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
             if repeated.evaluate is None:
                 repeated.make_evaluate([(each.node, each.layout) for each in plan.results])
             _finish(plan, graph, roots)
+            verify((code.memory, check) for code, check in checks if code.memory is not None)
             return
     retained = {
         source
@@ -121,6 +127,8 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         if sys.getrefcount(graph.nodes[index]) > references
     }
     memories = run(plan, leaves, offsets, graph.nodes, retained, wait)
+    if checks:
+        _verify(checks, graph, plan, memories)
     for index, source, layout, _ in plan.results:
         memory = memories[source]
         if memory is None:  # nothing else refers to the node
@@ -128,6 +136,16 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         layout = with_offset(layout, plan.sources[source], offsets)
         graph.nodes[index].materialize(memory, layout)
     _finish(plan, graph, roots)
+
+
+def _verify(checks: Sequence[tuple[Node, IndexCheck]], graph: LinearizedGraph,
+            plan: ExecutablePlan, memories: Sequence[Memory | None]) -> None:  # fmt: skip
+    """Verify checks whose codes, the last roots, are computed but not assigned to nodes."""
+    source_of = {result.node: result.source for result in plan.results}
+    for (_, check), index in zip(checks, graph.roots[-len(checks) :], strict=True):
+        memory = memories[source_of[index]]
+        assert memory is not None
+        verify([(memory, check)])
 
 
 def _finish(plan: ExecutablePlan, graph: LinearizedGraph, roots: list[Node]) -> None:
