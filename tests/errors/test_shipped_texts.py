@@ -45,10 +45,11 @@ def scan():
     return kernel.source
 
 
-def prefix_scans():
-    """The texts of rows, of chunks of rows, and of columns."""
+def library_calls():
+    """The texts of prefix scans of rows, of chunks of rows, and of columns; and of sorts."""
     long, wide = (mtl.ones(shape, device="cpu") for shape in ((20_000,), (9, 100)))
-    for result in (mtl.cumulative_sum(long), mtl.cumulative_prod(wide, axis=0)):
+    results = mtl.cumulative_sum(long), mtl.cumulative_prod(wide, axis=0), mtl.argsort(long)
+    for result in results:
         planner = make_plan(LinearizedGraph([result._node]))
         for step in planner.steps:
             yield full_text(render(step, planner.sources, planner.traits))
@@ -77,7 +78,7 @@ def test_files(path):
 def test_joined_texts():
     """Every other file of the package is part of one, or written in doubles."""
     texts = {name: make() for name, make in JOINED.items()}
-    texts |= dict(enumerate(prefix_scans()))
+    texts |= dict(enumerate(library_calls()))
     for text in texts.values():
         mtl.library(text, portable=True)
     utilities = "metal_kernel_utils.metal"  # as a whole; texts have what they use of it

@@ -33,6 +33,7 @@ from metalloid.runtime.devices.traits import DeviceTraits
 _IN_GRID = ("uint3 at [[thread_position_in_grid]]",)
 _IN_GROUPS = (
     "uint3 group [[threadgroup_position_in_grid]]",
+    "ushort simdgroup [[simdgroup_index_in_threadgroup]]",
     "ushort lane [[thread_index_in_simdgroup]]",
 )
 _IN_TILES = (
