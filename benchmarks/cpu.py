@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     names = {case.name for case in cases(tiny=True)}
     if unknown := set(options.kernel) - names:
-        raise SystemExit(f"there are no cases {sorted(unknown)}; there are {sorted(names)}")
+        raise SystemExit(f"unknown cases: {sorted(unknown)}; known: {sorted(names)}")
     chosen = [c for c in cases(options.tiny) if not options.kernel or c.name in options.kernel]
     lib = kernels(math_mode=options.math_mode)
     print(mtl.default_device(), f"math_mode={options.math_mode!r}")

@@ -203,7 +203,7 @@ def _along_axes(name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] 
     along = axes_of(name, axes, len(node.shape))
     wanted = (None,) * len(along) if s is None else tuple(None if n == -1 else n for n in s)
     if len(wanted) != len(along):
-        raise ValueError(f"[{name}] {len(wanted)} lengths {s} for {len(along)} axes {axes}.")
+        raise ValueError(f"[{name}] got {len(wanted)} lengths {s} for {len(along)} axes {axes}.")
     if not along:
         raise ValueError(f"[{name}] there is no axis to transform in shape {node.shape}.")
     lengths = _lengths(name, node.shape, wanted, along)

@@ -187,7 +187,7 @@ def _counted(indices: Array, count: int, weights: Any, where: str) -> Array:
     if weights is not None:
         weight = Array(to_node(weights, where, device=indices.device)).ravel()
         if weight.size != indices.size:
-            raise ValueError(f"[{where}] {weight.size} weights for {indices.size} elements.")
+            raise ValueError(f"[{where}] got {weight.size} weights for {indices.size} elements.")
         return Array(weighted_counts_of(indices._node, weight._node, count))
     return Array(counts_of(indices._node, count, settings.sorting))
 

@@ -374,7 +374,9 @@ def axes_of(where: str, axis: int | Sequence[int] | None, rank: int) -> Ints:
     normalised = []
     for k in axes:
         if not -rank <= k < rank:
-            raise np.exceptions.AxisError(f"[{where}] axis {k} of an array with {rank} axes.")
+            raise np.exceptions.AxisError(
+                f"[{where}] axis {k} is out of range for an array with {rank} axes."
+            )
         normalised.append(int(k) % rank)
     if len(set(normalised)) != len(normalised):
         raise ValueError(f"[{where}] axis {axis!r} names an axis twice.")

@@ -81,7 +81,7 @@ class Selection:
         used = sum(_axes_used(item) for item in items)
         rank = len(node.shape)
         if used > rank:
-            raise IndexError(f"[index] {used} indices for an array with {rank} axes.")
+            raise IndexError(f"[index] too many indices: got {used} for an array with {rank} axes.")
         if items.count(Ellipsis) > 1:
             raise IndexError("[index] more than one ellipsis.")
         if Ellipsis not in items:
@@ -115,7 +115,9 @@ class Selection:
             if len(item.shape) != len(extents) or any(
                 n not in (0, own) for n, own in zip(item.shape, extents, strict=True)
             ):
-                raise IndexError(f"[index] a mask of shape {item.shape} for axes of {extents}.")
+                raise IndexError(
+                    f"[index] a mask of shape {item.shape} does not match axes of {extents}."
+                )
             if not item.shape:  # a scalar mask is a new axis of extent 0 or 1
                 (item,) = evaluate([item])
                 chosen = np.zeros(int(to_host(item)), np.int64)
@@ -341,7 +343,7 @@ def _fitting(new: Node, shape: Ints) -> Node:
     while len(new.shape) > len(shape) and new.shape[0] == 1:
         new = reshape(new, new.shape[1:])
     if broadcast_shape("setitem", new.shape, shape) != shape:
-        raise ValueError(f"[setitem] a value of shape {new.shape} for elements of shape {shape}.")
+        raise ValueError(f"[setitem] a value of shape {new.shape} does not broadcast to {shape}.")
     return broadcast(new, shape)
 
 

@@ -243,7 +243,9 @@ class CpuDevice(Device):
             return FinishedEvent(outcome.seconds)
         ticket = self.runtime.submit(job)
         if ticket == 0:
-            raise LaunchError(f"[{program.signature.name}] there is no memory to queue the launch.")
+            raise LaunchError(
+                f"[{program.signature.name}] not enough host memory to queue the launch."
+            )
         return self._queued(QueuedEvent(self, ticket, program, arguments, (grid, group)))
 
     def _queued(self, event: QueuedEvent) -> QueuedEvent:
