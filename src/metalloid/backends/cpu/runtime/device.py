@@ -15,7 +15,11 @@ from metalloid.backends.cpu import host
 from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.backends.cpu.runtime.fast_launch import bound_again, fast_launch, queued_outcome
+from metalloid.backends.cpu.runtime.fast_launch import (
+    general_arguments,
+    fast_launch,
+    queued_outcome,
+)
 from metalloid.backends.cpu.runtime.faults import nested
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.backends.cpu.runtime.repeater import CpuRepeater
@@ -43,7 +47,7 @@ from metalloid.settings import settings
 _FOREVER = -1.0  # seconds
 
 
-#: The memory and the arguments of a launch queued by the fast path; see `fast_launch.bound_again`.
+#: The memory and the arguments of a launch queued by the fast path; see `fast_launch.general_arguments`.
 FastArguments = tuple[bytes, tuple[Any, ...]]
 
 
@@ -136,7 +140,7 @@ class QueuedEvent(Event):
         if outcome.status and arguments is not None:
             error = program.error(outcome, *self._sizes)
             if isinstance(arguments, tuple):
-                arguments = bound_again(program, *arguments)
+                arguments = general_arguments(program, *arguments)
             self._failure = record(error, written_buffers(program.signature, arguments))
         self._seconds = float(outcome.seconds)
         self._in_use = None  # last: other threads read it without the lock

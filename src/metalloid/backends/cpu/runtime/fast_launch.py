@@ -73,7 +73,7 @@ def queued_outcome() -> Callable[[int], float | bytes | None] | None:
     return outcome_of
 
 
-def bound_again(program: CpuProgram, memory: bytes, args: tuple[Any, ...]) -> Arguments:
+def general_arguments(program: CpuProgram, memory: bytes, args: tuple[Any, ...]) -> Arguments:
     """The arguments of a queued launch for the general path.
 
     Parameters
