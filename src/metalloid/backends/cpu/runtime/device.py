@@ -16,8 +16,8 @@ from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.fast_launch import (
-    general_arguments,
     fast_launch,
+    general_arguments,
     queued_outcome,
 )
 from metalloid.backends.cpu.runtime.faults import nested
@@ -47,7 +47,7 @@ from metalloid.settings import settings
 _FOREVER = -1.0  # seconds
 
 
-#: The memory and the arguments of a launch queued by the fast path; see `fast_launch.general_arguments`.
+#: Memory and arguments of a launch queued by the fast path; see `fast_launch.general_arguments`.
 FastArguments = tuple[bytes, tuple[Any, ...]]
 
 
