@@ -107,9 +107,7 @@ def main() -> None:
     groups = entries_of(options.mlx, options.nax, workers)
     unknown = set(options.family or ()) - groups.keys()
     if unknown:
-        raise SystemExit(
-            f"no family is called {', '.join(unknown)}; there are: {', '.join(groups)}"
-        )
+        raise SystemExit(f"unknown families: {', '.join(unknown)}; known: {', '.join(groups)}")
     chosen: list[Entry] = []
     for name, entries in groups.items():
         if not options.family or name in options.family:

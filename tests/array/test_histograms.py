@@ -42,7 +42,7 @@ def test_bincount_refuses():
         mtl.bincount(mtl.asarray([1, -2]))
     with pytest.raises(ValueError, match=r"\[bincount\] expected one axis, got shape \(2, 2\)"):
         mtl.bincount(mtl.zeros((2, 2), dtype=mtl.int8))
-    with pytest.raises(ValueError, match=r"\[bincount\] 2 weights for 1 elements"):
+    with pytest.raises(ValueError, match=r"\[bincount\] got 2 weights for 1 elements"):
         mtl.bincount(mtl.asarray([1]), weights=[1.0, 2.0])
 
 

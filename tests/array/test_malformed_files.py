@@ -171,7 +171,7 @@ SAFETENSORS = {
     "a name twice": (safetensors(b'{"x": {}, "x": {}}'), "a name occurs twice"),
     "deep": (safetensors(b"[" * 100_000), "its header is not JSON"),
     "a list": (safetensors([]), "does not name arrays"),
-    "metadata": (safetensors({"__metadata__": {"a": 1}}), "the metadata of .* are not strings"),
+    "metadata": (safetensors({"__metadata__": {"a": 1}}), "the metadata of .* is not a mapping of strings"),
     "an entry that is text": (safetensors({"x": "y"}), "does not say where 'x' is"),
     "no type": (safetensors({"x": {"shape": [], "data_offsets": [0, 0]}}), "does not say where"),
     "a list as type": (safetensors({"x": entry(dtype=[])}), "does not say where"),

@@ -70,8 +70,8 @@ def check_sorts(x, own, axis=-1, descending=False):
     np.testing.assert_array_equal(np.asarray(result), order)
     values = mtl.sort(own, axis=axis, descending=descending)
     assert values.dtype == x.dtype
-    wanted = np.take_along_axis(x, order, axis)
-    np.testing.assert_array_equal(np.asarray(values), wanted)  # equal ones are interchangeable
+    expected = np.take_along_axis(x, order, axis)
+    np.testing.assert_array_equal(np.asarray(values), expected)  # equal ones are interchangeable
 
 
 SHAPES = st.one_of(

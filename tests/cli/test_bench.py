@@ -53,7 +53,7 @@ def test_what_is_missing_is_named_before_anything_runs(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--kernel", "nonsense"], "[bench] there is no kernel 'nonsense'; there are ['saxpy', "),
+        (["--kernel", "nonsense"], "[bench] unknown kernel 'nonsense'; known: ['saxpy', "),
         (["--repeat", "0"], "[bench] --repeat 0 is less than 1."),
     ],
 )

@@ -61,17 +61,17 @@ def test_run_by_name_with_threadgroup_memory(files, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "no.metal", "f", "--threads", "1"], "[library] there is no file 'no.metal'."),
-        (["run", "scale.metal", "f", "--threads", "1"], "[library] there is no kernel 'f'."),
+        (["run", "no.metal", "f", "--threads", "1"], "[library] no such file: 'no.metal'."),
+        (["run", "scale.metal", "f", "--threads", "1"], "[library] unknown kernel 'f'."),
         (["run", "scale.metal", "scale", "--threads", "x"], "[run] 'x' is not a size; write 1024 or 64,64."),
-        (["run", "scale.metal", "scale", "--threads", "1", "--arg", "no.npy"], "[run] there is no file 'no.npy'."),
+        (["run", "scale.metal", "scale", "--threads", "1", "--arg", "no.npy"], "[run] no such file: 'no.npy'."),
         (["run", "scale.metal", "scale", "--threads", "1", "--arg", "zeros:a"], "[run] 'zeros:a': "),
         (["run", "scale.metal", "scale", "--threads", "1", "--arg", "hello"], "[run] 'hello' is neither"),
         (["run", "scale.metal", "scale", "--threads", "1"], "[scale] expects 3 arguments, got 0."),
         (["run", "broken.metal", "f", "--threads", "1"],
          "broken.metal:2:12: error: use of undeclared identifier 'wrong'\n    x[0] = wrong;\n"),
         (["run", "scale.metal", "reverse", "--threads", "1", "--arg", "ones:4:int32", "--save", "y=y.npy"],
-         "[run] --save y=y.npy: there is no array 'y'; there are: x."),
+         "[run] --save y=y.npy: unknown array 'y'; known: x."),
         (["run", "scale.metal", "reverse", "--threads", "1", "--arg", "ones:4:int32", "--save", "x="],
          "[run] --save x=: write NAME=FILE.npy."),
         (["run", "scale.metal", "reverse", "--threads", "1", "--arg", "ones:4:int32", "--save", "x=a/b.npy"],
@@ -105,7 +105,7 @@ def test_check(files, capsys):
     assert main(["check", "scale.metal", "broken.metal", "missing.metal"]) == 1
     captured = capsys.readouterr()
     assert "broken.metal:2:12: error: use of undeclared identifier 'wrong'" in captured.err
-    assert "there is no file 'missing.metal'" in captured.err
+    assert "no such file: 'missing.metal'" in captured.err
     assert captured.err.endswith("3 files checked, 2 with errors\n")
 
 

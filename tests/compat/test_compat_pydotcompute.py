@@ -110,7 +110,7 @@ def test_texts_are_compiled(backend):
     with pytest.raises(MSLCompilationError, match="'flout'") as caught:
         backend.compile_kernel("kernel void kernel_main(device flout* x) {}")
     assert caught.value.shader_name == "kernel_main"
-    with pytest.raises(MSLCompilationError, match="there is no kernel 'other'"):
+    with pytest.raises(MSLCompilationError, match="unknown kernel 'other'"):
         backend.compile_kernel(MSL, "other")
 
 

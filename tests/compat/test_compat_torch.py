@@ -63,7 +63,7 @@ def test_names_and_limits(lib):
     assert {"full", "scale", "twice_bfloat"} <= set(dir(lib))
     assert lib.full.max_threads_per_threadgroup == 1024
     assert lib.full.thread_execution_width == 32
-    with pytest.raises(AttributeError, match="there is no kernel 'ful'"):
+    with pytest.raises(AttributeError, match="unknown kernel 'ful'"):
         _ = lib.ful
 
 
@@ -97,10 +97,10 @@ def test_libraries_of_files(tmp_path):
         assert x.tolist() == [2.0] * 8
     with pytest.raises(TypeError, match="expected bytes or path, got int"):
         load_metallib(3)
-    with pytest.raises(RuntimeError, match="holds code for Apple's GPUs"):
+    with pytest.raises(RuntimeError, match="holds code for Apple GPUs"):
         load_metallib(b"MTLB...")
     for name in ("alone.metallib", "nowhere.metallib"):
-        with pytest.raises(RuntimeError, match="there is no MSL text for"):
+        with pytest.raises(RuntimeError, match="no MSL source for"):
             load_metallib(tmp_path / name)
 
 

@@ -96,7 +96,7 @@ TWO = GOOD + GOOD.replace("@f", "@g")
     ("text", "options", "error"),
     [
         (GOOD, "--pass scalarise-vectors", "did you mean scalarize-vectors?"),
-        (GOOD, "--pass inlining", "there is no pass 'inlining'; see --list."),
+        (GOOD, "--pass inlining", "unknown pass 'inlining'; see --list."),
         (GOOD, "", "give a file and --pass NAME, or --list."),
         (GOOD, "--pass receive-arguments", "@f does not go through receive-arguments."),
         (TWO, "--pass linearize", "Choose one by --function: f, g."),
@@ -119,11 +119,11 @@ TWO = GOOD + GOOD.replace("@f", "@g")
             GOOD.replace("entry:", "entry:\n  br label %a\na:\n  br label %a\nb:"),
             "--pass divergence", "file.ll: a loop that never ends",
         ),
-        (GOOD, "--device cuda --pass linearize", "there is no pass 'linearize'; see --list."),
+        (GOOD, "--device cuda --pass linearize", "unknown pass 'linearize'; see --list."),
         (GOOD, "--device cuda --pass name-values --constant 1", "--constant 1 is out of range: --words is 1"),
         (
             "define void @f() {\n  ret void\n}\n", "--device cuda --pass name-values",
-            "@f has no parameter, which would point to launch_data",
+            "@f has no parameters: the first must point to launch_data",
         ),
     ],
 )  # fmt: skip

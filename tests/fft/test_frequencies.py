@@ -50,7 +50,7 @@ def test_frequencies_fuse():
     (lambda: mtl.fft.rfftfreq(4, dtype=mtl.int32), TypeError,
      "[rfftfreq] frequencies must be floats, got int32."),
     (lambda: mtl.fft.fftshift(mtl.ones(4), axes=1), ValueError,
-     "[fftshift] axis 1 of an array with 1 axes."),
+     "[fftshift] axis 1 is out of range for an array with 1 axes."),
 ])  # fmt: skip
 def test_messages(call, error, message):
     with pytest.raises(error) as caught:

@@ -44,7 +44,7 @@ def _act(options: argparse.Namespace) -> int:
     known = [case.name for case in cases(tiny=True)]
     for name in options.kernel:
         if name not in known:
-            raise ArgumentError(f"[bench] there is no kernel {name!r}; there are {known}.")
+            raise ArgumentError(f"[bench] unknown kernel {name!r}; known: {known}.")
     if options.repeat < 1:
         raise ArgumentError(f"[bench] --repeat {options.repeat} is less than 1.")
     if options.plot:

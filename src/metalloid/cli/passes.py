@@ -69,7 +69,7 @@ def _act(options: argparse.Namespace) -> int:
         if name not in known:
             near = difflib.get_close_matches(name, known)
             hint = f"did you mean {' or '.join(near)}?" if near else "see --list."
-            raise ArgumentError(f"[passes] there is no pass {name!r}; {hint}")
+            raise ArgumentError(f"[passes] unknown pass {name!r}; {hint}")
     print(_text_after(options))
     return 0
 

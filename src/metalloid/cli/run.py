@@ -100,8 +100,8 @@ def _destinations(
             array = positional[int(name)]
         if not isinstance(array, np.ndarray):
             raise ArgumentError(
-                f"[run] --save {item}: there is no array {name!r}; "
-                f"there are: {', '.join(arrays) or 'none'}."
+                f"[run] --save {item}: unknown array {name!r}; "
+                f"known: {', '.join(arrays) or 'none'}."
             )
         if not file:
             raise ArgumentError(f"[run] --save {item}: write NAME=FILE.npy.")
@@ -138,7 +138,7 @@ def _value(text: str) -> Any:
         return threadgroup_memory(int(rest))
     if text.endswith(".npy"):
         if not Path(text).is_file():
-            raise ArgumentError(f"[run] there is no file {text!r}.")
+            raise ArgumentError(f"[run] no such file: {text!r}.")
         return np.load(text)
     if "," in text:
         return tuple(_number(part) for part in text.split(",") if part)

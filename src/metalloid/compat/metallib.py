@@ -1,4 +1,4 @@
-"""Compiled libraries hold code for Apple's GPUs; MSL texts of the same name replace them."""
+"""Compiled libraries hold code for Apple's GPUs; MSL sources of the same name replace them."""
 
 from __future__ import annotations
 

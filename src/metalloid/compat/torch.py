@@ -41,7 +41,7 @@ _ERRORS = np.dtype([
 
 
 def compile_shader(source: str) -> ShaderLibrary:
-    """The kernels of an MSL text.
+    """The kernels of an MSL source.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> ShaderL
     Parameters
     ----------
     source : bytes or path-like
-        MSL text, or a file of it. For a ``.metallib``, which holds code for Apple's GPUs, the
+        MSL source, or a file of it. For a ``.metallib``, which holds code for Apple's GPUs, the
         ``.metal`` of the same name in its folder is read.
 
     Raises
@@ -94,14 +94,14 @@ def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> ShaderL
     """
     if isinstance(source, bytes | bytearray):
         if source.startswith(COMPILED_BY_APPLE):
-            raise RuntimeError("the library holds code for Apple's GPUs: pass the text it is of")
+            raise RuntimeError("the library holds code for Apple GPUs: pass its MSL source")
         return compile_shader(bytes(source).decode())
     if not isinstance(source, str | os.PathLike):
         raise TypeError(f"expected bytes or path, got {type(source).__name__}")
     path = os.fspath(source)
     file = msl_file(path)
     if file is None:
-        raise RuntimeError(f"there is no MSL text for {path}: put it beside it, as .metal")
+        raise RuntimeError(f"no MSL source for {path}: put it next to it, as .metal")
     return ShaderLibrary(functools.partial(mtl.library, path=file, include_dirs=[_headers()]))
 
 
@@ -240,7 +240,7 @@ def _number(value: Any, index: int, casts: str | Mapping[int, str] | None) -> An
     if name is None:
         return value
     if name not in _CASTS:
-        raise ValueError(f"Unsupported cast {name!r}; there are {', '.join(_CASTS)}.")
+        raise ValueError(f"Unsupported cast {name!r}; choose one of {', '.join(_CASTS)}.")
     array = np.asarray(value).astype(_CASTS[name])
     return array if array.ndim else array[()]
 

@@ -34,12 +34,12 @@ def normalised_axes(where: str, axis: Any, ndim: int) -> tuple[int, ...]:
         )
     except TypeError:
         raise ArgumentError(
-            f"[{where}] axis expects an int or some of them, got {axis!r}."
+            f"[{where}] axis expects an int or a tuple of ints, got {axis!r}."
         ) from None
     if any(not -ndim <= a < ndim for a in axes) or len({a % ndim for a in axes}) != len(axes):
         raise ArgumentError(
-            f"[{where}] axis {axis!r} does not fit an array of {ndim} axes: "
-            f"each is between {-ndim} and {ndim - 1}, and given once."
+            f"[{where}] axis {axis!r} is invalid for an array of {ndim} axes: "
+            f"each must be between {-ndim} and {ndim - 1}, and occur once."
         )
     return tuple(sorted(a % ndim for a in axes))
 
@@ -76,7 +76,7 @@ class AxisPlan:
         }
         if not followed:
             raise ArgumentError(
-                f"[{where}] expects an array that is not raw: its shape is followed."
+                f"[{where}] expects an array that is not raw: it determines the shape."
             )
         self.shape = broadcast_shape(
             where, *(o.shape for o in followed.values() if not o.is_number)
@@ -84,7 +84,7 @@ class AxisPlan:
         if math.prod(self.shape) > MAX_ELEMENTS:
             raise ArgumentError(
                 f"[{where}] the shape {self.shape} has {math.prod(self.shape)} elements; "
-                f"there can be {MAX_ELEMENTS}."
+                f"a grid has at most {MAX_ELEMENTS}."
             )
         self.along = normalised_axes(where, axis, len(self.shape))
         self._outer_axes = tuple(a for a in range(len(self.shape)) if a not in self.along)

@@ -44,10 +44,11 @@ class AxisKernel(Builder):
         )
         for what, text in expressions.items():
             if not text.strip():
-                raise ArgumentError(f"[{name}] {what} is empty. Write an expression of MSL.")
+                raise ArgumentError(f"[{name}] {what} is empty. Write an MSL expression.")
         if not self.out_params or any(parameter.is_raw for parameter in self.out_params):
             raise ArgumentError(
-                f"[{name}] out_params expects at least one output, and none raw: {out_params!r}."
+                f"[{name}] out_params expects at least one output; outputs cannot be raw: "
+                f"{out_params!r}."
             )
         self.expressions = expressions
         self.reduce_type = reduce_type or self.out_params[0].type
@@ -58,7 +59,9 @@ class AxisKernel(Builder):
     ) -> tuple[list[Operand], list[Operand | None], dict[str, np.dtype[Any]], AxisPlan]:
         if out is not None:
             if len(args) != len(self.in_params):
-                raise ArgumentError(f"[{self.name}] the outputs are given twice, and as out=.")
+                raise ArgumentError(
+                    f"[{self.name}] the outputs were passed twice: as arguments and as out=."
+                )
             args = (*args, *(out if isinstance(out, tuple) else (out,)))
         inputs, given, types = self._operands(args)
         return inputs, given, types, AxisPlan(self.name, self.in_params, inputs, axis)

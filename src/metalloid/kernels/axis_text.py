@@ -1,4 +1,4 @@
-"""The MSL text that reductions and scans share: a source of mapped elements by row and index."""
+"""The MSL source that reductions and scans share: a source of mapped elements by row and index."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Builder:
     reserved : sequence of str
         Names that parameters cannot have.
     **texts
-        What else is MSL text, by the name of its parameter.
+        What else is MSL source, by the name of its parameter.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Builder:
     in_params, out_params : tuple of BuilderParameter
     preamble : str
     source : str
-        The MSL text of the latest call; empty before the first.
+        The MSL source of the latest call; empty before the first.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Builder:
         check_math_mode(math_mode, builder)
         for what, text in (*texts.items(), ("preamble", preamble)):
             if not isinstance(text, str):
-                raise ArgumentError(f"[{builder}] {what} expects MSL text, got {describe(text)}.")
+                raise ArgumentError(f"[{builder}] {what} expects MSL source, got {describe(text)}.")
         self.in_params = parse_parameters(name, "in_params", in_params, reserved)
         taken = (*reserved, *(parameter.name for parameter in self.in_params))
         self.out_params = parse_parameters(name, "out_params", out_params, taken)

@@ -71,7 +71,7 @@ def parse_parameters(
     ['float x', 'raw T y']
     """
     if not isinstance(text, str):
-        raise ArgumentError(f"[{where}] {what} expects a text like 'float x, T y', got {text!r}.")
+        raise ArgumentError(f"[{where}] {what} expects a string like 'float x, T y', got {text!r}.")
     parameters = [_parse(where, what, part) for part in text.split(",") if text.strip()]
     check_names(what, [parameter.name for parameter in parameters], where, taken)
     return tuple(parameters)
@@ -91,8 +91,8 @@ def _parse(where: str, what: str, part: str) -> BuilderParameter:
         kind = element_type(_DTYPES[kind])
     elif not _PLACEHOLDER.fullmatch(kind):
         raise ArgumentError(
-            f"[{where}] {what}: {kind!r} is not a scalar type of MSL. "
-            "Write one, or a capital letter for a type that the arguments give."
+            f"[{where}] {what}: {kind!r} is not an MSL scalar type. "
+            "Write one, or a capital letter for a type that follows from the arguments."
         )
     return BuilderParameter(name, kind, is_raw)
 
@@ -107,7 +107,7 @@ def check_dtype(label: str, dtype: np.dtype[Any]) -> None:
     if dtype not in _MSL_NAMES:
         nearest = {"c": "complex64", "f": "float32"}.get(dtype.kind)
         hint = f" Convert it: x.astype(numpy.{nearest})." if nearest else ""
-        raise ArgumentError(f"{label} is of {dtype}, which MSL does not have.{hint}")
+        raise ArgumentError(f"{label} has dtype {dtype}, which MSL does not support.{hint}")
 
 
 def resolve_types(
@@ -154,7 +154,7 @@ def resolve_types(
     for parameter, _ in pairs:
         if parameter.type not in types:
             raise ArgumentError(
-                f"[{where}] nothing says what the type {parameter.type} of {parameter.name!r} is. "
+                f"[{where}] cannot infer the type {parameter.type} of {parameter.name!r}. "
                 "Pass the output array, too, or write a type."
             )
     return types

@@ -1,4 +1,4 @@
-"""The MSL text of builders: how a kernel declares its arguments and finds their elements."""
+"""The MSL source of builders: how a kernel declares its arguments and finds their elements."""
 
 from __future__ import annotations
 

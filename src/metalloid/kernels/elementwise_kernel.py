@@ -61,7 +61,7 @@ class ElementwiseKernel(Builder):
     ----------
     name : str
     source : str
-        The MSL text of the latest call; empty before the first.
+        The MSL source of the latest call; empty before the first.
 
     Raises
     ------
@@ -103,9 +103,7 @@ class ElementwiseKernel(Builder):
             name, in_params, out_params, ("i", "layout"), math_mode, preamble, operation=operation
         )
         if not self.out_params:
-            raise ArgumentError(
-                f"[{name}] out_params is empty: nothing would be seen of the kernel."
-            )
+            raise ArgumentError(f"[{name}] out_params is empty: the kernel would have no result.")
         self.operation = operation
         self._plans: dict[Any, _Plan] = {}
 
@@ -179,10 +177,14 @@ class ElementwiseKernel(Builder):
                 count = -1
             if followed or not 0 <= count <= MAX_ELEMENTS:
                 why = "is for kernels whose arrays are all raw" if followed else f"is {size!r}"
-                raise ArgumentError(f"[{self.name}] size {why}. Leave it out, or give a count.")
+                raise ArgumentError(
+                    f"[{self.name}] size {why}. Omit it, or pass a number of elements."
+                )
             return (count,)
         if not followed and any(parameter.is_raw for parameter in self.in_params):
-            raise ArgumentError(f"[{self.name}] all arrays are raw: size= says how many elements.")
+            raise ArgumentError(
+                f"[{self.name}] all arrays are raw: pass the number of elements as size=."
+            )
         shape = broadcast_shape(self.name, *(o.shape for o in followed if not o.is_number))
         if math.prod(shape) > MAX_ELEMENTS:
             raise ArgumentError(

@@ -60,7 +60,7 @@ class Kernel:
 
     @property
     def source(self) -> str:
-        """The MSL text of its library."""
+        """The MSL source of its library."""
         return self._source
 
     @property
@@ -116,7 +116,7 @@ class Kernel:
                 return dtype_of(known.layout)
         names = ", ".join(p.name for p in arguments if p.layout.form not in ("texture", "sampler"))
         raise ArgumentError(
-            f"[{self.name}] has no parameter {parameter!r} with elements; there are: "
+            f"[{self.name}] has no parameter {parameter!r} with elements; those with elements: "
             f"{names or 'none'}."
         )
 
@@ -168,9 +168,9 @@ class Kernel:
         LaunchTimeout
             If it ran for longer than `timeout` and was waited for.
         """
-        usual = timeout is None and (wait is None or wait is True) and not named
+        usual = timeout is None and (wait is None or wait is True or wait is False) and not named
         if usual and self._fast_launch is not None:
-            event = self._fast_launch(args, threads, group_size, wait is True)
+            event = self._fast_launch(args, threads, group_size, wait)
             if event is not None:
                 return event.wait() if wait else event
         if threads is None:
@@ -242,8 +242,8 @@ class Kernel:
             group = self._size("group_size", group_size, 1)
         if required and group != required:
             raise ArgumentError(
-                f"[{self.name}] group_size {group} is not what the kernel requires, {required}. "
-                "Leave it out."
+                f"[{self.name}] group_size {group} differs from what the kernel requires, "
+                f"{required}. Omit it."
             )
         count = math.prod(group)
         if count > max_threads:
@@ -252,7 +252,9 @@ class Kernel:
                 f"a threadgroup of this kernel has at most {max_threads}."
             )
         if math.prod(-(-n // g) for n, g in zip(grid, group, strict=True)) > _MAX_THREADGROUPS:
-            raise LaunchError(f"[{self.name}] the grid has more threadgroups than can be counted.")
+            raise LaunchError(
+                f"[{self.name}] the grid has more than {_MAX_THREADGROUPS} threadgroups."
+            )
         if len(self._sizes) >= _SIZES_REMEMBERED:
             self._sizes.clear()
         if _is_size(threads) and _is_size(group_size):

@@ -1,4 +1,4 @@
-"""Libraries: MSL text, compiled for a device, whose kernels are attributes."""
+"""Libraries: MSL source, compiled for a device, whose kernels are attributes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SourceNotFound(MetalloidError, FileNotFoundError):
 
 
 class Library:
-    """The kernels of one MSL text; made by `library`.
+    """The kernels of one MSL source; made by `library`.
 
     Every kernel is an attribute (``lib.saxpy``) and an item (``lib["saxpy"]``). A kernel is
     compiled on first access; the whole text is checked when the library is created.
@@ -49,7 +49,7 @@ class Library:
     ----------
     device : Device
     source : str
-        The MSL text.
+        The MSL source.
     warnings : tuple of Diagnostic
         The compiler's warnings.
     """
@@ -161,8 +161,7 @@ class Library:
             if name not in known:
                 names = ", ".join(f"{c.name} ({c.index})" for c in self._unit.constants)
                 raise ArgumentError(
-                    f"[library] there is no function constant {name!r}; there are: "
-                    f"{names or 'none'}."
+                    f"[library] unknown function constant {name!r}; known: {names or 'none'}."
                 )
             values[known[name].index] = known[name].literal(value)
         return values
@@ -175,16 +174,14 @@ class Library:
             )
         if not self.functions:
             return UnknownFunction(
-                f"[library] there is no kernel {name!r}: the text has no kernel function. "
+                f"[library] unknown kernel {name!r}: the source has no kernel function. "
                 "Declare one: kernel void name(...)."
             )
         near = difflib.get_close_matches(name, self.functions, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         shown = ", ".join(self.functions[:20])
         more = f" and {len(self.functions) - 20} more" if len(self.functions) > 20 else ""
-        return UnknownFunction(
-            f"[library] there is no kernel {name!r}.{hint} There are: {shown}{more}."
-        )
+        return UnknownFunction(f"[library] unknown kernel {name!r}.{hint} Known: {shown}{more}.")
 
     def __getattr__(self, name: str) -> Kernel:
         if name.startswith("_"):
@@ -242,7 +239,7 @@ def library(
     target: str | None = None,
     portable: bool = False,
 ) -> Library:
-    """Compile MSL text to a library of kernels.
+    """Compile MSL source to a library of kernels.
 
     Parameters
     ----------
@@ -320,14 +317,14 @@ def library(
 
 def _file_and_text(source: Any, path: str | os.PathLike[str] | None) -> tuple[str, str]:
     if (source is None) == (path is None):
-        raise ArgumentError("[library] expects either MSL text or path=, not both.")
+        raise ArgumentError("[library] expects either MSL source or path=, not both.")
     if path is not None:
         return os.fspath(path), _read(path)
     if not isinstance(source, str):
-        raise ArgumentError(f"[library] expects MSL text as str, got {type(source).__name__}.")
+        raise ArgumentError(f"[library] expects MSL source as str, got {type(source).__name__}.")
     if "\n" not in source and source.endswith(_FILE_NAMES):
         raise ArgumentError(
-            f"[library] {source!r} is the name of a file, not MSL text. Write path={source!r}."
+            f"[library] {source!r} is the name of a file, not MSL source. Write path={source!r}."
         )
     return PROGRAM_SOURCE, source.removeprefix("\ufeff")
 
@@ -336,7 +333,7 @@ def _read(path: str | os.PathLike[str]) -> str:
     try:
         return Path(path).read_text("utf-8-sig")
     except FileNotFoundError:
-        raise SourceNotFound(f"[library] there is no file {os.fspath(path)!r}.") from None
+        raise SourceNotFound(f"[library] no such file: {os.fspath(path)!r}.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SourceNotFound(f"[library] cannot read {os.fspath(path)!r}: {error}.") from None
 
@@ -348,23 +345,23 @@ def _folders(folders: Any) -> tuple[str, ...]:
         return tuple(os.fspath(folder) for folder in folders)
     except TypeError:
         raise ArgumentError(
-            f"[library] include_dirs is a folder or a sequence of folders, not {folders!r}."
+            f"[library] include_dirs must be a folder or a sequence of folders, got {folders!r}."
         ) from None
 
 
 def _macros(defines: Any) -> tuple[tuple[str, str], ...]:
     if not isinstance(defines, Mapping):
         raise ArgumentError(
-            f"[library] defines is a mapping of macros' names to values, not {defines!r}. "
+            f"[library] defines must be a mapping of macro names to values, got {defines!r}. "
             "Write {'NAME': value}; None defines a macro without a value."
         )
     for name, value in defines.items():
         if not (isinstance(name, str) and _MACRO_NAME.fullmatch(name)):
-            raise ArgumentError(f"[library] defines: {name!r} is not the name of a macro.")
+            raise ArgumentError(f"[library] defines: {name!r} is not a valid macro name.")
         if "\n" in _macro_value(value) or "\r" in _macro_value(value):
             raise ArgumentError(
-                f"[library] defines: the value of {name} has several lines, and a macro has one. "
-                "Join them, or #define it in the text."
+                f"[library] defines: the value of {name} has several lines; a macro has one. "
+                "Join them, or write #define in the source."
             )
     return tuple(sorted((name, _macro_value(value)) for name, value in defines.items()))
 
@@ -377,5 +374,5 @@ def _macro_value(value: Any) -> str:
     if isinstance(value, str | numbers.Number):
         return str(value)
     raise ArgumentError(
-        f"[library] defines: a macro's value is text, a number, True, False or None, not {value!r}."
+        f"[library] defines: a value must be a str, a number, True, False or None, got {value!r}."
     )

@@ -54,7 +54,8 @@ class LoadedFunction:
         first = next((value for value in given if isinstance(value, np.ndarray)), None)
         if first is None:
             raise ArgumentError(
-                f"[{self.kernel.name}] expects an array: its shape says how many threads to run."
+                f"[{self.kernel.name}] expects an array: its shape determines the number of "
+                "threads."
             )
         outputs = [self._allocate(p, self._shape(given, first)) for p in parameters[len(given) :]]
         threads = math.prod(self._shape(given, first))
@@ -136,7 +137,7 @@ def load(
             raise UnknownFunction(
                 f"[load] {os.fspath(path)!r} has {len(lib)} kernels"
                 f"{': ' + ', '.join(lib.functions[:20]) if len(lib) else ''}. "
-                "Say which: load(path, function_name=...)."
+                "Choose one: load(path, function_name=...)."
             )
         function_name = lib.functions[0]
     return LoadedFunction(lib.function(function_name))

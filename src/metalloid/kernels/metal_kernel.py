@@ -117,8 +117,8 @@ class MetalKernel:
         self.output_names = check_names("output_names", output_names)
         if not self.output_names:
             raise ArgumentError(
-                "[metal_kernel] output_names is empty: no effect of the kernel would be "
-                "seen. Name an output."
+                "[metal_kernel] output_names is empty: the kernel would have no result. "
+                "Name an output."
             )
         check_texts(source, header)
         check_math_mode(math_mode)
@@ -161,7 +161,7 @@ class MetalKernel:
         init_value : number, optional
             What new outputs are filled with before the launch; without it they are uninitialised.
         verbose : bool, optional
-            Print the generated MSL text.
+            Print the generated MSL source.
         device : str or Device, optional
             Where to run; without, the device of the first `Array`, or the default device.
 

@@ -74,11 +74,11 @@ def check_texts(source: Any, header: Any) -> None:
     """Raise ArgumentError if the texts cannot be a body and a header."""
     for what, text in (("source", source), ("header", header)):
         if not isinstance(text, str):
-            raise ArgumentError(f"[metal_kernel] {what} expects MSL text, got {describe(text)}.")
+            raise ArgumentError(f"[metal_kernel] {what} expects MSL source, got {describe(text)}.")
     if "kernel" in used_identifiers(source):
         raise ArgumentError(
-            "[metal_kernel] source is the body of a kernel only, without its head and braces. "
-            "For whole functions there is metalloid.library."
+            "[metal_kernel] source must be the body of a kernel, without its signature and braces. "
+            "For whole functions use metalloid.library."
         )
 
 

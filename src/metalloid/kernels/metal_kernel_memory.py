@@ -70,7 +70,8 @@ class InputMemory:
         self.type = signature_type(self.dtype)
         if not self.type:
             raise ArgumentError(
-                f"{label} is {describe(value)}, a type that MSL does not have.{_remedy(self.dtype)}"
+                f"{label} is {describe(value)}, a type that MSL does not support."
+                f"{_remedy(self.dtype)}"
             )
         if max(self.shape, default=0) > _MAX_EXTENT:
             raise ArgumentError(
@@ -263,7 +264,9 @@ def allocate(
     try:
         output = new(extents, dtype)
     except (MemoryError, ValueError):
-        raise OutOfMemory(f"{label} of shape {extents} and {dtype} does not fit.") from None
+        raise OutOfMemory(
+            f"{label} of shape {extents} and {dtype} does not fit in memory."
+        ) from None
     if initial is not None:
         output.fill(_initial(label, dtype, initial))
     return output

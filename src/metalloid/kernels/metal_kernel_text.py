@@ -1,4 +1,4 @@
-"""The MSL text of a `metal_kernel`: a signature around a body, and what was written where.
+"""The MSL source of a `metal_kernel`: a signature around a body, and what was written where.
 
 A pure function of descriptions: nothing here knows arrays or devices.
 """

@@ -122,8 +122,8 @@ class ScanKernel(AxisKernel):
         inputs, given, types, plan = self._arguments(args, axis, out)
         if len(plan.along) != 1:
             raise ArgumentError(
-                f"[{self.name}] the inputs have the shape {plan.shape}; axis={axis!r} does not say "
-                "along which one of its axes to scan."
+                f"[{self.name}] the inputs have the shape {plan.shape}; axis={axis!r} must "
+                "name one of its axes."
             )
         outputs = self._outputs(inputs, given, plan.shape, types)
         if plan.rows and plan.count:
@@ -137,8 +137,8 @@ class ScanKernel(AxisKernel):
     ) -> None:
         if plan.rows * chunks_of(plan.count, _CHUNK) * _THREADS > MAX_ELEMENTS:
             raise ArgumentError(
-                f"[{self.name}] {plan.rows} scans of {plan.count} elements are more than a grid "
-                "has threads for. Scan parts of the array."
+                f"[{self.name}] {plan.rows} scans of {plan.count} elements exceed the size "
+                "of a grid. Scan the array in several calls."
             )
         generated = _generate(self._text([*inputs, *outputs], plan, types), self.inclusive)
         kernels = self._kernels(generated, [*inputs, *outputs])

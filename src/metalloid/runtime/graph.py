@@ -61,7 +61,7 @@ class Graph:
 
     def __enter__(self) -> Graph:
         if self._replay is not None:
-            raise LaunchError("[Graph] was recorded already. Make another one.")
+            raise LaunchError("[Graph] has already been recorded. Create another one.")
         if self.device.recording is not None:
             raise LaunchError(f"[Graph] another graph is being recorded on {self.device.name}.")
         self._thread = threading.get_ident()
@@ -89,9 +89,9 @@ class Graph:
             return None
         if arguments.staged:
             raise ArgumentError(
-                f"[{program.signature.name}] a graph on {self.device.name} uses the memory of "
-                f"the device: give metalloid.Buffer(x, device={self.device.name!r}), not memory "
-                "of the host."
+                f"[{program.signature.name}] a graph on {self.device.name} can only use memory of "
+                f"the device: pass metalloid.Buffer(x, device={self.device.name!r}), not host "
+                "memory."
             )
         self._launches.append(Launch(program, arguments, grid, group))
         return _Recorded(program.signature.name)
@@ -105,9 +105,9 @@ class Graph:
         """
         if threading.get_ident() == self._thread:
             raise LaunchError(
-                f"[{name}] is the work of a library, which a graph does not record. Have it done "
-                "before, or by kernels or the host: metalloid.config.products, .decompositions, "
-                ".transforms."
+                f"[{name}] calls a library of the device, which a graph cannot record. Call it "
+                "before recording, or choose kernels or the host: metalloid.config.products, "
+                ".decompositions, .transforms."
             )
 
     def launch(self, wait: bool = False) -> Event:

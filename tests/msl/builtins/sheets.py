@@ -62,7 +62,7 @@ class Sheet:
     math_mode : str
         Of the library.
     declarations : str
-        MSL text that the rows use.
+        MSL source that the rows use.
     group_sizes : sequence of int
         Threads of a threadgroup, a launch each. Groups of 64 run as vectors of threads on a CPU,
         those of 3 one thread after the other: two paths through the compiler.

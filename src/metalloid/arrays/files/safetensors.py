@@ -47,7 +47,7 @@ def write_safetensors(
             "".join(item for pair in metadata.items() for item in pair).encode()
         except (TypeError, UnicodeEncodeError):
             raise ValueError(
-                f"[save] metadata must be Unicode strings by name, got {metadata!r:.80}."
+                f"[save] metadata must map strings to Unicode strings, got {metadata!r:.80}."
             ) from None
         header[_METADATA] = dict(metadata)
     for name, array in arrays.items():
@@ -93,7 +93,7 @@ def read_safetensors(file: IO[bytes], where: str) -> tuple[dict[str, np.ndarray]
     header = _parsed(bytes(read_bytes(file, size, where)), where)
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise ValueError(f"[load] the metadata of {where} are not strings by name.")
+        raise ValueError(f"[load] the metadata of {where} is not a mapping of strings to strings.")
     entries = {name: _entry(name, entry, where) for name, entry in header.items()}
     arrays: dict[str, np.ndarray] = {}
     end = 0

@@ -73,7 +73,9 @@ def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
     new = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
     rank = x.ndim + len(new)
     if any(not -rank <= k < rank for k in new):
-        raise IndexError(f"[expand_dims] axis {axis} of a result with {rank} axes.")
+        raise IndexError(
+            f"[expand_dims] axis {axis} is out of range for a result with {rank} axes."
+        )
     new_axes = axes_of("expand_dims", new, rank)
     rest = iter(x.shape)
     shape = tuple(1 if k in new_axes else next(rest) for k in range(rank))
@@ -114,7 +116,7 @@ def roll(x: Array, /, shift: int | Sequence[int], *, axis: Axis = None) -> Array
     axes = axes_of("roll", axis, x.ndim)
     shifts = (shift,) * len(axes) if isinstance(shift, int | np.integer) else tuple(shift)
     if len(shifts) != len(axes):
-        raise ValueError(f"[roll] {len(shifts)} shifts for {len(axes)} axes.")
+        raise ValueError(f"[roll] got {len(shifts)} shifts for {len(axes)} axes.")
     node = x._node
     for k, by in zip(axes, shifts, strict=True):
         extent = node.shape[k]

@@ -23,7 +23,7 @@ def as_shape(where: str, shape: int | Sequence[int]) -> Ints:
     """
     extents = _as_ints(shape)
     if any(n < 0 for n in extents):
-        raise ValueError(f"[{where}] a shape has no negative extents, got {extents}.")
+        raise ValueError(f"[{where}] a shape must not have negative extents, got {extents}.")
     return extents
 
 

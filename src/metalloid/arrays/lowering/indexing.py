@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.execution.calls import host_call, to_host
+from metalloid.arrays.execution.calls import to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import int64, kind_of
@@ -35,7 +35,7 @@ from metalloid.arrays.ir.operands import (
     to_node,
     where_node,
 )
-from metalloid.arrays.ir.primitives import bind, implement
+from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.views import full_slices, joined, sliced
 from metalloid.kernels.strides import broadcast_shape
 
@@ -82,7 +82,7 @@ class Selection:
         used = sum(_axes_used(item) for item in items)
         rank = len(node.shape)
         if used > rank:
-            raise IndexError(f"[index] {used} indices for an array with {rank} axes.")
+            raise IndexError(f"[index] too many indices: got {used} for an array with {rank} axes.")
         if items.count(Ellipsis) > 1:
             raise IndexError("[index] more than one ellipsis.")
         if Ellipsis not in items:
@@ -116,7 +116,9 @@ class Selection:
             if len(item.shape) != len(extents) or any(
                 n not in (0, own) for n, own in zip(item.shape, extents, strict=True)
             ):
-                raise IndexError(f"[index] a mask of shape {item.shape} for axes of {extents}.")
+                raise IndexError(
+                    f"[index] a mask of shape {item.shape} does not match axes of {extents}."
+                )
             if not item.shape:  # a scalar mask is a new axis of extent 0 or 1
                 (item,) = evaluate([item])
                 chosen = np.zeros(int(to_host(item)), np.int64)
@@ -286,6 +288,8 @@ def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
     mask = getattr(key, "_node", None)
     if mask is not None and mask.flags & ABSTRACT and _is_mask(mask) and mask.shape == node.shape:
         return _masked(node, mask, new, function)
+    if function != "set":
+        op(function).dtype(node.dtype)
     selection = Selection(node, key)
     if selection.mask is not None and new.shape == ():
         changed = new if function == "set" else binary(op(function), _Operand(node), _Operand(new))
@@ -348,7 +352,7 @@ def _fitting(new: Node, shape: Ints) -> Node:
     while len(new.shape) > len(shape) and new.shape[0] == 1:
         new = reshape(new, new.shape[1:])
     if broadcast_shape("setitem", new.shape, shape) != shape:
-        raise ValueError(f"[setitem] a value of shape {new.shape} for elements of shape {shape}.")
+        raise ValueError(f"[setitem] a value of shape {new.shape} does not broadcast to {shape}.")
     return broadcast(new, shape)
 
 
@@ -365,6 +369,8 @@ def _scatter_at(node: Node, selection: Selection, new: Node, function: str) -> N
     new = _fitting(new, tuple(shape[axis] for axis in order))
     new = permute(new, tuple(order.index(k) for k in range(len(order))))
     moved = permute(base, (*axes, *rest))
+    # The operands: an array, new elements, and indices along its first axes, valid and of one
+    # shape. The parameter: "set", or the binary operation that combines old and new elements.
     (result,) = bind("scatter", [moved, new, *indices], (function,), (node.dtype, moved.shape))
     back = tuple([*axes, *rest].index(k) for k in range(len(base.shape)))
     result = reshape(permute(result, back), region)
@@ -372,24 +378,3 @@ def _scatter_at(node: Node, selection: Selection, new: Node, function: str) -> N
         return result
     return joined([node, result], [full_slices(node.shape), selection.slices], node.shape,
                   node.dtype)  # fmt: skip
-
-
-def _on_host(node: Node, new: Node, *more: Any) -> Node:
-    *indices, function = more
-    result = node.dtype, node.shape
-    return host_call(_scatter, [node, new, *indices], (function,), result)[0]
-
-
-def _scatter(old: np.ndarray, new: np.ndarray, *more: Any) -> np.ndarray:
-    *indices, function = more
-    result = old.copy()
-    if function == "set":
-        result[tuple(indices)] = new
-    else:
-        getattr(np, op(function).reference or function).at(result, tuple(indices), new)
-    return result
-
-
-#: Operands: an array, new elements, and indices along its first axes, valid and of one shape.
-#: Parameters: "set", or the binary operation that combines old and new elements.
-implement("scatter", _on_host)

@@ -124,5 +124,5 @@ class MTLCompileOptions:
     def setPreprocessorMacros_(self, macros: dict[str, Any] | None) -> None:
         """Define macros: numbers or texts."""
         if macros is not None and not all(isinstance(name, str) for name in macros):
-            raise ValueError("macros are a dictionary from texts to numbers or texts")
+            raise ValueError("macros must be a dictionary from strings to numbers or strings")
         self._macros = None if macros is None else dict(macros)

@@ -130,7 +130,7 @@ class MetalError(BackendError):
 
 
 class MSLCompilationError(MetalError):
-    """An MSL text does not compile."""
+    """An MSL source does not compile."""
 
     def __init__(self, shader_name: str, error_message: Any) -> None:
         self.shader_name, self.error_message = shader_name, str(error_message)

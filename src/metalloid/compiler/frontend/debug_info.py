@@ -1,4 +1,4 @@
-"""Debug locations: from ``!dbg`` attachments to files, lines and functions of the MSL text.
+"""Debug locations: from ``!dbg`` attachments to files, lines and functions of the MSL source.
 
 The nodes are described in LLVM's *Source Level Debugging* (DILocation, DISubprogram). Modules have
 them if clang was asked for ``LINE_TABLES``.

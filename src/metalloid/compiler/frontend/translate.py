@@ -1,4 +1,4 @@
-"""From MSL text to a checked translation unit: preprocess, lower, check, remember.
+"""From MSL source to a checked translation unit: preprocess, lower, check, remember.
 
 ``translate`` does for a whole file what does not depend on which kernel will be run; the devices
 compile single kernels of the unit afterwards.
@@ -74,7 +74,7 @@ def translate(
     Parameters
     ----------
     source : str
-        MSL text.
+        MSL source.
     file : str
         Its file, or `PROGRAM_SOURCE`; relative includes are searched in its folder.
 

@@ -202,10 +202,10 @@ class BufferBinder(ArgumentBinder):
             return
         required = layout.scalar.dtype
         hint = f"Convert it: x.astype({_dtype_expression(required)})."
-        if dtype.kind in "iu" and required.kind in "iu" and dtype.itemsize == required.itemsize:
-            hint = f"Convert it, or view its bits: x.view({_dtype_expression(required)})."
         if not dtype.isnative:
             hint = "It is not in native byte order. " + hint
+        elif dtype.kind in "iu" and required.kind in "iu" and dtype.itemsize == required.itemsize:
+            hint = f"Convert it, or view its bits: x.view({_dtype_expression(required)})."
         raise self.refuse(array, f"its elements are not {required}", hint)
 
     def _other_layout(self, array: np.ndarray | Window) -> ArgumentError:

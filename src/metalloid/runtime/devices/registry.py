@@ -80,7 +80,7 @@ def get_device(name: str | Device | None = None) -> Device:
             _open[_DEFAULT] = device
             return device
     reasons = "; ".join(f"{kind}: {reason}" for kind, reason in absent_devices().items())
-    raise DeviceUnavailable(f"[device] this machine has none. {reasons}")
+    raise DeviceUnavailable(f"[device] no device is available. {reasons}")
 
 
 set_opener(get_device)
@@ -175,7 +175,7 @@ def _device(name: str) -> Device:
             count = _module(kind).count_devices()
             if index >= count:
                 raise DeviceUnavailable(
-                    f"[device] there is no {name!r}: this machine has {count} "
+                    f"[device] no such device {name!r}: this machine has {count} "
                     f"device{'s' * (count != 1)} of the kind {kind!r}."
                 )
             _open[canonical] = _module(kind).open_device(index)

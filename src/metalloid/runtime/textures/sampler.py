@@ -122,16 +122,18 @@ class Sampler:
                 )
             self.word |= values.index(value) << bit
         if max_anisotropy not in range(1, 17):
-            raise ArgumentError(f"[Sampler] max_anisotropy is 1 to 16, not {max_anisotropy!r}.")
+            raise ArgumentError(
+                f"[Sampler] max_anisotropy must be 1 to 16, got {max_anisotropy!r}."
+            )
         self.word |= max_anisotropy << _ANISOTROPY_BIT
         low, high = (float(lod) for lod in lod_clamp)
         if not 0 <= low <= high:
             raise ArgumentError(
-                f"[Sampler] lod_clamp is two numbers, 0 <= min <= max, not {lod_clamp!r}."
+                f"[Sampler] lod_clamp must be two numbers, 0 <= min <= max, got {lod_clamp!r}."
             )
         self.word |= _lod_bits(low) << _LOD_MIN_BIT | _lod_bits(high) << _LOD_MAX_BIT
         if not -16 <= lod_bias < 16:
-            raise ArgumentError(f"[Sampler] lod_bias is -16 to 15.999, not {lod_bias!r}.")
+            raise ArgumentError(f"[Sampler] lod_bias must be -16 to 15.999, got {lod_bias!r}.")
         self.word |= _lod_bias_bits(lod_bias) << _LOD_BIAS_BIT
 
     def __repr__(self) -> str:

@@ -90,7 +90,7 @@ class Texture:
             )
         if format is not None and format not in FORMATS:
             raise ArgumentError(
-                f"[Texture] there is no format {format!r}. There are: {', '.join(sorted(FORMATS))}."
+                f"[Texture] unknown format {format!r}. Known: {', '.join(sorted(FORMATS))}."
             )
         self.kind = kind
         texels = None if _is_shape(source) else np.asarray(source)
@@ -104,7 +104,7 @@ class Texture:
             self.shape = texels.shape[: len(KIND_EXTENTS[kind])]
         if len(self.shape) != len(KIND_EXTENTS[kind]):
             raise ArgumentError(
-                f"[Texture] a texture of the kind {kind!r} has the extents "
+                f"[Texture] a texture of kind {kind!r} expects the extents "
                 f"({', '.join(KIND_EXTENTS[kind])}), got {self.shape}."
             )
         problem = extents_problem(kind, self.shape)
@@ -164,7 +164,9 @@ class Texture:
             view of the texture's own memory. The channels of a bgra format are in that order.
         """
         if not 0 <= level < self.levels:
-            raise ArgumentError(f"[Texture] there is no level {level} of {self.levels}.")
+            raise ArgumentError(
+                f"[Texture] level {level} is out of range: there are {self.levels} levels."
+            )
         self.memory.wait()
         return self._level(level)
 
@@ -209,9 +211,10 @@ def _format_for(texels: np.ndarray, name: str | None, kind: str) -> PixelFormat:
     if name is not None:
         required = FORMATS[name]
         if texels.dtype != required.dtype or channels != required.channels:
+            plural = "s" * (required.channels > 1)
             raise ArgumentError(
-                f"[Texture] {name} has {required.channels} channel{'s' * (required.channels > 1)} "
-                f"of {required.dtype}, got {shown}."
+                f"[Texture] {name} expects {required.channels} channel{plural} of "
+                f"{required.dtype}, got {shown}."
             )
         return required
     for element_kind in ("f", "u", "i"):
@@ -239,6 +242,6 @@ def _level_count(kind: str, mipmaps: bool | int, max_levels: int) -> int:
         return max_levels if mipmaps and kind not in _WITHOUT_MIPMAPS else 1
     if not 1 <= mipmaps <= (1 if kind in _WITHOUT_MIPMAPS else max_levels):
         raise ArgumentError(
-            f"[Texture] mipmaps is True or 1 to {max_levels} levels, not {mipmaps!r}."
+            f"[Texture] mipmaps must be True or 1 to {max_levels} levels, got {mipmaps!r}."
         )
     return mipmaps

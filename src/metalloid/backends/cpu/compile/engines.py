@@ -208,7 +208,7 @@ def _compiled_by(
     code = clang.run([*command, "-c", "-o", "-", "-"], lowered.ir)
     if code.status != 0 and name == "simd":
         # LLVM's back end is less tested on such code than on code from C.
-        raise Unsupported(f"LLVM fails on it, status {code.status}")
+        raise Unsupported(f"LLVM failed to generate code (status {code.status})")
     if code.status != 0:
         raise MetalloidError(
             f"[{request.entry.name}] clang accepted the kernel but could not generate code for "

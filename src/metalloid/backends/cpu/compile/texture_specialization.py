@@ -59,7 +59,7 @@ class KnownWord(NamedTuple):
         """
         position, bits = text[1:].split(".")
         if text[0] not in "st":
-            raise ValueError(f"not a known word: {text!r}")
+            raise ValueError(f"unknown resource word: {text!r}")
         return cls(int(position), int(bits, 16), text[0] == "s")
 
 

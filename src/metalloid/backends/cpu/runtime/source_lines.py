@@ -1,4 +1,4 @@
-"""The line of the MSL text that an address in a kernel's code comes from.
+"""The line of the MSL source that an address in a kernel's code comes from.
 
 Kernels are compiled without debug information. When one fails it is compiled again with it, which
 changes no instruction, and the line table of that object is looked up.

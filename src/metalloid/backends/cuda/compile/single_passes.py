@@ -46,7 +46,7 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str], target: LaunchL
     """
     function = parse_input(ir, name, retain_hints=True)
     if not function.parameters:
-        raise InvalidInput(f"@{name} has no parameter, which would point to launch_data")
+        raise InvalidInput(f"@{name} has no parameters: the first must point to launch_data")
     context = KernelContext(target, FreshNames(function), pure_functions(ir))
     run_verified(function, passes, PIPELINES.values(), context)
     return "\n".join((function_text(function), *_facts(function, context)))

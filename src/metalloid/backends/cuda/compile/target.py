@@ -27,8 +27,8 @@ def cuda_target(architecture: str) -> Target:
     match = re.fullmatch(r"sm_(\d+)a?", architecture)
     if match is None or int(match[1]) < MIN_CAPABILITY:
         raise DeviceUnavailable(
-            f"[cuda] {architecture!r} is not an architecture from sm_{MIN_CAPABILITY} on, "
-            "such as sm_75, sm_80 or sm_90."
+            f"[cuda] {architecture!r} is not a supported architecture: expected "
+            f"sm_{MIN_CAPABILITY} or newer, such as sm_75, sm_80 or sm_90."
         )
     ptx = next(ptx for capability, ptx in _PTX_OF if int(match[1]) >= capability)
     flags = (

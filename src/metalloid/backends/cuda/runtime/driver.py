@@ -26,7 +26,7 @@ def driver() -> Any:
     try:
         status = bindings.cuInit(0)[0]
     except Exception as error:  # each version raises another for a missing library
-        raise DeviceUnavailable(f"[cuda] there is no NVIDIA driver: {error}") from None
+        raise DeviceUnavailable(f"[cuda] the NVIDIA driver cannot be loaded: {error}") from None
     if status != bindings.CUresult.CUDA_SUCCESS:
         raise DeviceUnavailable(f"[cuda] the NVIDIA driver finds no GPU ({status.name}).")
     return bindings

@@ -176,7 +176,7 @@ class CudaEvent(Event):
         """See `Event.seconds`."""
         self.wait()
         raise LaunchError(
-            f"[{self.name}] was not timed. Set metalloid.config.timing = True before."
+            f"[{self.name}] was not timed. Set metalloid.config.timing = True before the launch."
         )
 
     def __repr__(self) -> str:

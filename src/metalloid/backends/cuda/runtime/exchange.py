@@ -85,7 +85,10 @@ class CudaExchange(Exchange):
 
     def _by_interface(self, value: Any, interface: dict[str, Any]) -> Imported:
         if interface.get("mask") is not None:
-            raise ArgumentError(f"[{self._device.name}] the {type(value).__name__} has a mask.")
+            raise ArgumentError(
+                f"[{self._device.name}] the {type(value).__name__} has a mask, which is not "
+                "supported."
+            )
         # None: no synchronisation. Before version 3 it was not given, and was the default stream.
         stream = interface.get("stream") or DEFAULT_STREAM
         if stream != DEFAULT_STREAM:

@@ -85,7 +85,7 @@ class Limits:
         """
         if any(size > limit for size, limit in zip(group, self.group, strict=True)):
             raise ArgumentError(
-                f"[{name}] group_size {group} is more than {self._name} takes: at most "
+                f"[{name}] group_size {group} exceeds the limit of {self._name}: "
                 f"{self.group} threads along the axes."
             )
 
@@ -98,6 +98,6 @@ class Limits:
         """
         if own + given > self.threadgroup_bytes:
             raise ArgumentError(
-                f"[{name}] asks for {given} bytes of threadgroup memory, beside {own} of the "
-                f"kernel's own variables; {self._name} has {self.threadgroup_bytes}."
+                f"[{name}] requests {given} bytes of threadgroup memory in addition to the {own} "
+                f"bytes of its own variables; {self._name} has {self.threadgroup_bytes}."
             )

@@ -192,8 +192,8 @@ def _refuse_what_is_not_bound(signature: Signature, entry: EntryPoint) -> None:
             if what:
                 raise error_at(
                     entry,
-                    f"{parameter.label} is a {layout}: metalloid's Metal device binds no {what} "
-                    "(device='cpu' does)",
+                    f"{parameter.label} is a {layout}: metalloid's Metal device does not support "
+                    f"{what} (device='cpu' does)",
                 )
 
 

@@ -52,7 +52,9 @@ def packed(module: Any, kind: int, text: str) -> bytes:
     firsts = {getattr(module, f"MTLDataType{name}"): name for name in _SCALARS}
     first = max((scalar for scalar in firsts if scalar <= kind), default=0)
     if first == 0 or kind - first >= 4:
-        raise ArgumentError(f"[library] {text} is of a type that Metal takes no constants of.")
+        raise ArgumentError(
+            f"[library] {text} has a type that Metal does not support for constants."
+        )
     lanes, scalar = kind - first + 1, scalar_type(firsts[first].lower())
     inner = re.sub(r"^[^(]*\(|\)$", "", text)
     numbers = [_number(part, scalar) for part in inner.split(", ")]

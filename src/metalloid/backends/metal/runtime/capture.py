@@ -26,8 +26,8 @@ def capturing(gpu: Any, binding: Binding, path: str) -> Iterator[None]:
     manager = module.MTLCaptureManager.sharedCaptureManager()
     if not manager.supportsDestination_(module.MTLCaptureDestinationGPUTraceDocument):
         raise LaunchError(
-            "[capture] Metal writes no traces in this process. Set MTL_CAPTURE_ENABLED=1 before "
-            "it begins."
+            "[capture] Metal traces are disabled in this process. Set MTL_CAPTURE_ENABLED=1 in "
+            "its environment."
         )
     descriptor = module.MTLCaptureDescriptor.alloc().init()
     descriptor.setCaptureObject_(gpu)
@@ -36,7 +36,7 @@ def capturing(gpu: Any, binding: Binding, path: str) -> Iterator[None]:
     begun, error = manager.startCaptureWithDescriptor_error_(descriptor, None)
     if not begun:
         why = error.localizedDescription() if error is not None else "no reason given"
-        raise LaunchError(f"[capture] no trace was begun at {path}: {why}")
+        raise LaunchError(f"[capture] cannot start a trace at {path}: {why}")
     try:
         yield
     finally:

@@ -251,7 +251,7 @@ def _gpus(binding: Binding) -> list[Any]:
     module = binding.module
     default = module.MTLCreateSystemDefaultDevice()
     if default is None:
-        raise DeviceUnavailable("[metal] this machine has no GPU that Metal supports.")
+        raise DeviceUnavailable("[metal] this machine has no GPU that supports Metal.")
     others = [gpu for gpu in module.MTLCopyAllDevices() or () if
               gpu.registryID() != default.registryID()]  # fmt: skip
     return [default, *others]

@@ -100,10 +100,10 @@ class Heap:
                 buffer = self._gpu.newBufferWithLength_options_(nbytes_with_padding, self._options)
             if buffer is None:
                 raise OutOfMemory(
-                    f"[Buffer] {nbytes} bytes are more than {self._gpu.name()} can give "
-                    f"({self._gpu.currentAllocatedSize()} bytes are in use, "
-                    f"{self._gpu.recommendedMaxWorkingSetSize()} are its working set, "
-                    f"{self._max_bytes} the most in one buffer)."
+                    f"[Buffer] cannot allocate {nbytes} bytes on {self._gpu.name()} "
+                    f"({self._gpu.currentAllocatedSize()} bytes are in use, the working set is "
+                    f"{self._gpu.recommendedMaxWorkingSetSize()} bytes, a buffer at most "
+                    f"{self._max_bytes} bytes)."
                 )
             address = _address_of(buffer, nbytes_with_padding)
         return Allocation(buffer, address + start, nbytes_with_padding - start, start)

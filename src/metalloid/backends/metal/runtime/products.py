@@ -59,7 +59,7 @@ class ShaderProducts(Products):
         module = self._binding.sibling("MetalPerformanceShaders")
         if not module.MPSSupportsMTLDevice(self._gpu):
             raise DeviceUnavailable(
-                f"[matmul] {self._gpu.name()} has no Metal Performance Shaders."
+                f"[matmul] {self._gpu.name()} does not support Metal Performance Shaders."
             )
         return module
 

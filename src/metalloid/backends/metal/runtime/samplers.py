@@ -66,7 +66,7 @@ class Samplers:
 
     def _set(self, descriptor: Any, method: str, value: float, name: str) -> None:
         if not hasattr(descriptor, method):
-            raise ArgumentError(f"[Sampler] this system's Metal has no {name}: macOS 26 does.")
+            raise ArgumentError(f"[Sampler] {name} requires macOS 26 or newer.")
         getattr(descriptor, method)(value)
 
 

@@ -58,9 +58,9 @@ def _descriptor(texture_type: TextureType, code: int, levels: list[Level], modul
     kind, (first, *_) = texture_type.kind, levels
     limit = _MAX_DEPTH if kind == "3d" else _MAX_EXTENT
     if max(first.width, first.height) > limit or first.slices > _MAX_SLICES:
-        raise ArgumentError(f"Apple's GPUs have {limit} texels along an axis, {_MAX_SLICES} slices")
+        raise ArgumentError(f"at most {limit} texels along an axis and {_MAX_SLICES} slices")
     if len(levels) > 1 and kind.startswith("1d"):
-        raise ArgumentError("Metal's textures of one dimension have one mip level")
+        raise ArgumentError("Metal's one-dimensional textures have one mip level")
     descriptor = module.MTLTextureDescriptor.alloc().init()
     descriptor.setTextureType_(getattr(module, f"MTLTextureType{TEXTURE_KINDS[kind]}"))
     descriptor.setPixelFormat_(getattr(module, format_name(code, texture_type.is_depth)))
@@ -88,7 +88,7 @@ def format_name(code: int, is_depth: bool) -> str:
     """
     pixels = _FORMATS_BY_CODE[code]
     if is_depth and pixels.name not in _DEPTH_FORMATS:
-        raise ArgumentError(f"Metal's depth textures are of float32 or uint16, not {pixels.name}")
+        raise ArgumentError(f"Metal's depth textures hold float32 or uint16, not {pixels.name}")
     if is_depth:
         return f"MTLPixelFormat{_DEPTH_FORMATS[pixels.name]}"
     channels = pixels.name.partition(pixels.component)[0]

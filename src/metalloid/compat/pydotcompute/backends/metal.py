@@ -148,10 +148,10 @@ class MetalBackend(Backend):
         Parameters
         ----------
         func : callable or str
-            A function of arrays, or MSL text. A kernel of the text works on the arrays it is given
-            and returns those it may write to.
+            A function of arrays, or MSL source. A kernel of the source works on the arrays it is
+            given and returns those it may write to.
         signature : str, optional
-            Of MSL text, the name of the kernel; "kernel_main" without.
+            Of MSL source, the name of the kernel; "kernel_main" without.
 
         Raises
         ------
@@ -182,7 +182,7 @@ class MetalBackend(Backend):
                        **kwargs: Any) -> KernelExecutionResult:  # fmt: skip
         """Call a kernel; see `Backend.execute_kernel`.
 
-        Kernels of MSL text run in `grid_size` threadgroups of `block_size` threads. Functions of
+        Kernels of MSL source run in `grid_size` threadgroups of `block_size` threads. Functions of
         arrays have no use for either.
         """
         if isinstance(kernel, _MslKernel):
@@ -205,7 +205,7 @@ def _evaluated(result: Any) -> Any:
 
 
 class _MslKernel:
-    """A kernel of an MSL text."""
+    """A kernel of an MSL source."""
 
     def __init__(self, text: str, name: str) -> None:
         try:

@@ -127,7 +127,9 @@ class Accelerator:
 
     def _check(self, device_id: int) -> None:
         if not 0 <= device_id < self.device_count:
-            raise ValueError(f"Invalid device ID: {device_id}. There are {self.device_count}.")
+            raise ValueError(
+                f"Invalid device ID: {device_id}. The number of devices is {self.device_count}."
+            )
 
     def synchronize(self) -> None:
         """Wait for everything."""
