@@ -8,7 +8,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -68,11 +68,17 @@ IDENTIFIER_WORDS = {
     "together": "uniform, convergent, combined",
     "turned": "transposed, rotated",
     "unwanted": "inactive",
+    "wanted": "requested, required, expected, or the name of the object",
     "way": "edge, path, backend",
     "ways": "edges, paths",
     "who": "thread, lane, caller",
     "whole": "full, integer",
     "woven": "interleaved, aos",
+}
+#: Words of the compiler's identifiers; a position in a texture or grid has an origin.
+COMPILER_WORDS = IDENTIFIER_WORDS | {
+    "origin": "base, underlying object, incoming block, predecessor",
+    "origins": "predecessors, incoming blocks",
 }
 #: Terms that are standard although they have such a word.
 STANDARD_TERMS = re.compile("in_?place|at_?most|keep_?alive|not_?found", re.IGNORECASE)
@@ -144,11 +150,13 @@ def at_lines(text: str, found: Iterator[re.Match[str]]) -> Iterator[tuple[int, s
         yield text.count("\n", 0, match.start()) + 1, match[0]
 
 
-def check_identifiers(names: Iterator[tuple[int, str]]) -> Iterator[str]:
+def check_identifiers(
+    names: Iterator[tuple[int, str]], private: Mapping[str, str] = IDENTIFIER_WORDS
+) -> Iterator[str]:
     for line, name in names:
-        for word in words_of(STANDARD_TERMS.sub("", name)) & IDENTIFIER_WORDS.keys():
+        for word in words_of(STANDARD_TERMS.sub("", name)) & private.keys():
             if name not in STANDARD_NAMES:
-                yield f"{line}: {name}: write {IDENTIFIER_WORDS[word]} for {word!r}"
+                yield f"{line}: {name}: write {private[word]} for {word!r}"
 
 
 def check_prose(texts: Iterator[tuple[int, str]]) -> Iterator[str]:
@@ -159,13 +167,13 @@ def check_prose(texts: Iterator[tuple[int, str]]) -> Iterator[str]:
                     yield f"{line}: {content.strip()}: write {term} for {match[0]!r}"
 
 
-def check_python(text: str, stem: str) -> list[str]:
+def check_python(text: str, stem: str, private: Mapping[str, str] = IDENTIFIER_WORDS) -> list[str]:
     """The findings of a Python file."""
     tree = ast.parse(text)
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     comments = ((t.start[0], t.string) for t in tokens if t.type == tokenize.COMMENT)
     findings = [
-        *check_identifiers(iter([(1, stem), *python_identifiers(tree)])),
+        *check_identifiers(iter([(1, stem), *python_identifiers(tree)]), private),
         *check_prose(comments),
         *check_prose(docstrings(tree)),
     ]
@@ -177,13 +185,13 @@ def check_python(text: str, stem: str) -> list[str]:
     return findings
 
 
-def check_c(text: str, stem: str) -> list[str]:
+def check_c(text: str, stem: str, private: Mapping[str, str] = IDENTIFIER_WORDS) -> list[str]:
     """The findings of a C, C++ or MSL file."""
     code = _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
     code = _STRING.sub('""', re.sub(r"#include[^\n]*", "", code))
     names = at_lines(code, re.finditer(r"[A-Za-z_]\w*", code))
     return [
-        *check_identifiers(iter([(1, stem), *names])),
+        *check_identifiers(iter([(1, stem), *names]), private),
         *check_prose(at_lines(text, _COMMENT.finditer(text))),
     ]
 
@@ -210,10 +218,21 @@ def name_of(path: Path) -> str:
 @pytest.mark.parametrize("folder", sorted({p.parent for p in files()}), ids=name_of)
 def test_names_and_prose_use_standard_terms(folder):
     findings = []
+    private = COMPILER_WORDS if folder.is_relative_to(PACKAGE / "compiler") else IDENTIFIER_WORDS
     for path in files():
         if path.parent == folder:
             check = check_python if path.suffix == ".py" else check_c
-            findings += [f"{name_of(path)}:{f}" for f in check(path.read_text(), path.stem)]
+            findings += [
+                f"{name_of(path)}:{f}" for f in check(path.read_text(), path.stem, private)
+            ]
+    assert not findings, "\n".join(findings)
+
+
+def test_values_and_labels_that_passes_add_use_standard_terms():
+    findings = []
+    for path in sorted((ROOT / "tests" / "compiler" / "passes").rglob("*.ll")):
+        names = at_lines(path.read_text(), re.finditer(r"%[\w.]+", path.read_text()))
+        findings += [f"{path.name}:{f}" for f in check_identifiers(names, COMPILER_WORDS)]
     assert not findings, "\n".join(findings)
 
 

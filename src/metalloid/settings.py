@@ -242,6 +242,13 @@ class Settings:
         "auto",
         "Backend of sorting and searching on the CPU: auto; host (NumPy); kernels.",
     )
+    deterministic = _Setting(
+        "METALLOID_DETERMINISTIC",
+        _truth,
+        False,
+        "Whether GPUs add floats at repeated indices in the same order each time, which is slower; "
+        "like torch.use_deterministic_algorithms.",
+    )
     transforms = _Setting(
         "METALLOID_TRANSFORMS",
         _transforms,

@@ -82,9 +82,8 @@ def as_llvm(function):
     """Our own instructions as LLVM's, which do the same for one thread."""
     for block in function.blocks.values():
         for one in block.body:
-            one.flags = tuple(
-                flag for flag in one.flags if not flag.startswith(("deferred.", "call_invariant"))
-            )
+            one.flags = tuple(flag for flag in one.flags if flag != "call_invariant")
+            one.accumulator = None
             if one.op == "alloca":
                 one.lane_step = 0  # the step from a lane's array to the next
             if one.op in ("copy", "fill"):

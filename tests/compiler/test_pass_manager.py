@@ -14,7 +14,7 @@ from metalloid.compiler.ir.matrix_type import MATRIX
 from metalloid.compiler.ir.parser import parse_function
 from metalloid.compiler.ir.pass_manager import Pass, PipelineError, run_passes
 from metalloid.compiler.ir.printer import instruction_text
-from metalloid.compiler.ir.types import FLOAT, I1, POINTER
+from metalloid.compiler.ir.types import FLOAT, I1, I32, POINTER
 from metalloid.compiler.ir.verifier import InvalidIR
 from metalloid.compiler.vectorize.context import Context
 from metalloid.compiler.vectorize.pipeline import LOWERING, LOWERING_OF_CALLEES, VECTORIZATION
@@ -146,6 +146,16 @@ def test_lowering_gives_what_vectorisation_begins_with(pipeline):
             ("parameter",),
             source=FLOAT,
             lane_step=4,
+        ),
+        Instruction(
+            "atomicrmw",
+            "%x",
+            I32,
+            [Value(POINTER, "%p"), Value(I32, "1")],
+            operation="add",
+            ordering="monotonic",
+            align=4,
+            accumulator=3,
         ),
         Instruction("phi", "%m", MATRIX, [Value(MATRIX, "%a")], labels=["%b"]),
         Instruction("load", "%x", FLOAT, [Value(POINTER, "%p")], ("call_invariant",), align=4),

@@ -39,7 +39,7 @@ def test_each_row_has_its_own_sum_and_one_load_serves_all():
     assert ops["load"] == 8 + 1
     assert ops["phi"] == 8 + 1
     assert ops["call"] == ops["store"] == 8
-    assert "%mtl.apart" not in function.blocks
+    assert "%mtl.sequential" not in function.blocks
 
 
 def test_as_many_rows_as_registers_allow():
@@ -58,11 +58,11 @@ def test_rows_that_part_are_run_one_by_one():
     assert rows == 8
     entry = function.blocks["%entry"]
     assert entry.end.labels == ["%loop", "%entry.none"]
-    assert function.blocks["%entry.none"].end.labels == ["%mtl.apart", "%out"]
-    separate = [name for name in function.blocks if name.endswith(".apart")]
+    assert function.blocks["%entry.none"].end.labels == ["%mtl.sequential", "%out"]
+    separate = [name for name in function.blocks if name.endswith(".sequential")]
     assert count(function, separate)["load"] == 2
     assert count(function, separate)["ret"] == 0  # but on to the next row
-    assert function.blocks["%mtl.next"].end.labels == ["%mtl.apart", "%mtl.end"]
+    assert function.blocks["%mtl.next"].end.labels == ["%mtl.sequential", "%mtl.end"]
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_a_barrier_ends_its_block():
     parsed = function(f"entry: {WAIT}; %a = add i32 %u, 1; {WAIT}; {WAIT}; ret void")
     assert split_at_barriers(parsed) == 3
     blocks = dict(parsed.blocks)
-    assert not any(map(is_barrier, blocks.pop("%mtl.behind3").body))
+    assert not any(map(is_barrier, blocks.pop("%mtl.after3").body))
     assert all(is_barrier(b.body[-1]) and len(b.end.labels) == 1 for b in blocks.values())
     ops = [i.op for name in Graph(parsed).order for i in parsed.blocks[name].instructions()]
     assert [op for op in ops if op != "br"] == ["call", "add", "call", "call", "ret"]

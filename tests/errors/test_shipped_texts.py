@@ -12,11 +12,14 @@ import metalloid as mtl
 from metalloid.arrays.codegen.kernel_source import render
 from metalloid.arrays.execution.executable import full_text
 from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.library import scan as scan_kernels
+from metalloid.arrays.library import scatter as scatter_kernels
 from metalloid.arrays.library import sort as sort_kernels
 from metalloid.arrays.library import window as window_kernels
 from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.plan import make_plan
+from metalloid.arrays.planning.schedule import CallStep
 from metalloid.fft import kernels as transforms
 
 PACKAGE = Path(mtl.__file__).parent
@@ -48,9 +51,33 @@ def scan():
 def prefix_scans():
     """The texts of rows, of chunks of rows, and of columns."""
     long, wide = (mtl.ones(shape, device="cpu") for shape in ((20_000,), (9, 100)))
-    for result in (mtl.cumulative_sum(long), mtl.cumulative_prod(wide, axis=0)):
+    return texts_of(mtl.cumulative_sum(long), mtl.cumulative_prod(wide, axis=0))
+
+
+def scatters(monkeypatch):
+    """The texts of every method."""
+    i = mtl.asarray([0, 2, 2], device="cpu")
+    for how, dtype, function in [
+        (scatter_kernels.IN_ORDER, mtl.float32, "add"),
+        (scatter_kernels.LAST, mtl.float16, "set"),
+        (scatter_kernels.SORTED, mtl.complex64, "multiply"),
+        (scatter_kernels.ATOMIC, mtl.int8, "add"),
+        (scatter_kernels.ATOMIC, mtl.int64, "add"),
+        (scatter_kernels.ATOMIC, mtl.float32, "add"),
+        (scatter_kernels.ATOMIC, mtl.complex64, "add"),
+        (scatter_kernels.ATOMIC, mtl.bfloat16, "max"),
+    ]:
+        monkeypatch.setattr(scatter_kernels, "_method", lambda *_, how=how: how)
+        x = mtl.ones(4, dtype=dtype, device="cpu")
+        yield from texts_of(getattr(x.at[i], function)(x[1:]))
+
+
+def texts_of(*results):
+    for result in results:
+        lower([result._node])
         planner = make_plan(LinearizedGraph([result._node]))
-        for step in planner.steps:
+        kernels = (step for step in planner.steps if not isinstance(step, CallStep))
+        for step in kernels:
             yield full_text(render(step, planner.sources, planner.traits))
 
 
@@ -74,10 +101,10 @@ def test_files(path):
     mtl.library(path=path, portable=True)
 
 
-def test_joined_texts():
+def test_joined_texts(monkeypatch):
     """Every other file of the package is part of one, or written in doubles."""
     texts = {name: make() for name, make in JOINED.items()}
-    texts |= dict(enumerate(prefix_scans()))
+    texts |= dict(enumerate([*prefix_scans(), *scatters(monkeypatch)]))
     for text in texts.values():
         mtl.library(text, portable=True)
     utilities = "metal_kernel_utils.metal"  # as a whole; texts have what they use of it

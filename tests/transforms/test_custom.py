@@ -1,5 +1,7 @@
 """`custom_function`: rules of derivatives and batching, for kernels, too; `checkpoint`."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -140,6 +142,34 @@ def test_checkpoint_has_the_same_gradients():
     expected = mtl.jvp(lambda w: mtl.grad(loss(layer))([{"w": w}])[0]["w"],
                        [params[0]["w"]], [params[1]["w"]])[1][0]  # fmt: skip
     close(second, np.asarray(expected), 1e-9)
+
+
+def test_checkpoint_holds_fewer_values():
+    x = mtl.asarray(np.linspace(-1, 1, 2**15, dtype=np.float32).reshape(512, 64))
+    weights = [(mtl.eye(64, 256) / k, mtl.eye(256, 64) / k) for k in range(1, 25)]
+    mtl.eval(x, weights)
+
+    def layer(y, w):
+        return y + mtl.tanh(y @ w[0]) @ w[1]
+
+    def peak(layer):
+        def loss(weights):
+            y = x
+            for w in weights:
+                y = layer(y, w)
+            return (y * y).sum()
+
+        gc.collect()
+        before = mtl.get_active_memory()
+        mtl.reset_peak_memory()
+        gradients = mtl.grad(loss)(weights)
+        mtl.eval(gradients)
+        return mtl.get_peak_memory() - before
+
+    y, hidden = x.nbytes, x.nbytes * 4
+    results = sum(a.nbytes + b.nbytes for a, b in weights)
+    assert peak(layer) > 24 * hidden  # all of them live until the backward pass
+    assert peak(mtl.checkpoint(layer)) < 24 * y + 3 * hidden + results
 
 
 MISUSE = {

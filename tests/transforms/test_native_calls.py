@@ -190,7 +190,8 @@ def test_threads_call_one_function():
     assert not wrong
 
 
-def test_many_calls_leak_nothing(no_python):
+@pytest.mark.parametrize("calls", [30_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_many_calls_leak_nothing(no_python, calls):
     x, pool = evaluated(X), pool_of(mtl.default_device())
     compiled = warmed_up(affine, x, 2.0)
     node, counted = (
@@ -204,7 +205,7 @@ def test_many_calls_leak_nothing(no_python):
         return [sys.getrefcount(each) for each in counted]
 
     before, live, blocks = counts(), (pool.live_bytes, pool.free_bytes), sys.getallocatedblocks()
-    for _ in range(30_000):
+    for _ in range(calls):
         a, _ = compiled(x, 2.0)
         np.asarray(a)
     del a, _

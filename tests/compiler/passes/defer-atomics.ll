@@ -19,7 +19,7 @@ entry:
 ;   %p = getelementptr i32, ptr %words, i64 %i
 ;   %x = load i32, ptr %p, align 4
 ;   %total = getelementptr i8, ptr %words, i64 4096
-;   %0 = atomicrmw deferred.1 add ptr %total, i32 %x monotonic, align 4
-;   %1 = atomicrmw deferred.0 add ptr %words, i32 1 monotonic, align 4
+;   %0 = atomicrmw add ptr %total, i32 %x monotonic, align 4, accumulator 1
+;   %1 = atomicrmw add ptr %words, i32 1 monotonic, align 4, accumulator 0
 ;   ret void
 ; }

@@ -6,8 +6,8 @@ entry:
   %first = "mtl.multiply_matrices"([8 x <8 x float>] %m, [8 x <8 x float>] %m, [8 x <8 x float>] %m) : [8 x <8 x float>]
   %x = "mtl.of_matrix"([8 x <8 x float>] %first) {indices = [0]} : float
   %y = "mtl.of_matrix"([8 x <8 x float>] %first) {indices = [1]} : float
-  %again = "mtl.to_matrix"(float %x, float %y) : [8 x <8 x float>]
-  %second = "mtl.multiply_matrices"([8 x <8 x float>] %again, [8 x <8 x float>] %m, [8 x <8 x float>] %again) : [8 x <8 x float>]
+  %reloaded = "mtl.to_matrix"(float %x, float %y) : [8 x <8 x float>]
+  %second = "mtl.multiply_matrices"([8 x <8 x float>] %reloaded, [8 x <8 x float>] %m, [8 x <8 x float>] %reloaded) : [8 x <8 x float>]
   %z = "mtl.of_matrix"([8 x <8 x float>] %second) {indices = [0]} : float
   store float %z, ptr %words, align 4
   ret void

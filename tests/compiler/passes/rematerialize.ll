@@ -20,14 +20,14 @@ after:
 ;   %p = getelementptr float, ptr %words, i64 %i
 ;   store float 1.0, ptr %p, align 4
 ;   call void @__msl_threadgroup_barrier(i32 2)
-;   br label %mtl.behind1
+;   br label %mtl.after1
 ; after:
-;   %mtl.again0 = zext i32 %x to i64
-;   %mtl.again1 = getelementptr float, ptr %words, i64 %mtl.again0
-;   %y = load float, ptr %mtl.again1, align 4
+;   %mtl.remat0 = zext i32 %x to i64
+;   %mtl.remat1 = getelementptr float, ptr %words, i64 %mtl.remat0
+;   %y = load float, ptr %mtl.remat1, align 4
 ;   store float %y, ptr %words, align 4
 ;   br label %mtl.exit
-; mtl.behind1:
+; mtl.after1:
 ;   br label %after
 ; mtl.exit:
 ;   ret void

@@ -14,8 +14,8 @@ entry:
 ; entry:
 ;   store i32 %index, ptr %threadgroup_memory, align 4
 ;   call void @__msl_threadgroup_barrier(i32 2)
-;   br label %mtl.behind1
-; mtl.behind1:
+;   br label %mtl.after1
+; mtl.after1:
 ;   %x = load i32, ptr %threadgroup_memory, align 4
 ;   store i32 %x, ptr %threadgroup_memory, align 4
 ;   ret void

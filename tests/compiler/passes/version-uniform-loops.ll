@@ -21,9 +21,9 @@ end:
 ; entry:
 ;   %enters = icmp ult i32 %x, %n
 ;   %entry.all = call i1 @mtl.all_pass(i1 %enters)
-;   br i1 %entry.all, label %loop.together, label %loop.guard
+;   br i1 %entry.all, label %loop.uniform, label %loop.guard
 ; loop:
-;   %i = phi i32 [ %i.enter, %loop.enter ], [ %i.next, %loop ]
+;   %i = phi i32 [ %i.ph, %loop.ph ], [ %i.next, %loop ]
 ;   %i.wide = zext i32 %i to i64
 ;   %p = getelementptr float, ptr %words, i64 %i.wide
 ;   store float 0.0, ptr %p, align 4
@@ -32,23 +32,23 @@ end:
 ;   br i1 %goes.on, label %loop, label %end
 ; end:
 ;   ret void
-; loop.together:
-;   %i.together = phi i32 [ %x, %entry ], [ %i.next.together, %loop.together ]
-;   %i.wide.together = zext i32 %i.together to i64
-;   %p.together = getelementptr float, ptr %words, i64 %i.wide.together
-;   store float 0.0, ptr %p.together, align 4
-;   %i.next.together = add nuw i32 %i.together, 256
-;   %goes.on.together = icmp ult i32 %i.next.together, %n
-;   %loop.together.done = call i1 @mtl.none_passes(i1 %goes.on.together)
-;   %loop.together.all = call i1 @mtl.all_pass(i1 %goes.on.together)
-;   br i1 %loop.together.all, label %loop.together, label %loop.between
-; loop.parted:
-;   br i1 %goes.on.together, label %loop.enter, label %end
-; loop.between:
-;   br i1 %loop.together.done, label %end, label %loop.parted
+; loop.uniform:
+;   %i.uniform = phi i32 [ %x, %entry ], [ %i.next.uniform, %loop.uniform ]
+;   %i.wide.uniform = zext i32 %i.uniform to i64
+;   %p.uniform = getelementptr float, ptr %words, i64 %i.wide.uniform
+;   store float 0.0, ptr %p.uniform, align 4
+;   %i.next.uniform = add nuw i32 %i.uniform, 256
+;   %goes.on.uniform = icmp ult i32 %i.next.uniform, %n
+;   %loop.uniform.done = call i1 @mtl.none_passes(i1 %goes.on.uniform)
+;   %loop.uniform.all = call i1 @mtl.all_pass(i1 %goes.on.uniform)
+;   br i1 %loop.uniform.all, label %loop.uniform, label %loop.middle
+; loop.divergent:
+;   br i1 %goes.on.uniform, label %loop.ph, label %end
+; loop.middle:
+;   br i1 %loop.uniform.done, label %end, label %loop.divergent
 ; loop.guard:
-;   br i1 %enters, label %loop.enter, label %end
-; loop.enter:
-;   %i.enter = phi i32 [ %x, %loop.guard ], [ %i.next.together, %loop.parted ]
+;   br i1 %enters, label %loop.ph, label %end
+; loop.ph:
+;   %i.ph = phi i32 [ %x, %loop.guard ], [ %i.next.uniform, %loop.divergent ]
 ;   br label %loop
 ; }

@@ -27,7 +27,7 @@ end:
 ; loop:
 ;   %k = phi i32 [ 0, %loop.pre ], [ %k.next, %loop.latch ]
 ;   call void @__msl_threadgroup_barrier(i32 2)
-;   br label %mtl.behind1
+;   br label %mtl.after1
 ; after:
 ;   store i32 %y, ptr %threadgroup_memory, align 4
 ;   %k.next = add i32 %k, 1
@@ -35,7 +35,7 @@ end:
 ;   br i1 %goes.on, label %loop.latch, label %end
 ; end:
 ;   br label %mtl.exit
-; mtl.behind1:
+; mtl.after1:
 ;   br label %after
 ; mtl.exit:
 ;   ret void

@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from metalloid.arrays.execution.executable import ExecutablePlan, executable, run, with_offset
+from metalloid.arrays.execution.known_evaluations import Numbering, native_evaluation
+from metalloid.arrays.execution.known_evaluations import plans as _plans
 from metalloid.arrays.execution.repeated_plan import RepeatedPlan
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import UNORDERED
 from metalloid.arrays.ir.node import BUFFER, TRACED, Node
+from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.ir.substitute import concrete, is_traced
 from metalloid.arrays.planning.plan import make_plan
 from metalloid.runtime.devices.device import Device
@@ -19,7 +22,6 @@ from metalloid.runtime.devices.device import Device
 MAX_CACHED_PLANS = 2048
 #: One evaluation at a time, as it turns expressions into leaves.
 _lock = threading.RLock()
-_plans: dict[Any, CachedPlan] = {}
 
 
 def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
@@ -38,8 +40,10 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
         If a root depends on a tracer without a value.
     """
     with _lock:
-        if any(root.flags & TRACED and is_traced(root) for root in roots):
-            roots = concrete(roots)
+        for root in roots:
+            if root.flags & TRACED and is_traced(root):
+                roots = concrete(roots)
+                break
         by_device: dict[Device, list[Node]] = {}
         for root in roots:
             if root.kind is not BUFFER:
@@ -76,7 +80,7 @@ class CachedPlan(NamedTuple):
 def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
     """The plan of a graph, from the cache if there was one of its structure."""
     key = device, graph.key
-    cached = _plans.get(key)
+    cached: CachedPlan | None = _plans.get(key)
     if cached is None:
         if len(_plans) >= MAX_CACHED_PLANS:
             _plans.clear()
@@ -93,27 +97,25 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
 
 
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
+    lower(roots)
+    is_repeatable = wait or device.memory == "own"
+    native = native_evaluation() if is_repeatable else None
+    known = None if native is None else native.evaluate(roots)
+    if known is True or (isinstance(known, tuple) and known[0].run(known[1], wait)):
+        return
     graph = LinearizedGraph(roots)
     plan, repeated = plan_of(graph, device)
-    native = None if repeated is None or not wait else repeated.evaluate
-    if native is not None and native(graph.leaves, graph.nodes):
-        _finish(plan, graph, roots)
-        return
     leaves = [leaf.memory for leaf in graph.leaves]
     offsets = [leaf.data[1] for leaf in graph.leaves]
-    if (
-        repeated is not None
-        and (wait or device.memory == "own")
-        and not any(offsets)
-        and None not in leaves
-    ):
+    if repeated is not None and is_repeatable and not any(offsets) and None not in leaves:
+        numbering = Numbering.of(graph, roots) if known is False else None
         stored = repeated(leaves, graph.nodes, wait)  # type: ignore[arg-type]
         if stored is not None:
             for result, owner in zip(plan.results, stored, strict=True):
                 graph.nodes[result.node].materialize(owner, result.layout)
-            if repeated.evaluate is None:
-                repeated.make_evaluate([(each.node, each.layout) for each in plan.results])
             _finish(plan, graph, roots)
+            if numbering is not None:
+                numbering.remember(graph, roots, plan, repeated)
             return
     retained = {
         source

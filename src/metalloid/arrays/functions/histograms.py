@@ -13,13 +13,22 @@ from metalloid.arrays.execution.calls import host_call, launch_call
 from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import minimum
 from metalloid.arrays.functions.manipulation import concat
-from metalloid.arrays.functions.searching import diff, elements_at, insertion_points, searchsorted
+from metalloid.arrays.functions.searching import diff, elements_at, searchsorted
 from metalloid.arrays.functions.select import clip, where
-from metalloid.arrays.functions.sorting import sorted_along
-from metalloid.arrays.ir.dtypes import float32, int32, int64, kind_of, promote, uint32
-from metalloid.arrays.ir.node import Node, cast
+from metalloid.arrays.ir.dtypes import (
+    complex128,
+    float32,
+    float64,
+    int32,
+    int64,
+    kind_of,
+    promote,
+    uint32,
+)
+from metalloid.arrays.ir.node import Node, broadcast, cast, constant
 from metalloid.arrays.ir.operands import from_numpy, to_node, to_numpy
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
+from metalloid.arrays.library.scatter import sums_by_index
 from metalloid.arrays.library.sort import MAX_BINS, bin_counts, count_groups
 from metalloid.arrays.lowering.reductions import summed
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
@@ -214,38 +223,32 @@ def _by_bins(indices: Node, count: int, setting: str) -> Node:
     return summed(parts, "sum", 0, int64, False)
 
 
-def _is_by_sorting(indices: Node, count: int, setting: str) -> bool:
-    name = "bincount by sorting"
-    return count > MAX_BINS and by_kernels(name, uint32, indices.device, indices.size, setting)
+def _is_by_scatter(indices: Node, count: int, setting: str) -> bool:
+    return setting != "host" and indices.size < 2**32
 
 
-def _by_sorting(indices: Node, count: int, setting: str) -> Node:
-    ends = arange(count + 1, dtype=uint32, device=indices.device)._node
-    ordered = sorted_along(cast(indices, uint32), 0, False, setting)
-    return diff(Array(insertion_points(ordered, ends, "left", setting)))._node
+def _by_scatter(indices: Node, count: int, setting: str) -> Node:
+    ones = broadcast(constant(1, uint32, indices.device), indices.shape)
+    return cast(sums_by_index(ones, indices, count), int64)
+
+
+def _weighted_by_scatter(indices: Node, weights: Node, count: int) -> Node:
+    """On the CPU, sums are in double precision, as NumPy's are."""
+    dtype = weights.dtype
+    if not indices.device.traits.is_simt:
+        dtype = complex128 if kind_of(dtype) == "c" else float64
+    return cast(sums_by_index(cast(weights, dtype), indices, count), weights.dtype)
 
 
 def _counts_on_host(indices: Node, count: int, setting: str) -> Node:
     return host_call(_bincount, [indices], (count,), (int64, (count,)))[0]
 
 
-def _weighted_on_host(indices: Node, weights: Node, count: int) -> Node:
-    return host_call(_weighted, [indices, weights], (count,), (weights.dtype, (count,)))[0]
-
-
 implement("bincount", Implementation(_by_bins, _is_by_bins),
-          Implementation(_by_sorting, _is_by_sorting), _counts_on_host)  # fmt: skip
-implement("weighted_bincount", _weighted_on_host)
+          Implementation(_by_scatter, _is_by_scatter), _counts_on_host)  # fmt: skip
+implement("weighted_bincount", _weighted_by_scatter)
 
 
 def _bincount(indices: np.ndarray, count: int) -> np.ndarray:
     counts: np.ndarray = np.bincount(indices, minlength=count)[:count]
     return counts
-
-
-def _weighted(indices: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
-    if weights.dtype.kind == "c":
-        real, imag = (_weighted(indices, part, count) for part in (weights.real, weights.imag))
-        return real + 1j * imag
-    total: np.ndarray = np.bincount(indices, weights.astype(np.float64), count)[:count]
-    return total

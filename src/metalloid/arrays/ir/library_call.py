@@ -51,10 +51,14 @@ class LibraryCall:
     ----------
     launches : tuple of LibraryLaunch
     temporaries : tuple of (dtype, shape)
+    is_update : bool
+        Whether the result has the values of the first operand before the launches. That operand is
+        not one of the numbered buffers.
     """
 
     launches: tuple[LibraryLaunch, ...]
     temporaries: tuple[tuple[DType, Ints], ...] = ()
+    is_update: bool = False
 
 
 def library_call(call: LibraryCall, operands: Sequence[Node], dtype: DType, shape: Ints) -> Node:

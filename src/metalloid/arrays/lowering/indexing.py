@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.execution.calls import host_call, to_host
+from metalloid.arrays.execution.calls import to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import int64, kind_of
@@ -34,7 +34,7 @@ from metalloid.arrays.ir.operands import (
     to_node,
     where_node,
 )
-from metalloid.arrays.ir.primitives import bind, implement
+from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.views import full_slices, joined, sliced
 from metalloid.kernels.strides import broadcast_shape
 
@@ -281,6 +281,8 @@ def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
     mask = getattr(key, "_node", None)
     if mask is not None and mask.flags & ABSTRACT and _is_mask(mask) and mask.shape == node.shape:
         return _masked(node, mask, new, function)
+    if function != "set":
+        op(function).dtype(node.dtype)
     selection = Selection(node, key)
     if selection.mask is not None and new.shape == ():
         changed = new if function == "set" else binary(op(function), _Operand(node), _Operand(new))
@@ -360,6 +362,8 @@ def _scatter_at(node: Node, selection: Selection, new: Node, function: str) -> N
     new = _fitting(new, tuple(shape[axis] for axis in order))
     new = permute(new, tuple(order.index(k) for k in range(len(order))))
     moved = permute(base, (*axes, *rest))
+    # The operands: an array, new elements, and indices along its first axes, valid and of one
+    # shape. The parameter: "set", or the binary operation that combines old and new elements.
     (result,) = bind("scatter", [moved, new, *indices], (function,), (node.dtype, moved.shape))
     back = tuple([*axes, *rest].index(k) for k in range(len(base.shape)))
     result = reshape(permute(result, back), region)
@@ -367,24 +371,3 @@ def _scatter_at(node: Node, selection: Selection, new: Node, function: str) -> N
         return result
     return joined([node, result], [full_slices(node.shape), selection.slices], node.shape,
                   node.dtype)  # fmt: skip
-
-
-def _on_host(node: Node, new: Node, *more: Any) -> Node:
-    *indices, function = more
-    result = node.dtype, node.shape
-    return host_call(_scatter, [node, new, *indices], (function,), result)[0]
-
-
-def _scatter(old: np.ndarray, new: np.ndarray, *more: Any) -> np.ndarray:
-    *indices, function = more
-    result = old.copy()
-    if function == "set":
-        result[tuple(indices)] = new
-    else:
-        getattr(np, op(function).reference or function).at(result, tuple(indices), new)
-    return result
-
-
-#: Operands: an array, new elements, and indices along its first axes, valid and of one shape.
-#: Parameters: "set", or the binary operation that combines old and new elements.
-implement("scatter", _on_host)

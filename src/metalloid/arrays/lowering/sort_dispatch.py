@@ -17,7 +17,6 @@ _ENOUGH = {
     "unique_all": 2**15,
     "unique_counts": 2**18,
     "bincount": 2**17,
-    "bincount by sorting": _NEVER,
 }
 
 

@@ -29,7 +29,7 @@ from metalloid.arrays.ir.node import (
     SCATTER_SLICES,
     VIEW,
 )
-from metalloid.arrays.planning import matmul_fusion
+from metalloid.arrays.planning import library_calls, matmul_fusion
 from metalloid.arrays.planning.costs import highest_costly, recompute_candidates
 from metalloid.arrays.planning.frontier import fusion_frontier
 from metalloid.arrays.planning.horizontal import merge_kernels
@@ -49,7 +49,6 @@ from metalloid.arrays.planning.schedule import (
     BufferSpec,
     CallStep,
     FusedKernel,
-    LibraryKernel,
     MaterializeReason,
     Step,
 )
@@ -81,6 +80,8 @@ class Planner:
         By reduction: buffer and layout of one value per chunk, along a last axis.
     fused_nodes : list of set of int
         By step: the nodes that it computes.
+    uses : Counter
+        By node, the number of its users; the caller is one of those of roots.
     """
 
     graph: LinearizedGraph
@@ -114,7 +115,7 @@ class Planner:
         self._leaves: dict[int, tuple[int, Layout]] = {}
         self._calls: dict[int, tuple[int, ...]] = {}
         self.traits = self.graph.nodes[0].device.traits
-        self._uses = Counter([*chain.from_iterable(self.graph.args), *self.graph.roots])
+        self.uses = Counter([*chain.from_iterable(self.graph.args), *self.graph.roots])
         self._has_products = any(node.kind is MATMUL for node in self.graph.nodes)
 
     def _deep(self) -> list[int]:
@@ -151,7 +152,7 @@ class Planner:
         elif node.kind is CUSTOM_CALL:
             self._call(index)
         elif node.kind is LIBRARY_CALL:
-            self._library_call(index)
+            library_calls.plan_call(self, index)
         elif node.kind is GET_TUPLE_ITEM:
             (call,) = self.graph.args[index]
             self._call(call)
@@ -163,7 +164,7 @@ class Planner:
         elif not self._is_view(index, reason):
             self._compute(index, reason)
 
-    def _new(self, dtype: DType, shape: Ints, reason: MaterializeReason) -> int:
+    def new_buffer(self, dtype: DType, shape: Ints, reason: MaterializeReason) -> int:
         """A buffer that the plan allocates."""
         self.sources.append(BufferSpec(None, dtype, shape, reason))
         return len(self.sources) - 1
@@ -184,7 +185,7 @@ class Planner:
             self.materialized[index] = source, after
         return after is not None
 
-    def _copy(self, index: int) -> None:
+    def store_copy(self, index: int) -> None:
         """Materialize a node contiguously, even if it has memory already."""
         self.materialized.pop(index, None)
         self._compute(index, MaterializeReason.ORDER)
@@ -203,14 +204,14 @@ class Planner:
             try:
                 return attempt()
             except NonStridedView as error:
-                self._copy(error.index)
+                self.store_copy(error.index)
             except KernelLimitExceeded:
                 split()
 
     def _compute(self, index: int, reason: MaterializeReason) -> None:
         node = self.graph.nodes[index]
         shape = node.shape
-        out = self._new(node.dtype, shape, reason)
+        out = self.new_buffer(node.dtype, shape, reason)
         product = self._product(index)
         if product is not None:
             matmul_fusion.compute(self, index, product, out)
@@ -345,7 +346,7 @@ class Planner:
             chunk = -(-chunk // VECTOR_WIDTH) * VECTOR_WIDTH
         result = builder.add(KernelOp("reduce", node.data[0], (value,), node.dtype))
         chunks = -(-extent // chunk)
-        out = self._new(node.dtype, (*node.shape, chunks), MaterializeReason.LONG_ROWS)
+        out = self.new_buffer(node.dtype, (*node.shape, chunks), MaterializeReason.LONG_ROWS)
         outer, step = builder.outer_strides, node.size
         are_many = self.traits.is_simt and chunks >= _MANY_CHUNKS
         if are_many or not is_by_columns(graph, index):
@@ -358,7 +359,7 @@ class Planner:
     def _scatter_slices(self, index: int) -> None:
         """Compute each argument into its slice of the result."""
         node = self.graph.nodes[index]
-        out = self._new(node.dtype, node.shape, MaterializeReason.SCATTER_SLICES)
+        out = self.new_buffer(node.dtype, node.shape, MaterializeReason.SCATTER_SLICES)
         strides = contiguous(node.shape)
         self._compute_slices(index, out, strides)
         self.materialized[index] = out, strides
@@ -372,20 +373,25 @@ class Planner:
                 self._compute_slices(arg, out, region)
                 continue
 
-            def attempt(arg: int = arg, shape: Ints = region.shape) -> tuple[KernelBuilder, int]:
-                builder = KernelBuilder(self, shape)
-                return builder, builder.value(arg)
+            self.compute_into(arg, out, region)
 
-            split = functools.partial(self.store, arg, MaterializeReason.SIZE)
-            builder, result = self.retry_after_split(attempt, split)
-            self._emit(builder, result, out, plain(region), region.offset)
+    def compute_into(self, index: int, out: int, region: Layout) -> None:
+        """Compute a node into a region of a buffer, element by element."""
+
+        def attempt() -> tuple[KernelBuilder, int]:
+            builder = KernelBuilder(self, region.shape)
+            return builder, builder.value(index)
+
+        split = functools.partial(self.store, index, MaterializeReason.SIZE)
+        builder, result = self.retry_after_split(attempt, split)
+        self._emit(builder, result, out, plain(region), region.offset)
 
     def _is_only_a_slice(self, index: int) -> bool:
         """Whether a node is assembled from parts, for a slice of another such node only."""
         return (
             self.graph.nodes[index].kind is SCATTER_SLICES
             and index not in self.materialized
-            and self._uses[index] == 1
+            and self.uses[index] == 1
         )
 
     def _call(self, index: int) -> None:
@@ -396,31 +402,12 @@ class Planner:
             self.store(arg, MaterializeReason.CUSTOM_CALL)
         args = tuple(self.location(arg) for arg in self.graph.args[index])
         outs = tuple(
-            self._new(dtype, shape, MaterializeReason.CUSTOM_CALL)
+            self.new_buffer(dtype, shape, MaterializeReason.CUSTOM_CALL)
             for dtype, shape in node.data.results
         )
         self._calls[index] = outs
         nodes = frozenset((index,) if node.kind is MATMUL else ())
         self.steps.append(CallStep(index, args, outs, nodes))
-
-    def _library_call(self, index: int) -> None:
-        node, args = self.graph.nodes[index], self.graph.args[index]
-        reason = MaterializeReason.LIBRARY_CALL
-        for arg in args:
-            self.store(arg, reason)
-            if plain(self.location(arg)[1]) != plain(contiguous(self.graph.nodes[arg].shape)):
-                self._copy(arg)
-        operands = [self.location(arg) for arg in args]
-        out = self._new(node.dtype, node.shape, reason)
-        temporaries = [self._new(dtype, shape, reason) for dtype, shape in node.data.temporaries]
-        buffers = [*(source for source, _ in operands), out, *temporaries]
-        offsets = [*(layout.offset for _, layout in operands), *(0 for _ in (out, *temporaries))]
-        for launch in node.data.launches:
-            reads = tuple((buffers[k], offsets[k]) for k in launch.reads)
-            self.steps.append(
-                LibraryKernel(launch, reads, tuple(buffers[k] for k in launch.writes))
-            )
-        self.materialized[index] = out, contiguous(node.shape)
 
     # -- recomputation
 

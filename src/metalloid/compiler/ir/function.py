@@ -90,14 +90,14 @@ class Instruction:
     type : Type
         Of the result.
     operands : list of Value
-        Of ``br`` and ``switch`` the condition; of ``phi`` what comes from each of `labels`; of
+        Of ``br`` and ``switch`` the condition; of ``phi`` the value of each of `labels`; of
         ``store`` the value, then the address.
     flags : tuple of str
         ``("nuw", "nsw")``, ``("contract",)``, ``("volatile",)`` ...; ``"invariant"`` of loads from
         memory that never changes, ``"call_invariant"`` if it does not during a call;
         ``"parameter"`` of an ``alloca`` that stands for the array that its operand points to.
     labels : list of str
-        Targets of ``br`` and ``switch`` (the default first), origins of ``phi``.
+        Targets of ``br`` and ``switch`` (the default first), incoming blocks of ``phi``.
     callee : str
         Of a ``call``: the function with its ``@``, or inline assembly from ``asm`` on. It is empty
         if the first operand is the address of the function.
@@ -118,6 +118,8 @@ class Instruction:
     lane_step : int
         Of ``alloca`` whose elements lie side by side for all lanes: bytes from a lane's first
         element to the next lane's; 0 if a lane's elements lie side by side.
+    accumulator : int or None
+        Of ``atomicrmw``: the number of the accumulator to which the update may be deferred.
     source : Type
         What a ``getelementptr`` steps over, and what an ``alloca`` makes.
     align : int
@@ -142,6 +144,7 @@ class Instruction:
     mask: tuple[int, ...] = ()
     indices: tuple[int, ...] = ()
     lane_step: int = 0
+    accumulator: int | None = None
     source: Type = VOID
     align: int = 0
     metadata: tuple[tuple[str, str], ...] = ()
@@ -162,7 +165,7 @@ class Instruction:
         """The same for two instructions that differ in their operands only."""
         return (
             self.op, self.flags, self.callee, self.predicate, self.operation, self.ordering,
-            self.cases, self.mask, self.indices,
+            self.cases, self.mask, self.indices, self.accumulator,
         )  # fmt: skip
 
     def copy(self) -> Instruction:

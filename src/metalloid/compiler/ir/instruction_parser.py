@@ -294,9 +294,11 @@ class Line(TokenLine):
     def _atomicrmw(self, flags: tuple[str, ...]) -> Instruction:
         operation = self.next()
         operands = self.values()
+        accumulator = int(self._tokens[-1]) if "accumulator" in self._tokens else None
         return Instruction(
             "", type=operands[1].type, operands=operands, flags=flags,
             operation=operation, ordering=self._orderings(), align=self.align(),
+            accumulator=accumulator,
         )  # fmt: skip
 
     def _cmpxchg(self, flags: tuple[str, ...]) -> Instruction:

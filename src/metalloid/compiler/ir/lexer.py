@@ -84,7 +84,7 @@ class TokenLine:
     def flags(self) -> tuple[str, ...]:
         """Take the flags that come next."""
         indices = []
-        while self.peek() in _FLAGS or self.peek().startswith("deferred."):
+        while self.peek() in _FLAGS:
             indices.append(self.next())
         return tuple(indices)
 

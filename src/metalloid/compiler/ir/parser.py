@@ -23,7 +23,8 @@ _BUNDLES = re.compile(r"\) *(?:#\d+ *)?\[")
 _SPACE = re.compile(r" addrspace\(\d+\)")
 _TYPE_DEFINITION = re.compile(r'^(%(?:"[^"]*"|[\w.$-]+)) = type (.*)$', re.M)
 _DEFINITION = re.compile(
-    r"^define ([^\n]*?)@([\w.$]+)\(([^\n]*?)\)([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\{\n(.*?)^\}",
+    r'^define ([^\n]*?)@([\w.$]+|"[^"\n]+")\(([^\n]*?)\)'
+    r"([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\{\n(.*?)^\}",
     re.M | re.S,
 )
 _CONSTANT_CAST = re.compile(

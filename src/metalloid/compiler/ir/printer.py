@@ -93,8 +93,8 @@ def _without_metadata(i: Instruction) -> str:
             )
             return f"{op} {i.source}{count}{align}{space}{lane_step}"
         case "phi":
-            origins = zip(i.operands, i.labels, strict=True)
-            pairs = (f"[ {_name(value.name)}, {_name(label)} ]" for value, label in origins)
+            incoming = zip(i.operands, i.labels, strict=True)
+            pairs = (f"[ {_name(value.name)}, {_name(label)} ]" for value, label in incoming)
             return f"{op} {i.type} {', '.join(pairs)}"
         case "call":
             return _call(i)
@@ -104,7 +104,8 @@ def _without_metadata(i: Instruction) -> str:
         case "extractvalue" | "insertvalue":
             return f"{op} {operands}, {', '.join(map(str, i.indices))}"
         case "atomicrmw":
-            return f"{op} {i.operation} {operands} {i.ordering}{align}"
+            deferred = "" if i.accumulator is None else f", accumulator {i.accumulator}"
+            return f"{op} {i.operation} {operands} {i.ordering}{align}{deferred}"
         case "cmpxchg":
             return f"{op} {operands} {i.ordering}{align}"
         case "fence":

@@ -91,9 +91,9 @@ def _let_fall_through(function: Function, block: Block, failed: Block) -> None:
         phi.labels.append(copy.name)
 
 
-def _taken_from(phi: Instruction, origin: str) -> Value:
-    """The operand of `phi` for `origin`, which is no predecessor any more."""
-    position = phi.labels.index(origin)
+def _taken_from(phi: Instruction, predecessor: str) -> Value:
+    """Remove the operand of `phi` for a block that is no longer a predecessor; the operand."""
+    position = phi.labels.index(predecessor)
     del phi.labels[position]
     return phi.operands.pop(position)
 

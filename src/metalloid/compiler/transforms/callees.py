@@ -170,9 +170,9 @@ def _private_parameters(
 
     def is_private(caller: str, value: Value) -> bool:
         root = root_of(value, computed_by[caller])
-        origin = computed_by[caller].get(root.name)
-        if origin is not None:
-            return origin.op == "alloca"
+        base = computed_by[caller].get(root.name)
+        if base is not None:
+            return base.op == "alloca"
         names = [parameter.name for parameter in functions[caller].parameters]
         return root.name in names and (caller, names.index(root.name)) in private
 
@@ -195,10 +195,10 @@ def _private_parameters(
 
 def root_of(address: Value, computed_by: Mapping[str, Instruction]) -> Value:
     """The address that `address` is a step from."""
-    origin = computed_by.get(address.name)
-    while origin is not None and origin.op in ("getelementptr", "bitcast"):
-        address = origin.operands[0]
-        origin = computed_by.get(address.name)
+    inst = computed_by.get(address.name)
+    while inst is not None and inst.op in ("getelementptr", "bitcast"):
+        address = inst.operands[0]
+        inst = computed_by.get(address.name)
     return address
 
 
@@ -252,19 +252,19 @@ def _copied(
     roots = [root_of(value, computed_by).name for value in call.operands]
 
     def is_parameter(root: str) -> bool:
-        origin = computed_by.get(root)
-        return origin is not None and PARAMETER in origin.flags
+        base = computed_by.get(root)
+        return base is not None and PARAMETER in base.flags
 
     for argument, root in enumerate(roots):
         if not callee.copies[argument]:
             continue
-        origin = computed_by.get(root)
+        base = computed_by.get(root)
         may_change = not callee.read_only[argument] or any(
             other == root or (is_parameter(other) and is_parameter(root))
             for k, other in enumerate(roots)
             if k != argument and not callee.read_only[k]
         )
-        if may_change or origin is None or origin.op != "alloca":
+        if may_change or base is None or base.op != "alloca":
             yield argument
 
 

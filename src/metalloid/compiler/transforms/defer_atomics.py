@@ -21,12 +21,11 @@ from metalloid.compiler.ir.types import POINTER, Integer
 
 #: Instructions of a kernel that get accumulators.
 _MAX_ACCUMULATORS = 8
-_FLAG = "deferred."
 _ACCESSES = ("load", "store", "copy", "fill", "atomicrmw", "cmpxchg")
 
 
 def defer_atomics(function: Function, threadgroup_memory: Value) -> None:
-    """Mark the updates that may be accumulated with the flag ``deferred.N``.
+    """Mark the updates that may be accumulated with the numbers of their accumulators.
 
     Parameters
     ----------
@@ -43,9 +42,9 @@ def defer_atomics(function: Function, threadgroup_memory: Value) -> None:
         if access.reads_the_same or ONE_THREAD in access.ordering:
             return False
         for pointer in (value for value in access.operands if value.type is POINTER):
-            origin = underlying_object(pointer, computed_by)
-            inst = computed_by.get(origin or "")
-            if origin != threadgroup_memory.name and (inst is None or inst.op != "alloca"):
+            base = underlying_object(pointer, computed_by)
+            inst = computed_by.get(base or "")
+            if base != threadgroup_memory.name and (inst is None or inst.op != "alloca"):
                 return True
         return False
 
@@ -77,10 +76,5 @@ def defer_atomics(function: Function, threadgroup_memory: Value) -> None:
         for one in reversed(function.blocks[name].body):
             is_last = is_last and one not in others
             if is_last and one in updating and count < _MAX_ACCUMULATORS:
-                one.flags = (*one.flags, f"{_FLAG}{count}")
+                one.accumulator = count
                 count += 1
-
-
-def deferred_number(instruction: Instruction) -> int | None:
-    """The number that `defer_atomics` gave to an update; None if it has none."""
-    return next((int(f.removeprefix(_FLAG)) for f in instruction.flags if _FLAG in f), None)

@@ -149,21 +149,21 @@ class _Interleaving:
         end = Instruction("br", operands=[any_], labels=[sequential, if_false])
         return Block(name, end=end)
 
-    def _sequential(self, origins: list[str]) -> list[Block]:
-        """A loop over the threads that restarts each of them; it is entered from `origins`."""
+    def _sequential(self, predecessors: list[str]) -> list[Block]:
+        """A loop over the threads that restarts each of them; it is entered from `predecessors`."""
         function, threads = self._function, self._threads
         original = list(function.blocks.values())
-        new, _ = clone(function, list(function.blocks), ".apart", self._fresh)
-        header, latch, end = (self._fresh(f"%mtl.{name}") for name in ("apart", "next", "end"))
+        new, _ = clone(function, list(function.blocks), ".sequential", self._fresh)
+        header, latch, end = (self._fresh(f"%mtl.{name}") for name in ("sequential", "next", "end"))
         number = Instruction("phi", self._fresh("%mtl.thread"), I32)
         following = Instruction(
             "add", self._fresh("%mtl.thread.next"), I32, [number.value, Value(I32, "1")]
         )
-        number.operands = [Value(I32, "0")] * len(origins) + [following.value]
-        number.labels = [*origins, latch]
+        number.operands = [Value(I32, "0")] * len(predecessors) + [following.value]
+        number.labels = [*predecessors, latch]
         indices = {
             parameter.name: self._index(
-                parameter, number.value, self._fresh(f"{parameter.name}.apart")
+                parameter, number.value, self._fresh(f"{parameter.name}.sequential")
             )
             for parameter in function.parameters
             if parameter.name in threads.indices

@@ -40,7 +40,7 @@ def _lower_switch(function: Function, block: Block) -> None:
     default, *targets = block.end.labels
     condition = block.end.operands[0]
     cases = block.end.cases
-    origins: dict[str, list[str]] = {}
+    predecessors: dict[str, list[str]] = {}
     current = block
     for number, (case, target) in enumerate(zip(cases, targets, strict=True)):
         test = Instruction(
@@ -51,21 +51,21 @@ def _lower_switch(function: Function, block: Block) -> None:
         last = number == len(cases) - 1
         other = default if last else f"{block.name}.case{number + 1}"
         current.end = Instruction("br", operands=[test.value], labels=[target, other])
-        origins.setdefault(target, []).append(current.name)
+        predecessors.setdefault(target, []).append(current.name)
         if last:
-            origins.setdefault(default, []).append(current.name)
+            predecessors.setdefault(default, []).append(current.name)
         else:
             current = function.blocks[other] = Block(other)
     if not cases:
         block.end = Instruction("br", labels=[default])
         return
-    for target, froms in origins.items():
+    for target, froms in predecessors.items():
         for phi in function.blocks[target].phis:
             value = phi.operands[phi.labels.index(block.name)]
             remaining = [
                 pair for pair in zip(phi.operands, phi.labels, strict=True) if pair[1] != block.name
             ]
-            remaining += [(value, origin) for origin in dict.fromkeys(froms)]
+            remaining += [(value, predecessor) for predecessor in dict.fromkeys(froms)]
             phi.operands, phi.labels = [v for v, _ in remaining], [label for _, label in remaining]
 
 
@@ -110,18 +110,18 @@ def remove_edge(function: Function, block: str, target: str) -> None:
 
 def _single_entry(function: Function, graph: Graph, loop: Loop, inside: bool) -> None:
     """Give a loop a preheader, or (`inside`) an empty latch."""
-    origins = [p for p in graph.predecessors[loop.header] if (p in loop.blocks) == inside]
+    predecessors = [p for p in graph.predecessors[loop.header] if (p in loop.blocks) == inside]
     header = function.blocks[loop.header]
     new = Block(f"{loop.header}.{'latch' if inside else 'pre'}")
-    if origins == [new.name]:
+    if predecessors == [new.name]:
         return  # from an earlier run, on IR that was printed and read again
     new.end = Instruction("br", labels=[loop.header])
-    for origin in origins:
-        end = function.blocks[origin].end
+    for predecessor in predecessors:
+        end = function.blocks[predecessor].end
         end.labels = [new.name if label == loop.header else label for label in end.labels]
     for phi in header.phis:
         pairs = list(zip(phi.operands, phi.labels, strict=True))
-        moved = [pair for pair in pairs if pair[1] in origins]
+        moved = [pair for pair in pairs if pair[1] in predecessors]
         value = moved[0][0]
         if any(other.name != value.name for other, _ in moved):
             joined = Instruction(
@@ -130,7 +130,7 @@ def _single_entry(function: Function, graph: Graph, loop: Loop, inside: bool) ->
             )  # fmt: skip
             new.phis.append(joined)
             value = joined.value
-        pairs = [pair for pair in pairs if pair[1] not in origins] + [(value, new.name)]
+        pairs = [pair for pair in pairs if pair[1] not in predecessors] + [(value, new.name)]
         phi.operands, phi.labels = [v for v, _ in pairs], [label for _, label in pairs]
     function.blocks[new.name] = new
 

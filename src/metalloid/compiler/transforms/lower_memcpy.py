@@ -64,10 +64,10 @@ def _is_aggregate_copy(call: Instruction, computed_by: dict[str, Instruction]) -
 
 def _private_array(address: Value, computed_by: dict[str, Instruction]) -> Instruction | None:
     """The private array that it is known to point into."""
-    origin = computed_by.get(address.name)
-    while origin is not None and origin.op in ("getelementptr", "bitcast"):
-        origin = computed_by.get(origin.operands[0].name)
-    return origin if origin is not None and origin.op == "alloca" else None
+    base = computed_by.get(address.name)
+    while base is not None and base.op in ("getelementptr", "bitcast"):
+        base = computed_by.get(base.operands[0].name)
+    return base if base is not None and base.op == "alloca" else None
 
 
 def _unit(call: Instruction, computed_by: dict[str, Instruction]) -> Integer:
@@ -104,8 +104,8 @@ def _expanded(call: Instruction, stem: str, unit: Integer) -> list[Instruction]:
             byte = (source.integer or 0) & 0xFF
             value = Value(unit, str(int.from_bytes(bytes([byte]) * unit.size, "little")))
         else:
-            origin = _at(source, offset, f"{stem}.from{number}", loads)
-            load = Instruction("load", f"{stem}.{number}", unit, [origin], align=1)
+            source_address = _at(source, offset, f"{stem}.from{number}", loads)
+            load = Instruction("load", f"{stem}.{number}", unit, [source_address], align=1)
             loads.append(load)
             value = load.value
         target_address = _at(target, offset, f"{stem}.to{number}", stores)

@@ -130,9 +130,9 @@ class _Keeping:
         home, masked = self._home[first.result], self._divergence.masked
         if home in masked or home in self._divergence.joins or not masked.isdisjoint(first.labels):
             return False
-        origins = (self._computed_by.get(value.name) for value in first.operands)
+        operands = (self._computed_by.get(value.name) for value in first.operands)
         return self._home[second.result] == home and any(
-            origin is not None and origin.op == self._form.part for origin in origins
+            inst is not None and inst.op == self._form.part for inst in operands
         )
 
     def _joined(self, first: Instruction, second: Instruction) -> list[Instruction]:

@@ -72,8 +72,8 @@ class _Recomputing:
                 instruction.operands = [self._near(v, block.name) for v in instruction.operands]
             for phi in block.phis:
                 phi.operands = [
-                    self._near(value, origin)
-                    for value, origin in zip(phi.operands, phi.labels, strict=True)
+                    self._near(value, predecessor)
+                    for value, predecessor in zip(phi.operands, phi.labels, strict=True)
                 ]
         for name, added in self._added.items():
             # At the beginning: what an edge carries is needed before the barrier at the end.
@@ -114,7 +114,7 @@ class _Recomputing:
             if not self._crosses(self._home[value.name], block):
                 return value
             operands = [self._near(operand, block) for operand in original.operands]
-            name = f"%mtl.again{len(self._copies)}"
+            name = f"%mtl.remat{len(self._copies)}"
             copy = replace(original, result=name, operands=operands)
             self._added[block].append(copy)
             self._copies[key] = copy.value

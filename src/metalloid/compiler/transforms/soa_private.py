@@ -125,19 +125,19 @@ def _accessed(access: Instruction) -> Type:
 
 def _factor(index: Value, computed_by: dict[str, Instruction], steps: int = _STEPS) -> int:
     """A power of two that divides `index`, as the last `steps` of its computation tell."""
-    number, origin = index.integer, computed_by.get(index.name)
+    number, inst = index.integer, computed_by.get(index.name)
     if number is not None:
         return 1 << alignment_of(number)
-    if origin is None or origin.op not in _ARITHMETIC or not steps:
+    if inst is None or inst.op not in _ARITHMETIC or not steps:
         return 1
-    if origin.op in ("zext", "sext"):
-        return _factor(origin.operands[0], computed_by, steps)
-    if origin.op == "shl":
-        return 1 << (origin.operands[1].integer or 0)
-    factors = [_factor(value, computed_by, steps - 1) for value in origin.operands]
-    if origin.op == "mul":
+    if inst.op in ("zext", "sext"):
+        return _factor(inst.operands[0], computed_by, steps)
+    if inst.op == "shl":
+        return 1 << (inst.operands[1].integer or 0)
+    factors = [_factor(value, computed_by, steps - 1) for value in inst.operands]
+    if inst.op == "mul":
         return factors[0] * factors[1]
-    if origin.op == "and":
+    if inst.op == "and":
         return max(factors)
     return min(factors)
 

@@ -6,7 +6,7 @@ from metalloid.compiler.analysis.barriers import is_barrier
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.transforms.loop_simplify import split_block
 
-_AFTER = "%mtl.behind"
+_AFTER = "%mtl.after"
 
 
 def split_at_barriers(function: Function) -> int:

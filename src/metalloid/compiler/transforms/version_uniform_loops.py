@@ -6,13 +6,13 @@ masked. So a copy of the loop precedes it, whose branches test whether all lanes
 from the first lane and the last (`lane_votes.all_lanes_pass`). If lanes diverge, the loop runs the
 rest::
 
-    guard:  br pass, loop, exit               guard:   br all pass, copy, guard'
-    loop:   ...; br pass, loop, exit          copy:    ...; br all pass, copy, between
-                                              between: br none pass, exit, divergent
-                                              divergent: br pass, enter, exit
-                                              guard':  br pass, enter, exit
-                                              enter:   br loop
-                                              loop:    ...; br pass, loop, exit
+    guard:  br pass, loop, exit               guard:     br all pass, copy, guard'
+    loop:   ...; br pass, loop, exit          copy:      ...; br all pass, copy, middle
+                                              middle:    br none pass, exit, divergent
+                                              divergent: br pass, preheader, exit
+                                              guard':    br pass, preheader, exit
+                                              preheader: br loop
+                                              loop:      ...; br pass, loop, exit
 """
 
 from __future__ import annotations
@@ -162,19 +162,19 @@ def _copy(function: Function, counting: _Counting, names: FreshNames) -> None:
     guard, before = blocks[counting.guard], blocks[counting.before]
     entered = [] if before is guard else [before.name]
     twice = loop.blocks.union(entered)
-    new, mapped = clone(function, twice, ".together", names)
-    second_guard, between, divergent, enter = (
-        names(f"{loop.header}.{end}") for end in ("guard", "between", "parted", "enter")
+    new, mapped = clone(function, twice, ".uniform", names)
+    second_guard, middle, divergent, preheader = (
+        names(f"{loop.header}.{end}") for end in ("guard", "middle", "divergent", "ph")
     )
 
     last, header = blocks[new[loop.latch]], blocks[loop.header]
     test = last.end
     [stay] = [label for label in test.labels if label != counting.exit_label]
     blocks[divergent] = Block(divergent, end=replace(test, labels=list(test.labels)))
-    blocks[divergent].end.labels[test.labels.index(stay)] = enter
+    blocks[divergent].end.labels[test.labels.index(stay)] = preheader
     done = _asked(last, test, counting.exit_label, "done")
-    last.end = _branch(_asked(last, test, stay, "all"), stay, between)
-    blocks[between] = Block(between, end=_branch(done, counting.exit_label, divergent))
+    last.end = _branch(_asked(last, test, stay, "all"), stay, middle)
+    blocks[middle] = Block(middle, end=_branch(done, counting.exit_label, divergent))
 
     blocks[second_guard] = Block(second_guard, end=guard.end)
     for successor in blocks[second_guard].successors:
@@ -183,26 +183,26 @@ def _copy(function: Function, counting: _Counting, names: FreshNames) -> None:
     guard.end = _branch(_asked(guard, guard.end, into, "all"), new[into], second_guard)
 
     entering = before.name if entered else second_guard
-    blocks[enter] = Block(enter, end=Instruction("br", labels=[loop.header]))
+    blocks[preheader] = Block(preheader, end=Instruction("br", labels=[loop.header]))
 
     def joined(of: Instruction, first: Value, later: Value) -> Value:
-        phi = Instruction("phi", f"{of.result}.enter", of.type, [first, later])
+        phi = Instruction("phi", f"{of.result}.ph", of.type, [first, later])
         phi.labels = [entering, divergent]
-        blocks[enter].phis.append(phi)
+        blocks[preheader].phis.append(phi)
         return phi.value
 
     for phi in header.phis:
         position = phi.labels.index(entering)
         of_latch = phi.operands[phi.labels.index(loop.latch)]
         phi.operands[position] = joined(phi, phi.operands[position], mapped(of_latch))
-        phi.labels[position] = enter
+        phi.labels[position] = preheader
     end = blocks[entering].end
-    end.labels = [enter if label == loop.header else label for label in end.labels]
+    end.labels = [preheader if label == loop.header else label for label in end.labels]
     exit_label = blocks[counting.exit_label].phis
     for phi in exit_label:
         candidate = mapped(phi.operands[phi.labels.index(loop.latch)])
         phi.operands += [candidate, candidate]
-        phi.labels += [between, divergent]
+        phi.labels += [middle, divergent]
     # Values computed before the loop have two incoming blocks as well.
     computed = {
         one.result: joined(one, one.value, mapped(one.value))

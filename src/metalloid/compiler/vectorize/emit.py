@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from metalloid.compiler.ir.function import Function
-from metalloid.compiler.transforms.defer_atomics import deferred_number
 from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.context import Context, VectorizedFunction
@@ -72,9 +71,9 @@ def _accumulators(function: Function, form: VectorSpec) -> Accumulators | None:
     if form.accumulators is None:
         return None
     parameter, word = form.accumulators
-    numbers = map(deferred_number, function.instructions())
+    numbers = (i.accumulator for i in function.instructions() if i.accumulator is not None)
     # A number may occur twice, in the copy of a loop.
-    count = 1 + max((number for number in numbers if number is not None), default=-1)
+    count = 1 + max(numbers, default=-1)
     return Accumulators(
         function.parameters[parameter].name, word, count, form.width, has_rows=form.has_state
     )

@@ -6,16 +6,36 @@ gets a ``DISubprogram`` of its own, into which the functions of those locations 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from metalloid.compiler.frontend.debug_info import node_text
+from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.parser import definition, map_functions
 
-_ATTACHMENT = re.compile(r"!dbg (!\d+)")
-_DEFINITION = re.compile(r"^define [^\n]*?@([\w.]+)\([^\n]*(?= \{$)", re.M)
-_CALL_WITHOUT = re.compile(r"^( (?:[^\n](?!!dbg))*\bcall (?:[^\n](?!!dbg))*)$", re.M)
-_FUNCTION = re.compile(r"^define .*?^\}", re.M | re.S)
+_DEBUG = "!dbg"
+_ATTACHMENT = re.compile(rf"{_DEBUG} (!\d+)")
+
+
+@dataclass
+class _Nodes:
+    """The metadata nodes of a module, and those that are added to it."""
+
+    ir: str
+    added: list[str] = field(default_factory=list)
+
+    @functools.cached_property
+    def _numbers(self) -> Iterator[int]:
+        return itertools.count(1 + max(map(int, re.findall(r"^!(\d+) = ", self.ir, re.M))))
+
+    def add(self, text: str) -> str:
+        """Add a node; its name."""
+        name = f"!{next(self._numbers)}"
+        self.added.append(f"{name} = {text}")
+        return name
 
 
 def with_subprograms(ir: str, scalar: str, texts: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -29,32 +49,45 @@ def with_subprograms(ir: str, scalar: str, texts: Sequence[str]) -> tuple[list[s
         Name of the scalar function.
     texts : sequence of str
         Emitted functions.
+
+    Raises
+    ------
+    Unsupported
+        If the module has debug information, and an emitted function does not parse.
     """
-    head = re.search(rf"^define [^\n]*@{re.escape(scalar)}\([^\n]*!dbg (!\d+)", ir, re.M)
-    if head is None:
+    subprogram = _ATTACHMENT.search(definition(ir, scalar).partition("\n")[0])
+    if subprogram is None:
         return list(texts), []
-    subprogram = node_text(ir, head[1])
-    numbers = itertools.count(1 + max(map(int, re.findall(r"^!(\d+) = ", ir, re.M))))
-    nodes: list[str] = []
+    nodes = _Nodes(ir)
+    edit = functools.partial(add_subprogram, template=node_text(ir, subprogram[1]), nodes=nodes)
+    return [map_functions(text, edit) for text in texts], nodes.added
 
-    def new(text: str) -> str:
-        nodes.append(f"!{next(numbers)} = {text}")
-        return nodes[-1].split(" ")[0]
 
-    def function(match: re.Match[str]) -> str:
-        text = match[0]
-        subprograms = list(dict.fromkeys(_ATTACHMENT.findall(text)))
-        name = _DEFINITION.match(text)
-        assert name is not None
-        own = new(re.sub(r'\bname: "[^"]*"', f'name: "{name[1]}"', subprogram, count=1))
-        caller = new(f"distinct !DILocation(line: 0, scope: {own})")
-        inlined = {each: new(_inlined(node_text(ir, each), caller)) for each in subprograms}
-        text = _ATTACHMENT.sub(lambda each: f"!dbg {inlined[each[1]]}", text)
-        # LLVM wants a location at each call that it may inline.
-        text = _CALL_WITHOUT.sub(rf"\1, !dbg {caller}", text)
-        return _DEFINITION.sub(lambda each: f"{each[0]} !dbg {own}", text)
+def add_subprogram(function: Function, template: str, nodes: _Nodes) -> None:
+    """Give a function a subprogram, in which the locations of its instructions are inlined.
 
-    return [_FUNCTION.sub(function, text) for text in texts], nodes
+    Parameters
+    ----------
+    template : str
+        The subprogram of the scalar function.
+    """
+    own = nodes.add(re.sub(r'\bname: "[^"]*"', f'name: "{function.name}"', template, count=1))
+    caller = nodes.add(f"distinct !DILocation(line: 0, scope: {own})")
+
+    @functools.cache
+    def inlined(location: str) -> str:
+        return nodes.add(_inlined(node_text(nodes.ir, location), caller))
+
+    for instruction in function.instructions():
+        if instruction.debug:
+            instruction.metadata = tuple(
+                (name, inlined(node) if name == _DEBUG else node)
+                for name, node in instruction.metadata
+            )
+        elif instruction.op == "call":
+            # LLVM wants a location at each call that it may inline.
+            instruction.metadata += ((_DEBUG, caller),)
+    function.attributes = f"{function.attributes} {_DEBUG} {own}".lstrip()
 
 
 def _inlined(location: str, caller: str) -> str:
@@ -64,7 +97,7 @@ def _inlined(location: str, caller: str) -> str:
 
 
 def _retained(location: str) -> Iterator[str]:
-    for field in ("line", "column", "scope"):
-        match = re.search(rf"\b{field}: !?\w+", location)
+    for name in ("line", "column", "scope"):
+        match = re.search(rf"\b{name}: !?\w+", location)
         if match:
             yield match[0]

@@ -18,8 +18,8 @@ def find_widened_values(builder: Builder, linearizer: Linearizer) -> None:
                 at_end = instruction is block.end and name in linearizer.dispatched
                 _note_use(builder, value, name, at_end)
         for phi in block.phis:
-            for value, origin in zip(phi.operands, phi.labels, strict=True):
-                _note_use(builder, value, origin, origin in linearizer.dispatched)
+            for value, predecessor in zip(phi.operands, phi.labels, strict=True):
+                _note_use(builder, value, predecessor, predecessor in linearizer.dispatched)
 
 
 def _note_use(builder: Builder, value: Value, block: str, through_copies: bool) -> None:
@@ -52,8 +52,8 @@ def _find_required_vectors(builder: Builder) -> None:
                 if not _serves_as_address(builder, instruction, value, name):
                     want(value)
     while todo:
-        origin = builder.computed_by.get(todo.pop())
-        for value in origin.operands if origin else ():
+        inst = builder.computed_by.get(todo.pop())
+        for value in inst.operands if inst else ():
             want(value)
 
 

@@ -4,13 +4,13 @@ define void @mtl_kernel(ptr %launch) {
 entry:
   %p.uniform = getelementptr i8, ptr %launch, i64 44
   %is.uniform = load i32, ptr %p.uniform
-  %is.ragged = icmp eq i32 %is.uniform, 0
-  br i1 %is.ragged, label %ragged, label %body
-ragged:
+  %is.tail = icmp eq i32 %is.uniform, 0
+  br i1 %is.tail, label %tail, label %body
+tail:
   call void @mtl_use(i32 0)
   br label %body
 body:
-  %size = phi i32 [ 1, %ragged ], [ 2, %entry ]
+  %size = phi i32 [ 1, %tail ], [ 2, %entry ]
   call void @mtl_use(i32 %size)
   ret void
 }
@@ -20,7 +20,7 @@ body:
 ; entry:
 ;   %p.uniform = getelementptr i8, ptr %launch, i64 44
 ;   %is.uniform = load i32, ptr %p.uniform
-;   %is.ragged = icmp eq i32 %is.uniform, 0
+;   %is.tail = icmp eq i32 %is.uniform, 0
 ;   br label %body
 ; body:
 ;   %size = phi i32 [ 2, %entry ]

@@ -56,7 +56,7 @@ attributes #1 = { memory(none) }
 ;   %entry.none.or.2 = or i1 %entry.none.or.1, %is.inside.thread3
 ;   br i1 %entry.none.and.2, label %do, label %entry.none
 ; entry.none:
-;   br i1 %entry.none.or.2, label %mtl.apart, label %out
+;   br i1 %entry.none.or.2, label %mtl.sequential, label %out
 ; do:
 ;   %d = load ptr, ptr %launch
 ;   %w = zext i32 %i to i64
@@ -82,30 +82,30 @@ attributes #1 = { memory(none) }
 ;   br label %out
 ; out:
 ;   ret void
-; mtl.apart:
+; mtl.sequential:
 ;   %mtl.thread = phi i32 [ 0, %entry.none ], [ %mtl.thread.next, %mtl.next ]
-;   br label %entry.apart
-; entry.apart:
-;   %g.apart = add i32 %mtl.first, %mtl.thread
-;   %t.apart = tail call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-;   %first.apart = mul i32 %g.apart, 64
-;   %i.apart = add i32 %first.apart, %t.apart
-;   %is.inside.apart = icmp ult i32 %i.apart, 1000
-;   br i1 %is.inside.apart, label %do.apart, label %out.apart
-; do.apart:
-;   %d.apart = load ptr, ptr %launch
-;   %w.apart = zext i32 %i.apart to i64
-;   %p.apart = getelementptr float, ptr %d.apart, i64 %w.apart
-;   %x.apart = load float, ptr %p.apart
-;   %y.apart = fmul float %x.apart, 2.0
-;   store float %y.apart, ptr %p.apart
-;   br label %out.apart
-; out.apart:
+;   br label %entry.sequential
+; entry.sequential:
+;   %g.sequential = add i32 %mtl.first, %mtl.thread
+;   %t.sequential = tail call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+;   %first.sequential = mul i32 %g.sequential, 64
+;   %i.sequential = add i32 %first.sequential, %t.sequential
+;   %is.inside.sequential = icmp ult i32 %i.sequential, 1000
+;   br i1 %is.inside.sequential, label %do.sequential, label %out.sequential
+; do.sequential:
+;   %d.sequential = load ptr, ptr %launch
+;   %w.sequential = zext i32 %i.sequential to i64
+;   %p.sequential = getelementptr float, ptr %d.sequential, i64 %w.sequential
+;   %x.sequential = load float, ptr %p.sequential
+;   %y.sequential = fmul float %x.sequential, 2.0
+;   store float %y.sequential, ptr %p.sequential
+;   br label %out.sequential
+; out.sequential:
 ;   br label %mtl.next
 ; mtl.next:
 ;   %mtl.thread.next = add i32 %mtl.thread, 1
 ;   %mtl.more = icmp ult i32 %mtl.thread.next, 4
-;   br i1 %mtl.more, label %mtl.apart, label %mtl.end
+;   br i1 %mtl.more, label %mtl.sequential, label %mtl.end
 ; mtl.end:
 ;   ret void
 ; }

@@ -195,48 +195,15 @@ def kernel_ir(
     MetalloidError
         If its IR has an instruction that the parser does not know.
     """
-    lines = (LINE_TABLES,) if debug_lines else ()
-    command = [
-        *compile_command(unit.text, unit.options, target, cache),
-        *_IR_FLAGS,
-        *lines,
-        *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
-    ]
-
-    def compile_auxiliary(text: str) -> str:
-        key = digest("beside", toolchain_digest(), target.identity, *target.flags, *lines, text)
-        files = cache.load(key)
-        if files is None:
-            files = cache.save(key, {"functions.ll": checked(clang.run(command, text)).output})
-        return files["functions.ll"].read_text()
-
-    def compiled(
-        options: list[str] | None, seconds: float = 0.0, reports: bool = False, more: str = ""
-    ) -> tuple[str, str]:
-        def embed(text: str) -> str:
-            surroundings = functions(reports)
-            return entry_text(
-                text, unit, entry, constants, surroundings,
-                inline_all=options is None,
-                # Without constants the copy of a kernel by itself is long, and nothing calls it.
-                retains_kernel=not says_textures_are_known(surroundings),
-            )  # fmt: skip
-
-        words = [*command, *(options or ()), *more.split()]
-        return compile_entry(words, unit, entry, target, embed, seconds)
-
-    options, (text, ir) = choose_inlining(compiled, unit.has_large_calls)
+    compiler = _EntryCompiler(unit, entry, constants, target, cache, functions, debug_lines)
+    options, (text, ir) = choose_inlining(compiler.compile, unit.has_large_calls)
     for name in undefined_names(ir, _is_offered):
-        raise undefined(name, unit, entry, lambda: compiled(options, more=LINE_TABLES)[1])
+        raise undefined(name, unit, entry, lambda: compiler.compile(options, more=LINE_TABLES)[1])
     reports = bool(_REPORTS.search(ir))
     if reports and functions(True) != functions(False):
-        text, ir = compiled(options, reports=True)
-    ir = unroll_recursion(_make_functions_private(ir), functools.partial(_optimised, target=target))
-    layouts = tuple(read_layouts(ir))
-    synchronises, logs = bool(_SYNCHRONISES.search(ir)), "@__msl_log(" in ir
-    shares = bool(_THREADGROUP_VARIABLE.search(ir))
+        text, ir = compiler.compile(options, reports=True)
     try:
-        ir = _adapted(ir)
+        ir = _adapted(unroll_recursion(_make_functions_private(ir), compiler.optimise))
     except Unsupported as problem:
         raise MetalloidError(f"[{entry.name}] {problem} is not supported on CPUs") from None
     if debug_lines:
@@ -244,15 +211,81 @@ def kernel_ir(
     return KernelIR(
         cpp=text,
         ir=ir,
-        compile_auxiliary=compile_auxiliary,
+        compile_auxiliary=compiler.compile_auxiliary,
         parameters=len(entry.parameters),
-        layouts=layouts,
-        synchronises=synchronises,
-        shares=shares,
+        layouts=tuple(read_layouts(ir)),
+        synchronises=bool(_SYNCHRONISES.search(ir)),
+        shares=bool(_THREADGROUP_VARIABLE.search(ir)),
         reports=reports,
-        logs=logs,
+        logs="@__msl_log(" in ir,
         vectors=target.vectors,
     )
+
+
+@dataclass(frozen=True)
+class _EntryCompiler:
+    """Runs of clang for one kernel; the attributes are the arguments of `kernel_ir`."""
+
+    unit: TranslationUnit
+    entry: EntryPoint
+    constants: Mapping[int, str]
+    target: Target
+    cache: Cache
+    functions: Callable[[bool], str]
+    debug_lines: bool
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Options for debug locations."""
+        return (LINE_TABLES,) if self.debug_lines else ()
+
+    @functools.cached_property
+    def command(self) -> list[str]:
+        """The command from C++ to IR."""
+        return [
+            *compile_command(self.unit.text, self.unit.options, self.target, self.cache),
+            *_IR_FLAGS,
+            *self.lines,
+            *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
+        ]
+
+    def compile(
+        self,
+        options: list[str] | None,
+        seconds: float = 0.0,
+        reports: bool = False,
+        more: str = "",
+    ) -> tuple[str, str]:
+        """C++ and IR of the kernel; without `options` for inlining, clang inlines all calls."""
+
+        def embed(text: str) -> str:
+            surroundings = self.functions(reports)
+            return entry_text(
+                text, self.unit, self.entry, self.constants, surroundings,
+                inline_all=options is None,
+                # Without constants the copy of a kernel by itself is long, and nothing calls it.
+                retains_kernel=not says_textures_are_known(surroundings),
+            )  # fmt: skip
+
+        words = [*self.command, *(options or ()), *more.split()]
+        return compile_entry(words, self.unit, self.entry, self.target, embed, seconds)
+
+    def compile_auxiliary(self, text: str) -> str:
+        """The IR of C++ other than the kernel's."""
+        target = self.target
+        key = digest(
+            "beside", toolchain_digest(), target.identity, *target.flags, *self.lines, text
+        )
+        files = self.cache.load(key)
+        if files is None:
+            output = checked(clang.run(self.command, text)).output
+            files = self.cache.save(key, {"functions.ll": output})
+        return files["functions.ll"].read_text()
+
+    def optimise(self, ir: str) -> str:
+        """A module of IR optimised by LLVM, with `_IR_FLAGS`."""
+        command = ("clang", "-x", "ir", "-O2", "-target", self.target.triple, *_IR_FLAGS)
+        return checked(clang.run([*command, *("-w", "-S", "-emit-llvm", "-o", "-", "-")], ir)).text
 
 
 def _adapted(ir: str) -> str:
@@ -267,13 +300,6 @@ def _adapt(function: Function) -> None:
     mark_constant_loads(function)
     assume_scalar_alignment(function)
     forget_private_volatile(function)
-
-
-def _optimised(ir: str, target: Target) -> str:
-    """A module of IR optimised by LLVM, with `_IR_FLAGS`."""
-    command = ("clang", "-x", "ir", "-O2", "-target", target.triple, *_IR_FLAGS)
-    outcome = clang.run([*command, *("-w", "-S", "-emit-llvm", "-o", "-", "-")], ir)
-    return checked(outcome).text
 
 
 def _is_user_file(path: Path) -> bool:

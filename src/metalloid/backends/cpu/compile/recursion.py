@@ -1,21 +1,28 @@
 """Unroll recursion of a known depth, as recursive functions cannot be vectorised.
 
 ``if (x < 0) return -f(-x);`` recurs once, but LLVM does not inline a function that calls itself. So
-the function is copied into a chain of calls, which ends in the function itself. If LLVM inlines the
-copies and finds the last call unreachable, the recursion is gone.
+the function is cloned into a chain of calls, which ends in the function itself. If LLVM inlines the
+clones and finds the last call unreachable, the recursion is gone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 
-#: Maximum copies of a function, and maximum instructions of all inlined copies.
+from metalloid.compiler.ir.function import Function, Instruction
+from metalloid.compiler.ir.parser import (
+    definition,
+    function_names,
+    map_functions,
+    parse_function,
+)
+from metalloid.compiler.ir.printer import function_text
+
+#: Maximum clones of a function, and maximum instructions of all inlined clones.
 _MAX_DEPTH = 16
 _MAX_INSTRUCTIONS = 4000
-_FUNCTION = re.compile(r'^define [^\n]*?(@(?:[\w.$]+|"[^"]+"))\(.*?^\}\n', re.M | re.S)
-#: Attributes of a function that its copies lack.
-_LINKAGE = re.compile(r"\b(?:internal|linkonce_odr|dso_local) | comdat(?:\([^)]*\))?")
+_COMDAT = re.compile(r" ?\bcomdat(?:\([^)]*\))?")
 
 
 def unroll_recursion(ir: str, optimise: Callable[[str], str]) -> str:
@@ -27,49 +34,54 @@ def unroll_recursion(ir: str, optimise: Callable[[str], str]) -> str:
         A module whose functions are internal, except those that the runtime calls.
     optimise : callable
         Optimises a module by LLVM.
+
+    Raises
+    ------
+    Unsupported
+        If there is something in a function that no kernel was seen to contain.
     """
-    copies, names = [], []
-    for function in _FUNCTION.finditer(ir):
-        text, name = function[0], function[1]
-        calls = text.count(f"{name}(") - 1
-        if calls > 0:
-            names.append(name)
-            copies.append(_copies(text, name, calls))
+    # Few modules have a recursion; the others need not be parsed.
+    names = [name for name in function_names(ir) if definition(ir, name).count(f"@{name}(") > 1]
     if not names:
         return ir
-    unrolled = ir
-    for name in names:
-        unrolled = _call_copies(unrolled, name)
-    unrolled = optimise(unrolled + "".join(copies))
-    return ir if any(f"{name}(" in unrolled for name in names) else unrolled
+    clones = [
+        clone for name in names for clone in chain(parse_function(ir, name, retain_hints=True))
+    ]
+    unrolled = map_functions(ir, lambda function: call_clones(function, names))
+    unrolled = optimise("\n".join((unrolled, *map(function_text, clones), "")))
+    return unrolled if set(names).isdisjoint(function_names(unrolled)) else ir
 
 
-def _copies(text: str, name: str, calls: int) -> str:
-    """The copies of a function; the first calls the second, and so on."""
-    instructions, depth = text.count("\n") * calls, 1
+def chain(function: Function) -> Iterator[Function]:
+    """Clones of a function that calls itself; each calls the next, and the last the function."""
+    calls = sum(1 for _ in _calls(function, [function.name]))
+    size = sum(1 for _ in function.instructions())
+    instructions, depth = size * calls, 1
     while depth < _MAX_DEPTH and instructions < _MAX_INSTRUCTIONS:
-        instructions, depth = instructions * calls + text.count("\n"), depth + 1
-    head, body = text.split("\n", 1)
-    head = _LINKAGE.sub("", head).replace("define ", "define internal ", 1)
-    chain = []
+        instructions, depth = instructions * calls + size, depth + 1
     for number in range(1, depth + 1):
-        callee = _numbered(name, number + 1) if number < depth else name
-        chain.append(
-            f"{head.replace(f'{name}(', f'{_numbered(name, number)}(')}\n"
-            f"{body.replace(f'{name}(', f'{callee}(')}"
-        )
-    return "\n".join(chain)
+        clone = function.copy()
+        clone.name = _numbered(function.name, number)
+        clone.linkage = "internal"
+        clone.qualifiers = tuple(word for word in clone.qualifiers if word != "dso_local")
+        clone.attributes = _COMDAT.sub("", clone.attributes)
+        if number < depth:
+            for call in _calls(clone, [function.name]):
+                call.callee = f"@{_numbered(function.name, number + 1)}"
+        yield clone
 
 
-def _call_copies(ir: str, name: str) -> str:
-    """The module with all calls from outside redirected to the first copy."""
+def call_clones(function: Function, recursive: Collection[str]) -> None:
+    """Let a function call the first clones of others that are recursive."""
+    others = [name for name in recursive if name != function.name]
+    for call in _calls(function, others):
+        call.callee = f"@{_numbered(call.callee[1:], 1)}"
 
-    def called(function: re.Match[str]) -> str:
-        if function[1] == name:
-            return function[0]
-        return function[0].replace(f"{name}(", f"{_numbered(name, 1)}(")
 
-    return _FUNCTION.sub(called, ir)
+def _calls(function: Function, names: Collection[str]) -> Iterator[Instruction]:
+    for instruction in function.instructions():
+        if instruction.op == "call" and instruction.callee[1:] in names:
+            yield instruction
 
 
 def _numbered(name: str, number: int) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from metalloid.compiler.analysis.atomicrmw_ops import BOTH, PLAIN, computed
 from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.ir.types import I1, Integer, Struct, Type, Unsupported
-from metalloid.compiler.transforms.defer_atomics import deferred_number
 from metalloid.compiler.transforms.private_atomics import is_private
 from metalloid.compiler.vectorize.atomics import packed
 from metalloid.compiler.vectorize.atomics.privatized import accumulate
@@ -34,7 +33,7 @@ def _update(builder: Builder, instruction: Instruction) -> None:
     combined = operation in BOTH and isinstance(value.type, Integer)
     unused = not builder.uses[instruction.result]
     accumulators = builder.accumulators
-    number = deferred_number(instruction) if accumulators else None
+    number = instruction.accumulator if accumulators else None
     if combined and builder.is_uniform(address) and unused:
         given = builder.scalar(address), _fold(builder, operation, value)
         if accumulators and number is not None:

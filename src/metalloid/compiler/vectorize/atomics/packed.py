@@ -42,7 +42,7 @@ def function(operation: str, type: Type, width: int) -> tuple[str, str]:
         "  %place = ptrtoint ptr %base to i64",
         f"  %beyond = and i64 %place, {_EACH * _PACKED - 1}",
         "  %is_aligned = icmp eq i64 %beyond, 0",
-        "  br i1 %is_aligned, label %from0, label %apart",
+        "  br i1 %is_aligned, label %from0, label %unpacked",
     ]
     for n in range(0, width, _PACKED):
         lanes = ", ".join(f"i32 {lane}" for lane in range(n, n + _PACKED))
@@ -70,22 +70,22 @@ def function(operation: str, type: Type, width: int) -> tuple[str, str]:
             f"  %guess{n}.all = bitcast <2 x i64> %both{n} to {wide}",
             f"  br label %try{n}",
             f"try{n}:",
-            f"  %old{n} = phi {wide} [ %guess{n}.all, %guess{n} ], [ %found{n}, %try{n} ]",
+            f"  %old{n} = phi {wide} [ %guess{n}.all, %guess{n} ], [ %loaded{n}, %try{n} ]",
             f"  %new{n} = {operation} {wide} %old{n}, %own{n}",
             f"  %old_bits{n} = bitcast {wide} %old{n} to i128",
             f"  %new_bits{n} = bitcast {wide} %new{n} to i128",
             f"  %pair{n} = cmpxchg ptr %at{n}, i128 %old_bits{n}, i128 %new_bits{n} "
             "monotonic monotonic, align 16",
             f"  %was{n} = extractvalue {{ i128, i1 }} %pair{n}, 0",
-            f"  %found{n} = bitcast i128 %was{n} to {wide}",
+            f"  %loaded{n} = bitcast i128 %was{n} to {wide}",
             f"  %is_done{n} = extractvalue {{ i128, i1 }} %pair{n}, 1",
             f"  br i1 %is_done{n}, label %from{n + _PACKED}, label %try{n}",
         ]
-    lines += [f"from{width}:", "  ret void", "apart:"]
+    lines += [f"from{width}:", "  ret void", "unpacked:"]
     for n in range(width):
         lines += [
-            f"  %apart{n} = getelementptr i8, ptr %base, i64 {_EACH * n}",
+            f"  %lane_address{n} = getelementptr i8, ptr %base, i64 {_EACH * n}",
             f"  %lane{n} = extractelement {full} %given, i64 {n}",
-            f"  %before{n} = atomicrmw {operation} ptr %apart{n}, {type} %lane{n} monotonic",
+            f"  %before{n} = atomicrmw {operation} ptr %lane_address{n}, {type} %lane{n} monotonic",
         ]
     return name, "\n".join((*lines, "  ret void", "}", ""))

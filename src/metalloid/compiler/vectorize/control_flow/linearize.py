@@ -87,10 +87,13 @@ class Linearizer:
         """
         merged, graph = {}, self._graph
         for name in self._mask_slots:
-            origins = graph.predecessors[name]
-            same_level = [o for o in origins if graph.loop_of[o] is graph.loop_of[name]]
-            if len(origins) == len(same_level) == 1 and origins[0] not in self._mask_slots:
-                merged[name] = origins[0]
+            predecessors = graph.predecessors[name]
+            same_level = [p for p in predecessors if graph.loop_of[p] is graph.loop_of[name]]
+            if (
+                len(predecessors) == len(same_level) == 1
+                and predecessors[0] not in self._mask_slots
+            ):
+                merged[name] = predecessors[0]
         return merged
 
     def _find_gathered_masks(self) -> dict[Loop | None, list[Slot]]:
@@ -266,7 +269,7 @@ class Linearizer:
         if any(self.set_by.get(target) == name for target in self.dispatched & set(end.labels)):
             known = all_pass_each(builder, condition)
         if known is not None:
-            all_agree, mixed = f"{self.label(name)}.together", f"{self.label(name)}.apart"
+            all_agree, mixed = f"{self.label(name)}.uniform", f"{self.label(name)}.mixed"
             builder.cond_br(known[0], all_agree, mixed)
             saved = builder.registers()
             builder.label(all_agree)
@@ -310,9 +313,9 @@ class Linearizer:
         some, every = known
         builder.cond_br(some, f"{yes}.some", no)
         builder.label(f"{yes}.some")
-        builder.cond_br(every, yes, f"{yes}.parted")
+        builder.cond_br(every, yes, f"{yes}.divergent")
         saved = builder.registers()
-        builder.label(f"{yes}.parted")
+        builder.label(f"{yes}.divergent")
         going = builder.vector(condition)
         if branch_edge == 1:
             going = builder.new(f"xor {builder.wide(I1)} {going}, splat (i1 true)")
@@ -355,7 +358,7 @@ class Linearizer:
             arrived = builder.bits_as_integer(bits)
             if lanes < 32:
                 arrived = builder.new(f"zext i{lanes} {arrived} to i32")
-        self.regions.append(f"behind{len(self.regions) + 1}")
+        self.regions.append(f"after{len(self.regions) + 1}")
         self._region_of[name] = len(self.regions)
         self._leave(len(self.regions), arrived)
         builder.label(self.regions[-1])
@@ -420,10 +423,10 @@ class Linearizer:
         graph = self._graph
         loop_of = graph.loop_of
         end = self._position[target]
-        origins = [p for p in graph.predecessors[target] if self._position[p] < end]
+        predecessors = [p for p in graph.predecessors[target] if self._position[p] < end]
         target_loop = loop_of[target]
-        if len(origins) == 1:
+        if len(predecessors) == 1:
             is_header = target_loop is not None and target_loop.header == target
             return loop_of[name] is target_loop or is_header
-        first = min(origins, key=self._position.__getitem__)
+        first = min(predecessors, key=self._position.__getitem__)
         return first == name and loop_of[name] is target_loop

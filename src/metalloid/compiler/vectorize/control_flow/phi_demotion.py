@@ -18,8 +18,8 @@ def read(builder: Builder, phi: Instruction) -> None:
     builder.set(phi, scalar, vector)
 
 
-def give(builder: Builder, block: Block, origin: str, lanes: str | None, plain: bool) -> None:
-    """Let lanes that come from `origin` find their values in `block`.
+def give(builder: Builder, block: Block, predecessor: str, lanes: str | None, plain: bool) -> None:
+    """Let lanes that come from `predecessor` find their values in `block`.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def give(builder: Builder, block: Block, origin: str, lanes: str | None, plain: 
     """
     any_lane = ""
     for phi in block.phis:
-        value = phi.operands[phi.labels.index(origin)]
+        value = phi.operands[phi.labels.index(predecessor)]
         shape = builder.own_shape(phi.value)
         type = phi.type
         if not shape.is_varying:

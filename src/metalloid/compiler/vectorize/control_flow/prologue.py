@@ -63,8 +63,8 @@ def positions(function: Function, form: VectorSpec) -> list[str]:
     for axis, vector in zip(axes[:3], (x, y, z), strict=True):
         define(f"{parameters[axis].name}.lanes", f"add {lanes} {vector}, zeroinitializer")
     for axis, own, vector in zip(axes[3:], axes[:3], (x, y, z), strict=True):
-        # The origin of the threadgroup is what lane 0's two positions differ by.
+        # The first position of the threadgroup is what lane 0's two positions differ by.
         name = parameters[axis].name
-        origin = define(f"{name}.origin", f"sub i32 {name}, {parameters[own].name}")
-        define(f"{name}.lanes", f"add {lanes} {splat(f'{name}.o', origin)}, {vector}")
+        first = define(f"{name}.first", f"sub i32 {name}, {parameters[own].name}")
+        define(f"{name}.lanes", f"add {lanes} {splat(f'{name}.o', first)}, {vector}")
     return lines

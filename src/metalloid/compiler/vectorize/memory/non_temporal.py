@@ -41,20 +41,20 @@ def streamable(function: Function, graph: Graph) -> tuple[set[Instruction], int]
                 return set(), 0
             if not is_access:
                 continue
-            origin = underlying_object(one.operands[-1], computed_by)
-            if origin is None:
+            base = underlying_object(one.operands[-1], computed_by)
+            if base is None:
                 return set(), 0
-            inst = computed_by.get(origin)
+            inst = computed_by.get(base)
             if one.op == "load" or graph.loop_of[name] or inst is None or inst.op != "load":
-                read.add(origin)
+                read.add(base)
             else:
-                stores.append((origin, name, one))
+                stores.append((base, name, one))
     bytes_of = Counter[str]()
-    for origin, name, store in stores:
-        bytes_of[name] += store.operands[0].type.size * (origin not in read)
+    for base, name, store in stores:
+        bytes_of[name] += store.operands[0].type.size * (base not in read)
     work = _work(function, graph)
     cheap = {name for name, size in bytes_of.items() if work[name] < _FOR_INDICES + _MUCH * size}
-    eligible = {store for origin, name, store in stores if origin not in read and name in cheap}
+    eligible = {store for base, name, store in stores if base not in read and name in cheap}
     return eligible, max((bytes_of[name] for name in cheap), default=0)
 
 

@@ -117,6 +117,8 @@ def shuffle_and_fill(builder: Builder, instruction: Instruction, width: int, up:
     inside = builder.new(f"icmp ult {wide} {source}, {size}")
     start = builder.new(f"sub {wide} {lanes}, {segment_lane}")
     wrapped = builder.new(f"and {wide} {source}, {low}")
-    origin = builder.new(f"add {wide} {start}, {wrapped}")
-    moved, filled = (_read(builder, builder.vector(one), type, origin) for one in (data, filling))
+    source_lane = builder.new(f"add {wide} {start}, {wrapped}")
+    moved, filled = (
+        _read(builder, builder.vector(one), type, source_lane) for one in (data, filling)
+    )
     builder.set(instruction, vector=builder.blend(inside, moved, filled, type))

@@ -71,8 +71,8 @@ class LiveAcrossBarriers:
                     self._add_use(value, name)
             for phi in block.phis:
                 self._phis[bare(phi.result)] = name, phi.labels
-                for value, origin in zip(phi.operands, phi.labels, strict=True):
-                    self._add_use(value, origin)
+                for value, predecessor in zip(phi.operands, phi.labels, strict=True):
+                    self._add_use(value, predecessor)
 
     def _add_use(self, value: Value, block: str) -> None:
         if not value.is_constant:  # the constant 41 is not %1
@@ -85,9 +85,9 @@ class LiveAcrossBarriers:
             home = self._homes[name]
             return any(self._between(home, use) for use in self._uses.get(name, ()))
         if kind in (SlotKind.PHI, SlotKind.PHI_VECTOR):
-            block, origins = self._phis[name]
-            forward = [o for o in origins if self._position[o] < self._position[block]]
-            return any(self._carried_across(origin, block) for origin in forward)
+            block, predecessors = self._phis[name]
+            forward = [p for p in predecessors if self._position[p] < self._position[block]]
+            return any(self._carried_across(predecessor, block) for predecessor in forward)
         if kind in (SlotKind.MASK, SlotKind.ANY, SlotKind.ALL):
             return self._mask_crosses(self._blocks[name])
         return kind not in _OF_ONE_INSTRUCTION
@@ -96,12 +96,12 @@ class LiveAcrossBarriers:
         """Whether a barrier is after `write` (or at its end) and before `read`."""
         return self._is_above(write, read) or self._waits_around(read, write)
 
-    def _carried_across(self, origin: str, block: str) -> bool:
-        """Whether lanes may wait at a barrier between `origin` and `block`."""
-        if (origin, block) in self._straight:
+    def _carried_across(self, predecessor: str, block: str) -> bool:
+        """Whether lanes may wait at a barrier between `predecessor` and `block`."""
+        if (predecessor, block) in self._straight:
             return False
         # If they have left a loop, the others go round it again.
-        return self._is_above(origin, block) or self._waits_around(origin, block)
+        return self._is_above(predecessor, block) or self._waits_around(predecessor, block)
 
     def _is_above(self, above: str, below: str) -> bool:
         """Whether a barrier comes between the two in the order of blocks."""

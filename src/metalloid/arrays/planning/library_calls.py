@@ -1,0 +1,49 @@
+"""Steps of calls of the library: operands are stored contiguously, buffers numbered and bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metalloid.arrays.ir.layout import contiguous
+from metalloid.arrays.ir.node import LIBRARY_CALL
+from metalloid.arrays.planning.kernel_builder import plain
+from metalloid.arrays.planning.schedule import LibraryKernel, MaterializeReason
+
+if TYPE_CHECKING:
+    from metalloid.arrays.planning.plan import Planner
+
+
+def plan_call(planner: Planner, index: int) -> None:
+    """Add the launches of a call."""
+    node, args = planner.graph.nodes[index], planner.graph.args[index]
+    reason = MaterializeReason.LIBRARY_CALL
+    if node.data.is_update:
+        out, args = _updatable(planner, args[0]), args[1:]
+    else:
+        out = planner.new_buffer(node.dtype, node.shape, reason)
+    for arg in args:
+        planner.store(arg, reason)
+        if plain(planner.location(arg)[1]) != plain(contiguous(planner.graph.nodes[arg].shape)):
+            planner.store_copy(arg)
+    operands = [planner.location(arg) for arg in args]
+    temporaries = [
+        planner.new_buffer(dtype, shape, reason) for dtype, shape in node.data.temporaries
+    ]
+    buffers = [*(source for source, _ in operands), out, *temporaries]
+    offsets = [*(layout.offset for _, layout in operands), *(0 for _ in (out, *temporaries))]
+    for launch in node.data.launches:
+        reads = tuple((buffers[k], offsets[k]) for k in launch.reads)
+        writes = tuple(buffers[k] for k in launch.writes)
+        planner.steps.append(LibraryKernel(launch, reads, writes))
+    planner.materialized[index] = out, contiguous(node.shape)
+
+
+def _updatable(planner: Planner, index: int) -> int:
+    """A buffer with the values of a node, which a call may overwrite."""
+    node = planner.graph.nodes[index]
+    if node.kind is LIBRARY_CALL and planner.uses[index] == 1:
+        planner.store(index, MaterializeReason.LIBRARY_CALL)
+        return planner.materialized.pop(index)[0]
+    out = planner.new_buffer(node.dtype, node.shape, MaterializeReason.LIBRARY_CALL)
+    planner.compute_into(index, out, contiguous(node.shape))
+    return out
