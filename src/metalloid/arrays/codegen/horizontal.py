@@ -61,9 +61,9 @@ class _BranchWriter(Writer):
     """
 
     def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], prefix: str,
-                 whole: HorizontalWriter) -> None:  # fmt: skip
+                 parent: HorizontalWriter) -> None:  # fmt: skip
         super().__init__(kernel, sources, Axes(kernel))
-        self.prefix, self._whole, self.count = prefix, whole, 0
+        self.prefix, self._parent, self.count = prefix, parent, 0
 
     def write_branch(self, first: int) -> None:
         """Write the statements, for threads from `first` on."""
@@ -94,8 +94,8 @@ class _BranchWriter(Writer):
         return f"index % {inner}, index / {inner} % {second}, index / {inner} / {second}"
 
     def _buffer_names(self) -> tuple[dict[int, str], dict[int, str]]:
-        written = self._whole.written()
-        read = self._whole.parameters()[: -len(written)]
+        written = self._parent.written()
+        read = self._parent.parameters()[: -len(written)]
         return (
             {source: f"x{k}" for k, source in enumerate(read)},
             {source: output_name(k) for k, source in enumerate(written)},
