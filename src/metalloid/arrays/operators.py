@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 import numpy as np
 
 from metalloid.arrays.execution.evaluate import settled
+from metalloid.arrays.ir import native
 from metalloid.arrays.ir.node import Node
-from metalloid.arrays.ir.operands import binary, is_number, unary
+from metalloid.arrays.ir.operands import binary, is_number, native_operation, unary
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.lowering.matmul import matrix_product
 
@@ -37,11 +38,16 @@ def _fits(value: Any) -> bool:
 
 def _operator(name: str, is_reflected: bool = False) -> Binary:
     row = OPS[name]
+    operation = native_operation(row)
 
     def operate(self: Any, other: Any) -> Any:
+        first, second = (other, self) if is_reflected else (self, other)
+        result = native.elementwise(operation, first, second)
+        if result is not None:
+            return result
         if type(other) is not type(self) and not _fits(other):
             return NotImplemented
-        return self._new(binary(row, other, self) if is_reflected else binary(row, self, other))
+        return self._new(binary(row, first, second))
 
     operate.__doc__ = f"See `metalloid.{name}`."
     return operate
@@ -82,9 +88,11 @@ def _with_variants(name: str) -> tuple[Binary, Binary, Binary]:
 
 def _single(name: str) -> Unary:
     row = OPS[name]
+    operation = native_operation(row)
 
     def operate(self: Any) -> Any:
-        return self._new(unary(row, self))
+        result = native.elementwise(operation, self)
+        return self._new(unary(row, self)) if result is None else result
 
     operate.__doc__ = f"See `metalloid.{name}`."
     return operate

@@ -168,9 +168,9 @@ class Kernel:
         LaunchTimeout
             If it ran for longer than `timeout` and was waited for.
         """
-        usual = timeout is None and (wait is None or wait is True) and not named
+        usual = timeout is None and (wait is None or wait is True or wait is False) and not named
         if usual and self._fast_launch is not None:
-            event = self._fast_launch(args, threads, group_size, wait is True)
+            event = self._fast_launch(args, threads, group_size, wait)
             if event is not None:
                 return event.wait() if wait else event
         if threads is None:

@@ -130,11 +130,18 @@ class Writer:
                 self._indices[axis] = f"k{axis}"
             self._indices[0] = "rest"
 
+    def _buffer_names(self) -> tuple[dict[int, str], dict[int, str]]:
+        """The names of the parameters that are read, and of those that are written."""
+        written = self.written()
+        read = self.parameters()[: -len(written)]
+        return (
+            {source: f"x{k}" for k, source in enumerate(read)},
+            {source: output_name(k) for k, source in enumerate(written)},
+        )
+
     def _pointers(self) -> None:
         """Declare a pointer for each access, advanced along all outer axes but the innermost."""
-        written = self.written()
-        names = {source: f"x{k}" for k, source in enumerate(self.parameters()[: -len(written)])}
-        out_names = {source: output_name(k) for k, source in enumerate(written)}
+        names, out_names = self._buffer_names()
         count = 0
         for index, access in self.axes.accesses.items():
             op = self.ops[index] if index >= 0 else None
@@ -205,17 +212,17 @@ class Writer:
 
     # -- values
 
-    def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
+    def _compute(self, required: list[int], known: set[int], row: Sequence[str] = ()) -> None:
         """Write the statements of operations and their operands, except those in `known`."""
-        needed = self._needed(wanted, known)
+        needed = self._needed(required, known)
         for index in sorted(needed):
             self._value(index, row)
         known |= needed
 
-    def _needed(self, wanted: Iterable[int], known: set[int]) -> set[int]:
+    def _needed(self, required: Iterable[int], known: set[int]) -> set[int]:
         """Operations and their transitive operands, not looking beyond those in `known`."""
         needed: set[int] = set()
-        pending = [index for index in wanted if index not in known]
+        pending = [index for index in required if index not in known]
         while pending:
             index = pending.pop()
             if index not in needed:

@@ -41,6 +41,12 @@ class Packer:
     ----------
     members : sequence of Member
         By decreasing size.
+
+    Attributes
+    ----------
+    numbers : list of (int, str, int)
+        Of each constant: its offset in bytes, its format, or "" for a part of a complex number, and
+        the index of its node.
     """
 
     def __init__(self, members: Sequence[Member]) -> None:
@@ -57,6 +63,12 @@ class Packer:
             (k, member.number, member.part) for k, member in enumerate(members)
             if member.number >= 0
         ]  # fmt: skip
+
+        sizes = [struct.calcsize(f"={member.format}") for member in members]
+        self.numbers = [
+            (sum(sizes[:k]), "" if part else members[k].format, number)
+            for k, number, part in self._numbers
+        ]
 
     @property
     def is_constant(self) -> bool:

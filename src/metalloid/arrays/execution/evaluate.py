@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from metalloid.arrays.execution.executable import ExecutablePlan, executable, run, with_offset
+from metalloid.arrays.execution.known_evaluations import Numbering, native_evaluation
+from metalloid.arrays.execution.known_evaluations import plans as _plans
 from metalloid.arrays.execution.repeated_plan import RepeatedPlan
 from metalloid.arrays.ir.index_checks import IndexCheck, checks_below, verify
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import UNORDERED, Memory
 from metalloid.arrays.ir.node import BUFFER, TRACED, Node
+from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.ir.substitute import concrete, is_traced
 from metalloid.arrays.planning.plan import make_plan
 from metalloid.runtime.devices.device import Device
@@ -20,7 +23,6 @@ from metalloid.runtime.devices.device import Device
 MAX_CACHED_PLANS = 2048
 #: One evaluation at a time, as it turns expressions into leaves.
 _lock = threading.RLock()
-_plans: dict[Any, CachedPlan] = {}
 
 
 def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
@@ -39,8 +41,10 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
         If a root depends on a tracer without a value.
     """
     with _lock:
-        if any(root.flags & TRACED and is_traced(root) for root in roots):
-            roots = concrete(roots)
+        for root in roots:
+            if root.flags & TRACED and is_traced(root):
+                roots = concrete(roots)
+                break
         by_device: dict[Device, list[Node]] = {}
         for root in roots:
             if root.kind is not BUFFER:
@@ -77,7 +81,7 @@ class CachedPlan(NamedTuple):
 def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
     """The plan of a graph, from the cache if there was one of its structure."""
     key = device, graph.key
-    cached = _plans.get(key)
+    cached: CachedPlan | None = _plans.get(key)
     if cached is None:
         if len(_plans) >= MAX_CACHED_PLANS:
             _plans.clear()
@@ -96,37 +100,36 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     checks = checks_below(roots)
     roots += [code for code, _ in checks]
+    lower(roots)
+    # Where codes are read at once, results of wrong indices do not become values of nodes.
+    is_verified_first = bool(checks) and device.memory != "own"
+    is_repeatable = (wait or device.memory == "own") and not is_verified_first
+    native = native_evaluation() if is_repeatable else None
+    known = None if native is None else native.evaluate(roots)
+    if known is True or (isinstance(known, tuple) and known[0].run(known[1], wait)):
+        _verify_nodes(checks)
+        return
     graph = LinearizedGraph(roots)
     plan, repeated = plan_of(graph, device)
-    if checks and device.memory != "own":  # the results of wrong indices are no values of nodes
-        repeated, wait = None, True
-    native = None if repeated is None or not wait or checks else repeated.evaluate
-    if native is not None and native(graph.leaves, graph.nodes):
-        _finish(plan, graph, roots)
-        return
     leaves = [leaf.memory for leaf in graph.leaves]
     offsets = [leaf.data[1] for leaf in graph.leaves]
-    if (
-        repeated is not None
-        and (wait or device.memory == "own")
-        and not any(offsets)
-        and None not in leaves
-    ):
+    if repeated is not None and is_repeatable and not any(offsets) and None not in leaves:
+        numbering = Numbering.of(graph, roots) if known is False else None
         stored = repeated(leaves, graph.nodes, wait)  # type: ignore[arg-type]
         if stored is not None:
             for result, owner in zip(plan.results, stored, strict=True):
                 graph.nodes[result.node].materialize(owner, result.layout)
-            if repeated.evaluate is None:
-                repeated.make_evaluate([(each.node, each.layout) for each in plan.results])
             _finish(plan, graph, roots)
-            verify((code.memory, check) for code, check in checks if code.memory is not None)
+            if numbering is not None:
+                numbering.remember(graph, roots, plan, repeated)
+            _verify_nodes(checks)
             return
     retained = {
         source
         for index, source, _, references in plan.not_requested
         if sys.getrefcount(graph.nodes[index]) > references
     }
-    memories = run(plan, leaves, offsets, graph.nodes, retained, wait)
+    memories = run(plan, leaves, offsets, graph.nodes, retained, wait or is_verified_first)
     if checks:
         _verify(checks, graph, plan, memories)
     for index, source, layout, _ in plan.results:
@@ -136,6 +139,11 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         layout = with_offset(layout, plan.sources[source], offsets)
         graph.nodes[index].materialize(memory, layout)
     _finish(plan, graph, roots)
+
+
+def _verify_nodes(checks: Sequence[tuple[Node, IndexCheck]]) -> None:
+    """Verify checks whose codes are nodes that have values."""
+    verify((code.memory, check) for code, check in checks if code.memory is not None)
 
 
 def _verify(checks: Sequence[tuple[Node, IndexCheck]], graph: LinearizedGraph,

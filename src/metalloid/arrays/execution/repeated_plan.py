@@ -10,10 +10,8 @@ from typing import Any
 
 from metalloid.arrays.codegen.params import Packer
 from metalloid.arrays.execution.executable import ExecutablePlan, Launch
-from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
-from metalloid.arrays.ir.native import library
-from metalloid.arrays.ir.node import BUFFER, Node
+from metalloid.arrays.ir.node import Node
 from metalloid.runtime.launch.launches import Launcher, NativeRow, Repeater
 
 #: Plans with more memory for intermediate values allocate it for each run.
@@ -22,6 +20,8 @@ MAX_SCRATCH_BYTES = 2**20
 _ALIGNMENT = 64
 #: Of leaves and results, for native functions (native/plan_run.h).
 MAX_ADDRESSES = 64
+#: Types of numbers in values.h, by format of `struct`.
+_NATIVE_FORMATS = {"f": "f", "d": "f", "i": "i", "q": "i", "I": "u", "Q": "u"}
 
 
 class RepeatedPlan:
@@ -37,15 +37,7 @@ class RepeatedPlan:
         Sources that each run allocates.
     has_numbers : bool
         Whether constants differ between runs.
-
-    Attributes
-    ----------
-    evaluate : callable or None
-        Runs it from the leaves and nodes of a graph, and materializes the results; None, without a
-        run, for leaves that it does not support (native/evaluation.c).
     """
-
-    evaluate: Callable[[list[Node], list[Node]], bool | None] | None = None
 
     def __init__(self, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool) -> None:
         self._plan, self._results, self._has_numbers = plan, results, has_numbers
@@ -118,20 +110,6 @@ class RepeatedPlan:
         sizes = tuple(map(bucket_size, self._sizes))
         return head, self._device, sizes, self._frames, row.fail, pack
 
-    def make_evaluate(self, results: Sequence[tuple[int, Layout]]) -> None:
-        """Make the native function `evaluate`, if there is one.
-
-        Parameters
-        ----------
-        results : sequence of (int, Layout)
-            Nodes that get the results, and their layouts.
-        """
-        functions, plan = library(), self.native(Frame.pack)
-        if functions is not None and plan is not None:
-            nodes = tuple((node, layout[1:]) for node, layout in results)
-            evaluation = plan, nodes, self._has_numbers, BUFFER, ()
-            self.evaluate = functions.mtl_evaluation(ctypes.py_object(evaluation))
-
     def _frame(self, leaves: Sequence[Memory], results: Sequence[Memory],
                nodes: Sequence[Node]) -> Frame:  # fmt: skip
         sources = self._plan.sources
@@ -141,7 +119,7 @@ class RepeatedPlan:
         frame = Frame(self._plan, passed, [*leaves, *results], nodes)
         if frame.run is not None and frame.run.native is not None:
             self._row, self._leaf_count = frame.run.native, len(leaves)
-            frame.jobs = self._row.jobs
+            frame.jobs, frame.numbers = self._row.jobs, frame.native_numbers()
         return frame
 
 
@@ -161,9 +139,13 @@ class Frame:
     run : Repeater or None
     jobs : bytearray or None
         Those of the repeater, for native functions.
+    numbers : bytes or None
+        Where native functions write the constants (`struct number` of native/evaluation.c); None if
+        Python has to.
     """
 
     jobs: bytearray | None = None
+    numbers: bytes | None = None
 
     def __init__(self, plan: ExecutablePlan, passed: Sequence[int | None],
                  memories: Sequence[Memory], nodes: Sequence[Node]) -> None:  # fmt: skip
@@ -202,3 +184,16 @@ class Frame:
         """Write the parameters for other numbers."""
         for packer, memory in self._packed:
             packer.pack_into(memory, self._offsets, nodes)
+
+    def native_numbers(self) -> bytes | None:
+        """The value of `numbers`."""
+        packed = b""
+        for packer, memory in self._packed:
+            address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+            for offset, format_, index in packer.numbers:
+                if format_ not in _NATIVE_FORMATS:
+                    return None
+                kind = ord(_NATIVE_FORMATS[format_])
+                size = struct.calcsize(f"={format_}")
+                packed += struct.pack("=Q2IQ", address + offset, kind, size, index)
+        return packed

@@ -11,24 +11,29 @@ from collections.abc import Callable
 from typing import Any
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.ir.operands import binary, unary
+from metalloid.arrays.ir import native
+from metalloid.arrays.ir.operands import binary, native_operation, unary
 from metalloid.arrays.ir.ops import OPS, Op
 
 
 def _unary(name: str) -> Callable[[Any], Array]:
     row = OPS[name]
+    operation = native_operation(row)
 
     def function(x: Any, /) -> Array:
-        return Array(unary(row, x))
+        result: Array | None = native.elementwise(operation, x)
+        return Array(unary(row, x)) if result is None else result
 
     return _documented(function, row)
 
 
 def _binary(name: str) -> Callable[[Any, Any], Array]:
     row = OPS[name]
+    operation = native_operation(row)
 
     def function(x1: Any, x2: Any, /) -> Array:
-        return Array(binary(row, x1, x2))
+        result: Array | None = native.elementwise(operation, x1, x2)
+        return Array(binary(row, x1, x2)) if result is None else result
 
     return _documented(function, row)
 

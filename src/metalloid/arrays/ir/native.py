@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ _SLOTS = {
     "Array": ("_node",),
 }  # fmt: skip
 _classes: dict[str, Any] = {}
+_users: list[Callable[[Any], None]] = []
 T = TypeVar("T")
 _lock = threading.Lock()
 
@@ -51,19 +52,41 @@ def _load() -> Any:
         return None
     for k, (name, own) in enumerate(offsets.items()):
         library.mtl_define_class(k, ctypes.py_object(_classes[name]), own, len(_SLOTS[name]))
-    for name in ("mtl_evaluation", "mtl_host_array", "mtl_new_pool", "mtl_program_call"):
+    for name in (
+        "mtl_elementwise", "mtl_evaluation", "mtl_host_array", "mtl_new_pool", "mtl_program_call",
+    ):  # fmt: skip
         getattr(library, name).restype = ctypes.py_object
     library.mtl_prepare_bind_array(ctypes.py_object(_classes["Node"].leaf_kind))
     binder = ctypes.cast(library.mtl_bind_array, ctypes.c_void_p).value
     if binder is not None:
         NATIVE_BINDERS[_classes["Array"]] = binder
+    for use in _users:
+        use(library)
     return library
+
+
+def when_loaded(use: Callable[[Any], None]) -> None:
+    """Pass the library to a function when it is loaded, which is not when a module is imported."""
+    _users.append(use)
 
 
 def library() -> Any:
     """The library, compiled once per machine; None where it is not available."""
     with _lock:
         return _load() if len(_classes) == len(_SLOTS) else None
+
+
+def elementwise(operation: tuple[Any, dict[Any, Any]], *operands: Any) -> Any:
+    """The array of `operands.unary` or `binary`; None for operands that need these functions.
+
+    `operands` replaces it by that of native/elementwise.c.
+
+    Parameters
+    ----------
+    operation : tuple
+        From `operands.native_operation`.
+    """
+    return None
 
 
 def _offsets(cls: type, slots: Sequence[str]) -> Any:

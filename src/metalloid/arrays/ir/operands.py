@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
 from abc import ABC, abstractmethod
@@ -10,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import (
+    ALL,
     DType,
     as_dtype,
     float64,
@@ -24,6 +27,7 @@ from metalloid.arrays.ir.layout import Ints, contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import (
     CONSTANT,
+    ELEMENTWISE,
     Node,
     apply,
     broadcast,
@@ -31,6 +35,7 @@ from metalloid.arrays.ir.node import (
     constant,
     in_memory,
     operation,
+    topological_ids,
 )
 from metalloid.arrays.ir.ops import OPS, WHERE, Op
 from metalloid.kernels.strides import broadcast_shape
@@ -196,11 +201,11 @@ def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
     return array
 
 
-def _holds_only(value: Any, is_wanted: Callable[[Any], bool]) -> bool:
+def _holds_only(value: Any, is_accepted: Callable[[Any], bool]) -> bool:
     """Whether all elements of nested lists satisfy a predicate."""
     if isinstance(value, list | tuple | range):
-        return all(_holds_only(item, is_wanted) for item in value)
-    return is_wanted(value)
+        return all(_holds_only(item, is_accepted) for item in value)
+    return is_accepted(value)
 
 
 def _is_integer(value: Any) -> bool:
@@ -216,6 +221,20 @@ def _types(op: Op, *dtypes: DType) -> tuple[DType, DType]:
     common = functools.reduce(promote, dtypes)
     computed = op.dtype(common)
     return computed, op.result(computed)
+
+
+def native_operation(op: Op) -> tuple[Op, dict[DType, DType]]:
+    """An operation, and the types of its results by type of operands that need no conversion."""
+    if op is _POWER:  # see `_lower_small_power`
+        return op, {}
+    return op, {dtype: op.result(dtype) for dtype in ALL if kind_of(dtype) in op.dtype_kinds}
+
+
+@native.when_loaded
+def _load_elementwise(functions: Any) -> None:
+    used = (ELEMENTWISE, CONSTANT, topological_ids, _shared_number, _shared_number.__wrapped__,
+            float, int)  # fmt: skip
+    native.elementwise = functions.mtl_elementwise(ctypes.py_object(used))
 
 
 def unary(op: Op, value: Any) -> Node:

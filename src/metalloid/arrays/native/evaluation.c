@@ -1,10 +1,26 @@
-// Evaluations of an expression whose plan has run before, and is bound: other ones are left to Python.
+// Evaluations of expressions whose plan has run before, and is bound: other ones are left to Python.
+#include "graph_key.h"
 #include "plan_run.h"
 
-// The items of an evaluation (native.py).
-enum { EVALUATION_PLAN, EVALUATION_RESULTS, EVALUATION_HAS_NUMBERS, EVALUATION_KIND,
-       EVALUATION_NO_ARGS };
-enum { RESULT_NODE, RESULT_DATA };
+// The items of what all evaluations use, and of a known one (known_evaluations.py).
+enum { USED_PLANS, USED_KINDS, USED_NO_ARGS };
+enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_FIRST, KNOWN_HAS_NUMBERS, KNOWN_RESULTS, KNOWN_UNSAVED };
+enum { RESULT_ROOTS, RESULT_DATA };
+
+// A constant among the parameters of a frame: where it is written, its type as in values.h, and its index
+// among the first nodes of the plan.
+struct number {
+  uint64_t address;
+  uint32_t kind, bytes;
+  uint64_t index;
+};
+
+struct run {
+  const struct graph* graph;
+  PyObject* known;
+};
+
+static PyObject* numbers_;
 
 static void replace(PyObject* object, int name, PyObject* value) {
   PyObject** field = slot(object, NODE, name);
@@ -14,44 +30,135 @@ static void replace(PyObject* object, int name, PyObject* value) {
 }
 
 // `Node.materialize`.
-static void materialize(PyObject* evaluation, PyObject* node, PyObject* memory, PyObject* data) {
+static void materialize(PyObject* used, PyObject* node, PyObject* memory, PyObject* data) {
   PyObject* args = held(get(node, NODE, NODE_ARGS));
   replace(node, NODE_MEMORY, memory);
   replace(node, NODE_DATA, data);
-  replace(node, NODE_KIND, PyTuple_GetItem(evaluation, EVALUATION_KIND));
+  replace(node, NODE_KIND, PyTuple_GetItem(PyTuple_GetItem(used, USED_KINDS), KIND_BUFFER));
   replace(node, NODE_FLAGS, get(memory, MEMORY, MEMORY_SHARING));
-  replace(node, NODE_ARGS, PyTuple_GetItem(evaluation, EVALUATION_NO_ARGS));
+  replace(node, NODE_ARGS, PyTuple_GetItem(used, USED_NO_ARGS));
   Py_DecRef(args);  // last: it may free other nodes
 }
 
-// From the leaves and nodes of a graph to True, with the results materialized; else None.
-static PyObject* evaluate(PyObject* evaluation, PyObject* const* given, Py_ssize_t count) {
-  (void)count;
-  PyObject *leaves = given[0], *nodes = given[1], *memories[MAX_ADDRESSES];
-  PyObject* plan = PyTuple_GetItem(evaluation, EVALUATION_PLAN);
-  PyObject* results = PyTuple_GetItem(evaluation, EVALUATION_RESULTS);
-  const struct plan* head = plan_head(plan);
-  uint64_t addresses[MAX_ADDRESSES];
-  if ((uint64_t)PyList_Size(leaves) != head->leaves) return none_unless_raised();
-  for (uint64_t i = 0; i < head->leaves; i++)
-    if (!mtl_leaf_address(PyList_GetItem(leaves, (Py_ssize_t)i),
-                          PyTuple_GetItem(evaluation, EVALUATION_KIND), &addresses[i]))
-      return none_unless_raised();
-  const bool has_numbers = PyTuple_GetItem(evaluation, EVALUATION_HAS_NUMBERS) == &_Py_TrueStruct;
-  if (!mtl_run_plan(plan, addresses, has_numbers ? nodes : 0, memories)) return none_unless_raised();
-  for (uint64_t i = 0; i < head->results; i++) {
-    PyObject* result = PyTuple_GetItem(results, (Py_ssize_t)i);
-    const long long index = PyLong_AsLongLong(PyTuple_GetItem(result, RESULT_NODE));
-    materialize(evaluation, PyList_GetItem(nodes, index), memories[i],
-                PyTuple_GetItem(result, RESULT_DATA));
-    Py_DecRef(memories[i]);
-  }
-  return held(&_Py_TrueStruct);
+// Indices of nodes of the graph.
+static const uint32_t* indices_of(PyObject* known, int item, Py_ssize_t* count) {
+  PyObject* bytes = PyTuple_GetItem(known, item);
+  *count = PyBytes_Size(bytes) / (Py_ssize_t)sizeof(uint32_t);
+  return (const uint32_t*)PyBytes_AsString(bytes);
 }
 
-static PyMethodDef definition = {"evaluate", evaluate, METH_FASTCALL, 0};
+static PyObject* list_of(PyObject* const* nodes, const uint32_t* indices, Py_ssize_t count) {
+  PyObject* list = PyList_New(count);
+  for (Py_ssize_t i = 0; list && i < count; i++)
+    PyList_SetItem(list, i, held(nodes[indices ? indices[i] : (uint32_t)i]));
+  return list;
+}
 
-MTL_EXPORT PyObject* mtl_evaluation(PyObject* evaluation) {
+// By Python, numbers of other types.
+static bool pack_by_python(PyObject* plan, PyObject* frame, const struct run* run) {
+  Py_ssize_t count;
+  const uint32_t* first = indices_of(run->known, KNOWN_FIRST, &count);
+  PyObject *nodes = list_of(run->graph->nodes, first, count), *packed = 0;
+  if (nodes)
+    packed = PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, PLAN_PACK), frame, nodes, (void*)0);
+  drop(nodes), drop(packed);
+  return packed;
+}
+
+static bool pack(PyObject* plan, PyObject* frame, void* given) {
+  const struct run* run = given;
+  Py_ssize_t unused;
+  const uint32_t* first = indices_of(run->known, KNOWN_FIRST, &unused);
+  PyObject* bytes = PyObject_GetAttr(frame, numbers_);
+  if (!bytes) return false;
+  if (bytes == &_Py_NoneStruct) {
+    Py_DecRef(bytes);
+    return pack_by_python(plan, frame, run);
+  }
+  const struct number* numbers = (const void*)PyBytes_AsString(bytes);
+  const size_t count = (size_t)PyBytes_Size(bytes) / sizeof *numbers;
+  bool fits = true;
+  for (size_t i = 0; fits && i < count; i++) {
+    PyObject* node = run->graph->nodes[first[numbers[i].index]];
+    uint64_t bits = 0;
+    fits = bits_of(numbers[i].kind, numbers[i].bytes, get(node, NODE, NODE_DATA), &bits);
+    if (fits) memcpy((void*)(uintptr_t)numbers[i].address, &bits, numbers[i].bytes);
+  }
+  Py_DecRef(bytes);
+  return fits;
+}
+
+static bool has_run(PyObject* used, PyObject* known, const struct graph* graph) {
+  PyObject *plan = PyTuple_GetItem(known, KNOWN_PLAN), *memories[MAX_ADDRESSES];
+  PyObject *kind = PyTuple_GetItem(PyTuple_GetItem(used, USED_KINDS), KIND_BUFFER);
+  PyObject* results = PyTuple_GetItem(known, KNOWN_RESULTS);
+  uint64_t addresses[MAX_ADDRESSES];
+  Py_ssize_t count;
+  const uint32_t* leaves = indices_of(known, KNOWN_LEAVES, &count);
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (!mtl_leaf_address(graph->nodes[leaves[i]], kind, &addresses[i])) return false;
+  struct run run = {graph, known};
+  const bool has_numbers = PyTuple_GetItem(known, KNOWN_HAS_NUMBERS) == &_Py_TrueStruct;
+  if (!mtl_run_plan(plan, addresses, has_numbers ? pack : 0, &run, memories)) return false;
+  const uint32_t* unsaved = indices_of(known, KNOWN_UNSAVED, &count);
+  for (Py_ssize_t i = 0; i < count; i++)
+    replace(graph->nodes[unsaved[i]], NODE_INLINED, &_Py_TrueStruct);
+  for (Py_ssize_t i = 0; i < PyTuple_Size(results); i++) {
+    PyObject *result = PyTuple_GetItem(results, i), *roots = PyTuple_GetItem(result, RESULT_ROOTS);
+    for (Py_ssize_t k = 0; k < PyTuple_Size(roots); k++)
+      materialize(used, graph->nodes[PyLong_AsLongLong(PyTuple_GetItem(roots, k))], memories[i],
+                  PyTuple_GetItem(result, RESULT_DATA));
+    Py_DecRef(memories[i]);
+  }
+  return true;
+}
+
+// evaluate(roots): True, with the values of the roots; False if their structure is not known; None for
+// those that Python has to run; and the known evaluation and all nodes if it is not in native form.
+static PyObject* evaluate(PyObject* used, PyObject* const* given, Py_ssize_t unused) {
+  (void)unused;
+  struct graph graph;
+  const bool is_walked = mtl_walk_graph(PyTuple_GetItem(used, USED_KINDS), given[0], &graph);
+  PyObject *key = is_walked ? mtl_graph_key(&graph) : 0, *result = 0;
+  drop(graph.others);
+  if (!key) return none_unless_raised();
+  PyObject* known = PyDict_GetItemWithError(PyTuple_GetItem(used, USED_PLANS), key);
+  Py_DecRef(key);
+  if (!known) return PyErr_Occurred() ? 0 : held(&_Py_FalseStruct);
+  Py_IncRef(known);  // others may clear the plans
+  if (PyTuple_GetItem(known, KNOWN_PLAN) == &_Py_NoneStruct) {
+    PyObject* nodes = list_of(graph.nodes, 0, graph.count);
+    result = nodes ? PyTuple_Pack(2, known, nodes) : 0;
+    drop(nodes);
+  } else if (has_run(used, known, &graph)) {
+    result = held(&_Py_TrueStruct);
+  }
+  Py_DecRef(known);
+  return result ? result : none_unless_raised();
+}
+
+// graph_key(roots): the key of an evaluation, and the nodes that it numbers; None if it has no key.
+static PyObject* graph_key(PyObject* used, PyObject* const* given, Py_ssize_t unused) {
+  (void)unused;
+  struct graph graph;
+  const bool is_walked = mtl_walk_graph(PyTuple_GetItem(used, USED_KINDS), given[0], &graph);
+  PyObject *key = is_walked ? mtl_graph_key(&graph) : 0, *result = 0;
+  PyObject* nodes = key ? list_of(graph.nodes, 0, graph.count) : 0;
+  if (nodes) result = PyTuple_Pack(2, key, nodes);
+  drop(graph.others), drop(key), drop(nodes);
+  return result ? result : none_unless_raised();
+}
+
+static PyMethodDef evaluate_definition = {"evaluate", evaluate, METH_FASTCALL, 0};
+static PyMethodDef key_definition = {"graph_key", graph_key, METH_FASTCALL, 0};
+
+// The functions `evaluate` and `graph_key`.
+MTL_EXPORT PyObject* mtl_evaluation(PyObject* used) {
   mtl_intern_names();
-  return PyCFunction_NewEx(&definition, evaluation, 0);
+  numbers_ = PyUnicode_InternFromString("numbers");
+  PyObject* functions = PyTuple_New(2);
+  if (!functions) return 0;
+  PyTuple_SetItem(functions, 0, PyCFunction_NewEx(&evaluate_definition, used, 0));
+  PyTuple_SetItem(functions, 1, PyCFunction_NewEx(&key_definition, used, 0));
+  return functions;
 }

@@ -6,3 +6,17 @@ MTL_EXPORT void mtl_define_class(int class, PyObject* type, const uint64_t* offs
   mtl_layouts[class].type = held(type);
   memcpy(mtl_layouts[class].offsets, offsets, 8 * (size_t)count);
 }
+
+static PyObject* new_object(int class, PyObject* const* values, int count) {
+  bool is_complete = true;
+  for (int i = 0; i < count; i++) is_complete &= values[i] != 0;
+  PyObject* object = is_complete ? PyType_GenericAlloc(mtl_layouts[class].type, 0) : 0;
+  for (int i = 0; i < count; i++)
+    if (object) put(object, class, i, values[i]);
+    else drop(values[i]);
+  return object;
+}
+
+PyObject* mtl_new_node(PyObject* const* values) { return new_object(NODE, values, NODE_SLOTS); }
+
+PyObject* mtl_new_array(PyObject* node) { return new_object(ARRAY, &node, ARRAY_SLOTS); }

@@ -8,10 +8,10 @@ enum { MEMORY, NODE, ARRAY, CLASSES };
 enum { MEMORY_LEASE, MEMORY_ADDRESS, MEMORY_BOUND, MEMORY_DEVICE, MEMORY_SHARING };
 enum {
   NODE_ARGS, NODE_DATA, NODE_DEVICE, NODE_DTYPE, NODE_FLAGS, NODE_INLINED, NODE_KIND, NODE_MEMORY,
-  NODE_SHAPE, NODE_ID
+  NODE_SHAPE, NODE_ID, NODE_SLOTS
 };
-enum { ARRAY_NODE };
-enum { MAX_SLOTS = 10 };
+enum { ARRAY_NODE, ARRAY_SLOTS };
+enum { MAX_SLOTS = NODE_SLOTS };
 
 struct layout {
   PyObject* type;
@@ -43,3 +43,8 @@ static inline bool is_instance(PyObject* object, int class) {
   Py_DecRef(type);  // which the object holds
   return type == mtl_layouts[class].type;
 }
+
+// New objects; null with an error. They take the references, also on failure. The values of a node are in
+// the order of the slots.
+PyObject* mtl_new_node(PyObject* const* values);
+PyObject* mtl_new_array(PyObject* node);

@@ -43,23 +43,13 @@ static bool take_results(PyObject* plan, uint64_t* addresses, PyObject** memorie
 }
 
 // Writes the words, and runs. The number of launches that have succeeded; -1 with an error.
-static int64_t run(PyObject* plan, PyObject* frame, const uint64_t* addresses, PyObject* numbers,
-                   void* outcome) {
+static int64_t run(PyObject* plan, PyObject* frame, const uint64_t* addresses, void* outcome) {
   const struct plan* head = plan_head(plan);
   PyObject* jobs = PyObject_GetAttr(frame, jobs_);
   uint64_t* words = jobs ? (uint64_t*)PyByteArray_AsString(jobs) : 0;
   if (!words) return -1;
   for (uint64_t i = 0; i < head->word_count; i++)
     words[head->words[i].word] = addresses[head->words[i].address];
-  if (numbers) {
-    PyObject* packed = PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, PLAN_PACK), frame, numbers,
-                                                    (void*)0);
-    drop(packed);
-    if (!packed) {
-      Py_DecRef(jobs);
-      return -1;
-    }
-  }
   void* thread = PyEval_SaveThread();
   const uint32_t done = head->run(words, (uint32_t)head->launches, outcome);
   PyEval_RestoreThread(thread);
@@ -67,7 +57,9 @@ static int64_t run(PyObject* plan, PyObject* frame, const uint64_t* addresses, P
   return done;
 }
 
-bool mtl_run_plan(PyObject* plan, uint64_t* addresses, PyObject* numbers, PyObject** memories) {
+bool mtl_run_plan(PyObject* plan, uint64_t* addresses,
+                  bool (*pack)(PyObject* plan, PyObject* frame, void* numbers), void* numbers,
+                  PyObject** memories) {
   const struct plan* head = plan_head(plan);
   if (!is(PyTuple_GetItem(plan, PLAN_DEVICE), recording_, &_Py_NoneStruct)) return false;
   if (!take_results(plan, addresses, memories)) return false;
@@ -75,7 +67,7 @@ bool mtl_run_plan(PyObject* plan, uint64_t* addresses, PyObject* numbers, PyObje
   _Alignas(16) char outcome[MAX_OUTCOME_BYTES];
   int64_t done = -1;
   if (frame) {
-    done = run(plan, frame, addresses, numbers, outcome);
+    if (!pack || pack(plan, frame, numbers)) done = run(plan, frame, addresses, outcome);
     PyList_Append(frames, frame);
     Py_DecRef(frame);
   }

@@ -3,7 +3,7 @@
 
 enum { MAX_ADDRESSES = 64 };
 
-// A plan that is run again and again: `NativePlan` of native_plan.py. Its frames are a list, of which each
+// A plan that is run again and again: `RepeatedPlan.native`. Its frames are a list, of which each
 // run takes one, so that several threads can run it at a time.
 struct plan {
   uint32_t (*run)(void* jobs, uint32_t count, void* outcome);
@@ -20,9 +20,11 @@ enum { PLAN_HEAD, PLAN_DEVICE, PLAN_SIZES, PLAN_FRAMES, PLAN_FAIL, PLAN_PACK };
 bool mtl_leaf_address(PyObject* node, PyObject* kind, uint64_t* address);
 
 // Runs a plan with the addresses of its leaves, to which it adds those of its results. Fills `memories`
-// with new references. False if the plan has to be run by Python, or with an error. `numbers` are
-// passed to the function that packs parameters; null if there are none.
-bool mtl_run_plan(PyObject* plan, uint64_t* addresses, PyObject* numbers, PyObject** memories);
+// with new references. False if the plan has to be run by Python, or with an error. `pack`, unless it is
+// null, writes the parameters of a frame for the numbers of the run, and returns whether it could.
+bool mtl_run_plan(PyObject* plan, uint64_t* addresses,
+                  bool (*pack)(PyObject* plan, PyObject* frame, void* numbers), void* numbers,
+                  PyObject** memories);
 
 static inline const struct plan* plan_head(PyObject* plan) {
   return (const struct plan*)PyBytes_AsString(PyTuple_GetItem(plan, PLAN_HEAD));

@@ -57,33 +57,25 @@ static bool match(PyObject* call, PyObject* args, PyObject** nodes, PyObject** n
 }
 
 // A leaf with a result.
-static PyObject* new_node(PyObject* call, PyObject* output, PyObject* memory) {
-  PyObject* id = PyIter_Next(PyTuple_GetItem(call, CALL_IDS));
-  PyObject* node = id ? PyType_GenericAlloc(mtl_layouts[NODE].type, 0) : 0;
-  if (!node) {
-    drop(id);
-    return 0;
-  }
-  put(node, NODE, NODE_ARGS, held(PyTuple_GetItem(call, CALL_NO_ARGS)));
-  put(node, NODE, NODE_DATA, held(PyTuple_GetItem(output, OUTPUT_DATA)));
-  put(node, NODE, NODE_DEVICE, held(get(memory, MEMORY, MEMORY_DEVICE)));
-  put(node, NODE, NODE_DTYPE, held(PyTuple_GetItem(output, OUTPUT_DTYPE)));
-  put(node, NODE, NODE_FLAGS, held(get(memory, MEMORY, MEMORY_SHARING)));
-  put(node, NODE, NODE_INLINED, held(&_Py_FalseStruct));
-  put(node, NODE, NODE_KIND, held(PyTuple_GetItem(call, CALL_KIND)));
-  put(node, NODE, NODE_MEMORY, held(memory));
-  put(node, NODE, NODE_SHAPE, held(PyTuple_GetItem(output, OUTPUT_SHAPE)));
-  put(node, NODE, NODE_ID, id);
-  return node;
+static PyObject* new_leaf(PyObject* call, PyObject* output, PyObject* memory) {
+  PyObject* values[NODE_SLOTS] = {
+      [NODE_ARGS] = held(PyTuple_GetItem(call, CALL_NO_ARGS)),
+      [NODE_DATA] = held(PyTuple_GetItem(output, OUTPUT_DATA)),
+      [NODE_DEVICE] = held(get(memory, MEMORY, MEMORY_DEVICE)),
+      [NODE_DTYPE] = held(PyTuple_GetItem(output, OUTPUT_DTYPE)),
+      [NODE_FLAGS] = held(get(memory, MEMORY, MEMORY_SHARING)),
+      [NODE_INLINED] = held(&_Py_FalseStruct),
+      [NODE_KIND] = held(PyTuple_GetItem(call, CALL_KIND)),
+      [NODE_MEMORY] = held(memory),
+      [NODE_SHAPE] = held(PyTuple_GetItem(output, OUTPUT_SHAPE)),
+      [NODE_ID] = PyIter_Next(PyTuple_GetItem(call, CALL_IDS)),
+  };
+  return mtl_new_node(values);
 }
 
 static PyObject* new_array(PyObject* call, PyObject* output, PyObject* const* owners) {
   const long long owner = PyLong_AsLongLong(PyTuple_GetItem(output, OUTPUT_OWNER));
-  PyObject* node = new_node(call, output, owners[owner]);
-  PyObject* array = node ? PyType_GenericAlloc(mtl_layouts[ARRAY].type, 0) : 0;
-  if (array) put(array, ARRAY, ARRAY_NODE, node);
-  else drop(node);
-  return array;
+  return mtl_new_array(new_leaf(call, output, owners[owner]));
 }
 
 static PyObject* results_of(PyObject* call, PyObject* const* owners) {
@@ -124,6 +116,13 @@ static PyObject* tuple_of(PyObject* const* objects, Py_ssize_t count) {
   return tuple;
 }
 
+static bool pack(PyObject* plan, PyObject* frame, void* numbers) {
+  PyObject* packed =
+      PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, PLAN_PACK), frame, numbers, (void*)0);
+  drop(packed);
+  return packed;
+}
+
 // From the tuple of arguments to the array or the tuple of arrays; None for other calls.
 static PyObject* program_call(PyObject* call, PyObject* const* given, Py_ssize_t count) {
   (void)count;
@@ -137,7 +136,7 @@ static PyObject* program_call(PyObject* call, PyObject* const* given, Py_ssize_t
     return none_unless_raised();
   PyObject *results = 0, *packed = number_count ? tuple_of(numbers, number_count) : 0;
   if ((packed || !number_count) && bind_leaves(call, nodes, head->leaves, addresses, owners) &&
-      mtl_run_plan(plan, addresses, packed, &owners[head->leaves])) {
+      mtl_run_plan(plan, addresses, packed ? pack : 0, packed, &owners[head->leaves])) {
     results = results_of(call, owners);
     for (uint64_t i = 0; i < head->results; i++) Py_DecRef(owners[head->leaves + i]);
   }

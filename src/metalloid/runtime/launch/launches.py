@@ -164,9 +164,10 @@ class PlainParameter(NamedTuple):
     alignment: int
 
 
-#: From the arguments, threads and threadgroup size of a call, and whether it is to wait, to the
-#: event of the launch; None, without a launch, if the call needs the general path.
-FastLaunch = Callable[[tuple[Any, ...], Any, Any, bool], Event | None]
+#: From the arguments, threads and threadgroup size of a call, and whether it is to wait (None: if
+#: it uses memory of the host), to the event of the launch; None, without a launch, if the call
+#: needs the general path.
+FastLaunch = Callable[[tuple[Any, ...], Any, Any, bool | None], Event | None]
 
 #: By type of arrays, the address of a native function that binds them: from an array, a device, a
 #: dtype, whether it is written, and pointers to its address and size in bytes to a new reference to

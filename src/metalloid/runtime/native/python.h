@@ -70,6 +70,7 @@ PyObject* PyObject_CallFunctionObjArgs(PyObject*, ...);  // up to a null pointer
 char* PyByteArray_AsString(PyObject*);
 PyObject* PyBytes_FromStringAndSize(const char*, Py_ssize_t);
 char* PyBytes_AsString(PyObject*);
+Py_ssize_t PyBytes_Size(PyObject*);
 void* PyCapsule_GetContext(PyObject*);
 void* PyCapsule_GetPointer(PyObject*, const char* name);
 PyObject* PyCapsule_New(void*, const char* name, void (*destructor)(PyObject*));

@@ -15,7 +15,11 @@ from metalloid.backends.cpu import host
 from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.backends.cpu.runtime.fast_launch import fast_launch
+from metalloid.backends.cpu.runtime.fast_launch import (
+    fast_launch,
+    general_arguments,
+    queued_outcome,
+)
 from metalloid.backends.cpu.runtime.faults import nested
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.backends.cpu.runtime.repeater import CpuRepeater
@@ -43,6 +47,10 @@ from metalloid.settings import settings
 _FOREVER = -1.0  # seconds
 
 
+#: Memory and arguments of a launch queued by the fast path; see `fast_launch.general_arguments`.
+FastArguments = tuple[bytes, tuple[Any, ...]]
+
+
 class QueuedEvent(Event):
     """A launch in the runtime's queue."""
 
@@ -51,18 +59,20 @@ class QueuedEvent(Event):
         device: CpuDevice,
         ticket: int,
         program: CpuProgram,
-        arguments: Arguments,
-        grid: Size,
-        group: Size,
+        arguments: Arguments | FastArguments,
+        sizes: tuple[Size, Size],
     ) -> None:
         self._device, self._ticket = device, ticket
-        self._program, self._sizes = program, (grid, group)
+        self._program, self._sizes = program, sizes
         # The objects that the launch uses must live until it has ended.
-        self._in_use: Arguments | None = arguments
+        self._in_use: Arguments | FastArguments | None = arguments
         self._failure: Failure | None = None
-        self._kernel = program.signature.name
-        self._outcome = native_library.Outcome()
+        self._seconds = 0.0
         self._lock = threading.Lock()
+
+    @property
+    def _kernel(self) -> str:
+        return self._program.signature.name
 
     def wait(self, timeout: float | None = None) -> QueuedEvent:
         """See `Event.wait`."""
@@ -95,21 +105,45 @@ class QueuedEvent(Event):
             self._device.emit_messages()
         return True
 
+    def end_if_done(self) -> bool:
+        """See `done`; faster."""
+        outcome_of = queued_outcome()
+        if self._in_use is None or outcome_of is None or self._program.logs:
+            return self._end(0.0)
+        if not self._lock.acquire(blocking=False):
+            return False  # another thread waits for the end
+        try:
+            outcome = None if self._in_use is None else outcome_of(self._ticket)
+            if isinstance(outcome, float):
+                self._seconds, self._in_use = outcome, None
+            elif outcome is not None:
+                self._finish(native_library.Outcome.from_buffer_copy(outcome))
+            return self._in_use is None
+        finally:
+            self._lock.release()
+
     def _fetch_outcome(self, seconds: float) -> bool:
-        runtime = self._device.runtime
-        result = runtime.wait(self._ticket, seconds, self._outcome)
+        runtime, outcome = self._device.runtime, native_library.Outcome()
+        result = runtime.wait(self._ticket, seconds, outcome)
         if result == native_library.INTERRUPTED:
             raise runtime.interruption()
         if result == native_library.NESTED:
             raise nested(self._kernel)
         if result == native_library.STILL_RUNNING:
             return False
-        if self._outcome.status and self._in_use is not None:
-            error = self._program.error(self._outcome, *self._sizes)
-            written = written_buffers(self._program.signature, self._in_use)
-            self._failure = record(error, written)
-        self._in_use = None  # last: other threads read it without the lock
+        self._finish(outcome)
         return True
+
+    def _finish(self, outcome: native_library.Outcome) -> None:
+        """Record the outcome; needs the lock."""
+        arguments, program = self._in_use, self._program
+        if outcome.status and arguments is not None:
+            error = program.error(outcome, *self._sizes)
+            if isinstance(arguments, tuple):
+                arguments = general_arguments(program, *arguments)
+            self._failure = record(error, written_buffers(program.signature, arguments))
+        self._seconds = float(outcome.seconds)
+        self._in_use = None  # last: other threads read it without the lock
 
     @property
     def done(self) -> bool:
@@ -120,7 +154,7 @@ class QueuedEvent(Event):
     def seconds(self) -> float:
         """See `Event.seconds`."""
         self.wait()
-        return float(self._outcome.seconds)
+        return self._seconds
 
     def __repr__(self) -> str:
         if not self.done:
@@ -216,7 +250,9 @@ class CpuDevice(Device):
             raise LaunchError(
                 f"[{program.signature.name}] not enough host memory to queue the launch."
             )
-        event = QueuedEvent(self, ticket, program, arguments, grid, group)
+        return self._queued(QueuedEvent(self, ticket, program, arguments, (grid, group)))
+
+    def _queued(self, event: QueuedEvent) -> QueuedEvent:
         with self._in_flight_lock:
             self._drop_ended()
             self._in_flight.append(event)
@@ -226,7 +262,12 @@ class CpuDevice(Device):
         self, program: CpuProgram, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
     ) -> FastLaunch | None:
         """See `Launcher.fast_launcher`."""
-        return fast_launch(self, program, parameters, sizes, self.emit_messages)
+
+        def queued(ticket: int, memory: bytes, args: tuple[Any, ...],
+                   sizes: tuple[Size, Size]) -> QueuedEvent:  # fmt: skip
+            return self._queued(QueuedEvent(self, ticket, program, (memory, args), sizes))
+
+        return fast_launch(self, program, parameters, sizes, queued, self.emit_messages)
 
     def launch_batch(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
         """See `Device.launch_batch`."""
@@ -270,7 +311,7 @@ class CpuDevice(Device):
 
     def _drop_ended(self) -> None:
         """Drop the launches that have ended, and record those that failed; needs the lock."""
-        while self._in_flight and self._in_flight[0].done:
+        while self._in_flight and self._in_flight[0].end_if_done():
             self._in_flight.popleft()
 
     def emit_messages(self) -> None:

@@ -15,12 +15,12 @@ from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.compiler.toolchain import native_build
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event, FinishedEvent
-from metalloid.runtime.launch.launches import NATIVE_BINDERS, FastLaunch, PlainParameter
+from metalloid.runtime.launch.launches import NATIVE_BINDERS, Arguments, FastLaunch, PlainParameter
 from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 
 _SOURCES = native_library.SOURCES / "python"
-_HEAD, _PARAMETER = struct.Struct("=4Q"), struct.Struct("=4Q2IQ")
+_HEAD, _PARAMETER = struct.Struct("=6Q"), struct.Struct("=4Q2IQ")
 _MAX_WORDS = 32
 
 
@@ -40,18 +40,52 @@ class _Plan(NamedTuple):
     fail: Callable[[bytes, Any, Any], NoReturn]
     buffer: type
     binders: Mapping[Any, Any]
+    queued: Callable[..., Event]
 
 
 @functools.cache
-def _binding() -> Callable[[tuple[Any, ...]], FastLaunch | None]:
-    """A C function from a plan to a launch function; compiled once per machine."""
+def _library() -> Any:
+    """The library of the sources, compiled once per machine; None where it is not available."""
     headers = (native_library.SOURCES, native_library.HEADERS)
     library = native_build.load_python_library(_SOURCES, "fast-launch", headers)
+    if library is not None:
+        for function in (library.mtl_fast_launch, library.mtl_queued_outcome):
+            function.argtypes, function.restype = (ctypes.py_object,), ctypes.py_object
+    return library
+
+
+def _address(function: Any) -> int | None:
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+@functools.cache
+def queued_outcome() -> Callable[[int], float | bytes | None] | None:
+    """A native function from the ticket of a queued launch to its outcome.
+
+    It returns None if the launch is still running, its seconds, or the outcome of a failed launch.
+    After that, the ticket is unknown.
+    """
+    library, runtime = _library(), native_library.runtime()
     if library is None:
-        return lambda plan: None
-    function = library.mtl_fast_launch
-    function.argtypes, function.restype = (ctypes.py_object,), ctypes.py_object
-    return function
+        return None
+    functions = struct.pack("=2Q", _address(runtime.done), _address(runtime.wait))
+    outcome_of: Callable[[int], float | bytes | None] = library.mtl_queued_outcome(functions)
+    return outcome_of
+
+
+def general_arguments(program: CpuProgram, memory: bytes, args: tuple[Any, ...]) -> Arguments:
+    """The arguments of a queued launch for the general path.
+
+    Parameters
+    ----------
+    memory : bytes
+        Numbers, and the words of the launch.
+    """
+    count = len(program.signature.sources)
+    arguments = Arguments(0)
+    arguments.words = list(struct.unpack(f"={count}Q", memory[len(memory) - 8 * count :]))
+    arguments.buffers = [value for value in args if isinstance(value, Buffer)]
+    return arguments
 
 
 def fast_launch(
@@ -59,20 +93,26 @@ def fast_launch(
     program: CpuProgram,
     parameters: Sequence[PlainParameter],
     sizes: Mapping[Any, Any],
+    queued: Callable[..., Event],
     emit_messages: Callable[[], None],
 ) -> FastLaunch | None:
-    """See `Launcher.quick`.
+    """See `Launcher.fast_launcher`.
 
     Parameters
     ----------
+    queued : callable
+        From the ticket, the memory, the arguments and the sizes of a launch to its event.
     emit_messages : callable
         Hands what kernels have logged so far to `logging`.
     """
     words = len(program.signature.sources)
     if device.memory != "host" or words > _MAX_WORDS:
         return None
-    run = ctypes.cast(native_library.runtime().run, ctypes.c_void_p).value
-    head = _HEAD.pack(run, words, len(parameters), program.waits)
+    library, runtime = _library(), native_library.runtime()
+    if library is None:
+        return None
+    addresses = map(_address, (runtime.run, runtime.submit, runtime.wait))
+    head = _HEAD.pack(*addresses, words, len(parameters), program.waits)
     for p in parameters:
         kind = ord(p.number) if p.number else 0
         head += _PARAMETER.pack(
@@ -100,15 +140,16 @@ def fast_launch(
         fail=fail,
         buffer=Buffer,
         binders=NATIVE_BINDERS,
+        queued=queued,
     )
-    launch = _binding()(plan)
-    if launch is None or not program.logs:
+    launch: FastLaunch = library.mtl_fast_launch(plan)
+    if not program.logs:
         return launch
 
     def launch_and_log(
-        arguments: tuple[Any, ...], threads: Any, size: Any, waits: bool
+        arguments: tuple[Any, ...], threads: Any, size: Any, wait: bool | None
     ) -> Event | None:
-        event = launch(arguments, threads, size, waits)
+        event = launch(arguments, threads, size, wait)
         if event is not None:
             emit_messages()
         return event

@@ -6,7 +6,7 @@
 
 // The items of a plan (fast_launch.py).
 enum { HEAD, SIZES, JOBS, DEVICE, SETTINGS, ARRAY, FLOAT, INT, DTYPES, EVENT, FAIL, BUFFER,
-       BINDERS };
+       BINDERS, QUEUED };
 
 enum { MAX_WORDS = 32, NUMBER_BYTES = 16, DESCRIPTOR_WORDS = sizeof(mtl_descriptor) / 8 };
 
@@ -18,13 +18,16 @@ struct parameter {
 
 struct head {
   int (*run)(const void* job, mtl_outcome* outcome);
+  uint64_t (*submit)(const void* job);
+  int (*wait)(uint64_t ticket, double seconds, mtl_outcome* outcome);
   uint64_t words, count, waits;
   struct parameter parameters[];
 };
 
 struct job {
   uint64_t descriptor[DESCRIPTOR_WORDS], words[MAX_WORDS];  // an mtl_descriptor with its arguments
-  _Alignas(NUMBER_BYTES) char numbers[MAX_WORDS][NUMBER_BYTES];
+  char (*numbers)[NUMBER_BYTES];  // aligned memory, as long as the launch
+  PyObject* sizes;                // grid and threadgroup; borrowed
   PyObject* memories[MAX_WORDS];  // of arrays of other types, which may be replaced meanwhile
   uint32_t memory_count;
 };
@@ -33,7 +36,8 @@ struct job {
 typedef PyObject* binder(PyObject* array, PyObject* device, PyObject* dtype, bool writes,
                          uint64_t* address, uint64_t* bytes);
 
-static PyObject *address_, *device_, *dtype_, *failure_, *nbytes_, *recording_, *strict_barriers_;
+static PyObject *address_, *device_, *dtype_, *failure_, *nbytes_, *pending_, *recording_,
+    *strict_barriers_;
 
 static bool fits(const struct parameter* p, uint64_t address, uint64_t bytes) {
   return bytes && bytes % p->bytes == 0 && bytes >= p->least_bytes && address % p->alignment == 0;
@@ -124,12 +128,12 @@ static bool prepare(PyObject* plan, PyObject* const* given, struct job* job) {
   const struct head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, HEAD));
   PyObject *arguments = given[0], *settings = PyTuple_GetItem(plan, SETTINGS);
   if ((uint64_t)PyTuple_Size(arguments) != head->count) return false;
-  if (given[3] != &_Py_TrueStruct && !has_array(plan, head, arguments)) return false;
   if (!is(PyTuple_GetItem(plan, DEVICE), recording_, &_Py_NoneStruct)) return false;
   if (head->waits && !is(settings, strict_barriers_, &_Py_TrueStruct)) return false;
   PyObject* sizes = sizes_of(PyTuple_GetItem(plan, SIZES), given[1], given[2]);
   PyObject* known = sizes ? PyDict_GetItemWithError(PyTuple_GetItem(plan, JOBS), sizes) : 0;
   if (!known) return false;
+  job->sizes = sizes;
   memcpy(&job->descriptor, PyBytes_AsString(known), sizeof job->descriptor);
   memset(job->words, 0, 8 * head->words);
   return bind(plan, head, arguments, job);
@@ -148,8 +152,10 @@ static PyObject* none_unless_interrupted(void) {
   return &_Py_NoneStruct;
 }
 
-static PyObject* launch(PyObject* plan, PyObject* const* given, struct job* job) {
+static PyObject* run(PyObject* plan, PyObject* const* given, struct job* job) {
   const struct head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, HEAD));
+  _Alignas(NUMBER_BYTES) char numbers[MAX_WORDS][NUMBER_BYTES];
+  job->numbers = numbers;
   if (!prepare(plan, given, job)) return none_unless_interrupted();
   mtl_outcome outcome;
   void* thread = PyEval_SaveThread();
@@ -165,8 +171,55 @@ static PyObject* launch(PyObject* plan, PyObject* const* given, struct job* job)
   return result;
 }
 
-// From the arguments, threads and threadgroup size of Kernel.__call__, and whether it is to wait, to an
-// event; None for the general path.
+static bool mark_used(PyObject* plan, PyObject* arguments, PyObject* event) {
+  for (Py_ssize_t i = 0, count = PyTuple_Size(arguments); i < count; i++) {
+    PyObject *value = PyTuple_GetItem(arguments, i), *type = PyObject_Type(value);
+    Py_DecRef(type);  // which the value holds
+    if (type == PyTuple_GetItem(plan, BUFFER) && PyObject_SetAttr(value, pending_, event)) return false;
+  }
+  return true;
+}
+
+// Queues a launch on buffers and numbers. Its memory, which the event holds, are the numbers and the words.
+static PyObject* queue(PyObject* plan, PyObject* const* given, struct job* job) {
+  const struct head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, HEAD));
+  const size_t number_bytes = head->count * NUMBER_BYTES, word_bytes = 8 * head->words;
+  PyObject* memory = PyBytes_FromStringAndSize(0, (Py_ssize_t)(number_bytes + word_bytes));
+  char* bytes = memory ? PyBytes_AsString(memory) : 0;
+  job->numbers = (char(*)[NUMBER_BYTES])bytes;
+  const bool is_aligned = bytes && (uintptr_t)bytes % NUMBER_BYTES == 0;
+  const uint64_t ticket = is_aligned && prepare(plan, given, job) ? head->submit(job) : 0;
+  if (!ticket) {
+    drop(memory);
+    return none_unless_interrupted();
+  }
+  memcpy(bytes + number_bytes, job->words, word_bytes);
+  PyObject *number = PyLong_FromUnsignedLongLong(ticket), *event = 0;
+  if (number)
+    event = PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, QUEUED), number, memory, given[0],
+                                         job->sizes, (void*)0);
+  drop(number);
+  if (!event || !mark_used(plan, given[0], event)) {
+    Py_IncRef(memory), Py_IncRef(given[0]);  // for good: the launch uses them
+    drop(event);
+    event = 0;
+  }
+  Py_DecRef(memory);
+  return event;
+}
+
+static PyObject* launch(PyObject* plan, PyObject* const* given, struct job* job) {
+  const struct head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, HEAD));
+  if (given[3] == &_Py_TrueStruct) return run(plan, given, job);
+  if ((uint64_t)PyTuple_Size(given[0]) == head->count) {
+    if (!has_array(plan, head, given[0])) return queue(plan, given, job);
+    if (given[3] == &_Py_NoneStruct) return run(plan, given, job);
+  }
+  return none_unless_interrupted();
+}
+
+// From the arguments, threads and threadgroup size of Kernel.__call__, and whether it is to wait (None: if
+// it uses arrays), to an event; None for the general path.
 static PyObject* fast_launch(PyObject* plan, PyObject* const* given, Py_ssize_t count) {
   (void)count;
   struct job job;
@@ -184,6 +237,7 @@ MTL_EXPORT PyObject* mtl_fast_launch(PyObject* plan) {
     device_ = PyUnicode_InternFromString("device");
     failure_ = PyUnicode_InternFromString("failure");
     nbytes_ = PyUnicode_InternFromString("nbytes");
+    pending_ = PyUnicode_InternFromString("_pending");
     dtype_ = PyUnicode_InternFromString("dtype");
     recording_ = PyUnicode_InternFromString("recording");
     strict_barriers_ = PyUnicode_InternFromString("strict_barriers");

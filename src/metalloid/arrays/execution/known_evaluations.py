@@ -1,0 +1,147 @@
+"""Evaluations whose plan has run before, found by the structure of the graph.
+
+native/evaluation.c finds and runs them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from metalloid.arrays.execution.executable import ExecutablePlan
+from metalloid.arrays.execution.repeated_plan import Frame, RepeatedPlan
+from metalloid.arrays.ir.layout import Layout
+from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.native import library
+from metalloid.arrays.ir.node import BUFFER, CONSTANT, CUSTOM_CALL, ELEMENTWISE, Node
+
+#: Plans by the structure of a graph; the keys of native functions are among them.
+plans: dict[Any, Any] = {}
+
+
+class NativeEvaluation(NamedTuple):
+    """The functions of native/evaluation.c.
+
+    Attributes
+    ----------
+    evaluate : callable
+        From roots to True with their values; False if their structure is not known; None if Python
+        has to evaluate them; the known evaluation and the nodes if only its run needs Python.
+    graph_key : callable
+        From roots to the key of their structure and their nodes; None if they have none.
+    """
+
+    evaluate: Callable[[list[Node]], bool | tuple[KnownEvaluation, list[Node]] | None]
+    graph_key: Callable[[list[Node]], tuple[Any, list[Node]] | None]
+
+
+@functools.cache
+def native_evaluation() -> NativeEvaluation | None:
+    """The native functions, where they are available."""
+    functions = library()
+    if functions is None:
+        return None
+    kinds = BUFFER, CONSTANT, ELEMENTWISE, CUSTOM_CALL
+    return NativeEvaluation(*functions.mtl_evaluation(ctypes.py_object((plans, kinds, ()))))
+
+
+class KnownEvaluation(NamedTuple):
+    """The run of a repeated plan, for all graphs of a structure.
+
+    Nodes are numbered in the order in which they are reached from the roots.
+
+    Attributes
+    ----------
+    plan : tuple or None
+        See `RepeatedPlan.native`.
+    leaves, first : bytes
+        Leaves of the plan, and its leaves and constants: 32-bit indices of nodes.
+    has_numbers : bool
+        Whether there are constants.
+    results : tuple
+        By result: the indices of its roots, and their strides and offset.
+    unsaved : bytes
+        Nodes that are computed without being saved.
+    repeated : RepeatedPlan
+    types : frozenset of numpy.dtype
+        Those whose addresses are in the key.
+    """
+
+    plan: tuple[Any, ...] | None
+    leaves: bytes
+    first: bytes
+    has_numbers: bool
+    results: tuple[tuple[tuple[int, ...], tuple[Any, ...]], ...]
+    unsaved: bytes
+    repeated: RepeatedPlan
+    types: frozenset[Any]
+
+    def run(self, nodes: Sequence[Node], wait: bool) -> bool:
+        """Materialize the roots, if the plan supports the leaves."""
+        leaves = [nodes[k] for k in memoryview(self.leaves).cast("I")]
+        memories = [leaf.memory for leaf in leaves]
+        if any(leaf.data[1] for leaf in leaves):
+            return False
+        first = [nodes[k] for k in memoryview(self.first).cast("I")]
+        stored: list[Memory] | None = self.repeated(memories, first, wait)  # type: ignore[arg-type]
+        if stored is None:
+            return False
+        for k in memoryview(self.unsaved).cast("I"):
+            nodes[k].inlined = True
+        for (roots, data), memory in zip(self.results, stored, strict=True):
+            for k in roots:
+                nodes[k].materialize(memory, Layout(nodes[k].shape, *data))
+        return True
+
+
+class Numbering(NamedTuple):
+    """The key of a structure, and the indices of its nodes."""
+
+    key: Any
+    index_of: dict[Node, int]
+
+    @classmethod
+    def of(cls, graph: LinearizedGraph, roots: list[Node]) -> Numbering | None:
+        """Number the nodes; None if leaves or constants were merged, which the key tells apart."""
+        native = native_evaluation()
+        walked = None if native is None else native.graph_key(roots)
+        if walked is None:
+            return None
+        key, nodes = walked
+        if sum(not node.args for node in nodes) != len(graph.leaves) + len(graph.numbers):
+            return None
+        return cls(key, {node: k for k, node in enumerate(nodes)})
+
+    def remember(self, graph: LinearizedGraph, roots: list[Node], plan: ExecutablePlan,
+                 repeated: RepeatedPlan) -> None:  # fmt: skip
+        """Let native functions find a plan that has run."""
+
+        def indices(nodes: Sequence[Node]) -> bytes:
+            return array("I", [self.index_of[node] for node in nodes]).tobytes()
+
+        is_native = plan.device.memory != "own"
+        native = repeated.native(Frame.pack) if is_native else None
+        if is_native and native is None:
+            return
+        by_root = list(zip(roots, graph.roots, strict=True))
+        results = tuple(
+            (
+                tuple(self.index_of[root] for root, index in by_root if index == result.node),
+                result.layout[1:],
+            )
+            for result in plan.results
+        )
+        plans[self.key] = KnownEvaluation(
+            native,
+            indices(graph.leaves),
+            indices(graph.nodes[: len(graph.leaves) + len(graph.numbers)]),
+            bool(graph.numbers),
+            results,
+            indices([graph.nodes[index] for index in plan.unsaved_outputs]),
+            repeated,
+            frozenset(node.dtype for node in self.index_of),
+        )

@@ -1,0 +1,91 @@
+// Keys of graphs, as evaluations find their plan by: a traversal without objects of Python.
+#include "graph_key.h"
+
+static bool add_word(struct graph* graph, uint64_t word) {
+  if (graph->words == MAX_KEY_WORDS) return false;
+  graph->key[graph->words++] = word;
+  return true;
+}
+
+// The index of a node, which is reached now or was before; -1 if there are too many.
+static int index_of(struct graph* graph, PyObject* node) {
+  const uint64_t hash = ((uintptr_t)node >> 4) * 0x9E3779B97F4A7C15u >> 32;
+  for (uint64_t k = hash;; k++) {
+    uint16_t* known = &graph->index[k % NODE_TABLE];
+    if (*known && graph->nodes[*known - 1] == node) return *known - 1;
+    if (*known) continue;
+    if (graph->count == MAX_NODES) return -1;
+    graph->nodes[graph->count++] = node;
+    *known = (uint16_t)graph->count;
+    return *known - 1;
+  }
+}
+
+static bool add_integers(struct graph* graph, PyObject* tuple) {
+  const Py_ssize_t count = PyTuple_Size(tuple);
+  bool fits = add_word(graph, (uint64_t)count);
+  for (Py_ssize_t i = 0; i < count; i++)
+    fits = fits && add_word(graph, (uint64_t)PyLong_AsLongLong(PyTuple_GetItem(tuple, i)));
+  return fits;
+}
+
+// The number of operands and their indices, four in a word.
+static bool add_operands(struct graph* graph, PyObject* args) {
+  const Py_ssize_t count = PyTuple_Size(args);
+  uint64_t word = (uint64_t)count;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    const int index = index_of(graph, PyTuple_GetItem(args, i));
+    if (index < 0 || count > MAX_NODES) return false;
+    const int offset = (int)(i + 1) % 4;
+    if (!offset && !add_word(graph, word)) return false;
+    word = (offset ? word : 0) | (uint64_t)index << 16 * offset;
+  }
+  return add_word(graph, word);
+}
+
+static bool add_other(struct graph* graph, PyObject* node) {
+  if (!graph->others) graph->others = PyList_New(0);
+  return graph->others && !PyList_Append(graph->others, get(node, NODE, NODE_DATA)) &&
+         add_integers(graph, get(node, NODE, NODE_SHAPE));
+}
+
+// Operations, types and kinds live as long as the process, or as the plan.
+static bool add_node(PyObject* kinds, struct graph* graph, PyObject* node) {
+  PyObject *kind = get(node, NODE, NODE_KIND), *data = get(node, NODE, NODE_DATA);
+  const bool is_inlined = get(node, NODE, NODE_INLINED) == &_Py_TrueStruct;
+  const bool is_elementwise = kind == PyTuple_GetItem(kinds, KIND_ELEMENTWISE);
+  const bool fits = add_word(graph, (uintptr_t)(is_elementwise ? data : kind)) &&
+                    add_word(graph, (uintptr_t)get(node, NODE, NODE_DTYPE) | is_inlined);
+  if (!fits || kind == PyTuple_GetItem(kinds, KIND_CUSTOM_CALL)) return false;
+  if (kind == PyTuple_GetItem(kinds, KIND_CONSTANT)) return true;
+  if (kind == PyTuple_GetItem(kinds, KIND_BUFFER))
+    return add_integers(graph, get(node, NODE, NODE_SHAPE)) &&
+           add_integers(graph, PyTuple_GetItem(data, 0));
+  PyObject* args = get(node, NODE, NODE_ARGS);
+  if (PyTuple_Size(args) == 0) return false;
+  return (is_elementwise || add_other(graph, node)) && add_operands(graph, args);
+}
+
+bool mtl_walk_graph(PyObject* kinds, PyObject* roots, struct graph* graph) {
+  graph->count = graph->words = 0;
+  graph->others = 0;
+  memset(graph->index, 0, sizeof graph->index);
+  for (Py_ssize_t i = 0; i < PyList_Size(roots); i++)
+    if (index_of(graph, PyList_GetItem(roots, i)) < 0) return false;
+  bool fits = graph->count && add_word(graph, graph->count) &&
+              add_word(graph, (uintptr_t)get(graph->nodes[0], NODE, NODE_DEVICE));
+  for (uint32_t i = 0; fits && i < graph->count; i++) fits = add_node(kinds, graph, graph->nodes[i]);
+  return fits;
+}
+
+PyObject* mtl_graph_key(const struct graph* graph) {
+  PyObject* words = PyBytes_FromStringAndSize((const char*)graph->key, 8 * (Py_ssize_t)graph->words);
+  if (!words || !graph->others) return words;
+  const Py_ssize_t count = PyList_Size(graph->others);
+  PyObject* key = PyTuple_New(1 + count);
+  if (key) PyTuple_SetItem(key, 0, words);
+  else Py_DecRef(words);
+  for (Py_ssize_t i = 0; key && i < count; i++)
+    PyTuple_SetItem(key, 1 + i, held(PyList_GetItem(graph->others, i)));
+  return key;
+}

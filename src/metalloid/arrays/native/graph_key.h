@@ -1,0 +1,24 @@
+#pragma once
+#include "layouts.h"
+
+enum { MAX_NODES = 512, MAX_KEY_WORDS = 8 * MAX_NODES, NODE_TABLE = 2 * MAX_NODES };
+
+// The constants of node.py that native functions use.
+enum { KIND_BUFFER, KIND_CONSTANT, KIND_ELEMENTWISE, KIND_CUSTOM_CALL };
+
+// The nodes below some roots, in the order in which they are reached, and the key of their structure.
+// Graphs with the same key differ only in the values of constants, and in the memory and offsets of leaves.
+struct graph {
+  uint32_t count, words;
+  PyObject* others;  // a list of the data of nodes that are not elementwise, or null
+  PyObject* nodes[MAX_NODES];  // borrowed from the roots
+  uint16_t index[NODE_TABLE];  // by hash of the address, 1 + the index of a node
+  uint64_t key[MAX_KEY_WORDS];
+};
+
+// False, perhaps with an error, if there are more nodes, or nodes of other kinds. `others` is a reference
+// that the caller drops.
+bool mtl_walk_graph(PyObject* kinds, PyObject* roots, struct graph* graph);
+
+// The key as a Python object; null with an error.
+PyObject* mtl_graph_key(const struct graph* graph);
