@@ -21,7 +21,7 @@ def small(shape, is_complex):
 
 
 def positive(shape, is_complex):
-    """Of a positive real part."""
+    """Numbers of positive real part."""
     x = random(*shape, is_complex=is_complex)
     return np.abs(x.real) + 0.5 + (1j * x.imag if is_complex else 0)
 
@@ -147,4 +147,5 @@ SPECIAL = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPECIAL)
 def test_special_values(name):
-    check_derivatives(getattr(mtl, name), np.array(SPECIAL[name], np.float64))
+    # Plus 2, because the checks of second order differentiate abs of the result, with a kink at 0.
+    check_derivatives(lambda x: getattr(mtl, name)(x) + 2, np.array(SPECIAL[name], np.float64))
