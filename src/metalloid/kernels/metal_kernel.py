@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
+from metalloid.kernels.bound_calls import BoundCall, BoundCalls, ContiguousArguments, Result
 from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.metal_kernel_checks import (
@@ -35,7 +37,6 @@ from metalloid.kernels.metal_kernel_text import (
     TemplateArgument,
     generate,
 )
-from metalloid.kernels.operands import contiguous_arguments
 from metalloid.runtime.arguments.argument_binder import describe
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
@@ -44,7 +45,8 @@ from metalloid.runtime.memory.buffer import Buffer
 
 #: Inputs of fewer elements are in ``constant`` memory.
 _ELEMENTS_OF_DEVICE_MEMORY = 8
-_MAX_PLANS = 256
+_MAX_PROMISES = 256
+_TYPES_OF_SIZES = frozenset((int, type(None)))
 
 
 class _CompiledKernel(NamedTuple):
@@ -53,41 +55,6 @@ class _CompiledKernel(NamedTuple):
     kernel: Kernel
     parameters: tuple[str, ...]
     text: str
-
-
-class _Plan(NamedTuple):
-    """A launch on contiguous inputs of certain types and shapes, for repeated calls.
-
-    Attributes
-    ----------
-    shapes, dtypes : tuple
-        Of the outputs.
-    companions : tuple
-        Shapes and strides that the kernel uses.
-    order : tuple of int
-        Where each argument of the kernel stands among inputs, outputs and companions.
-    """
-
-    kernel: Kernel
-    threads: Size
-    group_size: Size | None
-    shapes: tuple[tuple[int, ...], ...]
-    dtypes: tuple[np.dtype[Any], ...]
-    companions: tuple[Any, ...]
-    order: tuple[int, ...]
-
-    def run(self, inputs: list[Any], new: NewMemory) -> list[Any] | None:
-        """Launch it, and return the outputs; None if there is no memory for them."""
-        try:
-            outputs = [new(*each) for each in zip(self.shapes, self.dtypes, strict=True)]
-        except (MemoryError, ValueError):
-            return None
-        values = [*inputs, *outputs, *self.companions]
-        self.kernel(
-            *[values[k] for k in self.order],
-            threads=self.threads, group_size=self.group_size, wait=True,
-        )  # fmt: skip
-        return outputs
 
 
 class MetalKernel:
@@ -125,7 +92,8 @@ class MetalKernel:
         self._row_contiguous, self._atomic = bool(ensure_row_contiguous), bool(atomic_outputs)
         self._math_mode: MathMode = math_mode
         self._kernels: dict[Any, _CompiledKernel] = {}
-        self._plans: dict[Any, _Plan] = {}
+        self._bound = BoundCalls()
+        self._promises: dict[Any, list[tuple[np.dtype[Any], tuple[int, ...]]]] = {}
         self._new_names = tuple(n for n in self.output_names if n not in self.input_names)
 
     def __call__(
@@ -181,16 +149,29 @@ class MetalKernel:
         KernelFault
             If the kernel failed.
         """
-        lazy = next((value for value in inputs if hasattr(value, "__metalloid_call__")), None)
+        lazy = None
+        for value in inputs:
+            if hasattr(value, "__metalloid_call__"):
+                lazy = value
+                break
         if lazy is not None and self._new_names == self.output_names:
             options = {
                 "grid": grid, "threadgroup": threadgroup, "output_shapes": output_shapes,
                 "output_dtypes": output_dtypes, "template": template, "init_value": init_value,
                 "verbose": verbose,
             }  # fmt: skip
-            promised = self._promised(output_shapes, output_dtypes)
+            sizes = _sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
+            promised = self._promises.get(sizes)
+            if promised is None or sizes is None:
+                promised = self._promised(output_shapes, output_dtypes)
+                if len(self._promises) < _MAX_PROMISES:
+                    self._promises[sizes] = promised
             on = lazy.device if device is None else get_device(device)
-            lazy_results: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised, on)
+            if init_value is not None or verbose:
+                sizes = None
+            lazy_results: list[Any] = lazy.__metalloid_call__(
+                self, inputs, options, promised, on, sizes
+            )
             return lazy_results
         return self.at_once(
             inputs, grid, threadgroup, output_shapes, output_dtypes, template, init_value, verbose,
@@ -215,12 +196,13 @@ class MetalKernel:
         key: Any = None
         is_usual = type(inputs) in (list, tuple) and init_value is None and not verbose
         if is_usual and self._new_names == self.output_names:
-            known = contiguous_arguments(inputs)
-            if known is not None and len(known[1]) == 2 * len(inputs):  # without numbers
-                sizes = repr((grid, threadgroup, output_shapes, output_dtypes, template))
-                key = (where, sizes, *known[1])
-                plan = self._plans.get(key)
-                if plan is not None and (finished := plan.run(known[0], new)) is not None:
+            known = ContiguousArguments.of(inputs, where)
+            if known is not None and len(known.types) == 2 * len(inputs):  # without numbers
+                sizes = _sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
+                key = None if sizes is None else (where, sizes, *known.types)
+                bound = self._bound.find(key)
+                finished = None if bound is None else _run(bound, known.values, new)
+                if finished is not None:
                     return finished
         memories = self._inputs(inputs, where)
         outputs = self._new_outputs(output_shapes, output_dtypes, init_value, new)
@@ -232,32 +214,32 @@ class MetalKernel:
         values = self._values(result.parameters, memories, outputs)
         kernel(*values, threads=threads, group_size=group, wait=True)
         if key is not None:
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
-            self._plans[key] = self._plan(
-                kernel, threads, group, result.parameters, values, outputs
-            )
+            bound = self._bound_call(kernel, threads, group, result.parameters, values, outputs)
+            self._bound.remember(key, bound)
         results: dict[str, Any] = {**outputs}
         for name, memory in zip(self.input_names, memories, strict=True):
             memory.write_back()
             results[name] = memory.value
         return [results[name] for name in self.output_names]
 
-    def _plan(
+    def bound_call(self, device: Device, sizes: Any, types: Sequence[Any]) -> BoundCall | None:
+        """An earlier call on inputs of these dtypes and shapes, with a key of `_sizes_key`."""
+        return self._bound.find((device, sizes, *types))
+
+    def _bound_call(
         self, kernel: Kernel, threads: Size, group: Size | None, parameters: tuple[str, ...],
         values: list[Any], outputs: dict[str, np.ndarray],
-    ) -> _Plan:  # fmt: skip
-        """The plan of a launch with these values of the kernel's parameters."""
+    ) -> BoundCall:  # fmt: skip
+        """The launch with these values of the kernel's parameters, for later calls."""
         arrays = (*self.input_names, *outputs)
         companions = [name for name in parameters if name not in arrays]
         names = [*arrays, *companions]
         given = dict(zip(parameters, values, strict=True))
-        return _Plan(
+        return BoundCall(
             kernel, threads, group,
-            tuple(output.shape for output in outputs.values()),
-            tuple(output.dtype for output in outputs.values()),
-            tuple(given[name] for name in companions),
-            tuple(names.index(name) for name in parameters),
+            results=tuple(map(Result.like, outputs.values())),
+            order=tuple(names.index(name) for name in parameters),
+            companions=tuple(given[name] for name in companions),
         )  # fmt: skip
 
     def _values(
@@ -356,6 +338,35 @@ class MetalKernel:
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(self.input_names), ", ".join(self.output_names)
         return f"<MetalKernel {self.name}({inputs}) -> {outputs}>"
+
+
+def _sizes_key(grid: Any, threadgroup: Any, shapes: Any, dtypes: Any, template: Any) -> Any:
+    """What tells how a call is launched, besides its inputs; None if it cannot be compared.
+
+    A float may be equal to an int, and is no size; their texts differ.
+    """
+    threads = grid if type(grid) in (tuple, list) else (grid,)
+    group = threadgroup if type(threadgroup) in (tuple, list) else (threadgroup,)
+    try:
+        extents = [*threads, *group, *chain.from_iterable(shapes)]
+        if not template and _TYPES_OF_SIZES.issuperset(map(type, extents)):  # faster
+            key: Any = (*threads,), (*group,), *map(tuple, shapes), *dtypes
+        else:
+            key = repr((grid, threadgroup, shapes, template)), *dtypes
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _run(bound: BoundCall, inputs: list[Any], new: NewMemory) -> list[Any] | None:
+    """Run an earlier call on new outputs; None if there is no memory for them."""
+    try:
+        outputs = [new(result.shape, result.dtype) for result in bound.results]
+    except (MemoryError, ValueError):
+        return None
+    bound.launch(inputs, outputs)
+    return outputs
 
 
 def metal_kernel(

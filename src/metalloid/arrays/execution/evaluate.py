@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from metalloid.arrays.execution.calls import run_call
 from metalloid.arrays.execution.executable import ExecutablePlan, executable, run, with_offset
 from metalloid.arrays.execution.known_evaluations import Numbering, native_evaluation
 from metalloid.arrays.execution.known_evaluations import plans as _plans
@@ -98,6 +99,8 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
 
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     lower(roots)
+    if run_call(roots, wait):
+        return
     is_repeatable = wait or device.memory == "own"
     native = native_evaluation() if is_repeatable else None
     known = None if native is None else native.evaluate(roots)

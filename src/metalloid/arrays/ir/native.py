@@ -53,7 +53,8 @@ def _load() -> Any:
     for k, (name, own) in enumerate(offsets.items()):
         library.mtl_define_class(k, ctypes.py_object(_classes[name]), own, len(_SLOTS[name]))
     for name in (
-        "mtl_elementwise", "mtl_evaluation", "mtl_host_array", "mtl_new_pool", "mtl_program_call",
+        "mtl_elementwise", "mtl_evaluation", "mtl_fresh_array", "mtl_host_array", "mtl_new_pool",
+        "mtl_program_call",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.py_object
     library.mtl_prepare_bind_array(ctypes.py_object(_classes["Node"].leaf_kind))
