@@ -94,9 +94,9 @@ def checked(case: Case, rival: str, action: Action, result: Callable[[], np.ndar
     """
     if case.name != "saxpy":  # which updates what is there; no rival may pass with another's result
         case.arguments[0].fill(0 if case.name == "histogram" else 77)
-    wanted = oracles.expected(case)
+    expected = oracles.expected(case)
     action()
-    wrong = oracles.disagreement(case, np.asarray(result()), wanted)
+    wrong = oracles.disagreement(case, np.asarray(result()), expected)
     assert not wrong, f"{case.name} by {rival}: {wrong}"
 
 
@@ -188,7 +188,7 @@ def images(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
     own_lib = pictures.library("relaxed")
     with cores(1):
         for picture in pictures.pictures(tiny=repeat == 1):
-            wanted = picture.expected()
+            expected = picture.expected()
             actions = {
                 "reference": picture.launcher(slow_lib), "simd": picture.launcher(own_lib),
                 "OpenCV": pictures.of_opencv(picture),
@@ -197,7 +197,7 @@ def images(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
             for name, action in actions.items():
                 picture.result.fill(77)
                 action()
-                difference = np.abs(picture.result - wanted).max()
+                difference = np.abs(picture.result - expected).max()
                 assert difference < pictures.MAX_DIFFERENCE, f"{name}: off by {difference}"
             times = medians(list(actions.values()), repeat, time.process_time)
             seconds = dict(zip(actions, times, strict=True))

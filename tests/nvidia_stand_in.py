@@ -263,11 +263,11 @@ def create_gesvdj_info():
     return next(_handles)
 
 
-def _sized(function, wanted):
+def _sized(function, count):
     """A function that gets memory to work in, and the one that tells how much: by its arguments."""
 
     def size(handle, parameters, *args):
-        assert len(args) == wanted, (function.__name__, args)
+        assert len(args) == count, (function.__name__, args)
         return ON_DEVICE, ON_HOST
 
     def call(handle, parameters, *args):
@@ -278,7 +278,7 @@ def _sized(function, wanted):
         at(infos, np.int32, (1,))[...] = function(*args)
 
     call.__name__, size.__name__ = function.__name__, f"{function.__name__}_buffer_size"
-    call.takes, size.takes = 2 + takes(function) + 5, 2 + wanted
+    call.takes, size.takes = 2 + takes(function) + 5, 2 + count
     return call, size
 
 
@@ -370,10 +370,10 @@ def set_work_area(plan, address):
     _plans[plan]["area"] = address, _plans[plan]["count"]
 
 
-def _run(plan, source, result, direction, wanted):
+def _run(plan, source, result, direction, expected):
     lengths, kind, count = (_plans[plan][name] for name in ("lengths", "kind", "count"))
     transform, real = _KINDS[kind]
-    assert (transform, real) == wanted
+    assert (transform, real) == expected
     assert source % 16 == result % 16 == 0
     at(_plans[plan].pop("area")[0], np.uint8, (8 * count,))[...] = 255
     wide = np.result_type(real, np.complex64)
@@ -404,15 +404,15 @@ def _run(plan, source, result, direction, wanted):
 
 
 def _execs():
-    def make(name, wanted):
+    def make(name, kind):
         def exec_(plan, source, result, direction=None):
-            assert (direction is None) == (wanted[0] != "c")
-            _run(plan, source, result, direction, wanted)
+            assert (direction is None) == (kind[0] != "c")
+            _run(plan, source, result, direction, kind)
 
-        exec_.__name__, exec_.takes = name, 4 if wanted[0] == "c" else 3
+        exec_.__name__, exec_.takes = name, 4 if kind[0] == "c" else 3
         return exec_
 
-    return [make(f"exec_{name}", wanted) for name, wanted in (
+    return [make(f"exec_{name}", kind) for name, kind in (
         ("r2c", ("r", np.float32)), ("c2r", ("i", np.float32)), ("c2c", ("c", np.float32)),
         ("d2z", ("r", np.float64)), ("z2d", ("i", np.float64)), ("z2z", ("c", np.float64)),
     )]  # fmt: skip

@@ -135,8 +135,8 @@ def test_operations_of_the_functions_as_the_documents_say():
 def test_pictures_are_what_numpy_makes_of_them():
     lib = images.library("safe")
     for picture in images.pictures(tiny=True):
-        wanted = picture.expected()
+        expected = picture.expected()
         for action in filter(None, (picture.launcher(lib), images.of_opencv(picture))):
             picture.result.fill(77)
             action()
-            assert np.abs(picture.result - wanted).max() < images.MAX_DIFFERENCE
+            assert np.abs(picture.result - expected).max() < images.MAX_DIFFERENCE

@@ -14,8 +14,8 @@ TESTS = Path(__file__).parent
 def optional_packages():
     """Names that tests import only where they are installed."""
     project = tomllib.loads((TESTS.parent / "pyproject.toml").read_text())["project"]
-    wanted = [text for extra in project["optional-dependencies"].values() for text in extra]
-    names = {re.match(r"[\w-]+", text)[0].replace("-", "_") for text in wanted}
+    requirements = [text for extra in project["optional-dependencies"].values() for text in extra]
+    names = {re.match(r"[\w-]+", text)[0].replace("-", "_") for text in requirements}
     for path in TESTS.rglob("*.py"):
         names |= set(re.findall(r"(?:importorskip|find_spec)\(\"(\w+)", path.read_text()))
     return names

@@ -68,6 +68,7 @@ IDENTIFIER_WORDS = {
     "together": "uniform, convergent, combined",
     "turned": "transposed, rotated",
     "unwanted": "inactive",
+    "wanted": "requested, required, expected, or the name of the object",
     "way": "edge, path, backend",
     "ways": "edges, paths",
     "who": "thread, lane, caller",

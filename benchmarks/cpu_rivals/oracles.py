@@ -16,23 +16,23 @@ def expected(case: Case) -> np.ndarray:
     return result
 
 
-def disagreement(case: Case, got: np.ndarray, wanted: np.ndarray) -> str:
+def disagreement(case: Case, got: np.ndarray, reference: np.ndarray) -> str:
     """Empty if `got` is right, else what is wrong."""
     if got.dtype.kind in "iu":
         if case.name in ("julia", "mandelbrot"):
             # Chaos: one rounding, as of a fused multiply-add, decides the last rounds of some.
-            differ = np.count_nonzero(got != wanted) / got.size
+            differ = np.count_nonzero(got != reference) / got.size
             return f"{differ:.2%} of the pixels differ" if differ > 0.05 else ""
-        differ = np.count_nonzero(got != wanted)
+        differ = np.count_nonzero(got != reference)
         return f"{differ} of {got.size} differ" if differ else ""
-    worst = relative_error(got, wanted)
+    worst = relative_error(got, reference)
     return "" if worst < 1e-4 else f"off by {worst:.2g}, relative"
 
 
-def relative_error(got: np.ndarray, wanted: np.ndarray) -> float:
+def relative_error(got: np.ndarray, reference: np.ndarray) -> float:
     """The largest; numbers that nearly cancel count as large as they are on average."""
-    scale = np.abs(wanted) + np.abs(wanted).mean()
-    return float(np.max(np.abs(got - wanted) / scale))
+    scale = np.abs(reference) + np.abs(reference).mean()
+    return float(np.max(np.abs(got - reference) / scale))
 
 
 def _is_float(argument: Any) -> bool:

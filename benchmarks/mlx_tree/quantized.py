@@ -144,10 +144,10 @@ def launch(kernel: mtl.Kernel, entry: Entry, depth: int, facts: dict[str, object
     """Run with those of the `facts` that the kernel has parameters for."""
     (across, down), group_size = entry.groups(facts["M"], facts["N"])  # type: ignore[arg-type]
     names = {parameter.name for parameter in kernel.signature.buffers}
-    wanted = {name: value for name, value in facts.items() if name in names}
+    used = {name: value for name, value in facts.items() if name in names}
     # Simdgroups at an edge of a NAX kernel's tile have barriers of their own.
     with mtl.config.scope(strict_barriers=not entry.nax):
-        dispatch(kernel, (across, down, depth), group_size, **wanted)
+        dispatch(kernel, (across, down, depth), group_size, **used)
 
 
 def assert_product(out, x, entry: Entry, matrix, factor=1.0) -> None:

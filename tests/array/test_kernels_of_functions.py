@@ -43,11 +43,11 @@ def _rows(dtype):
     return [row for row in OPS.values() if kind_of(np.dtype(dtype)) in row.dtype_kinds]
 
 
-def _ptx(text, wanted="all"):
+def _ptx(text, suffix="all"):
     """PTX of the kernels whose names end so, after a look at what it calls."""
     target, cache = cuda_target("sm_90"), shared_cache()
     unit = translate(text, "program_source", Options(), target, cache)
-    names = [name for name in unit.kernels if name.endswith(wanted)]
+    names = [name for name in unit.kernels if name.endswith(suffix)]
     texts = [compile_ptx(unit, unit.kernels[name], {}, target, cache).text for name in names]
     ptx = "\n".join(texts)
     assert ptx.count(f".visible .entry {ENTRY_SYMBOL}(") == len(names) > 0

@@ -187,9 +187,9 @@ def test_views_of_shared_memory_show_what_is_there():
     a = np.arange(6)
     x = mtl.from_dlpack(a)
     views = [x[1:], x.T, x.reshape(2, 3), mtl.flip(x), mtl.expand_dims(x, axis=0), x.real]
-    wanted = [a[1:], a.T, a.reshape(2, 3), a[::-1], a[None], a.real]
+    results = [a[1:], a.T, a.reshape(2, 3), a[::-1], a[None], a.real]
     a[:] = a * a
-    for view, expected in zip(views, wanted, strict=True):
+    for view, expected in zip(views, results, strict=True):
         np.testing.assert_array_equal(np.asarray(view), expected)
 
 

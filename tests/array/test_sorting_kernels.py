@@ -70,8 +70,8 @@ def check_sorts(x, own, axis=-1, descending=False):
     np.testing.assert_array_equal(np.asarray(result), order)
     values = mtl.sort(own, axis=axis, descending=descending)
     assert values.dtype == x.dtype
-    wanted = np.take_along_axis(x, order, axis)
-    np.testing.assert_array_equal(bits(np.asarray(values)), bits(wanted))
+    expected = np.take_along_axis(x, order, axis)
+    np.testing.assert_array_equal(bits(np.asarray(values)), bits(expected))
 
 
 SHAPES = st.one_of(

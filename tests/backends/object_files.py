@@ -14,7 +14,7 @@ class ObjectFile(NamedTuple):
     machine: str
     is_relocatable: bool
     defined: set  # global names
-    wanted: set
+    undefined: set
 
 
 def read(code):
@@ -32,7 +32,7 @@ def _elf(code):
     (sections,) = struct.unpack_from("<Q", code, 40)
     size, count = struct.unpack_from("<HH", code, 58)
     headers = [struct.unpack_from("<IIQQQQIIQQ", code, sections + n * size) for n in range(count)]
-    defined, wanted = set(), set()
+    defined, undefined = set(), set()
     for _, section_kind, _, _, start, length, link, *_ in headers:
         if section_kind != 2:  # SHT_SYMTAB
             continue
@@ -41,13 +41,13 @@ def _elf(code):
         for at in range(start, start + length, 24):
             name, info, _, section = struct.unpack_from("<IBBH", code, at)
             if info >> 4:  # not local
-                (defined if section else wanted).add(_text(table, name))
-    return ObjectFile("ELF", _ELF_MACHINES[machine], kind == 1, defined, wanted)
+                (defined if section else undefined).add(_text(table, name))
+    return ObjectFile("ELF", _ELF_MACHINES[machine], kind == 1, defined, undefined)
 
 
 def _mach_o(code):
     machine, _, kind, count = struct.unpack_from("<IIII", code, 4)
-    defined, wanted, at = set(), set(), 32
+    defined, undefined, at = set(), set(), 32
     for _ in range(count):
         command, size = struct.unpack_from("<II", code, at)
         if command == 2:  # LC_SYMTAB
@@ -58,6 +58,6 @@ def _mach_o(code):
                 if flags & 1:  # external
                     symbol = _text(table, name)
                     assert symbol.startswith("_"), symbol
-                    (defined if flags & 0x0E else wanted).add(symbol[1:])
+                    (defined if flags & 0x0E else undefined).add(symbol[1:])
         at += size
-    return ObjectFile("Mach-O", _MACH_O_MACHINES[machine], kind == 1, defined, wanted)
+    return ObjectFile("Mach-O", _MACH_O_MACHINES[machine], kind == 1, defined, undefined)

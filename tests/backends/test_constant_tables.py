@@ -94,8 +94,8 @@ def test_lanes_that_are_not_active_may_have_any_index(rng):
         "= 5;", "= 5; if (at < 32) y[i] = ints[at];"
     )
     y, _ = run(text, x, 1)
-    wanted = np.where(x < 32, numbers[np.minimum(x, 31)], 5)
-    np.testing.assert_array_equal(y[:, 0], wanted)
+    expected = np.where(x < 32, numbers[np.minimum(x, 31)], 5)
+    np.testing.assert_array_equal(y[:, 0], expected)
 
 
 def test_a_table_of_more_than_two_registers_is_gathered(rng):

@@ -51,7 +51,7 @@ def check(kernels, name, scope, suffix, values, takes_part, operands, expected):
         mode=FIBRE,
     )  # fmt: skip
     assert outcome.status == harness.OK
-    wanted = np.full(THREADS, untouched)
+    reference = np.full(THREADS, untouched)
     for members in simdgroups():
         exists = len(members) > oracle.LANES
         lanes = np.where(exists, members[0] + oracle.LANES, members[0])
@@ -59,10 +59,10 @@ def check(kernels, name, scope, suffix, values, takes_part, operands, expected):
             active = exists & (takes_part[lanes] == branch)
             if active.any():
                 result = expected(lanes, active)
-                wanted[lanes[active]] = result[active]
+                reference[lanes[active]] = result[active]
     bits = f"u{values.itemsize}"
-    same = (out.view(bits) == wanted.view(bits)) | ((out != out) & (wanted != wanted))
-    assert same.all(), (np.flatnonzero(~same), out[~same], wanted[~same])
+    same = (out.view(bits) == reference.view(bits)) | ((out != out) & (reference != reference))
+    assert same.all(), (np.flatnonzero(~same), out[~same], reference[~same])
 
 
 @SCOPES

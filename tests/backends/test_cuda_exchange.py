@@ -273,8 +273,8 @@ def test_our_memory_lives_as_long_as_its_exports(gpu, theirs):
         others = [mtl.asarray(np.zeros(100_000, np.float32), device=gpu) + k for k in range(9)]
         mtl.eval(others)
         others += [mtl.Buffer(400_000, device=gpu) for _ in range(9)]
-        for view, wanted in zip(views, (3, 4), strict=True):
-            assert set(theirs.values(view).tolist()) == {wanted}
+        for view, expected in zip(views, (3, 4), strict=True):
+            assert set(theirs.values(view).tolist()) == {expected}
         del others
 
 

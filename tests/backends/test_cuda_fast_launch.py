@@ -166,11 +166,11 @@ SIZES = {"threads": 64, "group_size": 16}
 )  # fmt: skip
 def test_the_driver_is_told_the_same_as_by_pythons_road(kernel, usual, position, value):
     usual[position] = value
-    wanted = slowly(kernel, *usual, **SIZES)
+    expected = slowly(kernel, *usual, **SIZES)
     event, notes = quickly(kernel, *usual)
     assert isinstance(event, TimedEvent)
-    assert notes == [("enter", 9), *wanted]
-    assert [note[0] for note in wanted] == ["mark", "launch", "mark"]
+    assert notes == [("enter", 9), *expected]
+    assert [note[0] for note in expected] == ["mark", "launch", "mark"]
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,10 @@ def test_iterations_that_some_lanes_skip(library, values):
         library.sums(y, values, np.uint32(n), threads=64, group_size=64)
         for t in range(64):
             mine = [i for i in range(t, n, 64) if values[i] >= 0.25]
-            wanted = values[mine].astype(np.float64).sum()
-            wanted -= 0.5 * values[t + 1 : n : 32].astype(np.float64).sum()
-            wanted += len(mine) + 3 * (mine[-1] if mine else 0)
-            assert abs(y[t] - wanted) <= 1e-6 * (10 + abs(wanted)), (n, t)
+            expected = values[mine].astype(np.float64).sum()
+            expected -= 0.5 * values[t + 1 : n : 32].astype(np.float64).sum()
+            expected += len(mine) + 3 * (mine[-1] if mine else 0)
+            assert abs(y[t] - expected) <= 1e-6 * (10 + abs(expected)), (n, t)
 
 
 def test_ends_between_lanes(library):
@@ -107,8 +107,8 @@ def test_lanes_that_wrap(library):
     for n, step in ((0, 1), (16, 32), (48, 32), (49, 7), (200, 64)):
         y = np.zeros(64, np.int32)
         library.wrapping(y, np.uint32(n), np.uint32(step), threads=64)
-        wanted = [sum(range(t - 16 + 1, n + 1, step)) if t >= 16 else 0 for t in range(64)]
-        assert y.tolist() == wanted
+        expected = [sum(range(t - 16 + 1, n + 1, step)) if t >= 16 else 0 for t in range(64)]
+        assert y.tolist() == expected
 
 
 @pytest.mark.parametrize("group", [32, 64, 100, 256])
@@ -116,8 +116,8 @@ def test_around_barriers(library, values, group):
     for n in COUNTS:
         y = np.zeros(256, np.float32)
         library.largest(y, values, np.uint32(n), threads=group, group_size=group)
-        wanted = values - values[:n].max() if n else values
-        np.testing.assert_array_equal(y[:n], wanted[:n])
+        expected = values - values[:n].max() if n else values
+        np.testing.assert_array_equal(y[:n], expected[:n])
         assert not y[n:].any()
 
 

@@ -247,7 +247,7 @@ def test_included_files_are_inlined(metal, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("declared", "given", "wanted"),
+    ("declared", "given", "expected"),
     [
         ("float", 0.1, np.float32(0.1)), ("half", 1.5, np.float16(1.5)), ("bool", True, True),
         ("int", -7, np.int32(-7)), ("uint", 2**32 - 1, np.uint32(2**32 - 1)),
@@ -256,15 +256,15 @@ def test_included_files_are_inlined(metal, tmp_path):
         ("float", float("inf"), np.float32("inf")), ("float", -float("inf"), np.float32("-inf")),
     ],
 )  # fmt: skip
-def test_function_constants_of_every_type(metal, declared, given, wanted):
+def test_function_constants_of_every_type(metal, declared, given, expected):
     lib = mtl.library(
         f"constant {declared} c [[function_constant(3)]];\n"
         f"kernel void k(device {declared}* x) {{ *x = c; }}",
         device=metal,
     )
-    x = np.zeros(1, np.array(wanted).dtype)
+    x = np.zeros(1, np.array(expected).dtype)
     lib.function("k", {"c": given})(x, threads=1)
-    assert x[0] == wanted
+    assert x[0] == expected
 
 
 def test_vectors_among_function_constants(metal):

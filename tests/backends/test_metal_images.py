@@ -48,8 +48,8 @@ def test_rows_may_lie_anywhere(lib, view):
     into = np.full((8, 12, 4), -1, np.float32)
     expected = into.copy()
     shape = view(x).shape
-    out, wanted = (a[2 : 2 + shape[0]][::-1, 1 : 1 + shape[1]] for a in (into, expected))
-    wanted[...] = 2 * view(x)
+    out, view_of_expected = (a[2 : 2 + shape[0]][::-1, 1 : 1 + shape[1]] for a in (into, expected))
+    view_of_expected[...] = 2 * view(x)
     lib.twice(view(x), out, threads=shape[1::-1])
     np.testing.assert_array_equal(into, expected)
 

@@ -58,7 +58,7 @@ kernel void count(device atomic_uint& n) {
 
 
 @pytest.mark.parametrize(
-    ("parameters", "wanted"),
+    ("parameters", "expected"),
     [
         ("device float* x [[buffer(31)]]",
          r"'x' \[\[buffer\(31\)\]\]: a kernel has \[\[buffer\(0\)\]\] to \[\[buffer\(30\)\]\] on .*\. "
@@ -70,9 +70,11 @@ kernel void count(device atomic_uint& n) {
         ("threadgroup float* t [[threadgroup(31)]]", r".* to \[\[threadgroup\(30\)\]\] on .*\. Divide one"),
     ],
 )  # fmt: skip
-def test_indices_end(metal, parameters, wanted):
+def test_indices_end(metal, parameters, expected):
     text = HEADER + f"kernel void f({parameters}) {{}}"
-    with pytest.raises(mtl.CompileError, match=rf"^program_source:3:1: error: {wanted}") as caught:
+    with pytest.raises(
+        mtl.CompileError, match=rf"^program_source:3:1: error: {expected}"
+    ) as caught:
         mtl.library(text, device=metal)["f"]
     assert caught.value.lineno == 3
     mtl.library(text, device="cpu")["f"]  # has no such limit

@@ -64,12 +64,12 @@ def test_kernels_that_log_get_a_log_state(device):
     lib, x = mtl.library(SOURCE, device=device), mtl.Buffer(np.zeros(4, np.int32), device)
     lib.says(x, threads=1).wait()
     lib.says(x, threads=1).wait()
-    wanted = ("buffer", {"LogState": device.state})
+    expected = ("buffer", {"LogState": device.state})
     assert device.asked == [
         ("enabled", True),
         ("state", {"Level": 1, "BufferSize": 2**20}),
-        wanted,
-        wanted,
+        expected,
+        expected,
     ]
     assert device.state.handlers == [logs.emit]
     mtl.library(QUIET, device=device).quiet(x, threads=1).wait()

@@ -57,11 +57,11 @@ def encoded(monkeypatch):
 
 def agrees(actual, a, b):
     """Within the error of sums in float32, and of the result's type."""
-    wanted = np.matmul(a.astype(np.float64), b.astype(np.float64))
+    expected = np.matmul(a.astype(np.float64), b.astype(np.float64))
     magnitude = np.matmul(np.abs(a).astype(np.float64), np.abs(b).astype(np.float64))
-    error = (a.shape[-1] + 2) * 2.0**-24 * magnitude + np.finfo(actual.dtype).eps * np.abs(wanted)
-    assert actual.shape == wanted.shape
-    assert (np.abs(actual - wanted) <= error).all()
+    error = (a.shape[-1] + 2) * 2.0**-24 * magnitude + np.finfo(actual.dtype).eps * np.abs(expected)
+    assert actual.shape == expected.shape
+    assert (np.abs(actual - expected) <= error).all()
 
 
 SHAPES = [
@@ -77,12 +77,12 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize(("left", "right", "wanted"), SHAPES)
-def test_shapes(metal, rng, encoded, dtype, left, right, wanted):
+@pytest.mark.parametrize(("left", "right", "expected"), SHAPES)
+def test_shapes(metal, rng, encoded, dtype, left, right, expected):
     a, b = (rng.normal(size=shape).astype(dtype) for shape in (left, right))
     x, y = (mtl.asarray(value, device=metal) for value in (a, b))
     agrees(np.asarray(x @ y), a, b)
-    assert [(shape, count) for shape, count, _ in encoded] == wanted
+    assert [(shape, count) for shape, count, _ in encoded] == expected
 
 
 def test_factors_that_lie_otherwise(metal, rng, encoded):
@@ -110,10 +110,10 @@ def test_products_among_other_kernels(metal, rng):
     assert "matmul, a function of its own" in mtl.explain(y)
     for _ in range(3):
         y = y @ x / 20
-    wanted = np.exp(a.astype(np.float64) + 1) @ a * 2 - 1
+    expected = np.exp(a.astype(np.float64) + 1) @ a * 2 - 1
     for _ in range(3):
-        wanted = wanted @ a / 20
-    np.testing.assert_allclose(np.asarray(y), wanted, rtol=1e-5)
+        expected = expected @ a / 20
+    np.testing.assert_allclose(np.asarray(y), expected, rtol=1e-5)
 
 
 def test_other_types_and_devices_are_multiplied_as_before(metal, encoded):
@@ -207,10 +207,10 @@ def test_parts_and_sums_of_matrices(metal, rng):
     product.encodeToCommandBuffer_leftMatrix_rightMatrix_resultMatrix_(commands, x, y, z)
     commands.commit()
     commands.waitUntilCompleted()
-    wanted = numbers.copy()
-    wanted[1, :2] = (2 * numbers[1].T @ numbers[1] + 0.5 * numbers[1])[:2]
+    expected = numbers.copy()
+    expected[1, :2] = (2 * numbers[1].T @ numbers[1] + 0.5 * numbers[1])[:2]
     got = np.frombuffer(z.data().contents().as_buffer(72), np.float32).reshape(2, 3, 3)
-    np.testing.assert_allclose(got, wanted, rtol=1e-6)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
 # -- with the data of the real binding

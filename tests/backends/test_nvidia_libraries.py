@@ -127,5 +127,5 @@ def test_the_stand_in_takes_what_the_bindings_take(monkeypatch):
         assert functions
         for key, function in functions.items():
             first = getattr(real, key).__doc__.split("\n")[0]
-            wanted = first[first.index("(") + 1 : first.index(")")].split(", ")
-            assert function.takes == len([parameter for parameter in wanted if parameter]), first
+            expected = first[first.index("(") + 1 : first.index(")")].split(", ")
+            assert function.takes == len([parameter for parameter in expected if parameter]), first

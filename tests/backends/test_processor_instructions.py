@@ -64,10 +64,10 @@ def test_powers(power, rng):
         results.append(np.where(np.isnan(y), np.float32(np.nan), y))
     np.testing.assert_array_equal(*results)
     with np.errstate(all="ignore"):
-        wanted = np.power(x.astype(np.float64), np.float64(np.float32(power)))
-        nearest = wanted.astype(np.float32)
+        expected = np.power(x.astype(np.float64), np.float64(np.float32(power)))
+        nearest = expected.astype(np.float32)
     finite = np.isfinite(nearest)
-    errors = np.abs(y[finite] - wanted[finite])
+    errors = np.abs(y[finite] - expected[finite])
     assert np.all(errors <= 4 * np.spacing(np.abs(nearest[finite])))
     np.testing.assert_array_equal(y[~finite], nearest[~finite])
 

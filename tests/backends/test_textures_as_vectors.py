@@ -121,8 +121,8 @@ def test_access_to_each_format(name, rng, is_known):
         (anywhere, 7 * column * column % 41, (column + row) % 7),
     ):
         is_inside = (y < TEXELS[0]) & (x < TEXELS[1])
-        wanted = np.where(is_inside[..., None], full[y * is_inside, x * is_inside], 0)
-        np.testing.assert_allclose(got, wanted, rtol=1e-6 if info.is_srgb else 2**-24)
+        expected = np.where(is_inside[..., None], full[y * is_inside, x * is_inside], 0)
+        np.testing.assert_allclose(got, expected, rtol=1e-6 if info.is_srgb else 2**-24)
     np.testing.assert_array_equal(same, texels)
     np.testing.assert_array_equal(mirrored, texels[:, ::-1])
 
@@ -208,8 +208,8 @@ def check_samples(name, filter, address, coord, rng):
     if FORMATS[name].channels < 4 and address == "clamp_to_zero":
         border[3] = 1
     at = positions(is_pixel) + np.float32([1, -2])
-    wanted = sampled(decoded(texels, name), at, address, filter == "linear", border)
-    is_close = np.abs(got - wanted).max(-1) < 2e-4 * max(1, np.abs(wanted).max())
+    expected = sampled(decoded(texels, name), at, address, filter == "linear", border)
+    is_close = np.abs(got - expected).max(-1) < 2e-4 * max(1, np.abs(expected).max())
     # Where rounding decides between two texels, the nearest may be either.
     is_doubtful = (filter == "nearest") & (np.abs(at - np.rint(at)).min(-1) < 1e-3)
     assert (is_close | is_doubtful).all()
@@ -258,9 +258,9 @@ def test_samples_of_integers(name, address, rng, is_known):
     )  # fmt: skip
     at = positions(False)
     border = np.array([0, 0, 0, FORMATS[name].channels < 4 and address == "clamp_to_zero"])
-    wanted = sampled(decoded(texels, name), at, address, False, border)
+    expected = sampled(decoded(texels, name), at, address, False, border)
     is_clear = np.abs(at - np.rint(at)).min(-1) > 1e-3
-    np.testing.assert_array_equal(got[is_clear], wanted[is_clear])
+    np.testing.assert_array_equal(got[is_clear], expected[is_clear])
 
 
 @pytest.mark.parametrize(

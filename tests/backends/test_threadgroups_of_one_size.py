@@ -92,8 +92,8 @@ def test_numbers_of_simdgroups(lib, loaded, rng, threads, group):
     lib.running(y, x, threads=threads, group_size=group)
     assert loaded[0] == "single_row-32-128x1x1"
     parts = np.split(x, range(group, threads, group))
-    wanted = [part.cumsum() + 1000 * -(-part.size // 32) for part in parts]
-    assert np.array_equal(y, np.concatenate(wanted))
+    expected = [part.cumsum() + 1000 * -(-part.size // 32) for part in parts]
+    assert np.array_equal(y, np.concatenate(expected))
 
 
 @pytest.mark.parametrize("group", [(16, 16), (16, 8), (8, 16)])

@@ -52,11 +52,11 @@ def test_trees(type_, dtype, group, condition, rng):
     x = (rng.normal(size=5 * group) * 9).astype(dtype)
     y = np.zeros(5, dtype)
     kernel(y, x, threads=x.size, group_size=group)
-    wanted = x.reshape(5, group)
-    while wanted.shape[1] > 1:
-        half = wanted.shape[1] // 2
-        wanted = wanted[:, :half] + wanted[:, half:]
-    np.testing.assert_array_equal(y, wanted[:, 0])
+    expected = x.reshape(5, group)
+    while expected.shape[1] > 1:
+        half = expected.shape[1] // 2
+        expected = expected[:, :half] + expected[:, half:]
+    np.testing.assert_array_equal(y, expected[:, 0])
 
 
 def test_some_of_the_first_lanes(rng):
@@ -66,10 +66,10 @@ def test_some_of_the_first_lanes(rng):
     x = rng.integers(-99, 99, 3 * group, np.int32)
     y = np.zeros_like(x)
     kernel(y, x, threads=x.size, group_size=group)
-    wanted = x.reshape(3, group).copy()
-    given = wanted.copy()
-    wanted[:, 1:4] += given[:, :3]
-    wanted[:, 8:] += 2
-    wanted[:, :8] += given[:, 8:16]
-    wanted[:, :16] += given[:, 20:4:-1]
-    np.testing.assert_array_equal(y.reshape(3, group), wanted)
+    expected = x.reshape(3, group).copy()
+    given = expected.copy()
+    expected[:, 1:4] += given[:, :3]
+    expected[:, 8:] += 2
+    expected[:, :8] += given[:, 8:16]
+    expected[:, :16] += given[:, 20:4:-1]
+    np.testing.assert_array_equal(y.reshape(3, group), expected)

@@ -84,8 +84,8 @@ def test_members_by_number(device, library, pipeline, queue, encoder, element, r
     launches.dispatchThreads_threadsPerThreadgroup_((1000, 1, 1), (32, 1, 1))
     launches.endEncoding()
     run(commands)
-    wanted = np.float32([1, 10, 100, 1, 1]) @ data + 1000 + 5 + 0.5
-    assert (array_of(out)[1000:] == wanted).all()
+    expected = np.float32([1, 10, 100, 1, 1]) @ data + 1000 + 5 + 0.5
+    assert (array_of(out)[1000:] == expected).all()
     assert not array_of(out)[:1000].any()
 
 
@@ -165,8 +165,8 @@ def test_what_argument_encoders_refuse(device, library, encoder):
         encoder.constantDataAtIndex_(10).as_buffer(4)
 
 
-@pytest.mark.parametrize(("groups", "wanted"), [((6, 2, 1), 3 * 2 * 8), ((1, 5, 5), 0)])
-def test_threadgroups_counted_by_a_kernel(device, pipeline, queue, groups, wanted):
+@pytest.mark.parametrize(("groups", "expected"), [((6, 2, 1), 3 * 2 * 8), ((1, 5, 5), 0)])
+def test_threadgroups_counted_by_a_kernel(device, pipeline, queue, groups, expected):
     """The numbers are read when the launch that halves the first has ended."""
     counts = buffer_of(device, np.uint32([0, 0, 0, 0, *groups, 0]))
     n = device.newBufferWithLength_options_(4, SHARED)
@@ -188,7 +188,7 @@ def test_threadgroups_counted_by_a_kernel(device, pipeline, queue, groups, wante
         )
     )
     assert commands.status() == Metal.MTLCommandBufferStatusCompleted
-    assert array_of(n, np.uint32).tolist() == [wanted]
+    assert array_of(n, np.uint32).tolist() == [expected]
 
 
 def test_what_indirect_dispatches_refuse(device, pipeline, queue):

@@ -102,8 +102,8 @@ def test_threadgroup_memory(device, pipeline, queue):
     dispatch((64, 1, 1), (16, 1, 1))
     encoder.endEncoding()
     run(commands)
-    wanted = np.arange(64).reshape(4, 16)[:, ::-1].reshape(-1) + 1
-    assert (array_of(x, np.int32) == wanted).all()
+    expected = np.arange(64).reshape(4, 16)[:, ::-1].reshape(-1) + 1
+    assert (array_of(x, np.int32) == expected).all()
 
 
 def test_pointers_in_memory(device, pipeline, queue):
@@ -143,9 +143,9 @@ def test_blits(device, queue):
         encoder.fillBuffer_range_value_(target, (0, 1), 256)
     encoder.endEncoding()
     run(commands)
-    wanted = np.zeros(50, np.uint8)
-    wanted[5:25], wanted[40:] = np.arange(10, 30), 255
-    assert (array_of(target, np.uint8) == wanted).all()
+    expected = np.zeros(50, np.uint8)
+    expected[5:25], expected[40:] = np.arange(10, 30), 255
+    assert (array_of(target, np.uint8) == expected).all()
 
 
 # -- what an encoder refuses

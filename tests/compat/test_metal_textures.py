@@ -85,11 +85,11 @@ def test_sampling(device, pipeline, queue, rng):
     run(commands)
     x, y = coordinates.T.astype(np.float64) * [[7], [5]] - 0.5
     left, above = np.floor(x).astype(int), np.floor(y).astype(int)
-    green, wanted = texels[..., 1].astype(np.float64), 0
+    green, expected = texels[..., 1].astype(np.float64), 0
     for row, rows in ((above, 1 - (y - above)), (above + 1, y - above)):
         for column, columns in ((left, 1 - (x - left)), (left + 1, x - left)):
-            wanted = wanted + rows * columns * green[np.clip(row, 0, 4), column % 7]
-    assert (np.abs(array_of(out) - wanted) < 2e-6).all()
+            expected = expected + rows * columns * green[np.clip(row, 0, 4), column % 7]
+    assert (np.abs(array_of(out) - expected) < 2e-6).all()
 
 
 def test_reading_and_writing(device, pipeline, queue, rng):

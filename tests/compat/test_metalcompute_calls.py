@@ -15,9 +15,9 @@ def test_many_values(dev, kernel):
     values = np.linspace(-np.pi, np.pi, count, dtype=np.float32)
     out = dev.buffer(count * 4)
     kernel.function("combine")(count, values, array("f", [1.0]), out)
-    wanted = np.sin(values.astype(np.float64)) + 1
+    expected = np.sin(values.astype(np.float64)) + 1
     # What the specification promises of fast sin on this interval.
-    assert abs(np.frombuffer(out, "f") - wanted).max() <= 2**-13
+    assert abs(np.frombuffer(out, "f") - expected).max() <= 2**-13
 
 
 def test_exactly_as_many_threads_as_asked_for(dev, kernel):
@@ -78,8 +78,8 @@ def test_sizes_and_gaps_are_not_checked(dev, kernel):
     rows = dev.buffer(np.arange(30, dtype=np.float32))
     by = array("f", [1, 2, 3])
     kernel.function("shift")(10, rows, 4, by)
-    wanted = np.arange(30, dtype=np.float32).reshape(10, 3) + np.array(by)
-    assert np.frombuffer(rows, "f").reshape(10, 3).tolist() == wanted.tolist()
+    expected = np.arange(30, dtype=np.float32).reshape(10, 3) + np.array(by)
+    assert np.frombuffer(rows, "f").reshape(10, 3).tolist() == expected.tolist()
 
 
 def test_runs_of_a_device_end_in_order(dev, kernel):

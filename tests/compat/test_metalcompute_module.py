@@ -13,8 +13,8 @@ def test_public_names():
         n for n in dir(mc) if not n.startswith("_") and not hasattr(getattr(mc, n), "__path__")
     }
     modules = {"buffer", "device", "failure", "function", "metalize", "one_kernel"}
-    wanted = {"Device", "error", "get_devices", "init", "release", "compile", "run", "rerun"}
-    assert names - modules == wanted
+    expected = {"Device", "error", "get_devices", "init", "release", "compile", "run", "rerun"}
+    assert names - modules == expected
     with pytest.raises(AttributeError):
         _ = mc.Buffer
 

@@ -94,8 +94,8 @@ METHODS = {
 @pytest.mark.parametrize("kind", [MetalBackend, CPUBackend])
 def test_methods_of_backends(kind):
     assert issubclass(kind, Backend)
-    for name, wanted in METHODS.items():
-        assert parameters(getattr(kind, name)) == wanted
+    for name, expected in METHODS.items():
+        assert parameters(getattr(kind, name)) == expected
     backend = kind()
     assert (backend.is_available, backend.device_count) == (True, 1)
     assert type(backend.is_available) is bool

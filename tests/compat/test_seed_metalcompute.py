@@ -112,8 +112,8 @@ def test_seed_julia(dev):
     source = f"{GLSL}{(SEEDS / 'julia.glsl').read_text()}"
     dev.kernel(source).function("julia")(256 * 256, array("f", [0]), image)
     pixels = np.frombuffer(image, "f").reshape(256, 256, 4)
-    wanted, doubt = julia()
+    expected, doubt = julia()
     sure = doubt < 1e-3
     assert sure.mean() > 0.9
-    difference = abs(pixels - wanted).max(axis=-1)
+    difference = abs(pixels - expected).max(axis=-1)
     assert (difference[sure] <= doubt[sure] + 2**-13).all()

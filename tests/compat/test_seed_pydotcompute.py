@@ -87,6 +87,6 @@ def test_elementwise_kernels(name, rng):
     exact = getattr(np, numpy_name)
     given = rng.uniform(0.5, 3, (exact.nin, 1_000_000)).astype(np.float32)
     result = get_elementwise_kernel(name)(*map(mtl.asarray, given))
-    wanted = exact(*given.astype(np.float64))
+    expected = exact(*given.astype(np.float64))
     # sin and cos near their zeros, log near 1: within what they are of 1
-    assert (np.abs(host(result) - wanted) <= 4 * ULP * np.maximum(np.abs(wanted), 1)).all()
+    assert (np.abs(host(result) - expected) <= 4 * ULP * np.maximum(np.abs(expected), 1)).all()

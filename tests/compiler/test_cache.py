@@ -137,8 +137,8 @@ def test_a_cache_that_was_cleared_is_still_usable(tmp_path):
 
 
 def test_no_space_on_any_disk_is_an_error_that_says_so(tmp_path, monkeypatch):
-    wanted = pytest.raises(mtl.MetalloidError, match=r"^\[cache\] .*\(No space left on device\)")
-    with monkeypatch.context() as patch, wanted:
+    expected = pytest.raises(mtl.MetalloidError, match=r"^\[cache\] .*\(No space left on device\)")
+    with monkeypatch.context() as patch, expected:
         patch.setattr("tempfile.mkdtemp", _no_space)
         Cache(tmp_path, 2**20).save("abc", FILES)
 

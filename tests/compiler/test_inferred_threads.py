@@ -14,7 +14,7 @@ ADJACENT = "  %next = add i32 %x, 1\n  %wide = zext i32 %next to i64\n"
 
 
 @pytest.mark.parametrize(
-    ("type_", "body", "wanted"),
+    ("type_", "body", "expected"),
     [
         ("[256 x float]", X + PART, (256, 1)),
         ("[256 x float]", X + PART.replace("float,", "i64,"), (128, 1)),
@@ -30,12 +30,12 @@ ADJACENT = "  %next = add i32 %x, 1\n  %wide = zext i32 %next to i64\n"
         ("[16 x [16 x float]]", SIMDGROUP + Y + ROW.format(16) + IN_ROW, None),
     ],
 )
-def test_inferred_threads(type_, body, wanted):
+def test_inferred_threads(type_, body, expected):
     variables = "".join(
         f"@{name} = internal thread_local global {type_} undef, align 4\n"
         for name in ("parts", "tile")
     )
-    assert infer_workgroup_size(variables, body) == wanted
+    assert infer_workgroup_size(variables, body) == expected
 
 
 def test_the_smallest_array_counts():

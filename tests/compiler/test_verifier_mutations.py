@@ -116,11 +116,11 @@ def after():
 # ---- what the mutations work on
 
 
-def first(function, op, **wanted):
+def first(function, op, **fields):
     """The first instruction of an operation."""
     return next(
         i for i in function.instructions()
-        if i.op == op and all(getattr(i, name) == value for name, value in wanted.items())
+        if i.op == op and all(getattr(i, name) == value for name, value in fields.items())
     )  # fmt: skip
 
 

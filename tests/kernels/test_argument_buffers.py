@@ -100,14 +100,14 @@ def test_every_kind_of_member(form, rng):
 
 def test_pointers_in_structs_to_structs(rng):
     x, y, z = (rng.random(5, np.float32) for _ in range(3))
-    wanted = x * 3 * y, z + 7
+    expected = x * 3 * y, z + 7
     outer = [
         {"inner": {"x": x, "scale": 3}, "other": (y, 0), "n": 7},
         {"inner": [(None, 1), (z, 1)], "other": {"x": None, "scale": 0}, "n": 0},
     ]
     kernels().nested(outer, threads=5)
-    np.testing.assert_array_equal(x, wanted[0])
-    np.testing.assert_array_equal(z, wanted[1])
+    np.testing.assert_array_equal(x, expected[0])
+    np.testing.assert_array_equal(z, expected[1])
 
 
 def test_structs_that_point_to_themselves():
@@ -122,21 +122,21 @@ def test_structs_that_point_to_themselves():
 @pytest.mark.needs("arrays of pointers")
 def test_arrays_of_buffers(rng):
     a, b, c, d = (rng.random(4, np.float32) for _ in range(4))
-    wanted = a + b + d
+    expected = a + b + d
     kernels().buffers([a, b, c], (a, d), threads=4)
-    np.testing.assert_array_equal(c, wanted)
+    np.testing.assert_array_equal(c, expected)
     assert [p.layout.count for p in kernels().buffers.signature.buffers] == [3, 2]
 
 
 def test_pointers_to_arrays_of_buffers(rng):
     a, b, c, d = (rng.random(4, np.float32) for _ in range(4))
-    wanted = b + c
+    expected = b + c
     kernels().behind([a, b], [d, d, c], threads=4)
-    np.testing.assert_array_equal(a, wanted)
-    wanted = b + d
+    np.testing.assert_array_equal(a, expected)
+    expected = b + d
     for sequence in (list, tuple):
         kernels().decayed(sequence((b, d, c)), threads=4)
-        np.testing.assert_array_equal(c, wanted)
+        np.testing.assert_array_equal(c, expected)
     with pytest.raises(mtl.ArgumentError, match="it expects 3 elements, the list has 2"):
         kernels().decayed([a, b], threads=4)
 

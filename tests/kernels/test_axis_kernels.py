@@ -44,13 +44,13 @@ def test_sums(data, shape, dtype, keepdims):
     x = data.draw(arrays(shape, dtype, 0, 3))
     axis = axes_of(data.draw, len(shape))
     actual = total(x, axis=axis, keepdims=keepdims)
-    wanted = x.astype(np.int64).sum(axis=axis, keepdims=keepdims)
-    assert actual.shape == wanted.shape
+    expected = x.astype(np.int64).sum(axis=axis, keepdims=keepdims)
+    assert actual.shape == expected.shape
     assert actual.dtype == dtype
     if dtype in INTEGERS:
-        wanted = wanted.astype(dtype)
-    bound = 8 * ROUNDOFF.get(dtype, 0) * np.abs(wanted.astype(float))
-    assert np.all(np.abs(actual.astype(float) - wanted) <= bound)
+        expected = expected.astype(dtype)
+    bound = 8 * ROUNDOFF.get(dtype, 0) * np.abs(expected.astype(float))
+    assert np.all(np.abs(actual.astype(float) - expected) <= bound)
 
 
 @settings(max_examples=6, deadline=None)
@@ -70,11 +70,11 @@ def test_products_of_broadcast_arrays(data, shape):
 def test_counts_around_the_sizes_of_chunks(count, dtype):
     x = np.random.default_rng(count).integers(0, 2, count).astype(dtype)
     x[50:] *= dtype is not np.float16  # half holds whole numbers up to 2048
-    wanted = x.astype(np.int64).sum().astype(dtype)
-    assert total(x) == wanted
+    expected = x.astype(np.int64).sum().astype(dtype)
+    assert total(x) == expected
     table = np.stack([x, x[::-1], 0 * x], axis=1)
-    assert total(table, axis=0).tolist() == [wanted, wanted, 0]
-    assert total(table.T.copy(), axis=1).tolist() == [wanted, wanted, 0]
+    assert total(table, axis=0).tolist() == [expected, expected, 0]
+    assert total(table.T.copy(), axis=1).tolist() == [expected, expected, 0]
 
 
 @pytest.mark.parametrize("layout", ["rows", "columns"])
@@ -144,8 +144,8 @@ def test_scans(data, shape, dtype, inclusive):
     x = data.draw(arrays(shape, dtype, 0, 3))
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     actual = (running if inclusive else before)(x, axis=axis)
-    wanted = x.astype(np.int64).cumsum(axis=axis) - (0 if inclusive else x.astype(np.int64))
-    np.testing.assert_array_equal(actual, wanted.astype(dtype))
+    expected = x.astype(np.int64).cumsum(axis=axis) - (0 if inclusive else x.astype(np.int64))
+    np.testing.assert_array_equal(actual, expected.astype(dtype))
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 255, 2047, 2048, 2049, 70_000])
@@ -167,8 +167,8 @@ def test_scans_of_three_levels():
 def test_scans_preserve_the_order():
     x = np.random.default_rng(3).integers(0, 3, 5_000).astype(np.int32)
     x[np.random.default_rng(4).random(5_000) < 0.9] = 0
-    wanted = functools.reduce(lambda seen, v: [*seen, v or seen[-1]], x[1:].tolist(), [int(x[0])])
-    assert last(x).tolist() == wanted
+    expected = functools.reduce(lambda seen, v: [*seen, v or seen[-1]], x[1:].tolist(), [int(x[0])])
+    assert last(x).tolist() == expected
 
 
 def test_errors_of_scans_grow_like_the_logarithm():

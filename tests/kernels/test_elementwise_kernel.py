@@ -22,10 +22,10 @@ def test_broadcasting_and_strides(data, pair, dtype):
     x, y = (data.draw(arrays(shape, dtype, 0, 20)) for shape in pair)
     actual = difference(x, y)
     with np.errstate(over="ignore"):
-        wanted = (x - y) * np.asarray(2, dtype)
+        expected = (x - y) * np.asarray(2, dtype)
     assert actual.dtype == dtype
-    assert actual.shape == wanted.shape
-    np.testing.assert_array_equal(actual, wanted.astype(dtype))
+    assert actual.shape == expected.shape
+    np.testing.assert_array_equal(actual, expected.astype(dtype))
 
 
 @settings(max_examples=15, deadline=None)
@@ -37,11 +37,11 @@ def test_outputs_are_written_in_place_whatever_their_strides(data, shape, dtype)
         return third[(..., *(slice(None, None, -1) for n in shape))]
 
     x = data.draw(arrays(shape, dtype))
-    memory, wanted = (np.full([3 * n + 1 for n in shape], 77, dtype) for _ in range(2))
+    memory, expected = (np.full([3 * n + 1 for n in shape], 77, dtype) for _ in range(2))
     out = elements(memory)
-    elements(wanted)[...] = x * 2
+    elements(expected)[...] = x * 2
     assert difference(x, 0, out) is out
-    np.testing.assert_array_equal(memory, wanted)
+    np.testing.assert_array_equal(memory, expected)
 
 
 def test_special_values():
@@ -239,10 +239,10 @@ def test_repeated_calls_follow_their_arguments():
              (mtl.asarray(x), x), (x, mtl.asarray(x)[::2][:1] + 1)]  # fmt: skip
     for _ in range(2):
         for a, b in calls:
-            wanted = (np.asarray(a) - np.asarray(b, np.asarray(a).dtype)) * np.asarray(2, a.dtype)
+            expected = (np.asarray(a) - np.asarray(b, np.asarray(a).dtype)) * np.asarray(2, a.dtype)
             result = kernel(a, b)
-            np.testing.assert_array_equal(np.asarray(result), wanted)
-            assert np.asarray(result).dtype == wanted.dtype.newbyteorder("=")
+            np.testing.assert_array_equal(np.asarray(result), expected)
+            assert np.asarray(result).dtype == expected.dtype.newbyteorder("=")
         out = x.copy()
         assert kernel(out, out[::-1].copy(), out) is out
         np.testing.assert_array_equal(out, (x - x[::-1]) * 2)

@@ -232,7 +232,7 @@ def test_builders(gpu):
 @pytest.mark.parametrize("kind", [ByInterface, ByDlpack])
 def test_arrays_share_or_copy(gpu, kind):
     theirs = kind(numbers(24).reshape(2, 3, 4)[:, ::2, ::-2])
-    wanted = theirs.memory * 2
+    expected = theirs.memory * 2
     shared = [mtl.from_dlpack(theirs), mtl.asarray(theirs, copy=False, device=gpu)]
     copied = [mtl.asarray(theirs), mtl.from_dlpack(theirs, copy=True)]
     assert all(x.device is gpu for x in (*shared, *copied))
@@ -240,9 +240,9 @@ def test_arrays_share_or_copy(gpu, kind):
     mtl.eval(doubled)
     theirs.memory[...] = 1
     for x in doubled:
-        np.testing.assert_array_equal(np.asarray(x), wanted)
+        np.testing.assert_array_equal(np.asarray(x), expected)
     assert {float(x.sum()) for x in shared} == {8}
-    assert {float(x.sum()) for x in copied} == {wanted.sum() / 2}
+    assert {float(x.sum()) for x in copied} == {expected.sum() / 2}
 
 
 def test_arrays_go_where_they_are_asked_to(gpu):

@@ -184,13 +184,13 @@ class Array(Operators, Interop):
 
     def sum(self, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
         """See `metalloid.sum`."""
-        wanted = None if dtype is None else as_dtype(dtype)
-        return Array(reductions.summed(self._node, "sum", axis, wanted, keepdims))
+        result_dtype = None if dtype is None else as_dtype(dtype)
+        return Array(reductions.summed(self._node, "sum", axis, result_dtype, keepdims))
 
     def prod(self, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
         """See `metalloid.prod`."""
-        wanted = None if dtype is None else as_dtype(dtype)
-        return Array(reductions.summed(self._node, "prod", axis, wanted, keepdims))
+        result_dtype = None if dtype is None else as_dtype(dtype)
+        return Array(reductions.summed(self._node, "prod", axis, result_dtype, keepdims))
 
     def max(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """See `metalloid.max`."""

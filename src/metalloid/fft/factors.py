@@ -53,9 +53,9 @@ def split(length: int, max_length: int, preferred: int) -> tuple[int, ...] | Non
 def _factorized(length: int, count: int, max_length: int) -> tuple[int, ...] | None:
     if count == 1:
         return (length,) if length <= max_length else None
-    wanted = length ** (1 / count)
+    target = length ** (1 / count)
     divisors = [d for d in range(2, min(max_length, length) + 1) if length % d == 0]
-    for first in sorted(divisors, key=lambda d: abs(math.log(d / wanted))):
+    for first in sorted(divisors, key=lambda d: abs(math.log(d / target))):
         rest = _factorized(length // first, count - 1, max_length)
         if rest is not None:
             return (first, *rest)

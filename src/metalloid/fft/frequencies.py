@@ -41,10 +41,10 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
     >>> mtl.fft.fftfreq(4)
     array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
-    wanted = _checked("fftfreq", n, dtype)
+    result_dtype = _checked("fftfreq", n, dtype)
     index = arange(n, device=device)
     cycles = where(index < (n + 1) // 2, index, index - n)
-    return divide(cycles.astype(wanted), n * d)
+    return divide(cycles.astype(result_dtype), n * d)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
@@ -57,17 +57,17 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
     >>> mtl.fft.rfftfreq(4)
     array([0.  , 0.25, 0.5 ], dtype=float32)
     """
-    wanted = _checked("rfftfreq", n, dtype)
-    return divide(arange(n // 2 + 1, dtype=wanted, device=device), n * d)
+    result_dtype = _checked("rfftfreq", n, dtype)
+    return divide(arange(n // 2 + 1, dtype=result_dtype, device=device), n * d)
 
 
 def _checked(where: str, n: int, dtype: Any) -> DType:
     if n < 1:
         raise ValueError(f"[{where}] n must be at least 1, got {n}.")
-    wanted = float32 if dtype is None else as_dtype(dtype)
-    if kind_of(wanted) != "f":
-        raise TypeError(f"[{where}] frequencies must be floats, got {wanted}.")
-    return wanted
+    result_dtype = float32 if dtype is None else as_dtype(dtype)
+    if kind_of(result_dtype) != "f":
+        raise TypeError(f"[{where}] frequencies must be floats, got {result_dtype}.")
+    return result_dtype
 
 
 def fftshift(x: Any, /, *, axes: Axis = None) -> Array:

@@ -85,7 +85,7 @@ def fitted(node: Node, lengths: Ints, axes: Ints) -> Node:
     shape = list(node.shape)
     for axis, length in zip(axes, lengths, strict=True):
         shape[axis] = length
-    slices = [(0, 1, min(n, wanted)) for n, wanted in zip(node.shape, shape, strict=True)]
+    slices = [(0, 1, min(n, extent)) for n, extent in zip(node.shape, shape, strict=True)]
     part = sliced(node, slices)
     if part.shape == tuple(shape):
         return part

@@ -201,12 +201,12 @@ def _along_axes(name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] 
     if axes is None and s is not None:
         axes = range(-len(s), 0)
     along = axes_of(name, axes, len(node.shape))
-    wanted = (None,) * len(along) if s is None else tuple(None if n == -1 else n for n in s)
-    if len(wanted) != len(along):
-        raise ValueError(f"[{name}] got {len(wanted)} lengths {s} for {len(along)} axes {axes}.")
+    requested = (None,) * len(along) if s is None else tuple(None if n == -1 else n for n in s)
+    if len(requested) != len(along):
+        raise ValueError(f"[{name}] got {len(requested)} lengths {s} for {len(along)} axes {axes}.")
     if not along:
         raise ValueError(f"[{name}] there is no axis to transform in shape {node.shape}.")
-    lengths = _lengths(name, node.shape, wanted, along)
+    lengths = _lengths(name, node.shape, requested, along)
     return _transformed(name, node, lengths, along, norm)
 
 
@@ -219,10 +219,10 @@ def _operand(name: str, x: Any) -> Node:
     return cast(node, float32) if is_short else node
 
 
-def _lengths(name: str, shape: Ints, wanted: Sequence[int | None], axes: Ints) -> Ints:
+def _lengths(name: str, shape: Ints, requested: Sequence[int | None], axes: Ints) -> Ints:
     """Return the lengths of the transform along its axes."""
-    lengths = [shape[k] if n is None else n for n, k in zip(wanted, axes, strict=True)]
-    if name in TO_REALS and wanted[-1] is None:
+    lengths = [shape[k] if n is None else n for n, k in zip(requested, axes, strict=True)]
+    if name in TO_REALS and requested[-1] is None:
         lengths[-1] = 2 * (shape[axes[-1]] - 1)
     if any(n < 1 for n in lengths):
         raise ValueError(

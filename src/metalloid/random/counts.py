@@ -57,12 +57,12 @@ def poisson(lam: Any = 1, shape: Shape | None = None, dtype: Any = int64,
     array([3, 1, 3, 5, 4, 3, 3, 2], dtype=int64)
     """
     where = "random.poisson"
-    wanted = as_dtype(dtype)
-    if kind_of(wanted) not in "iu":
-        raise TypeError(f"[{where}] expected an integer type, got {wanted}.")
+    result_dtype = as_dtype(dtype)
+    if kind_of(result_dtype) not in "iu":
+        raise TypeError(f"[{where}] expected an integer type, got {result_dtype}.")
     mean = parameter(where, lam, float32)
     if is_number(mean) and not 0 <= mean <= _LARGEST_MEAN:
         raise ValueError(f"[{where}] means must be between 0 and 2**60, got {lam}.")
     block = blocks(where, shape_of(where, shape, mean), key)
     means = broadcast(to_node(mean, where, float32, block[0].device), block[0].shape)
-    return Array(apply(POISSON, int64, *block, means)).astype(wanted)
+    return Array(apply(POISSON, int64, *block, means)).astype(result_dtype)

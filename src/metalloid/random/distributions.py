@@ -47,24 +47,24 @@ def _types(where: str, dtype: Any) -> tuple[DType, DType]:
     TypeError
         If it is not a float type.
     """
-    wanted = as_dtype(dtype)
-    if kind_of(wanted) != "f":
-        raise TypeError(f"[{where}] expected a float type, got {wanted}.")
-    return wanted, wanted if wanted.itemsize >= 4 else float32
+    result_dtype = as_dtype(dtype)
+    if kind_of(result_dtype) != "f":
+        raise TypeError(f"[{where}] expected a float type, got {result_dtype}.")
+    return result_dtype, result_dtype if result_dtype.itemsize >= 4 else float32
 
 
 def _sample(name: str, row: Op, transform: Callable[[Array], Array], shape: Shape | None,
             dtype: Any, loc: Any, scale: Any, key: Array | None) -> Array:  # fmt: skip
     """Transform uniform numbers, then scale and shift them where necessary."""
     where = f"random.{name}"
-    wanted, computed = _types(where, dtype)
+    result_dtype, computed = _types(where, dtype)
     loc, scale = (parameter(where, p, computed) for p in (loc, scale))
     x = transform(_floats(where, row, shape_of(where, shape, loc, scale), computed, key))
     if not is_number(scale) or scale != 1:
         x = x * scale
     if not is_number(loc) or loc != 0:
         x = x + loc
-    return x.astype(wanted)
+    return x.astype(result_dtype)
 
 
 def _before(limit: Array, start: Array) -> Array:
@@ -100,13 +100,15 @@ def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any 
     array([0.94766706, 0.9785799 , 0.33229148], dtype=float32)
     """
     where = "random.uniform"
-    wanted, _ = _types(where, dtype)
-    first, last = (parameter(where, limit, wanted) for limit in (low, high))
-    unit = _floats(where, UNIT, shape_of(where, shape, first, last), wanted, key)
+    result_dtype, _ = _types(where, dtype)
+    first, last = (parameter(where, limit, result_dtype) for limit in (low, high))
+    unit = _floats(where, UNIT, shape_of(where, shape, first, last), result_dtype, key)
     if is_number(first) and is_number(last):
         if (first, last) == (0, 1):
             return unit
-        first, last = (Array(to_node(limit, where, wanted, unit.device)) for limit in (first, last))
+        first, last = (
+            Array(to_node(limit, where, result_dtype, unit.device)) for limit in (first, last)
+        )
     # Rounding may reach the end of the interval, which is excluded.
     return minimum(unit * (last - first) + first, _before(last, first))
 
@@ -158,13 +160,13 @@ def truncated_normal(lower: Any, upper: Any, shape: Shape | None = None, dtype: 
     True
     """
     where = "random.truncated_normal"
-    wanted, computed = _types(where, dtype)
+    result_dtype, computed = _types(where, dtype)
     limits = [parameter(where, limit, computed) for limit in (lower, upper)]
     shape = shape_of(where, shape, *limits)
     first, last = (Array(to_node(limit, where, computed)) for limit in limits)
     low, high = erf(first * math.sqrt(0.5)), erf(last * math.sqrt(0.5))
     x = erfinv(uniform(low, high, shape, computed, key)) * math.sqrt(2)
-    return maximum(minimum(x, _before(last, first)), _before(first, last)).astype(wanted)
+    return maximum(minimum(x, _before(last, first)), _before(first, last)).astype(result_dtype)
 
 
 def exponential(shape: Shape | None = None, dtype: Any = float32, scale: Any = 1,

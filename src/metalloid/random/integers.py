@@ -66,10 +66,10 @@ def bits(shape: Shape = (), dtype: Any = uint32, key: Array | None = None) -> Ar
     >>> mtl.random.bits(3, key=mtl.random.key(0))
     array([4070199207, 4202968722, 1427181096], dtype=uint32)
     """
-    wanted = as_dtype(dtype)
-    if wanted.kind != "u":
-        raise TypeError(f"[random.bits] expected unsigned integers, got {wanted}.")
-    return Array(random_bits("random.bits", as_shape("random.bits", shape), wanted, key))
+    result_dtype = as_dtype(dtype)
+    if result_dtype.kind != "u":
+        raise TypeError(f"[random.bits] expected unsigned integers, got {result_dtype}.")
+    return Array(random_bits("random.bits", as_shape("random.bits", shape), result_dtype, key))
 
 
 def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
@@ -103,13 +103,13 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
     array([6, 3, 2, 2, 2, 4, 6, 4], dtype=int64)
     """
     where = "random.randint"
-    wanted = as_dtype(dtype)
-    if kind_of(wanted) not in "iu":
-        raise TypeError(f"[{where}] expected an integer type, got {wanted}.")
+    result_dtype = as_dtype(dtype)
+    if kind_of(result_dtype) not in "iu":
+        raise TypeError(f"[{where}] expected an integer type, got {result_dtype}.")
     own = () if shape is None else as_shape(where, shape)
     if is_number(low) and is_number(high):
-        return _between(int(low), int(high), own, wanted, key)
-    wide = wide_integer(wanted)
+        return _between(int(low), int(high), own, result_dtype, key)
+    wide = wide_integer(result_dtype)
     first, last = (
         as_number(limit, wide, get_device())
         if is_number(limit)
@@ -123,7 +123,7 @@ def randint(low: Any, high: Any, shape: Shape | None = None, dtype: Any = int64,
     span = (end - Array(start)).astype(uint64)  # of int64 it may take all 64 bits
     some = where_node(end > Array(start), span, 0)
     offset = Array(apply(BELOW, uint64, source, some)).astype(wide)
-    return (Array(start) + offset).astype(wanted)
+    return (Array(start) + offset).astype(result_dtype)
 
 
 def _between(low: int, high: int, shape: Ints, dtype: DType, key: Array | None) -> Array:

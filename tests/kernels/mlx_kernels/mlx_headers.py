@@ -18,7 +18,7 @@ _KERNEL_DEFINITION = re.compile(r"\[\[\s*kernel\b[^\]]*\]\]\s+void\s+(\w+)\s*\("
 
 def include_folder() -> Path | None:
     """The folder that ``#include "mlx/..."`` is relative to; None without MLX's wheel."""
-    # mlx is not imported: only its text is wanted, and it cannot be loaded everywhere.
+    # mlx is not imported: only its text is needed, and it cannot be loaded everywhere.
     spec = importlib.util.find_spec("mlx")
     for package in (spec.submodule_search_locations or ()) if spec else ():
         if (Path(package) / "include" / _KERNELS).is_dir():

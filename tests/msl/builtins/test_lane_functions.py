@@ -411,9 +411,9 @@ def test_nan_loses_and_zeros_have_signs(rng, type_, share):
     keys = np.where(np.isnan(x), np.nan, np.where(x == 0, np.copysign(0.25, x), x))
     for k, (width, choose) in enumerate([(32, np.fmin), (32, np.fmax), (4, np.fmin), (4, np.fmax)]):
         taken = np.where(active == 1, keys, np.nan).reshape(-1, width)
-        wanted = np.repeat(choose.reduce(taken, axis=1), width)
+        expected = np.repeat(choose.reduce(taken, axis=1), width)
         got = np.where(y[k] == 0, np.copysign(0.25, y[k]), y[k])
-        np.testing.assert_array_equal(got[active == 1], wanted[active == 1].astype(dtype))
+        np.testing.assert_array_equal(got[active == 1], expected[active == 1].astype(dtype))
 
 
 def test_a_sum_by_shuffles_counts_each_active_lane_once():

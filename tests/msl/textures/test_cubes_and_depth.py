@@ -135,12 +135,12 @@ def test_linear_filtering_across_the_edges_of_a_cube(n, rng):
     y = np.zeros((COUNT, 4), np.float32)
     kernels().cube(x, mtl.Sampler(filter="linear"), r, y, threads=COUNT)
     on_surface = r / np.abs(r).max(axis=1, keepdims=True)
-    wanted = on_surface @ np.float64([0.3, -0.5, 0.2])
+    expected = on_surface @ np.float64([0.3, -0.5, 0.2])
     _, s, t = faces_of(r)
     inner = (np.abs(s - 0.5) < 0.5 - 0.5 / n) & (np.abs(t - 0.5) < 0.5 - 0.5 / n)
-    np.testing.assert_allclose(y[inner, 0], wanted[inner], rtol=0, atol=4 * 2**-22)
+    np.testing.assert_allclose(y[inner, 0], expected[inner], rtol=0, atol=4 * 2**-22)
     # Past an edge the texels turn away: the blend is off by less than the next texel's step.
-    assert np.abs(y[:, 0] - wanted).max() < 1.0 / n
+    assert np.abs(y[:, 0] - expected).max() < 1.0 / n
 
 
 def test_linear_filtering_uses_the_adjacent_texels_past_each_edge(rng):
@@ -188,8 +188,8 @@ def test_gather_of_a_cube_is_what_is_blended(rng):
     inner = (np.abs(s - 0.5) < 0.37) & (np.abs(t - 0.5) < 0.37)
     i, j = np.floor(s * 4 - 0.5).astype(int), np.floor(t * 4 - 0.5).astype(int)
     for c, (di, dj) in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
-        wanted = x[face[inner], (j + dj)[inner], (i + di)[inner], 2]
-        np.testing.assert_array_equal(four[inner, c], wanted)
+        expected = x[face[inner], (j + dj)[inner], (i + di)[inner], 2]
+        np.testing.assert_array_equal(four[inner, c], expected)
 
 
 @pytest.mark.parametrize("function", COMPARISONS)
@@ -205,26 +205,26 @@ def test_comparisons(function, filter, rng):
     for column, depth in ((0, t), (1, u[1])):
         outcome = COMPARISONS[function](np.float32(0.5), depth).astype(np.float64)
         if filter == "nearest":
-            wanted = outcome[(at[:, 1] * 6).astype(int), (at[:, 0] * 8).astype(int)]
+            expected = outcome[(at[:, 1] * 6).astype(int), (at[:, 0] * 8).astype(int)]
         else:
             i, j = at[:, 0] * 8.0 - 0.5, at[:, 1] * 6.0 - 0.5
             a, b = i - np.floor(i), j - np.floor(j)
             i, j = np.floor(i).astype(int), np.floor(j).astype(int)
-            wanted = sum(
+            expected = sum(
                 w * outcome[(j + dj) % 6, (i + di) % 8]
                 for di, dj, w in (
                     (0, 0, (1 - a) * (1 - b)), (1, 0, a * (1 - b)), (0, 1, (1 - a) * b), (1, 1, a * b),
                 )
             )  # fmt: skip
-        np.testing.assert_allclose(y[:, column], wanted, rtol=0, atol=4 * 2**-24)
+        np.testing.assert_allclose(y[:, column], expected, rtol=0, atol=4 * 2**-24)
     four = np.zeros((800, 4), np.float32)
     kernels().gather_compare(t, u, sampler, at, four, threads=400)
     i, j = np.floor(at[:, 0] * 8 - 0.5).astype(int), np.floor(at[:, 1] * 6 - 0.5).astype(int)
     for c, (di, dj) in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
         for start, depth in ((0, t), (1, u[0])):
             texel = depth[(j + dj) % 6, (i + di) % 8]
-            wanted = COMPARISONS[function](np.float32(0.5), texel)
-            np.testing.assert_array_equal(four[start::2, c], wanted)
+            expected = COMPARISONS[function](np.float32(0.5), texel)
+            np.testing.assert_array_equal(four[start::2, c], expected)
 
 
 def test_depth_cubes(rng):

@@ -52,11 +52,11 @@ def test_atomic_min_and_max(rng, form):
     if form == "texture":
         given = [mtl.Texture(as_words(t), format="rg32uint") for t in given]
     kernels().update(*given, values, at, threads=count)
-    for got, wanted in zip(given, expected, strict=True):
+    for got, extremes in zip(given, expected, strict=True):
         if form == "texture":
-            np.testing.assert_array_equal(got.numpy(), as_words(wanted))
+            np.testing.assert_array_equal(got.numpy(), as_words(extremes))
         else:
-            np.testing.assert_array_equal(got, wanted)
+            np.testing.assert_array_equal(got, extremes)
 
 
 def test_layers():

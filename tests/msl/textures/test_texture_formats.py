@@ -78,8 +78,8 @@ def test_read(name, rng):
         getattr(kernels(), f"read_{element}")(texture, y, threads=(5, 7))
         if info.element_kind == "f":
             # A quotient of small integers is rounded once, for half twice.
-            wanted = expected.astype(np.float32).astype(y.dtype)
-            np.testing.assert_array_equal(y, wanted)
+            rounded = expected.astype(np.float32).astype(y.dtype)
+            np.testing.assert_array_equal(y, rounded)
         else:
             np.testing.assert_array_equal(y, expected.astype(y.dtype))
 
@@ -114,18 +114,18 @@ def test_write(name, rng):
         order = [2, 1, 0, 3] if name.startswith("bgra") else range(4)
         wide = x.astype(np.float64 if info.element_kind == "f" else np.int64)
         with np.errstate(over="ignore"):
-            wanted = encoded(wide[..., order][..., : info.channels], info).astype(info.dtype)
-        got = texture.numpy().reshape(wanted.shape)
+            expected = encoded(wide[..., order][..., : info.channels], info).astype(info.dtype)
+        got = texture.numpy().reshape(expected.shape)
         if info.component.endswith("norm"):
             # The product with the largest integer is rounded to float before it is rounded to an
             # integer: the specification allows an error of 0.6 where 0.5 is exact.
             exact = np.clip(np.nan_to_num(wide[..., order][..., : info.channels]), -1, 1)
             exact = exact * np.float64(np.iinfo(info.dtype).max)
-            differs = got != wanted
+            differs = got != expected
             assert (np.abs(got - np.maximum(exact, np.iinfo(info.dtype).min))[differs] < 0.51).all()
             assert differs.mean() < 0.01
         else:
-            np.testing.assert_array_equal(got, wanted)
+            np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if "srgb" in name])

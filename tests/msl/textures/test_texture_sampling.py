@@ -100,14 +100,14 @@ def test_filters_and_address_modes(shape, mode, filter, rng):
         kernel = getattr(kernels(), f"sample{len(shape)}")
         given_offset = tuple(shift.tolist()) if len(shape) > 1 else int(shift[0])
         kernel(x, sampler, coordinates, given_offset, y, threads=COUNT)
-        wanted = expected(
+        exact = expected(
             x, coordinates.astype(np.float64) * shape[::-1], mode, order, outside, shift
         )
         # The coordinate in texels is a float: a few roundings of its size, times the steepest slope;
         # and the blending of 2 to 8 corners.
         texels = 4 * max(shape) * 2**-23
         bound = texels * len(shape) * smoothness(x, len(shape)) + 8 * 2**-24
-        assert np.abs(y - wanted).max() <= (bound if order else 0)
+        assert np.abs(y - exact).max() <= (bound if order else 0)
 
 
 @pytest.mark.parametrize("filter", ["nearest", "linear"])
@@ -121,8 +121,8 @@ def test_pixel_coordinates(mode, filter, rng):
     y = np.zeros((COUNT, 4), np.float32)
     sampler = mtl.Sampler(coord="pixel", filter=filter, address=mode)
     kernels().sample2(x, sampler, at, (0, 0), y, threads=COUNT)
-    wanted = expected(x, at.astype(np.float64), mode, order, (0, 0, 0, 0))
-    np.testing.assert_allclose(y, wanted, rtol=0, atol=8 * 2**-24 if order else 0)
+    exact = expected(x, at.astype(np.float64), mode, order, (0, 0, 0, 0))
+    np.testing.assert_allclose(y, exact, rtol=0, atol=8 * 2**-24 if order else 0)
 
 
 def test_each_axis_has_its_address_mode(rng):
@@ -140,7 +140,7 @@ def test_each_axis_has_its_address_mode(rng):
 
 def test_borders_of_formats_without_alpha():
     x = np.full((2, 2), 9, np.float32)
-    for color, mode, wanted in (
+    for color, mode, exact in (
         ("transparent_black", "clamp_to_border", [0, 0, 0, 0]),
         ("opaque_black", "clamp_to_border", [0, 0, 0, 1]),
         ("opaque_white", "clamp_to_border", [1, 1, 1, 1]),
@@ -149,7 +149,7 @@ def test_borders_of_formats_without_alpha():
         y = np.zeros((1, 4), np.float32)
         sampler = mtl.Sampler(address=mode, border_color=color)
         kernels().sample2(x, sampler, np.float32([[3, 3]]), (0, 0), y, threads=1)
-        assert y[0].tolist() == wanted
+        assert y[0].tolist() == exact
 
 
 WILD = [np.nan, np.inf, -np.inf, 3e38, -3e38, 1e10, -1e10, 2.0**31, 0.0, -0.0, 1e-40]
@@ -229,8 +229,8 @@ def test_levels_of_detail(mip_filter, clamp):
         texture, mtl.Sampler(mip_filter=mip_filter, lod_clamp=clamp), lod, y, threads=lod.size
     )
     level = np.clip(np.clip(np.nan_to_num(lod, nan=0, posinf=99), *clamp), 0, 4)
-    wanted = {"none": 0 * level, "nearest": 10 * np.floor(level + 0.5), "linear": 10 * level}
-    np.testing.assert_allclose(y, wanted[mip_filter], rtol=4 * 2**-24)
+    exact = {"none": 0 * level, "nearest": 10 * np.floor(level + 0.5), "linear": 10 * level}
+    np.testing.assert_allclose(y, exact[mip_filter], rtol=4 * 2**-24)
 
 
 def test_options_of_the_level_of_detail():
@@ -244,13 +244,13 @@ def test_magnifying_and_minifying_filters():
     texture.numpy(0)[:, ::2] = 4  # nearest gives 4, linear the mean of 0 and 4
     texture.numpy(1)[:, ::2] = 14
     lod, y = np.float32([0, 1]), np.zeros(2, np.float32)
-    for filters, wanted in (
+    for filters, exact in (
         ({"mag_filter": "linear"}, [2, 14]),
         ({"min_filter": "linear"}, [4, 12]),
         ({"filter": "linear"}, [2, 12]),
     ):
         kernels().lods(texture, mtl.Sampler(mip_filter="nearest", **filters), lod, y, threads=2)
-        assert y.tolist() == wanted
+        assert y.tolist() == exact
 
 
 SAMPLERS = {
@@ -396,10 +396,10 @@ def test_reductions_across_the_faces_of_a_cube():
     """Between four texels of a face, all of them count."""
     faces = np.arange(24, dtype=np.float32).reshape(6, 2, 2)
     y = np.zeros(1, np.float32)
-    for reduction, wanted in (("minimum", 0), ("maximum", 3), ("weighted_average", 1.5)):
+    for reduction, exact in (("minimum", 0), ("maximum", 3), ("weighted_average", 1.5)):
         sampler = mtl.Sampler(filter="linear", mip_filter="linear", reduction=reduction)
         reducing().cube(faces, sampler, y, threads=1)
-        assert y[0] == wanted
+        assert y[0] == exact
 
 
 def test_biases_of_the_level_of_detail():

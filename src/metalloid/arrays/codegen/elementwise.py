@@ -205,17 +205,17 @@ class Writer:
 
     # -- values
 
-    def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
+    def _compute(self, required: list[int], known: set[int], row: Sequence[str] = ()) -> None:
         """Write the statements of operations and their operands, except those in `known`."""
-        needed = self._needed(wanted, known)
+        needed = self._needed(required, known)
         for index in sorted(needed):
             self._value(index, row)
         known |= needed
 
-    def _needed(self, wanted: Iterable[int], known: set[int]) -> set[int]:
+    def _needed(self, required: Iterable[int], known: set[int]) -> set[int]:
         """Operations and their transitive operands, not looking beyond those in `known`."""
         needed: set[int] = set()
-        pending = [index for index in wanted if index not in known]
+        pending = [index for index in required if index not in known]
         while pending:
             index = pending.pop()
             if index not in needed:

@@ -98,8 +98,8 @@ class WideColumnWriter(VectorWriter, RowWriter):
     def _reduce_columns(self, searches: Sequence[int], sums: Sequence[int], blocked: bool) -> None:
         args = {index: self.ops[index].args[0] for index in (*searches, *sums)}
         values = {k: self.ops[a].args[0] if k in searches else a for k, a in args.items()}
-        wanted = list(values.values())
-        needed = self._needed(wanted, set())
+        required = list(values.values())
+        needed = self._needed(required, set())
         first, end = ("block", "block_end") if blocked else ("0", "row_end")
         self._line("#pragma clang loop unroll_count(4)")
         self._line(f"for (uint j0 = {first}; j0 < {end}; ++j0) {{")
@@ -114,7 +114,7 @@ class WideColumnWriter(VectorWriter, RowWriter):
 
         def statements() -> None:
             self._line("const uint i = first + e;")
-            self._compute(wanted, set(), ["j0"])
+            self._compute(required, set(), ["j0"])
             for index in searches:
                 self._look_at(index, self._names[values[index]], "j0", "[e]")
             to = "part" if blocked else "sum"

@@ -210,34 +210,34 @@ class WideRowWriter(VectorWriter, RowWriter):
     def _vector_element(self, index: int, row: Sequence[str]) -> str | None:
         return super()._vector_element(index, row) if row else None
 
-    def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
+    def _compute(self, required: list[int], known: set[int], row: Sequence[str] = ()) -> None:
         """As in `RowWriter`, with the costly value in registers instead of the output."""
         outer = self._cached_op
-        if not row or not self.steps or outer not in self._needed(wanted, known):
-            Writer._compute(self, wanted, known, row)
+        if not row or not self.steps or outer not in self._needed(required, known):
+            Writer._compute(self, required, known, row)
             return
         if self._is_cached:
             self._names[outer] = f"v{outer}"
             self._line(f"const {msl_name(self.ops[outer].dtype)} v{outer} = k{outer}[s][e];")
             known.add(outer)
-        Writer._compute(self, wanted, known, row)
+        Writer._compute(self, required, known, row)
         if not self._is_cached:
             self._line(f"k{outer}[s][e] = v{outer};")
             self._is_cached = True
 
-    def _loads_of(self, wanted: list[int], known: set[int]) -> list[int]:
-        needed = self._needed(wanted, known)
+    def _loads_of(self, required: list[int], known: set[int]) -> list[int]:
+        needed = self._needed(required, known)
         if self._is_cached and self._cached_op in needed:
-            needed = self._needed(wanted, known | {self._cached_op})
+            needed = self._needed(required, known | {self._cached_op})
         return sorted(index for index in needed if self.ops[index].kind == "load")
 
     # -- results
 
     def _write_row(self, known: set[int]) -> None:
-        wanted = [self.kernel.result]
-        fours = [] if self.steps else self._loads_of(wanted, known)
+        required = [self.kernel.result]
+        fours = [] if self.steps else self._loads_of(required, known)
         self._for_each_element(
-            lambda row: self._compute(wanted, set(known), row), fours, is_result=True
+            lambda row: self._compute(required, set(known), row), fours, is_result=True
         )
 
     def _reduce(self, reductions: list[int], known: set[int]) -> None:
@@ -246,10 +246,10 @@ class WideRowWriter(VectorWriter, RowWriter):
             self._names[index] = f"v{index}"
             self._open_parts(index, index in searches)
         args = {index: self.ops[index].args[0] for index in reductions}
-        wanted = [self.ops[a].args[0] if k in searches else a for k, a in args.items()]
+        required = [self.ops[a].args[0] if k in searches else a for k, a in args.items()]
 
         def statements(row: Sequence[str]) -> None:
-            self._compute(wanted, set(known), row)
+            self._compute(required, set(known), row)
             for index, arg in args.items():
                 if index in searches:
                     self._look_at(index, self._names[self.ops[arg].args[0]], row[0], "[e]")
@@ -257,7 +257,7 @@ class WideRowWriter(VectorWriter, RowWriter):
                 part = f"part{index}[e]"
                 self._line(f"{part} = {self._combine(index, part, self._names[arg])};")
 
-        self._for_each_element(statements, [] if self.steps else self._loads_of(wanted, known))
+        self._for_each_element(statements, [] if self.steps else self._loads_of(required, known))
         for index in reductions:
             self._combine_parts(index, index in searches)
         self._combine_lanes(reductions, LANES)

@@ -214,6 +214,6 @@ def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
 
 def _files_of_doubles(ops: Sequence[KernelOp], is_complex: bool) -> list[str]:
     """The modules of 64-bit floats; complex functions may use any of them."""
-    wanted = {chapter for op in ops if op.kind == "elementwise" for chapter in op.data.doubles}
-    chapters = [name for name in MODULES if is_complex or name in wanted]
+    used = {chapter for op in ops if op.kind == "elementwise" for chapter in op.data.doubles}
+    chapters = [name for name in MODULES if is_complex or name in used]
     return ["doubles", *(f"doubles_{name}" for name in chapters)]

@@ -81,17 +81,17 @@ class RowWriter(Writer):
         costliest = max(costs, key=costs.__getitem__, default=-1)
         return costliest if costs.get(costliest, 0) >= _WORTH_KEEPING else -1
 
-    def _compute(self, wanted: list[int], known: set[int], row: Sequence[str] = ()) -> None:
+    def _compute(self, required: list[int], known: set[int], row: Sequence[str] = ()) -> None:
         outer = self._cached_op
-        if not row or outer not in self._needed(wanted, known):
-            super()._compute(wanted, known, row)
+        if not row or outer not in self._needed(required, known):
+            super()._compute(required, known, row)
             return
         at = f"{self.axes.accesses[RESULT].pointer}[{self._index(RESULT, row)}]"
         if self._is_cached:
             self._names[outer] = f"v{outer}"
             self._line(f"const {msl_name(self.ops[outer].dtype)} v{outer} = {at};")
             known.add(outer)
-        super()._compute(wanted, known, row)
+        super()._compute(required, known, row)
         if not self._is_cached:
             self._line(f"{at} = v{outer};")
             self._is_cached = True
@@ -108,12 +108,12 @@ class RowWriter(Writer):
 
     def _invariants(self, depth: list[int], level: int, known: set[int]) -> None:
         """Compute the values that are invariant along the row as soon as their operands exist."""
-        wanted = [
+        required = [
             k
             for k, op in enumerate(self.ops)
             if not op.varies and depth[k] <= level and op.kind != "reduce"
         ]
-        self._compute([k for k in wanted if all(self._is_known(a, known) for a in
+        self._compute([k for k in required if all(self._is_known(a, known) for a in
                                                 self.ops[k].args)], known)  # fmt: skip
 
     def _is_known(self, index: int, known: set[int]) -> bool:
@@ -136,8 +136,8 @@ class RowWriter(Writer):
             self._open_block([index for index in reductions if index not in searches])
         row = self._open_loops(blocked)
         args = {index: self.ops[index].args[0] for index in reductions}
-        wanted = [self.ops[a].args[0] if k in searches else a for k, a in args.items()]
-        self._compute(wanted, set(known), row)
+        required = [self.ops[a].args[0] if k in searches else a for k, a in args.items()]
+        self._compute(required, set(known), row)
         for index, arg in args.items():
             if index in searches:
                 self._look_at(index, self._names[self.ops[arg].args[0]], row[0])

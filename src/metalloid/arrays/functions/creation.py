@@ -57,33 +57,36 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = Non
     array([[1, 2],
            [3, 4]], dtype=int64)
     """
-    wanted = None if dtype is None else as_dtype(dtype)
+    result_dtype = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, Array):
-        if copy is False and wanted not in (None, obj.dtype):
-            raise ValueError(f"[asarray] {obj.dtype} as {wanted} requires a copy.")
+        if copy is False and result_dtype not in (None, obj.dtype):
+            raise ValueError(f"[asarray] {obj.dtype} as {result_dtype} requires a copy.")
         result = obj if device is None else obj.to_device(device)
-        if not copy and wanted in (None, obj.dtype):
+        if not copy and result_dtype in (None, obj.dtype):
             return result
-        return result.astype(wanted or obj.dtype)
+        return result.astype(result_dtype or obj.dtype)
     node = imported(obj, device, "asarray")
     if node is not None:
         shares = copy is False
-        return _elsewhere(node if shares else owned_copy(node), wanted, device, shares, "asarray")
+        return _elsewhere(
+            node if shares else owned_copy(node), result_dtype, device, shares, "asarray"
+        )
     target = get_device(device)
     if is_number(obj):
         if copy is False:
             raise ValueError("[asarray] a number has no memory to share.")
-        return Array(to_node(obj, "asarray", wanted, target) if wanted is None else as_number(
-            obj, wanted, target))  # fmt: skip
-    array = to_numpy(obj, "asarray", wanted is not None)
+        if result_dtype is None:
+            return Array(to_node(obj, "asarray", None, target))
+        return Array(as_number(obj, result_dtype, target))
+    array = to_numpy(obj, "asarray", result_dtype is not None)
     if copy is False:
-        shares = wanted is None or wanted == array.dtype
+        shares = result_dtype is None or result_dtype == array.dtype
         if not shares or not hasattr(obj, "__len__") or isinstance(obj, list | tuple):
             raise ValueError(f"[asarray] {type(obj).__name__} requires a copy.")
         return Array(imported_from_host(array, target, "asarray"))
-    if wanted is not None and array.dtype != wanted:
+    if result_dtype is not None and array.dtype != result_dtype:
         with np.errstate(all="ignore"):
-            array = array.astype(wanted)
+            array = array.astype(result_dtype)
     return Array(from_numpy(array, target))
 
 
@@ -172,8 +175,8 @@ def full(shape: int | Sequence[int], fill_value: Any, *, dtype: Any = None,
     if not is_number(fill_value):
         value = asarray(fill_value, dtype=dtype, device=device)
         return Array(broadcast(value._node, as_shape("full", shape)))
-    wanted = DEFAULTS[type(fill_value)] if dtype is None else as_dtype(dtype)
-    return _filled(fill_value, shape, wanted, device, "full")
+    result_dtype = DEFAULTS[type(fill_value)] if dtype is None else as_dtype(dtype)
+    return _filled(fill_value, shape, result_dtype, device, "full")
 
 
 def zeros(shape: int | Sequence[int], *, dtype: Any = None,
@@ -230,15 +233,15 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
     if step == 0:
         raise ValueError("[arange] the step must not be 0.")
     is_integer = all(isinstance(n, int | np.integer) for n in (start, stop, step))
-    wanted = (int64 if is_integer else float32) if dtype is None else as_dtype(dtype)
+    result_dtype = (int64 if is_integer else float32) if dtype is None else as_dtype(dtype)
     size = max(math.ceil((stop - start) / step), 0)
     target = get_device(device)
-    if not is_integer or kind_of(wanted) not in "iu":
+    if not is_integer or kind_of(result_dtype) not in "iu":
         exact = start + step * np.arange(size, dtype=np.float64)
-        return Array(from_numpy(exact.astype(wanted), target))
+        return Array(from_numpy(exact.astype(result_dtype), target))
     indices = iota((size,), 0, target)
     scaled = Array(indices) * int(step) + int(start)
-    return Array(cast(scaled._node, wanted))
+    return Array(cast(scaled._node, result_dtype))
 
 
 def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None,
@@ -252,11 +255,11 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None,
     array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
-    wanted = DEFAULTS[complex if is_complex else float] if dtype is None else as_dtype(dtype)
+    result_dtype = DEFAULTS[complex if is_complex else float] if dtype is None else as_dtype(dtype)
     exact = np.linspace(start, stop, num, endpoint=endpoint)
-    if kind_of(wanted) in "iu":
+    if kind_of(result_dtype) in "iu":
         exact = np.floor(exact)
-    return Array(from_numpy(exact.astype(wanted), get_device(device)))
+    return Array(from_numpy(exact.astype(result_dtype), get_device(device)))
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None,
@@ -271,8 +274,8 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
            [0, 0, 1]], dtype=int8)
     """
     shape = as_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
-    wanted = float32 if dtype is None else as_dtype(dtype)
-    return Array(cast(_diagonal("equal", shape, k, get_device(device)), wanted))
+    result_dtype = float32 if dtype is None else as_dtype(dtype)
+    return Array(cast(_diagonal("equal", shape, k, get_device(device)), result_dtype))
 
 
 def _diagonal(relation: str, shape: tuple[int, ...], k: int, device: Device) -> Node:

@@ -29,10 +29,10 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     >>> mtl.astype(mtl.asarray([1.7, -1.7]), mtl.int32)
     array([ 1, -1], dtype=int32)
     """
-    wanted = as_dtype(dtype)
-    if kind_of(x.dtype) == "c" and kind_of(wanted) in "iuf":
-        raise TypeError(f"[astype] {x.dtype} as {wanted}: take .real or .imag.")
-    return x.astype(wanted, copy=copy, device=device)
+    result_dtype = as_dtype(dtype)
+    if kind_of(x.dtype) == "c" and kind_of(result_dtype) in "iuf":
+        raise TypeError(f"[astype] {x.dtype} as {result_dtype}: take .real or .imag.")
+    return x.astype(result_dtype, copy=copy, device=device)
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:

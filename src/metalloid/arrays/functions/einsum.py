@@ -64,7 +64,7 @@ def einsum(subscripts: str, /, *operands: Any,
     >>> mtl.einsum("ii", x)
     array(5, dtype=int64)
     """
-    nodes, labels, wanted, extents = _parsed(subscripts, operands)
+    nodes, labels, output_labels, extents = _parsed(subscripts, operands)
     dtype = functools.reduce(promote, (node.dtype for node in nodes))
     if kind_of(dtype) == "b":
         raise TypeError("[einsum] is not supported for bool. Convert to an integer type.")
@@ -73,7 +73,7 @@ def einsum(subscripts: str, /, *operands: Any,
         _single(Term(cast(node, wide), own), extents)
         for node, own in zip(nodes, labels, strict=True)
     ]
-    result = frozenset(wanted)
+    result = frozenset(output_labels)
     if isinstance(optimize, bool | str):
         path = best_path([term.labels for term in terms], result, extents)
     else:
@@ -86,7 +86,7 @@ def einsum(subscripts: str, /, *operands: Any,
             needed = result.union(*(term.labels for term in (*terms, *chosen)))
             chosen.insert(0, _product(a, b, needed))
         terms += chosen
-    return Array(cast(_ordered(_summed(terms[0], wanted), wanted), dtype))
+    return Array(cast(_ordered(_summed(terms[0], output_labels), output_labels), dtype))
 
 
 def einsum_path(subscripts: str, /, *operands: Any) -> tuple[list[Any], str]:
@@ -116,13 +116,13 @@ def einsum_path(subscripts: str, /, *operands: Any) -> tuple[list[Any], str]:
       (1, 2): jk,kl->jl, 81
       (0, 1): ij,jl->il, 81
     """
-    nodes, labels, wanted, extents = _parsed(subscripts, operands)
+    nodes, labels, output_labels, extents = _parsed(subscripts, operands)
     terms = [
         frozenset(k for k, n in zip(own, node.shape, strict=True) if n == extents[k])
         for node, own in zip(nodes, labels, strict=True)
     ]
-    path = best_path(terms, frozenset(wanted), extents) or [(0,)]
-    return ["einsum_path", *path], report(terms, path, wanted, extents)
+    path = best_path(terms, frozenset(output_labels), extents) or [(0,)]
+    return ["einsum_path", *path], report(terms, path, output_labels, extents)
 
 
 def _parsed(text: str, operands: Sequence[Any]) -> tuple[
@@ -134,8 +134,8 @@ def _parsed(text: str, operands: Sequence[Any]) -> tuple[
         raise TypeError(f"[einsum] expected subscripts like 'ij,jk->ik' first, got {kind}.")
     nodes = [to_node(x, "einsum") for x in operands]
     shapes = [node.shape for node in nodes]
-    labels, wanted = read(text, shapes)
-    return nodes, labels, wanted, extents_of(text, labels, shapes)
+    labels, output_labels = read(text, shapes)
+    return nodes, labels, output_labels, extents_of(text, labels, shapes)
 
 
 # -- the products

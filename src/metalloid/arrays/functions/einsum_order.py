@@ -19,26 +19,26 @@ Extents = dict[Label, int]
 Step = tuple[int, ...]
 
 
-def best_path(terms: Sequence[Collection[Label]], wanted: frozenset[Label],
+def best_path(terms: Sequence[Collection[Label]], output_labels: frozenset[Label],
               extents: Extents) -> list[Step]:  # fmt: skip
     """Return which two terms to multiply, repeatedly, until one is left."""
     path: list[Step] = []
     while len(terms) > 1:
-        _, pair = _cheapest(terms, wanted, extents)
+        _, pair = _cheapest(terms, output_labels, extents)
         path.append(pair)
-        terms = after(terms, pair, wanted)
+        terms = after(terms, pair, output_labels)
     return path
 
 
 def after(terms: Sequence[Collection[Label]], step: Step,
-          wanted: frozenset[Label]) -> list[Collection[Label]]:  # fmt: skip
+          output_labels: frozenset[Label]) -> list[Collection[Label]]:  # fmt: skip
     """Return the terms after a step: the remaining ones and the product."""
     rest = [term for k, term in enumerate(terms) if k not in step]
     product = frozenset[Label]().union(*(terms[k] for k in step))
-    return [*rest, product & wanted.union(*rest)]
+    return [*rest, product & output_labels.union(*rest)]
 
 
-def _cheapest(terms: Sequence[Collection[Label]], wanted: frozenset[Label],
+def _cheapest(terms: Sequence[Collection[Label]], output_labels: frozenset[Label],
               extents: Extents) -> tuple[int, Step]:  # fmt: skip
     """Return the cost of a path, and its first pair of terms.
 
@@ -48,13 +48,13 @@ def _cheapest(terms: Sequence[Collection[Label]], wanted: frozenset[Label],
     best = None
     for pair in itertools.combinations(range(len(terms)), 2):
         a, b = (terms[k] for k in pair)
-        rest = after(terms, pair, wanted)
+        rest = after(terms, pair, output_labels)
         if len(terms) > _MAX_EXHAUSTIVE:
             cost = volume(rest[-1], extents) - volume(a, extents) - volume(b, extents)
         else:
             cost = volume({*a, *b}, extents)
             if len(rest) > 1:
-                cost += _cheapest(rest, wanted, extents)[0]
+                cost += _cheapest(rest, output_labels, extents)[0]
         if best is None or cost < best[0]:
             best = cost, pair
     assert best is not None
@@ -85,10 +85,10 @@ def checked_path(text: str, path: Sequence[Any], operands: int) -> list[Step]:
     return steps
 
 
-def report(terms: Sequence[Collection[Label]], path: Sequence[Step], wanted: Collection[Label],
-           extents: Extents) -> str:  # fmt: skip
+def report(terms: Sequence[Collection[Label]], path: Sequence[Step],
+           output_labels: Collection[Label], extents: Extents) -> str:  # fmt: skip
     """Describe what every step multiplies, and its number of multiplications."""
-    result = frozenset(wanted)
+    result = frozenset(output_labels)
     lines, total = [], 0
     all_at_once = volume(frozenset[Label]().union(*terms), extents)
     for step in path:
@@ -96,7 +96,7 @@ def report(terms: Sequence[Collection[Label]], path: Sequence[Step], wanted: Col
         times = volume(frozenset[Label]().union(*chosen), extents)
         total += times
         terms = after(terms, step, result)
-        product = wanted if len(terms) == 1 else terms[-1]
+        product = output_labels if len(terms) == 1 else terms[-1]
         lines.append(f"  {step}: {','.join(map(_word, chosen))}->{_word(product)}, {times}")
     return "\n".join([f"{total} multiplications, in one sum {all_at_once}", *lines])
 

@@ -29,18 +29,18 @@ def read(text: str, shapes: Sequence[Ints]) -> tuple[list[Labels], Labels]:
     others = sorted({label for own in labels for label in own if isinstance(label, int)})
     if not arrow:
         letters = Counter(label for own in labels for label in own if isinstance(label, str))
-        wanted: Labels = (*others, *sorted(k for k, times in letters.items() if times == 1))
+        output_labels: Labels = (*others, *sorted(k for k, times in letters.items() if times == 1))
     elif others and "..." not in output:
         raise ValueError(f"[einsum] {text!r}: the operands have '...', the result does not.")
     else:
         before, _, after = output.partition("...")
-        wanted = (*before, *others, *after) if "..." in output else tuple(output)
-    for label in wanted:
-        if wanted.count(label) > 1:
+        output_labels = (*before, *others, *after) if "..." in output else tuple(output)
+    for label in output_labels:
+        if output_labels.count(label) > 1:
             raise ValueError(f"[einsum] {text!r}: the result names {label!r} twice.")
         if not any(label in own for own in labels):
             raise ValueError(f"[einsum] {text!r}: no operand has {label!r} of the result.")
-    return labels, wanted
+    return labels, output_labels
 
 
 def _labels(text: str, word: str, operand: int, others: int) -> Labels:

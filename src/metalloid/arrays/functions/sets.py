@@ -97,11 +97,11 @@ def unique_values(x: Array, /) -> Array:
     return unique_counts(x).values
 
 
-def _by_numpy(x: Array, **wanted: bool) -> list[Array]:
+def _by_numpy(x: Array, **options: bool) -> list[Array]:
     """Return the results of NumPy's `unique`; `x` is evaluated."""
     (node,) = evaluate([x._node])
     unique: Any = np.unique
-    values, *more = unique(comparable(to_host(node)), equal_nan=False, **wanted)
+    values, *more = unique(comparable(to_host(node)), equal_nan=False, **options)
     parts = values.astype(x.dtype, copy=False), *more
     return [Array(from_numpy(part, x.device, copy=False)) for part in parts]
 

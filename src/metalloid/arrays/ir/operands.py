@@ -201,11 +201,11 @@ def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
     return array
 
 
-def _holds_only(value: Any, is_wanted: Callable[[Any], bool]) -> bool:
+def _holds_only(value: Any, is_accepted: Callable[[Any], bool]) -> bool:
     """Whether all elements of nested lists satisfy a predicate."""
     if isinstance(value, list | tuple | range):
-        return all(_holds_only(item, is_wanted) for item in value)
-    return is_wanted(value)
+        return all(_holds_only(item, is_accepted) for item in value)
+    return is_accepted(value)
 
 
 def _is_integer(value: Any) -> bool:

@@ -178,9 +178,9 @@ def _sort_tiles(
 
 def insertion_indices(x: Node, values: Node, after_equal: bool) -> list[Memory]:
     """Return the indices (uint32) at which values would be inserted into sorted elements."""
-    among, wanted, positions = _rows(x), _rows(values), Memory(x.device, 4 * values.size)
-    _kernel("search", among.size, x.device)(
-        among.bits, wanted.bits, positions.bound, among.offset, wanted.offset, x.size, after_equal,
+    rows, keys, positions = _rows(x), _rows(values), Memory(x.device, 4 * values.size)
+    _kernel("search", rows.size, x.device)(
+        rows.bits, keys.bits, positions.bound, rows.offset, keys.offset, x.size, after_equal,
         order_of(x.dtype, False), threads=values.size, wait=False,
     )  # fmt: skip
     return [positions]

@@ -8,13 +8,13 @@ template <typename Bits>
                        constant bool &is_right, constant Order<Bits> &given,
                        uint i [[thread_position_in_grid]]) {
   const Order<Bits> order = given;
-  const Bits wanted = order.key(values[start + i]);
+  const Bits key = order.key(values[start + i]);
   sorted += sorted_start;
   uint index = 0;
   for (uint step = count > 0 ? 1u << (31 - clz(count)) : 0; step > 0; step /= 2) {
     const uint further = index + step;
     const Bits probe = order.key(sorted[min(further, count) - 1]);
-    const bool is_before = probe < wanted || (is_right && probe == wanted);
+    const bool is_before = probe < key || (is_right && probe == key);
     index = further <= count && is_before ? further : index;
   }
   indices[i] = index;

@@ -197,14 +197,14 @@ template <typename Bits, bool with_indices>
     }
     return;
   }
-  uint wanted[each];
+  uint destination[each];
   #pragma clang loop unroll(full)
   for (uint k = 0; k < each; ++k) {
     const uint at = k * tile_threads + own;
     if (at < left) {
       const Bits value = sorted[at];
-      wanted[k] = shifts[digit_of(value, shift, order)] + at;
-      to[row + wanted[k]] = value;
+      destination[k] = shifts[digit_of(value, shift, order)] + at;
+      to[row + destination[k]] = value;
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -220,7 +220,7 @@ template <typename Bits, bool with_indices>
   for (uint k = 0; k < each; ++k) {
     const uint at = k * tile_threads + own;
     if (at < left) {
-      indices_to[row + wanted[k]] = sorted_indices[at];
+      indices_to[row + destination[k]] = sorted_indices[at];
     }
   }
 }

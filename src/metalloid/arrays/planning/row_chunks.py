@@ -18,13 +18,13 @@ def chunk_count(graph: LinearizedGraph, index: int, traits: DeviceTraits) -> int
     if size == 0:
         return 1
     rows, length = node.size, size // node.size
-    wanted = -(-length // _MAX_ROW_LENGTH)
+    chunks = -(-length // _MAX_ROW_LENGTH)
     if size >= 2**16:
         if is_by_columns(graph, index):
-            wanted = max(wanted, min(traits.threads // rows, length // 64))
+            chunks = max(chunks, min(traits.threads // rows, length // 64))
         elif rows <= _FEW_ROWS:
-            wanted = max(wanted, min(traits.threadgroups // rows, length // 4096))
-    return wanted
+            chunks = max(chunks, min(traits.threadgroups // rows, length // 4096))
+    return chunks
 
 
 def is_by_columns(graph: LinearizedGraph, index: int) -> bool:

@@ -91,10 +91,10 @@ struct thread_ids {
 };
 
 // An id as the parameter's own type: any integer, scalar or vector of 2 or 3.
-template <class Wanted>
+template <class Id>
 struct id_as {
-  static METALLOID_INLINE Wanted from(uint v) { return Wanted(v); }
-  static METALLOID_INLINE Wanted from(metal::uint3 v) { return Wanted(v.x); }
+  static METALLOID_INLINE Id from(uint v) { return Id(v); }
+  static METALLOID_INLINE Id from(metal::uint3 v) { return Id(v.x); }
 };
 template <class T>
 struct id_as<metal::vec<T, 2>> {
