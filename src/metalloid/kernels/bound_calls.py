@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.program import Size
 
 _MAX_CALLS = 256
+_TYPES_OF_SIZES = frozenset((int, type(None)))
 
 
 class Result(NamedTuple):
@@ -124,3 +126,22 @@ class ContiguousArguments(NamedTuple):
                     lazy = value
             values.append(value)
         return cls(values, tuple(types), lazy)
+
+
+def sizes_key(grid: Any, threadgroup: Any, shapes: Any, dtypes: Any, template: Any) -> Any:
+    """The key of a launch of `metal_kernel`, without its inputs; None if it cannot be compared.
+
+    A float may be equal to an int, and is no size; their texts differ.
+    """
+    threads = grid if type(grid) in (tuple, list) else (grid,)
+    group = threadgroup if type(threadgroup) in (tuple, list) else (threadgroup,)
+    try:
+        extents = [*threads, *group, *chain.from_iterable(shapes)]
+        if not template and _TYPES_OF_SIZES.issuperset(map(type, extents)):  # faster
+            key: Any = (*threads,), (*group,), *map(tuple, shapes), *dtypes
+        else:
+            key = repr((grid, threadgroup, shapes, template)), *dtypes
+        hash(key)
+    except TypeError:
+        return None
+    return key

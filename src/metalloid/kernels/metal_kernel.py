@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
-from metalloid.kernels.bound_calls import BoundCall, BoundCalls, ContiguousArguments, Result
+from metalloid.kernels.bound_calls import (
+    BoundCall,
+    BoundCalls,
+    ContiguousArguments,
+    Result,
+    sizes_key,
+)
 from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.metal_kernel_checks import (
@@ -46,7 +51,6 @@ from metalloid.runtime.memory.buffer import Buffer
 #: Inputs of fewer elements are in ``constant`` memory.
 _ELEMENTS_OF_DEVICE_MEMORY = 8
 _MAX_PROMISES = 256
-_TYPES_OF_SIZES = frozenset((int, type(None)))
 
 
 class _CompiledKernel(NamedTuple):
@@ -160,7 +164,7 @@ class MetalKernel:
                 "output_dtypes": output_dtypes, "template": template, "init_value": init_value,
                 "verbose": verbose,
             }  # fmt: skip
-            sizes = _sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
+            sizes = sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
             promised = self._promises.get(sizes)
             if promised is None or sizes is None:
                 promised = self._promised(output_shapes, output_dtypes)
@@ -198,7 +202,7 @@ class MetalKernel:
         if is_usual and self._new_names == self.output_names:
             known = ContiguousArguments.of(inputs, where)
             if known is not None and len(known.types) == 2 * len(inputs):  # without numbers
-                sizes = _sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
+                sizes = sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
                 key = None if sizes is None else (where, sizes, *known.types)
                 bound = self._bound.find(key)
                 finished = None if bound is None else _run(bound, known.values, new)
@@ -223,7 +227,7 @@ class MetalKernel:
         return [results[name] for name in self.output_names]
 
     def bound_call(self, device: Device, sizes: Any, types: Sequence[Any]) -> BoundCall | None:
-        """An earlier call on inputs of these dtypes and shapes, with a key of `_sizes_key`."""
+        """An earlier call on inputs of these dtypes and shapes, with a key of `sizes_key`."""
         return self._bound.find((device, sizes, *types))
 
     def _bound_call(
@@ -235,10 +239,11 @@ class MetalKernel:
         companions = [name for name in parameters if name not in arrays]
         names = [*arrays, *companions]
         given = dict(zip(parameters, values, strict=True))
+        order = tuple(names.index(name) for name in parameters)
         return BoundCall(
             kernel, threads, group,
             results=tuple(map(Result.like, outputs.values())),
-            order=tuple(names.index(name) for name in parameters),
+            order=None if order == tuple(range(len(names))) else order,
             companions=tuple(given[name] for name in companions),
         )  # fmt: skip
 
@@ -338,25 +343,6 @@ class MetalKernel:
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(self.input_names), ", ".join(self.output_names)
         return f"<MetalKernel {self.name}({inputs}) -> {outputs}>"
-
-
-def _sizes_key(grid: Any, threadgroup: Any, shapes: Any, dtypes: Any, template: Any) -> Any:
-    """What tells how a call is launched, besides its inputs; None if it cannot be compared.
-
-    A float may be equal to an int, and is no size; their texts differ.
-    """
-    threads = grid if type(grid) in (tuple, list) else (grid,)
-    group = threadgroup if type(threadgroup) in (tuple, list) else (threadgroup,)
-    try:
-        extents = [*threads, *group, *chain.from_iterable(shapes)]
-        if not template and _TYPES_OF_SIZES.issuperset(map(type, extents)):  # faster
-            key: Any = (*threads,), (*group,), *map(tuple, shapes), *dtypes
-        else:
-            key = repr((grid, threadgroup, shapes, template)), *dtypes
-        hash(key)
-    except TypeError:
-        return None
-    return key
 
 
 def _run(bound: BoundCall, inputs: list[Any], new: NewMemory) -> list[Any] | None:

@@ -17,9 +17,9 @@ import numpy as np
 
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, contiguous, reach
-from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.native import library
-from metalloid.arrays.ir.node import BUFFER, CUSTOM_CALL, GET_TUPLE_ITEM, TRACED, Node
+from metalloid.arrays.ir.node import BUFFER, CUSTOM_CALL, GET_TUPLE_ITEM, TRACED, Node, expression
 from metalloid.arrays.ir.operands import from_numpy, is_number, to_node
 from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
@@ -149,7 +149,7 @@ class KernelCall:
     Parameters
     ----------
     sizes : tuple, optional
-        What tells how it is launched, for `MetalKernel.bound_call`.
+        Key of its launch (`kernels.bound_calls.sizes_key`).
 
     Attributes
     ----------
@@ -190,11 +190,15 @@ class KernelCall:
 
         Inputs that are not `Array` are copied: they may change before the kernel runs.
         """
-        return [
-            to_node(_moved_to(device, value), self.name, device=device)
-            for value, number in zip(inputs, self._numbers, strict=True)
-            if number is None
-        ]
+        nodes: list[Node] = []
+        for value, number in zip(inputs, self._numbers, strict=True):
+            node = getattr(value, "_node", None)
+            if node is not None:
+                same = node.device is device
+                nodes.append(node if same else value.to_device(device)._node)
+            elif number is None:
+                nodes.append(to_node(value, self.name, device=device))
+        return nodes
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -229,17 +233,14 @@ class KernelCall:
         bound = self.kernel.bound_call(device, self._sizes, types)
         if bound is None:
             return None
-        memories = [Memory(device, result.nbytes) for result in bound.results]
+        new = pool_of(device).memory
+        memories = [new(bucket_size(result.nbytes)) for result in bound.results]
         bound.launch(inputs, [memory.bound for memory in memories])
         return memories
 
 
 _row_major = functools.lru_cache(maxsize=1024)(row_major)
-
-
-def _moved_to(device: Device, value: Any) -> Any:
-    node = getattr(value, "_node", None)
-    return value if node is None or node.device is device else value.to_device(device)
+_contiguous = functools.lru_cache(maxsize=1024)(contiguous)
 
 
 def host_call(function: Callable[..., Any], args: Sequence[Node], parameters: tuple[Any, ...],
@@ -279,14 +280,13 @@ def run_call(roots: Sequence[Node], wait: bool) -> bool:
 def call_nodes(call: HostCall | KernelCall, args: Sequence[Node]) -> tuple[Node, ...]:
     """Nodes of the results of a call."""
     device = args[0].device
-    node = Node(CUSTOM_CALL, call, tuple(args), *call.results[0], device)
-    results = tuple(
-        Node(GET_TUPLE_ITEM, k, (node,), dtype, shape, device)
-        for k, (dtype, shape) in enumerate(call.results)
-    )
-    for k, result in enumerate(results):
+    node = expression(CUSTOM_CALL, call, tuple(args), *call.results[0], device)
+    results = []
+    for k, (dtype, shape) in enumerate(call.results):
+        result = expression(GET_TUPLE_ITEM, k, (node,), dtype, shape, device)
         call.add_result(result, k)
-    return results
+        results.append(result)
+    return tuple(results)
 
 
 def assign_results(call: HostCall | KernelCall, memories: Sequence[Memory]) -> None:
@@ -294,4 +294,4 @@ def assign_results(call: HostCall | KernelCall, memories: Sequence[Memory]) -> N
     for reference, index in call.result_nodes:
         node = reference()
         if node is not None and not node.flags & TRACED:
-            node.materialize(memories[index], contiguous(call.results[index][1]))
+            node.materialize(memories[index], _contiguous(call.results[index][1]))

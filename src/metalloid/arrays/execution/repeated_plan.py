@@ -41,7 +41,7 @@ class RepeatedPlan:
 
     def __init__(self, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool) -> None:
         self._plan, self._results, self._has_numbers = plan, results, has_numbers
-        self._sizes = [plan.sizes[source] for source in results]
+        self._sizes = tuple(bucket_size(plan.sizes[source]) for source in results)
         self._device = plan.device
         self._frames: list[Frame] = []
         self._row: NativeRow | None = None
@@ -74,7 +74,7 @@ class RepeatedPlan:
             return None
         if device.memory == "own" and not all(memory.is_own for memory in leaves):
             return None  # the library that owns it is to know of the launch
-        results = [Memory(device, size) for size in self._sizes]
+        results = list(map(pool_of(device).memory, self._sizes))
         buffers = [memory.bound for memory in results]
         addresses += [buffer.address for buffer in buffers]
         frame = self._frames.pop() if self._frames else self._frame(leaves, results, nodes)
@@ -107,8 +107,7 @@ class RepeatedPlan:
             return None
         numbers = row.run, address, leaves, results, row.launches, len(row.words)
         head = struct.pack(f"={6 + 2 * len(row.words)}Q", *numbers, *chain.from_iterable(row.words))
-        sizes = tuple(map(bucket_size, self._sizes))
-        return head, self._device, sizes, self._frames, row.fail, pack
+        return head, self._device, self._sizes, self._frames, row.fail, pack
 
     def _frame(self, leaves: Sequence[Memory], results: Sequence[Memory],
                nodes: Sequence[Node]) -> Frame:  # fmt: skip

@@ -54,7 +54,7 @@ def _load() -> Any:
         library.mtl_define_class(k, ctypes.py_object(_classes[name]), own, len(_SLOTS[name]))
     for name in (
         "mtl_elementwise", "mtl_evaluation", "mtl_fresh_array", "mtl_host_array", "mtl_new_pool",
-        "mtl_program_call",
+        "mtl_new_nodes", "mtl_program_call",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.py_object
     library.mtl_prepare_bind_array(ctypes.py_object(_classes["Node"].leaf_kind))
@@ -86,6 +86,14 @@ def elementwise(operation: tuple[Any, dict[Any, Any]], *operands: Any) -> Any:
     ----------
     operation : tuple
         From `operands.native_operation`.
+    """
+    return None
+
+
+def new_node(*values: Any) -> Any:
+    """The node of an expression, faster than `Node`; None if the class has to make it.
+
+    `node` replaces it by that of native/new_node.c.
     """
     return None
 
