@@ -181,14 +181,22 @@ def test_convolutions(device, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", slow("int64"), slow("uint8")])
-@pytest.mark.parametrize("n", [slow(257), slow(4096), 9001])
-def test_sorts_by_tiles(device, dtype, n):
+@pytest.mark.parametrize("n", [slow(20), slow(257), 900, slow(4096), 9001])
+def test_sorts(device, dtype, n):
     x = (RNG.standard_normal((2, n)) * 100).astype(dtype)
     own = mtl.asarray(x, device=device)
     np.testing.assert_array_equal(np.asarray(mtl.sort(own)), np.sort(x))
     order = np.argsort(x, axis=1, kind="stable")
     np.testing.assert_array_equal(np.asarray(mtl.argsort(own)), order)
     np.testing.assert_array_equal(np.asarray(mtl.argsort(own[1:])), order[1:])
+
+
+def test_threads_sort_short_columns(device):
+    x = normal(9, 1100)
+    own = mtl.asarray(x, device=device)
+    np.testing.assert_array_equal(np.asarray(mtl.sort(own, axis=0)), np.sort(x, axis=0))
+    order = np.argsort(-x, axis=0, kind="stable")
+    np.testing.assert_array_equal(np.asarray(mtl.argsort(own, axis=0, descending=True)), order)
 
 
 @pytest.mark.parametrize(
@@ -340,7 +348,8 @@ def test_what_tensor_cores_read_often_lies_in_memory(tensor_cores):
 
 def test_wide_kernels_are_portable(device):
     x = mtl.asarray(normal(3, 4096), device=device)
-    for values in (softmax(x), x.argmax(), x.sum(axis=0), x * 2, x @ x.T, mtl.flip(x).var(axis=1)):
+    for values in (softmax(x), x.argmax(), x.sum(axis=0), x * 2, x @ x.T, mtl.flip(x).var(axis=1),
+                   mtl.sort(x)):  # fmt: skip
         for text in values.msl().split("#include <metal_stdlib>")[1:]:
             mtl.library("#include <metal_stdlib>" + text, portable=True)
     mtl.library(sort_kernels.text(), portable=True)

@@ -1,6 +1,8 @@
-"""Fixtures of the tests of the Metal device and of the CPU's native runtime."""
+"""Fixtures of the tests of the Metal device, NVIDIA's libraries and the CPU's native runtime."""
 
 import metal_stand_ins
+import numpy as np
+import nvidia_libraries
 import pytest
 from native_kernels import harness
 
@@ -17,6 +19,18 @@ def metal():
 def lib(request, metal):
     """The library of the module's `SOURCE` on it."""
     return mtl.library(request.module.SOURCE, device=metal)
+
+
+@pytest.fixture(scope="module", params=["stand-in", "gpu"])
+def device(request):
+    """A stand-in for an NVIDIA GPU, or a GPU, whose libraries are used."""
+    with nvidia_libraries.opened(request.param) as card:
+        yield card
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
 
 
 @pytest.fixture(scope="session")

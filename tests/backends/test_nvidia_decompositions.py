@@ -4,20 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from nvidia_libraries import SHAPES, TYPES, assert_near, on, opened, random, some, wide
+from nvidia_libraries import SHAPES, TYPES, assert_near, on, random, some, wide
 
 import metalloid as mtl
-
-
-@pytest.fixture(scope="module", params=["stand-in", "gpu"])
-def device(request):
-    with opened(request.param) as card:
-        yield card
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(7)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -2,23 +2,12 @@
 
 import numpy as np
 import pytest
-from nvidia_libraries import assert_near, on, opened, random, some, wide
+from nvidia_libraries import assert_near, on, random, some, wide
 
 import metalloid as mtl
 
 PAIRS = [((4, 5, 7), (4, 7, 3)), ((5, 7), (4, 7, 3)), ((5, 7), (7, 3)), ((4, 5, 7), (7, 3)),
          ((1, 6), (6, 1))]  # fmt: skip
-
-
-@pytest.fixture(scope="module", params=["stand-in", "gpu"])
-def device(request):
-    with opened(request.param) as card:
-        yield card
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(7)
 
 
 @pytest.mark.parametrize(

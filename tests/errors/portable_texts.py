@@ -123,6 +123,10 @@ RULES = {
 
 #: Accepted by all: texts that look like violations and are none.
 FINE = {
+    "pointers to threadgroup memory in a struct":
+        _before("template <typename P> struct Rows { P first; };\n"
+                "void f(threadgroup int *m) { const Rows<threadgroup int *> rows{m}; "
+                "rows.first[0] = 1; }", "threadgroup int m[1]; f(m); x[i] = m[0];"),
     "recursion, which Metal 2.4 introduced for kernels":
         _before("int f(int n) { return n ? n * f(n - 1) : 1; }", "x[i] = f(i);"),
     "recursion through another function":

@@ -48,10 +48,11 @@ def scan():
     return kernel.source
 
 
-def prefix_scans():
-    """The texts of rows, of chunks of rows, and of columns."""
+def prefix_scans_and_sorts():
+    """The texts of prefix scans of rows, of chunks of rows, and of columns; and of sorts."""
     long, wide = (mtl.ones(shape, device="cpu") for shape in ((20_000,), (9, 100)))
-    return texts_of(mtl.cumulative_sum(long), mtl.cumulative_prod(wide, axis=0))
+    scans = mtl.cumulative_sum(long), mtl.cumulative_prod(wide, axis=0)
+    return texts_of(*scans, mtl.argsort(long))
 
 
 def scatters(monkeypatch):
@@ -104,7 +105,7 @@ def test_files(path):
 def test_joined_texts(monkeypatch):
     """Every other file of the package is part of one, or written in doubles."""
     texts = {name: make() for name, make in JOINED.items()}
-    texts |= dict(enumerate([*prefix_scans(), *scatters(monkeypatch)]))
+    texts |= dict(enumerate([*prefix_scans_and_sorts(), *scatters(monkeypatch)]))
     for text in texts.values():
         mtl.library(text, portable=True)
     utilities = "metal_kernel_utils.metal"  # as a whole; texts have what they use of it

@@ -123,7 +123,7 @@ def test_reductions_write_where_they_are_told():
     assert total(x, out, axis=1) is out
     with pytest.raises(mtl.ArgumentError, match=r"shape \(3,\); the result has \(4,\)"):
         total(x, axis=0, out=out)
-    with pytest.raises(mtl.ArgumentError, match="given twice"):
+    with pytest.raises(mtl.ArgumentError, match="passed twice"):
         total(x, out, out=out)
     base = np.zeros(4, np.float32)
     base[:] = 1
@@ -187,14 +187,14 @@ def test_empty():
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: total(np.ones(3, np.float32), axis=1), "axis 1 does not fit"),
-        (lambda: total(np.ones((3, 3), np.float32), axis=(0, -2)), "given once"),
+        (lambda: total(np.ones(3, np.float32), axis=1), "axis 1 is invalid"),
+        (lambda: total(np.ones((3, 3), np.float32), axis=(0, -2)), "and occur once"),
         (lambda: total(np.ones(3, np.float32), axis="x"), "axis expects an int"),
         (lambda: total(3), "expects an array"),
-        (lambda: running(np.ones((2, 2), np.float32)), "axis=None does not say"),
+        (lambda: running(np.ones((2, 2), np.float32)), "axis=None must name"),
         (lambda: mtl.ReductionKernel("T x", "T y", "", "a + b", "y = a", 0), "map_expr is empty"),
         (lambda: mtl.ReductionKernel("T a", "T y", "a", "a + b", "y = a", 0), "given twice"),
-        (lambda: mtl.ScanKernel("T x", "raw T y", "x", "a + b", 0), "none raw"),
+        (lambda: mtl.ScanKernel("T x", "raw T y", "x", "a + b", 0), "outputs cannot be raw"),
     ],
 )  # fmt: skip
 def test_arguments_that_do_not_fit(build, words):

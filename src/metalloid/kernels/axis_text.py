@@ -29,6 +29,8 @@ GROUP_IDS = (
     "uint group [[threadgroup_position_in_grid]]",
     "uint thread_index [[thread_index_in_threadgroup]]",
 )
+#: Parameters of the kernels that work on chunks of rows.
+SIZES = ("constant uint &count", "constant uint &chunks")
 
 
 @dataclass(frozen=True)
@@ -161,15 +163,27 @@ def element_index(name: str, axes: tuple[int, int]) -> str:
     return " + ".join(parts)
 
 
-def input_parameters(inputs: Sequence[Argument]) -> list[str]:
-    """The parameters that a kernel makes an ``Inputs`` of."""
-    return [*(argument.declaration() for argument in inputs), "constant Layout &layout"]
+def passes(inputs: Sequence[Argument], struct: str) -> list[tuple[str, list[str], str]]:
+    """The passes over the arguments, and over the results of another pass.
 
+    Parameters
+    ----------
+    struct : str
+        The type of the results as a source of elements.
 
-def inputs_value(inputs: Sequence[Argument]) -> str:
-    """The statement that makes it."""
+    Returns
+    -------
+    list of (str, list of str, str)
+        Name, parameters, and the statement that defines ``inputs`` from them.
+    """
+    parameters = [*(argument.declaration() for argument in inputs), "constant Layout &layout"]
     values = [f"&{a.memory}" if a.form == "number" else a.memory for a in inputs]
-    return f"  const Inputs inputs = {{{', '.join([*values, '&layout'])}}};\n"
+    first = f"  const Inputs inputs = {{{', '.join([*values, '&layout'])}}};\n"
+    following = f"  const {struct} inputs = {{memory, count}};\n"
+    return [
+        ("map", parameters, first),
+        ("next", ["device const reduce_type *memory"], following),
+    ]
 
 
 def kernel_text(

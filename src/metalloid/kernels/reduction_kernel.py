@@ -10,10 +10,10 @@ from metalloid.kernels.axes import AxisPlan
 from metalloid.kernels.axis_kernel import AxisKernel, Kernels, chunks_of, input_values, temporary
 from metalloid.kernels.axis_text import (
     GROUP_IDS,
+    SIZES,
     AxisText,
-    input_parameters,
-    inputs_value,
     kernel_text,
+    passes,
 )
 from metalloid.kernels.builder import Types, result_of
 from metalloid.kernels.builder_text import layout_value
@@ -178,19 +178,14 @@ def _generate(text: AxisText) -> GeneratedKernel:
         "  const constant Layout *layout = &layout_value;\n"
         "  const reduce_type a = partials[outer];\n" + text.output_elements((text.axes[0], 0)),
     )  # fmt: skip
-    passes = "".join(
+    kernels = "".join(
         _pass_text(f"{text.name}_{step}", parameters, value)
-        for step, parameters, value in (
-            ("map", input_parameters(text.inputs), inputs_value(text.inputs)),
-            ("next", ["device const reduce_type *memory"],
-             "  const Partials inputs = {memory, count};\n"),
-        )
+        for step, parameters, value in passes(text.inputs, "Partials")
     )  # fmt: skip
-    return text.generated("reduction_kernel.metal", passes, finish)
+    return text.generated("reduction_kernel.metal", kernels, finish)
 
 
 def _pass_text(name: str, parameters: list[str], value: str) -> str:
-    sizes = ["constant uint &count", "constant uint &chunks"]
     partials = "device reduce_type *partials"
     rows = (
         f"{value}  threadgroup reduce_type shared[reduction_threads];\n"
@@ -198,8 +193,8 @@ def _pass_text(name: str, parameters: list[str], value: str) -> str:
     )
     columns = f"{value}  reduce_columns(inputs, partials, count, chunks, columns, i);\n"
     return kernel_text(
-        f"{name}_rows", [*parameters, *sizes, partials], GROUP_IDS, rows, "reduction_threads"
+        f"{name}_rows", [*parameters, *SIZES, partials], GROUP_IDS, rows, "reduction_threads"
     ) + kernel_text(
-        f"{name}_columns", [*parameters, *sizes, "constant uint &columns", partials], _THREAD_IDS,
+        f"{name}_columns", [*parameters, *SIZES, "constant uint &columns", partials], _THREAD_IDS,
         columns,
     )  # fmt: skip

@@ -11,10 +11,10 @@ from metalloid.kernels.axes import AxisPlan
 from metalloid.kernels.axis_kernel import AxisKernel, Kernels, chunks_of, input_values, temporary
 from metalloid.kernels.axis_text import (
     GROUP_IDS,
+    SIZES,
     AxisText,
-    input_parameters,
-    inputs_value,
     kernel_text,
+    passes,
 )
 from metalloid.kernels.builder import Types, result_of
 from metalloid.kernels.builder_text import layout_value
@@ -24,7 +24,7 @@ from metalloid.runtime.memory.buffer import Buffer
 
 #: As in scan_kernel.metal.
 _THREADS, _CHUNK = 256, 256 * 8
-_THREAD_IDS = ("uint place [[thread_position_in_grid]]",)
+_THREAD_IDS = ("uint index [[thread_position_in_grid]]",)
 
 
 class ScanKernel(AxisKernel):
@@ -173,26 +173,21 @@ class ScanKernel(AxisKernel):
 @functools.lru_cache(maxsize=256)
 def _generate(text: AxisText, inclusive: bool) -> GeneratedKernel:
     """Write the kernels around the expressions."""
-    sizes = ["constant uint &count", "constant uint &chunks"]
     results = ["device reduce_type *scanned", "device reduce_type *totals"]
     levels = ["device const reduce_type *scanned", "device const reduce_type *totals"]
     scans = "".join(
         kernel_text(
-            f"{text.name}_{step}", [*parameters, *sizes, *results], GROUP_IDS,
+            f"{text.name}_{step}", [*parameters, *SIZES, *results], GROUP_IDS,
             f"{value}  threadgroup reduce_type shared[scan_threads];\n"
             "  scan_rows(inputs, scanned, totals, count, chunks, shared, group, thread_index);\n",
             "scan_threads",
         )
-        for step, parameters, value in (
-            ("map", input_parameters(text.inputs), inputs_value(text.inputs)),
-            ("next", ["device const reduce_type *memory"],
-             "  const Totals inputs = {memory, count};\n"),
-        )
+        for step, parameters, value in passes(text.inputs, "Totals")
     )  # fmt: skip
     join = kernel_text(
-        f"{text.name}_join", [*levels, *sizes, "device reduce_type *joined"], _THREAD_IDS,
-        "  joined[place] =\n"
-        "      scanned_up_to(scanned, totals, place / count, place % count, count, chunks);\n",
+        f"{text.name}_join", [*levels, *SIZES, "device reduce_type *joined"], _THREAD_IDS,
+        "  joined[index] =\n"
+        "      scanned_up_to(scanned, totals, index / count, index % count, count, chunks);\n",
     )  # fmt: skip
     value = "scanned_up_to(scanned, totals, outer, along, count, chunks)"
     if not inclusive:
@@ -201,13 +196,13 @@ def _generate(text: AxisText, inclusive: bool) -> GeneratedKernel:
         f"{text.name}_finish",
         [
             *levels,
-            *sizes,
+            *SIZES,
             *(o.declaration() for o in text.outputs),
             "constant Layout &layout_value",
         ],
         _THREAD_IDS,
         "  const constant Layout *layout = &layout_value;\n"
-        "  const uint outer = place / count;\n  const uint along = place % count;\n"
+        "  const uint outer = index / count;\n  const uint along = index % count;\n"
         f"  const reduce_type a = {value};\n" + text.output_elements(text.axes),
     )
     return text.generated("scan_kernel.metal", scans + join, finish)

@@ -130,11 +130,18 @@ class Writer:
                 self._indices[axis] = f"k{axis}"
             self._indices[0] = "rest"
 
+    def _buffer_names(self) -> tuple[dict[int, str], dict[int, str]]:
+        """The names of the parameters that are read, and of those that are written."""
+        written = self.written()
+        read = self.parameters()[: -len(written)]
+        return (
+            {source: f"x{k}" for k, source in enumerate(read)},
+            {source: output_name(k) for k, source in enumerate(written)},
+        )
+
     def _pointers(self) -> None:
         """Declare a pointer for each access, advanced along all outer axes but the innermost."""
-        written = self.written()
-        names = {source: f"x{k}" for k, source in enumerate(self.parameters()[: -len(written)])}
-        out_names = {source: output_name(k) for k, source in enumerate(written)}
+        names, out_names = self._buffer_names()
         count = 0
         for index, access in self.axes.accesses.items():
             op = self.ops[index] if index >= 0 else None

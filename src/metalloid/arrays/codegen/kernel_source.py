@@ -14,6 +14,7 @@ from metalloid.arrays.codegen.elementwise import NARROW, Writer, output_name
 from metalloid.arrays.codegen.gpu_column_reduction import WideColumnWriter, has_wide_columns
 from metalloid.arrays.codegen.gpu_elementwise import WideWriter
 from metalloid.arrays.codegen.gpu_row_reduction import LONG, WideRowWriter
+from metalloid.arrays.codegen.horizontal import HorizontalWriter
 from metalloid.arrays.codegen.matmul import PANELS, ProductWriter, form_of
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.codegen.reduction import RowWriter
@@ -25,14 +26,18 @@ from metalloid.arrays.planning.loop_axes import RESULT, Axes
 from metalloid.arrays.planning.schedule import (
     BufferSpec,
     FusedKernel,
+    GeneratedKernel,
+    HorizontalKernel,
     LibraryKernel,
     ProductKernel,
 )
 from metalloid.runtime.devices.traits import DeviceTraits
 
+_IN_LINE = ("uint position [[thread_position_in_grid]]",)
 _IN_GRID = ("uint3 at [[thread_position_in_grid]]",)
 _IN_GROUPS = (
     "uint3 group [[threadgroup_position_in_grid]]",
+    "ushort simdgroup [[simdgroup_index_in_threadgroup]]",
     "ushort lane [[thread_index_in_simdgroup]]",
 )
 _IN_TILES = (
@@ -76,7 +81,7 @@ class Rendered:
     written: int = 1
 
 
-def render(kernel: FusedKernel | LibraryKernel, sources: Sequence[BufferSpec], traits: DeviceTraits,
+def render(kernel: GeneratedKernel, sources: Sequence[BufferSpec], traits: DeviceTraits,
            is_aligned: bool = True) -> Rendered:  # fmt: skip
     """Generate the text of a kernel.
 
@@ -89,6 +94,8 @@ def render(kernel: FusedKernel | LibraryKernel, sources: Sequence[BufferSpec], t
     """
     if isinstance(kernel, LibraryKernel):
         return _render_library_kernel(kernel, sources)
+    if isinstance(kernel, HorizontalKernel):
+        return _render_horizontal(kernel, sources)
     if isinstance(kernel, ProductKernel):
         return _render_product(kernel, sources, traits, is_aligned)
     axes = Axes(kernel)
@@ -157,6 +164,19 @@ def _render_library_kernel(kernel: LibraryKernel, sources: Sequence[BufferSpec])
     files = ("arrays", *launch.files)
     return Rendered(launch.name, text, buffers, members, launch.threads, launch.group_size, files,
                     written=len(kernel.writes))  # fmt: skip
+
+
+def _render_horizontal(kernel: HorizontalKernel, sources: Sequence[BufferSpec]) -> Rendered:
+    writer = HorizontalWriter(kernel, sources)
+    writer.write()
+    ops = [op for each in kernel.kernels for op in each.ops]
+    name, buffers, written = _name(ops), writer.parameters(), len(writer.written())
+    types = [msl_name(sources[source].dtype) for source in buffers]
+    members = _by_size(writer.members)
+    head = _head(name, types, members, _IN_LINE, written=written)
+    return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", buffers, members,
+                    (writer.threads, 1, 1), None, _files(ops, "elementwise"),
+                    written=written)  # fmt: skip
 
 
 def _by_size(members: Sequence[Member]) -> list[Member]:

@@ -19,7 +19,7 @@ from metalloid.arrays.ir.node import BUFFER, Node, in_memory
 from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.grid_partition import MAX_GRID_POINTS, partition_grid
 from metalloid.arrays.planning.plan import Planner
-from metalloid.arrays.planning.schedule import BufferSpec, CallStep, FusedKernel, LibraryKernel
+from metalloid.arrays.planning.schedule import BufferSpec, CallStep, GeneratedKernel
 from metalloid.kernels.kernel import Kernel, launch_batch
 from metalloid.kernels.library import library
 from metalloid.runtime.devices.device import Device
@@ -49,7 +49,7 @@ class Launch:
         For leaves without the alignment that `rendered` relies on; compiled on first use.
     """
 
-    def __init__(self, step: FusedKernel | LibraryKernel, sources: Sequence[BufferSpec],
+    def __init__(self, step: GeneratedKernel, sources: Sequence[BufferSpec],
                  device: Device, is_aligned: bool = True) -> None:  # fmt: skip
         self.rendered = rendered = render(step, sources, device.traits, is_aligned)
         kernel = _compiled(full_text(rendered), rendered.name, device)

@@ -14,6 +14,8 @@ from metalloid.arrays.planning.schedule import (
     BufferSpec,
     CallStep,
     FusedKernel,
+    GeneratedKernel,
+    HorizontalKernel,
     LibraryKernel,
     Output,
 )
@@ -53,7 +55,7 @@ def _planned(roots: Sequence[Node]) -> Planner | None:
     return make_plan(LinearizedGraph(missing)) if missing else None
 
 
-def _of_kernel(number: int, step: FusedKernel | LibraryKernel, planner: Planner) -> str:
+def _of_kernel(number: int, step: GeneratedKernel, planner: Planner) -> str:
     sources = planner.sources
     rendered = render(step, sources, planner.traits)
     read = sum(_bytes(sources[source]) for source in rendered.buffers[: -rendered.written])
@@ -61,10 +63,15 @@ def _of_kernel(number: int, step: FusedKernel | LibraryKernel, planner: Planner)
     outs = rendered.buffers[-rendered.written :]
     names = ", ".join(_named(sources[source]) for source in outs)
     reasons = ", ".join(dict.fromkeys(sources[source].reason.value for source in outs))
-    if isinstance(step, FusedKernel):
-        written = sum(_written(step, output, sources[output.out]) for output in step.outputs)
-    else:
+    if isinstance(step, LibraryKernel):
         written = sum(_bytes(sources[source]) for source in outs)
+    else:
+        kernels = step.kernels if isinstance(step, HorizontalKernel) else (step,)
+        written = sum(
+            _written(kernel, output, sources[output.out])
+            for kernel in kernels
+            for output in kernel.outputs
+        )
     group = f", groups of {math.prod(rendered.group_size)}" if rendered.group_size else ""
     return (
         f"{number}. {rendered.name} -> {names}: {reasons}\n"

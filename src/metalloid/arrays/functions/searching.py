@@ -11,12 +11,17 @@ from metalloid.arrays.execution.calls import host_call, launch_call
 from metalloid.arrays.functions.sorting import comparable
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, promote, uint32
-from metalloid.arrays.ir.node import Node, broadcast, cast, iota
+from metalloid.arrays.ir.node import Node, broadcast, cast
 from metalloid.arrays.ir.operands import axes_of, binary_operands
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import concatenated, full_slices, sliced
 from metalloid.arrays.library.sort import insertion_indices
-from metalloid.arrays.lowering.indexing import checked_index, gathered, nonzero_indices
+from metalloid.arrays.lowering.indexing import (
+    checked_index,
+    gathered,
+    indices_along,
+    nonzero_indices,
+)
 from metalloid.arrays.lowering.reductions import Axis, summed
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 from metalloid.settings import settings
@@ -140,7 +145,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     """Return elements along an axis, at indices that vary along the other axes."""
     (along,) = axes_of("take_along_axis", axis, x.ndim)
     shape = tuple(indices.shape[k] if k == along else n for k, n in enumerate(x.shape))
-    return x[tuple(map(Array, _indices_along(broadcast(indices._node, shape), along)))]
+    return x[tuple(map(Array, indices_along(broadcast(indices._node, shape), along)))]
 
 
 def elements_at(x: Array, indices: Array) -> Array:
@@ -150,13 +155,7 @@ def elements_at(x: Array, indices: Array) -> Array:
 
 def elements_along(node: Node, indices: Node, axis: int) -> Node:
     """Elements along an axis, as `take_along_axis`, at indices that are not checked."""
-    return gathered(node, list(range(len(node.shape))), _indices_along(indices, axis))
-
-
-def _indices_along(indices: Node, axis: int) -> list[Node]:
-    """One array of indices for each axis."""
-    axes = range(len(indices.shape))
-    return [indices if k == axis else iota(indices.shape, k, indices.device) for k in axes]
+    return gathered(node, list(range(len(node.shape))), indices_along(indices, axis))
 
 
 def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +15,20 @@ from metalloid.arrays.ir.node import Node, cast, fresh
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import moved_axes
+from metalloid.arrays.library.merge_sort import has_launches, sort_indices, sort_values
 from metalloid.arrays.library.sort import sorted_rows, top_k_rows
+from metalloid.arrays.lowering.indexing import gathered, indices_along
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 from metalloid.settings import settings
+
+#: Longer rows are searched for the largest elements before these are sorted.
+_SORTED_FOR_TOP_K = 2**14
 
 
 def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """Sort elements along an axis; NaN is the largest.
+
+    Equal elements are interchangeable: zeros of both signs may be in any order.
 
     Examples
     --------
@@ -82,6 +90,20 @@ def largest_of_rows(rows: Node, k: int, setting: str) -> tuple[Node, ...]:
     return bind("top_k", [rows], (k, setting), (rows.dtype, shape), (int64, shape))
 
 
+def _sort_by_merges(x: Node, axis: int, descending: bool, setting: str) -> Node:
+    return sort_values(x, axis, descending)
+
+
+def _argsort_by_merges(x: Node, axis: int, descending: bool, setting: str) -> Node:
+    return sort_indices(x, axis, descending)
+
+
+def _top_k_by_merges(rows: Node, k: int, setting: str) -> tuple[Node, ...]:
+    axis = len(rows.shape) - 1
+    indices = sort_indices(rows, axis, True, k)
+    return gathered(rows, list(range(axis + 1)), indices_along(indices, axis)), indices
+
+
 def _sort_by_kernels(x: Node, axis: int, descending: bool, setting: str) -> Node:
     return _by_kernels(x, axis, descending, with_indices=False)[0]
 
@@ -121,7 +143,28 @@ def _top_k_on_host(rows: Node, k: int, setting: str) -> tuple[Node, ...]:
 
 
 def _is_by_kernels(name: str) -> Callable[..., bool]:
-    return lambda x, *params: by_kernels(name, x.dtype, x.device, x.size, params[-1])
+    def is_applicable(x: Node, *params: Any) -> bool:
+        count = x.shape[-1 if name == "top_k" else params[0]]
+        return by_kernels(name, x.dtype, x.device, count, params[-1])
+
+    return is_applicable
+
+
+def _is_by_merges(name: str) -> Callable[..., bool]:
+    def is_applicable(x: Node, *params: Any) -> bool:
+        is_supported = has_launches(x, params[0], name == "argsort")
+        return is_supported and by_kernels(name, x.dtype, x.device, x.shape[params[0]], params[-1])
+
+    return is_applicable
+
+
+def _is_top_k_by_merges(rows: Node, k: int, setting: str) -> bool:
+    """Whether to sort rows, instead of selecting the largest elements first."""
+    count = rows.shape[-1]
+    is_short = count <= _SORTED_FOR_TOP_K or 4 * k >= count
+    is_supported = has_launches(rows, len(rows.shape) - 1, True)
+    is_by_kernels = by_kernels("top_k", rows.dtype, rows.device, count, setting)
+    return k > 0 and is_short and is_supported and is_by_kernels
 
 
 def comparable(x: np.ndarray) -> np.ndarray:
@@ -149,7 +192,10 @@ def _top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return np.take_along_axis(x, indices, -1), indices
 
 
-implement("sort", Implementation(_sort_by_kernels, _is_by_kernels("sort")), _sort_on_host)
-implement("argsort", Implementation(_argsort_by_kernels, _is_by_kernels("argsort")),
+implement("sort", Implementation(_sort_by_merges, _is_by_merges("sort")),
+          Implementation(_sort_by_kernels, _is_by_kernels("sort")), _sort_on_host)  # fmt: skip
+implement("argsort", Implementation(_argsort_by_merges, _is_by_merges("argsort")),
+          Implementation(_argsort_by_kernels, _is_by_kernels("argsort")),
           _argsort_on_host)  # fmt: skip
-implement("top_k", Implementation(_top_k_by_kernels, _is_by_kernels("top_k")), _top_k_on_host)
+implement("top_k", Implementation(_top_k_by_merges, _is_top_k_by_merges),
+          Implementation(_top_k_by_kernels, _is_by_kernels("top_k")), _top_k_on_host)  # fmt: skip

@@ -16,6 +16,7 @@ from metalloid.arrays.ir.layout import is_contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.views import contiguous_copy
+from metalloid.arrays.library.merge_sort import order_members
 from metalloid.arrays.lowering.reductions import extreme
 from metalloid.arrays.metal import metal_source
 from metalloid.kernels.library import Library, library
@@ -218,17 +219,8 @@ def _passes(x: Node, descending: bool) -> tuple[int, bytes]:
 @functools.lru_cache(maxsize=256)
 def order_of(dtype: DType, descending: bool, smallest: int = 0) -> bytes:
     """Return ``Order`` of sorting.metal for a type, as bytes."""
-    bits = 8 * dtype.itemsize
-    every, sign, kind = 2**bits - 1, 2 ** (bits - 1), kind_of(dtype)
-    unsigned = np.dtype(f"u{dtype.itemsize}")
-    infinity, minus_zero = every, 0
-    if kind == "f":
-        infinity, minus_zero = int(np.array(np.inf, dtype).view(unsigned)), sign
-    elif kind != "i":
-        sign = 0
-    flip = every if kind == "f" else sign
-    turn = every if descending else 0
-    return np.array([sign, flip, minus_zero, infinity, smallest, turn], unsigned).tobytes()
+    members = order_members(dtype, descending, smallest)
+    return np.array(members, f"u{dtype.itemsize}").tobytes()
 
 
 def _new(device: Device, elements: int, sizes: Sequence[int]) -> list[Memory]:

@@ -21,6 +21,7 @@ from metalloid.arrays.ir.node import (
     Node,
     broadcast,
     cast,
+    iota,
     permute,
     reduce,
     reshape,
@@ -255,6 +256,12 @@ def _order_of_axes(selection: Selection, base: Node, rank: int) -> Ints:
     lead = rank - (len(base.shape) - len(selection.arrays))
     rest = range(lead, rank)
     return (*rest[:first], *range(lead), *rest[first:])
+
+
+def indices_along(indices: Node, axis: int) -> list[Node]:
+    """One array of indices for each axis."""
+    axes = range(len(indices.shape))
+    return [indices if k == axis else iota(indices.shape, k, indices.device) for k in axes]
 
 
 def gathered(node: Node, axes: list[int], indices: list[Node]) -> Node:

@@ -18,4 +18,10 @@ struct Order {
     const Bits rising = Bits(number ^ ((number & sign) != 0 ? flip : sign));
     return Bits(Bits((is_nan ? Bits(~Bits(0)) : rising) - least) ^ turn);
   }
+
+  // The bits of an element with a key; those of one NaN for all NaNs.
+  METAL_FUNC Bits bits(Bits key) const {
+    const Bits rising = Bits(Bits(key ^ turn) + least);
+    return Bits(rising ^ ((rising & sign) != 0 ? sign : flip));
+  }
 };

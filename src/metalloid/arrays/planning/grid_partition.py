@@ -10,6 +10,7 @@ from metalloid.arrays.planning.loop_axes import Axes
 from metalloid.arrays.planning.schedule import (
     CallStep,
     FusedKernel,
+    HorizontalKernel,
     LibraryKernel,
     ProductKernel,
     Step,
@@ -22,9 +23,12 @@ MAX_GRID_POINTS = 2**31
 def partition_grid(step: Step) -> Iterator[Step]:
     """The steps that compute the same as `step` within the limits of a grid.
 
-    Calls stay as they are, and so do matrix products, whose grids count tiles.
+    Calls and small kernels stay as they are, and so do matrix products, whose grids count tiles.
     """
-    if isinstance(step, CallStep | LibraryKernel | ProductKernel) or _has_grid(step):
+    if isinstance(step, CallStep | LibraryKernel | ProductKernel | HorizontalKernel):
+        yield step
+        return
+    if _has_grid(step):
         yield step
         return
     axes = (axis for axis in range(len(step.iteration_space)) if axis not in step.row_axes)

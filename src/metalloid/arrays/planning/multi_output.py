@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeGuard
 
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.linearize import LinearizedGraph
@@ -19,10 +18,10 @@ from metalloid.arrays.planning.kernel_builder import MAX_LOADS, MAX_OPS
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.schedule import (
     FusedKernel,
-    ProductKernel,
     Step,
-    buffers_read,
-    buffers_written,
+    can_move_down,
+    can_move_up,
+    is_elementwise,
 )
 
 #: More outputs would need more registers and streams to memory than a processor has.
@@ -35,7 +34,7 @@ def merge_outputs(graph: LinearizedGraph, steps: Sequence[Step]) -> list[Step]:
     """Merge kernels without reductions with earlier ones where that saves reads or operations."""
     merged: list[Step] = []
     for step in steps:
-        if not _is_candidate(step):
+        if not is_elementwise(step):
             merged.append(step)
             continue
         kernel = _without_unit_axes(step)
@@ -59,26 +58,15 @@ def _without_unit_axes(kernel: FusedKernel) -> FusedKernel:
     )
 
 
-def _is_candidate(step: Step) -> TypeGuard[FusedKernel]:
-    return (
-        isinstance(step, FusedKernel)
-        and not isinstance(step, ProductKernel)
-        and not step.row_axes
-        and not step.chunk
-    )
-
-
 def _merge_into(steps: list[Step], later: FusedKernel, graph: LinearizedGraph) -> bool:
     """Merge a kernel with one of the steps before it; whether that was possible."""
     for position in reversed(range(max(0, len(steps) - _MAX_DISTANCE), len(steps))):
         earlier = steps[position]
-        if not _is_candidate(earlier) or earlier.iteration_space != later.iteration_space:
+        if not is_elementwise(earlier) or earlier.iteration_space != later.iteration_space:
             continue
         between = steps[position + 1 :]
-        read = set().union(*map(buffers_read, between))
-        written = set().union(*map(buffers_written, between))
-        moves_up = not written & (buffers_read(later) | buffers_written(later))
-        if not moves_up and (read | written) & buffers_written(earlier):
+        moves_up = can_move_up(later, between)
+        if not moves_up and not can_move_down(earlier, between):
             continue
         kernel = _merged(earlier, later, graph)
         if kernel is None:

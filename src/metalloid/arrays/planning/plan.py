@@ -32,6 +32,7 @@ from metalloid.arrays.ir.node import (
 from metalloid.arrays.planning import library_calls, matmul_fusion
 from metalloid.arrays.planning.costs import highest_costly, recompute_candidates
 from metalloid.arrays.planning.frontier import fusion_frontier
+from metalloid.arrays.planning.horizontal import merge_kernels
 from metalloid.arrays.planning.kernel_builder import (
     MAX_LOADS,
     MAX_OPS,
@@ -43,7 +44,6 @@ from metalloid.arrays.planning.kernel_builder import (
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
 from metalloid.arrays.planning.matmul_dispatch import EXTERNAL_BACKENDS
-from metalloid.arrays.planning.multi_output import merge_outputs
 from metalloid.arrays.planning.row_chunks import chunk_count, is_by_columns
 from metalloid.arrays.planning.schedule import (
     BufferSpec,
@@ -109,7 +109,7 @@ class Planner:
         for root in self.graph.roots:
             if self.graph.nodes[root].kind is not BUFFER:
                 self.store(root, MaterializeReason.RESULT)
-        self.steps = merge_outputs(self.graph, self.steps)
+        self.steps = merge_kernels(self.graph, self.steps, self.sources, self.traits)
 
     def __post_init__(self) -> None:
         self._leaves: dict[int, tuple[int, Layout]] = {}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, Layout
@@ -120,6 +121,11 @@ class FusedKernel:
         return output.out, output.offset
 
     @property
+    def is_elementwise(self) -> bool:
+        """Whether each index of the space is computed on its own: neither reduction nor product."""
+        return not self.row_axes and not self.chunk
+
+    @property
     def is_by_element(self) -> bool:
         """Whether each element of a row is stored; otherwise there is one result per row."""
         return any(self.strides[axis] for axis in self.row_axes)
@@ -182,6 +188,28 @@ class ProductKernel(FusedKernel):
     factors: tuple[Factor, ...] = ()
     backend: str = ""
 
+    @property
+    def is_elementwise(self) -> bool:
+        """An element depends on rows and columns of the factors."""
+        return False
+
+
+@dataclass(frozen=True)
+class HorizontalKernel:
+    """Independent elementwise kernels in one launch, each for a range of the threads.
+
+    Attributes
+    ----------
+    kernels : tuple of FusedKernel
+    """
+
+    kernels: tuple[FusedKernel, ...]
+
+    @property
+    def nodes(self) -> frozenset[int]:
+        """Nodes of the graph that it computes."""
+        return frozenset().union(*(kernel.nodes for kernel in self.kernels))
+
 
 @dataclass(frozen=True)
 class CallStep:
@@ -201,7 +229,25 @@ class CallStep:
     nodes: frozenset[int] = frozenset()
 
 
-Step = FusedKernel | LibraryKernel | CallStep
+GeneratedKernel = FusedKernel | LibraryKernel | HorizontalKernel
+Step = GeneratedKernel | CallStep
+
+
+def is_elementwise(step: Step) -> TypeGuard[FusedKernel]:
+    """Whether a step is an elementwise kernel."""
+    return isinstance(step, FusedKernel) and step.is_elementwise
+
+
+def can_move_up(step: Step, between: Iterable[Step]) -> bool:
+    """Whether a step may run before the steps `between`."""
+    written = set().union(*map(buffers_written, between))
+    return not written & (buffers_read(step) | buffers_written(step))
+
+
+def can_move_down(step: Step, between: Iterable[Step]) -> bool:
+    """Whether a step may run after the steps `between`, which read nothing that is overwritten."""
+    used = set().union(*(buffers_read(each) | buffers_written(each) for each in between))
+    return not used & buffers_written(step)
 
 
 def buffers_read(step: Step) -> set[int]:
@@ -210,6 +256,8 @@ def buffers_read(step: Step) -> set[int]:
         return {source for source, _ in step.args}
     if isinstance(step, LibraryKernel):
         return {source for source, _ in step.reads}
+    if isinstance(step, HorizontalKernel):
+        return set().union(*map(buffers_read, step.kernels))
     ops = [*step.ops]
     if isinstance(step, ProductKernel):
         ops += [op for factor in step.factors for op in factor.ops]
@@ -222,4 +270,6 @@ def buffers_written(step: Step) -> set[int]:
         return set(step.outs)
     if isinstance(step, LibraryKernel):
         return set(step.writes)
+    if isinstance(step, HorizontalKernel):
+        return set().union(*map(buffers_written, step.kernels))
     return {output.out for output in step.outputs}

@@ -23,6 +23,7 @@ _WANTS_SPACE = (
     "{} type must have explicit address space qualifier; "
     "write device, constant, threadgroup or thread before it"
 )
+_TEMPLATE_ARGUMENTS = re.compile(r"<.*>")
 _PROGRAM_SCOPE = (
     "program scope variable must reside in constant address space; "
     "write constant before its type, or pass it as a buffer"
@@ -86,7 +87,8 @@ def _check_storage(text: Text, node: Node) -> None:
     statement = text.statement(name)
     words = text.words(statement)
     resolved = node.types[1]
-    if "__local" in resolved and not _INDIRECTION.search(resolved):
+    is_local = "__local" in _TEMPLATE_ARGUMENTS.sub("", resolved)
+    if is_local and not _INDIRECTION.search(resolved):
         if function is None:
             text.report(name, _PROGRAM_SCOPE)
         elif (position := text.named(function)) is None or text.stage(position) is None:

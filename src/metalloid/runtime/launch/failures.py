@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable
 from typing import NoReturn, Protocol
 
-from metalloid.errors import LaunchCancelled, MetalloidError
+from metalloid.errors import LaunchCancelled, LaunchTimeout, MetalloidError
 
 _logger = logging.getLogger("metalloid")
 _MAX_REPORTED = 10  # failures that are reported singly
@@ -48,6 +48,17 @@ class CanFail(Protocol):
     """A buffer, whose reads raise the failure of a launch that wrote to it."""
 
     failure: Failure | None
+
+
+def timeout_error(kernel: str, limit: float) -> LaunchTimeout:
+    """The error of a launch that was ended after its time limit, in seconds."""
+    return LaunchTimeout(
+        f"[{kernel}] the launch was ended after its time limit (timeout={limit:g} s); what it "
+        "wrote is incomplete. Look for a loop that does not end, or raise timeout= or "
+        "metalloid.config.timeout.",
+        kernel=kernel,
+        timeout=limit,
+    )
 
 
 def record(error: MetalloidError, written: Iterable[CanFail]) -> Failure:

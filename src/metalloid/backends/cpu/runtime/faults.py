@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from metalloid.backends.cpu.runtime.native_library import Outcome
-from metalloid.errors import KernelFault, LaunchCancelled, LaunchError, LaunchTimeout
+from metalloid.errors import KernelFault, LaunchCancelled, LaunchError
+from metalloid.runtime.launch.failures import timeout_error
 from metalloid.runtime.launch.program import Size
 
 # Values of mtl_outcome.status and bits of mtl_outcome.valid (runtime.h).
@@ -71,14 +72,7 @@ def error_of(
             "Use a smaller group_size or fewer threads (METALLOID_NUM_THREADS)."
         )
     if outcome.status == TIMED_OUT:
-        limit = outcome.limit_ns / 1e9
-        return LaunchTimeout(
-            f"[{kernel}] the launch was ended after its time limit (timeout={limit:g} s); what it "
-            "wrote is incomplete. Look for a loop that does not end, or raise timeout= or "
-            "metalloid.config.timeout.",
-            kernel=kernel,
-            timeout=limit,
-        )
+        return timeout_error(kernel, outcome.limit_ns / 1e9)
     if outcome.status == CANCELLED:
         return LaunchCancelled(
             f"[{kernel}] the launch was cancelled after {outcome.seconds:.3g} s, by Ctrl-C or "

@@ -7,7 +7,8 @@ import time
 
 from metalloid.backends.cuda.runtime.context import ContextDevice, InFlight
 from metalloid.backends.cuda.runtime.driver import check
-from metalloid.errors import LaunchCancelled, LaunchTimeout, MetalloidError
+from metalloid.errors import LaunchCancelled, MetalloidError
+from metalloid.runtime.launch.failures import timeout_error
 
 _POLL_SECONDS = 1e-4  # between queries whether all launches have ended
 
@@ -89,13 +90,7 @@ class Cancellation:
 def _error(event: InFlight, is_timed_out: bool, limit: float) -> MetalloidError:
     kernel = event.name
     if is_timed_out:
-        return LaunchTimeout(
-            f"[{kernel}] the launch was ended after its time limit (timeout={limit:g} s); what it "
-            "wrote is incomplete. Look for a loop that does not end, or raise timeout= or "
-            "metalloid.config.timeout.",
-            kernel=kernel,
-            timeout=limit,
-        )
+        return timeout_error(kernel, limit)
     return LaunchCancelled(
         f"[{kernel}] the launch was cancelled by Ctrl-C, Event.cancel or the time limit of another "
         "one; what it wrote is incomplete."

@@ -1,0 +1,275 @@
+"""Sorts of rows by the functions of `merge_sort.metal`: their launches depend on shapes only."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from metalloid.arrays.ir.dtypes import DType, int64, kind_of, uint32
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
+from metalloid.arrays.ir.node import Node, permute
+from metalloid.kernels.operands import MAX_ELEMENTS
+
+_FILES = ("order", "merge_sort")
+_LANES, _BLOCK = 32, 256
+#: Rows that one thread sorts, by words of an item; and how many fill the threads of a GPU.
+_SHORT_ROW, _MANY_ROWS = (0, 32, 16, 16), 1024
+#: By words: items in half of the threadgroup memory, and in all of it.
+_CHUNK, _CHUNK_OF_SIMT = (0, 4096, 2048, 1024), (0, 4096, 4096, 2048)
+_SUFFIXES = {4: "u", 8: "ul"}
+_MSL_BITS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
+
+
+class _Sort(NamedTuple):
+    """Parameters of a sort.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+    shape : tuple of int
+    axis : int
+    descending : bool
+    results : int
+        Indices of each row to return; 0 for its sorted elements.
+    is_simt : bool
+    """
+
+    dtype: DType
+    shape: Ints
+    axis: int
+    descending: bool
+    results: int
+    is_simt: bool
+
+    @property
+    def length(self) -> int:
+        """Elements of a row."""
+        return self.shape[self.axis]
+
+    @property
+    def rows(self) -> int:
+        return math.prod(self.shape) // self.length
+
+    @property
+    def words(self) -> int:
+        """32-bit words of an item."""
+        size = self.dtype.itemsize
+        if not self.results:
+            return max(size // 4, 1)
+        return 1 if size <= 2 and self.length <= 2**16 else max(size // 4, 1) + 1
+
+    @property
+    def is_by_thread(self) -> bool:
+        """Whether a thread sorts each row, along any axis."""
+        is_short = self.length <= _SHORT_ROW[self.words]
+        return is_short and (not self.is_simt or self.rows >= _MANY_ROWS)
+
+    @property
+    def result_dtype(self) -> DType:
+        return int64 if self.results else self.dtype
+
+
+def has_launches(x: Node, axis: int, with_indices: bool) -> bool:
+    """Whether there are launches; on SIMT devices, rows must fit into threadgroup memory."""
+    if not 0 < x.size <= MAX_ELEMENTS:
+        return False
+    if not x.device.traits.is_simt:
+        return True
+    sort = _Sort(x.dtype, x.shape, axis, False, int(with_indices), True)
+    return sort.length <= _CHUNK_OF_SIMT[sort.words]
+
+
+def sort_values(x: Node, axis: int, descending: bool) -> Node:
+    """The sorted elements along an axis."""
+    return _sorted(x, axis, descending, 0)
+
+
+def sort_indices(x: Node, axis: int, descending: bool, results: int | None = None) -> Node:
+    """The indices of the first elements in the order of a stable sort; by default of all."""
+    return _sorted(x, axis, descending, x.shape[axis] if results is None else results)
+
+
+def _sorted(x: Node, axis: int, descending: bool, results: int) -> Node:
+    is_simt = x.device.traits.is_simt
+    sort = _Sort(x.dtype, x.shape, axis, descending, results, is_simt)
+    if sort.is_by_thread:
+        order = tuple(range(len(x.shape)))
+    else:
+        order = (*(k for k in range(len(x.shape)) if k != axis), axis)
+        x = permute(x, order)
+        axis = len(x.shape) - 1
+    shape = list(x.shape)
+    if results:
+        shape[axis] = results
+    sort = sort._replace(shape=x.shape, axis=axis)
+    result = library_call(_call(sort), [x], sort.result_dtype, tuple(shape))
+    return permute(result, tuple(order.index(k) for k in range(len(order))))
+
+
+@functools.lru_cache(maxsize=1024)
+def _call(sort: _Sort) -> LibraryCall:
+    if sort.is_by_thread:
+        return _by_threads(sort)
+    if sort.is_simt:
+        return _by_threadgroups(sort)
+    return _by_simdgroups(sort)
+
+
+def _by_threads(sort: _Sort) -> LibraryCall:
+    """A thread sorts each row, by a network for the next power of two."""
+    inner = math.prod(sort.shape[sort.axis + 1 :])
+    size = 8 if sort.length <= 8 else 16 if sort.length <= 16 else 32
+    head, first, step = "", "ulong(at.x) * params.{}", "1"
+    if inner > 1:
+        head = "const uint outer = at.x / params.inner, column = at.x % params.inner;\n"
+        first, step = "ulong(outer) * params.{} * params.inner + column", "params.inner"
+    network = "\n".join(f"numpy::order_pair(rows[{i}], rows[{j}]);" for i, j in _network(size))
+    loop = f"#pragma clang loop unroll(full)\nfor (uint k = 0; k < {size}; ++k) {{\n"
+    body = (
+        f"{head}{_source(sort, first.format('count'), '0', step)}"
+        f"{_result(sort, first.format('results'), step)}"
+        f"numpy::Item<{sort.words}> rows[{size}];\n"
+        f"{loop}  rows[k] = numpy::last_item<{sort.words}>();\n"
+        "  if (k < params.count) {\n    rows[k] = from.at(k);\n  }\n}\n"
+        f"{network}\n"
+        f"{loop}  if (k < params.count) {{\n    to.put(k, rows[k]);\n  }}\n}}"
+    )
+    return LibraryCall((_launch(sort, body, 0, 1, name="columns", threads=None),))
+
+
+def _network(size: int) -> Iterator[tuple[int, int]]:
+    """Pairs to put in order: Batcher's odd-even merge sort."""
+    length = 1
+    while length < size:
+        step = length
+        while step:
+            for first in range(step % length, size - step, 2 * step):
+                for i in range(first, min(first + step, size - step)):
+                    if i // (2 * length) == (i + step) // (2 * length):
+                        yield i, i + step
+            step //= 2
+        length *= 2
+
+
+def _by_threadgroups(sort: _Sort) -> LibraryCall:
+    """A threadgroup sorts each row."""
+    size = max(_BLOCK, 1 << (sort.length - 1).bit_length())
+    body = (
+        f"threadgroup uint memory[{sort.words * size}];\n"
+        f"{_source(sort, 'ulong(group.x) * params.count')}"
+        f"{_result(sort, 'ulong(group.x) * params.results')}"
+        f"numpy::sort_in_threadgroup<{sort.words}, {size}>(from, params.count, to, memory,\n"
+        "    simdgroup, lane);"
+    )
+    return LibraryCall((_launch(sort, body, 0, 1, 1, threads=size // 8),))
+
+
+def _by_simdgroups(sort: _Sort) -> LibraryCall:
+    """Simdgroups sort chunks of rows, and merge them in as many launches as necessary."""
+    words, count = sort.words, sort.length
+    is_merged = count > _BLOCK
+    size = _CHUNK[words] if is_merged else _BLOCK
+    chunks = -(-count // size)
+    head = (
+        "const ulong row = ulong(group.x / params.chunks);\n"
+        f"const uint first = group.x % params.chunks * {size};\n"
+        f"const uint end = min(first + {size}, params.count);\n"
+    )
+    each = 2 if count <= 64 else 4 if count <= 128 else 8
+    chunk = f"threadgroup uint memory[{words * (2 * size if is_merged else _LANES * each)}];\n"
+    chunk += head + _source(sort, "row * params.count + first", "first")
+    function = f"sort_chunk<{words}, {size}>" if is_merged else f"sort_short_row<{words}, {each}>"
+    sort_chunk = f"numpy::{function}(from, end - first, to, memory, lane);"
+    result = _result(sort, "row * params.results")
+    if chunks == 1:
+        return LibraryCall((_launch(sort, chunk + result + sort_chunk, 0, 1, 1),))
+    planes = f"const numpy::Planes<device uint *, {words}> to{{out + row * params.count"
+    to_chunk, to_row = f"{planes} + first, params.size}};\n", f"{planes}, params.size}};\n"
+    from_row = (
+        f"const numpy::Planes<device const uint *, {words}> from{{x0 + row * params.count,\n"
+        "    params.size};\n"
+    )
+    merge = f"numpy::merge_chunk<{words}>(from, params.count, params.run, first, end, to, lane);"
+    launches = [_launch(sort, chunk + to_chunk + sort_chunk, 0, 2, chunks, name="chunks")]
+    source, other, run = 2, 3, size
+    while run < count:
+        is_last = 2 * run >= count
+        to = to_row if not is_last else result if sort.results else f"{_order(sort)}{result}"
+        body = f"{head}{from_row}{to}{merge}"
+        target = 1 if is_last else other
+        launches.append(_launch(sort, body, source, target, chunks, run, name="merges"))
+        source, other, run = other, source, 2 * run
+    plane = (uint32, (words, sort.rows * count))
+    return LibraryCall(tuple(launches), (plane,) * (2 if len(launches) > 2 else 1))
+
+
+def _launch(sort: _Sort, body: str, source: int, target: int, chunks: int = 1, run: int = 0,
+            threads: int | None = _LANES, name: str = "rows") -> LibraryLaunch:  # fmt: skip
+    """A launch of threadgroups of so many threads for each chunk, or of one thread for each row."""
+    numbers = {
+        "count": sort.length,
+        "results": sort.results or sort.length,
+        "inner": math.prod(sort.shape[sort.axis + 1 :]),
+        "chunks": chunks,
+        "run": run,
+        "size": sort.rows * sort.length,
+        "descending": int(sort.descending),
+    }
+    return LibraryLaunch(
+        name=f"{'argsort' if sort.results else 'sort'}_{name}",
+        body=body,
+        files=_FILES,
+        reads=(source,),
+        writes=(target,),
+        numbers=tuple(item for item in numbers.items() if f"params.{item[0]}" in body),
+        threads=(sort.rows * chunks * (threads or 1), 1, 1),
+        group_size=None if threads is None else (threads, 1, 1),
+    )
+
+
+def _order(sort: _Sort) -> str:
+    """A statement that defines `order`."""
+    size = sort.dtype.itemsize
+    bits, suffix = _MSL_BITS[size], _SUFFIXES.get(size, "")
+    *members, _ = order_members(sort.dtype, False, is_stable=sort.results > 0)
+    values = ", ".join(f"{member}{suffix}" for member in members)
+    return f"const Order<{bits}> order{{{values}, {bits}(-int(params.descending))}};\n"
+
+
+def _source(sort: _Sort, first: str, index: str = "0", step: str = "1") -> str:
+    """Statements that define `from`, the elements of a row from an index on."""
+    bits, has_index = _MSL_BITS[sort.dtype.itemsize], "true" if sort.results else "false"
+    return (
+        f"{_order(sort)}const numpy::Elements<{bits}, {sort.words}, {has_index}> from{{\n"
+        f"    (device const {bits} *)x0 + {first}, order, {index}, {step}}};\n"
+    )
+
+
+def _result(sort: _Sort, first: str, step: str = "1") -> str:
+    """Statements that define `to`, a row of the result."""
+    if sort.results:
+        start = f"out + {first}, params.results, {step}"
+        return f"const numpy::SortedIndices<{sort.words}> to{{{start}}};\n"
+    bits = _MSL_BITS[sort.dtype.itemsize]
+    start = f"(device {bits} *)out + {first}, order, {step}"
+    return f"const numpy::SortedElements<{bits}, {sort.words}> to{{{start}}};\n"
+
+
+def order_members(dtype: DType, descending: bool, smallest: int = 0,
+                  is_stable: bool = True) -> Ints:  # fmt: skip
+    """The members of ``Order`` of order.metal; zeros of both signs are equal if it is stable."""
+    bits, kind = 8 * dtype.itemsize, kind_of(dtype)
+    every, sign = 2**bits - 1, 2 ** (bits - 1)
+    infinity, minus_zero = every, 0
+    if kind == "f":
+        infinity = int(np.array(np.inf, dtype).view(f"u{dtype.itemsize}"))
+        minus_zero = sign if is_stable else 0
+    elif kind != "i":
+        sign = 0
+    flip = every if kind == "f" else sign
+    return sign, flip, minus_zero, infinity, smallest, every if descending else 0
