@@ -37,10 +37,14 @@ class RepeatedPlan:
         Sources that each run allocates.
     has_numbers : bool
         Whether constants differ between runs.
+
+    Attributes
+    ----------
+    results : sequence of int
     """
 
     def __init__(self, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool) -> None:
-        self._plan, self._results, self._has_numbers = plan, results, has_numbers
+        self._plan, self.results, self._has_numbers = plan, results, has_numbers
         self._sizes = tuple(bucket_size(plan.sizes[source]) for source in results)
         self._device = plan.device
         self._frames: list[Frame] = []
@@ -102,7 +106,7 @@ class RepeatedPlan:
         row, address = self._row, pool_of(self._device).address
         if row is None or not address:
             return None
-        leaves, results = self._leaf_count, len(self._results)
+        leaves, results = self._leaf_count, len(self.results)
         if leaves + results > MAX_ADDRESSES:
             return None
         numbers = row.run, address, leaves, results, row.launches, len(row.words)
@@ -113,7 +117,7 @@ class RepeatedPlan:
                nodes: Sequence[Node]) -> Frame:  # fmt: skip
         sources = self._plan.sources
         passed = [None if source.leaf is None else source.leaf for source in sources]
-        for k, source in enumerate(self._results):
+        for k, source in enumerate(self.results):
             passed[source] = len(leaves) + k
         frame = Frame(self._plan, passed, [*leaves, *results], nodes)
         if frame.run is not None and frame.run.native is not None:
