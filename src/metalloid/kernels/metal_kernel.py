@@ -165,10 +165,10 @@ class MetalKernel:
                 "verbose": verbose,
             }  # fmt: skip
             sizes = sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
-            promised = self._promises.get(sizes)
-            if promised is None or sizes is None:
+            promised = None if sizes is None else self._promises.get(sizes)
+            if promised is None:
                 promised = self._promised(output_shapes, output_dtypes)
-                if len(self._promises) < _MAX_PROMISES:
+                if sizes is not None and len(self._promises) < _MAX_PROMISES:
                     self._promises[sizes] = promised
             on = lazy.device if device is None else get_device(device)
             if init_value is not None or verbose:

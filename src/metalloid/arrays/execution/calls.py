@@ -173,7 +173,7 @@ class KernelCall:
 
     @property
     def _key(self) -> Any:
-        return self.kernel, repr(self._numbers), repr(self.options), self.results
+        return self.kernel, self._sizes, repr(self._numbers), repr(self.options), self.results
 
     def add_result(self, node: Node, index: int) -> None:
         """Materialize a node when the kernel has run."""
