@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays.execution import evaluate
+from metalloid.arrays.execution import evaluate, known_evaluations
 from metalloid.arrays.execution.repeated_plan import RepeatedPlan
 from metalloid.arrays.ir import native
 from metalloid.arrays.ir.memory import pool_of
@@ -193,3 +193,24 @@ def test_many_evaluations_leak_nothing():
     assert all(abs(new - old) < 50 for new, old in zip(after, before, strict=True))
     assert later_memory == memory
     assert later_blocks < blocks + 1000
+
+
+def test_plans_that_python_runs(monkeypatch):
+    """As on GPUs, whose launches are not bound in C."""
+    if native.library() is None:
+        pytest.skip("native functions are not available")
+    monkeypatch.setattr(evaluate, "_plans", {})
+    plans, x = known_evaluations.plans, evaluated(X)
+    before = set(plans)
+    for k in range(5, 8):
+        a = (x * k + 2) * x
+        b, c = a.sum(axis=0), a.T - 1
+        mtl.eval(b, c, a)
+        np.testing.assert_array_equal(np.asarray(a), (X * k + 2) * X)
+        np.testing.assert_array_equal(np.asarray(b), ((X * k + 2) * X).sum(axis=0))
+        np.testing.assert_array_equal(np.asarray(c), ((X * k + 2) * X).T - 1)
+        new = {key: value for key, value in plans.items() if key not in before}
+        if k == 5:
+            assert new
+            plans.update({key: value._replace(plan=None) for key, value in new.items()})
+            monkeypatch.setattr(evaluate, "LinearizedGraph", None)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
+from metalloid.kernels.bound_calls import BoundCall, BoundCalls, ContiguousArguments, Result
 from metalloid.kernels.builder import Builder, Types, result_of
 from metalloid.kernels.builder_text import (
     Argument,
@@ -21,22 +22,10 @@ from metalloid.kernels.builder_text import (
 )
 from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel
 from metalloid.kernels.kernel import Kernel
-from metalloid.kernels.operands import MAX_ELEMENTS, Operand, contiguous_arguments
+from metalloid.kernels.operands import MAX_ELEMENTS, Operand
 from metalloid.kernels.sources import metal_source
 from metalloid.kernels.strides import broadcast_shape, collapse
 from metalloid.runtime.devices.registry import get_device
-
-_MAX_PLANS = 256
-
-
-class _Plan(NamedTuple):
-    """A launch on contiguous inputs of certain types and shapes, for repeated calls."""
-
-    kernel: Kernel
-    text: str
-    threads: int
-    shape: tuple[int, ...]
-    dtypes: tuple[np.dtype[Any], ...]
 
 
 class ElementwiseKernel(Builder):
@@ -105,10 +94,7 @@ class ElementwiseKernel(Builder):
         if not self.out_params:
             raise ArgumentError(f"[{name}] out_params is empty: the kernel would have no result.")
         self.operation = operation
-        self._plans: dict[Any, _Plan] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_plans": {}}  # devices cannot be pickled
+        self._bound = BoundCalls()
 
     def __call__(self, *args: Any, size: int | None = None) -> Any:
         """Run the operation for every element.
@@ -134,10 +120,11 @@ class ElementwiseKernel(Builder):
             With the lines of the operation and of the preamble.
         """
         is_usual = size is None and len(args) == len(self.in_params)
-        known = contiguous_arguments(args) if is_usual else None
-        key = known and (get_device(), *known[1])
-        if known is not None and (plan := self._plans.get(key)) is not None:
-            return self._run(plan, args, known[0])
+        device = get_device()
+        known = ContiguousArguments.of(args, device) if is_usual else None
+        key = None if known is None else (device, *known.types)
+        if known is not None and (bound := self._bound.find(key)) is not None:
+            return self._run(bound, known)
         inputs, given, types = self._operands(args)
         shape = self._shape(inputs, given, size)
         outputs = self._outputs(inputs, given, shape, types)
@@ -145,21 +132,17 @@ class ElementwiseKernel(Builder):
             operands = [*inputs, *outputs]
             kernel = self._launch(operands, shape, types)
             if key is not None and kernel is not None:
-                if len(self._plans) >= _MAX_PLANS:
-                    self._plans.clear()
-                dtypes = tuple(output.dtype for output in outputs)
-                self._plans[key] = _Plan(kernel, self.source, math.prod(shape), shape, dtypes)
+                results = tuple(map(Result.like, outputs))
+                bound = BoundCall(kernel, math.prod(shape), None, results, self.source)
+                self._bound.remember(key, bound)
         return result_of(outputs, inputs)
 
-    def _run(self, plan: _Plan, args: tuple[Any, ...], inputs: list[Any]) -> Any:
-        """Run a plan on new outputs."""
-        outputs: list[Any] = [np.empty(plan.shape, dtype) for dtype in plan.dtypes]
-        self.source = plan.text
-        plan.kernel(*inputs, *outputs, threads=plan.threads)
-        for given, value in zip(args, inputs, strict=True):
-            if given is not value:  # a lazy array
-                outputs = [given.__metalloid_wrap__(output) for output in outputs]
-                break
+    def _run(self, bound: BoundCall, known: ContiguousArguments) -> Any:
+        """Run an earlier call on new outputs."""
+        new = np.empty if known.lazy is None else known.lazy.__metalloid_new__
+        outputs = [new(result.shape, result.dtype) for result in bound.results]
+        self.source = bound.text
+        bound.launch(known.values, outputs)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _shape(

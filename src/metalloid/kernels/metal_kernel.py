@@ -9,6 +9,13 @@ import numpy as np
 
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
+from metalloid.kernels.bound_calls import (
+    BoundCall,
+    BoundCalls,
+    ContiguousArguments,
+    Result,
+    sizes_key,
+)
 from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.metal_kernel_checks import (
@@ -35,7 +42,6 @@ from metalloid.kernels.metal_kernel_text import (
     TemplateArgument,
     generate,
 )
-from metalloid.kernels.operands import contiguous_arguments
 from metalloid.runtime.arguments.argument_binder import describe
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
@@ -44,7 +50,7 @@ from metalloid.runtime.memory.buffer import Buffer
 
 #: Inputs of fewer elements are in ``constant`` memory.
 _ELEMENTS_OF_DEVICE_MEMORY = 8
-_MAX_PLANS = 256
+_MAX_PROMISES = 256
 
 
 class _CompiledKernel(NamedTuple):
@@ -53,41 +59,6 @@ class _CompiledKernel(NamedTuple):
     kernel: Kernel
     parameters: tuple[str, ...]
     text: str
-
-
-class _Plan(NamedTuple):
-    """A launch on contiguous inputs of certain types and shapes, for repeated calls.
-
-    Attributes
-    ----------
-    shapes, dtypes : tuple
-        Of the outputs.
-    companions : tuple
-        Shapes and strides that the kernel uses.
-    order : tuple of int
-        Where each argument of the kernel stands among inputs, outputs and companions.
-    """
-
-    kernel: Kernel
-    threads: Size
-    group_size: Size | None
-    shapes: tuple[tuple[int, ...], ...]
-    dtypes: tuple[np.dtype[Any], ...]
-    companions: tuple[Any, ...]
-    order: tuple[int, ...]
-
-    def run(self, inputs: list[Any], new: NewMemory) -> list[Any] | None:
-        """Launch it, and return the outputs; None if there is no memory for them."""
-        try:
-            outputs = [new(*each) for each in zip(self.shapes, self.dtypes, strict=True)]
-        except (MemoryError, ValueError):
-            return None
-        values = [*inputs, *outputs, *self.companions]
-        self.kernel(
-            *[values[k] for k in self.order],
-            threads=self.threads, group_size=self.group_size, wait=True,
-        )  # fmt: skip
-        return outputs
 
 
 class MetalKernel:
@@ -125,7 +96,8 @@ class MetalKernel:
         self._row_contiguous, self._atomic = bool(ensure_row_contiguous), bool(atomic_outputs)
         self._math_mode: MathMode = math_mode
         self._kernels: dict[Any, _CompiledKernel] = {}
-        self._plans: dict[Any, _Plan] = {}
+        self._bound = BoundCalls()
+        self._promises: dict[Any, list[tuple[np.dtype[Any], tuple[int, ...]]]] = {}
         self._new_names = tuple(n for n in self.output_names if n not in self.input_names)
 
     def __call__(
@@ -181,16 +153,29 @@ class MetalKernel:
         KernelFault
             If the kernel failed.
         """
-        lazy = next((value for value in inputs if hasattr(value, "__metalloid_call__")), None)
+        lazy = None
+        for value in inputs:
+            if hasattr(value, "__metalloid_call__"):
+                lazy = value
+                break
         if lazy is not None and self._new_names == self.output_names:
             options = {
                 "grid": grid, "threadgroup": threadgroup, "output_shapes": output_shapes,
                 "output_dtypes": output_dtypes, "template": template, "init_value": init_value,
                 "verbose": verbose,
             }  # fmt: skip
-            promised = self._promised(output_shapes, output_dtypes)
+            sizes = sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
+            promised = None if sizes is None else self._promises.get(sizes)
+            if promised is None:
+                promised = self._promised(output_shapes, output_dtypes)
+                if sizes is not None and len(self._promises) < _MAX_PROMISES:
+                    self._promises[sizes] = promised
             on = lazy.device if device is None else get_device(device)
-            lazy_results: list[Any] = lazy.__metalloid_call__(self, inputs, options, promised, on)
+            if init_value is not None or verbose:
+                sizes = None
+            lazy_results: list[Any] = lazy.__metalloid_call__(
+                self, inputs, options, promised, on, sizes
+            )
             return lazy_results
         return self.at_once(
             inputs, grid, threadgroup, output_shapes, output_dtypes, template, init_value, verbose,
@@ -215,12 +200,13 @@ class MetalKernel:
         key: Any = None
         is_usual = type(inputs) in (list, tuple) and init_value is None and not verbose
         if is_usual and self._new_names == self.output_names:
-            known = contiguous_arguments(inputs)
-            if known is not None and len(known[1]) == 2 * len(inputs):  # without numbers
-                sizes = repr((grid, threadgroup, output_shapes, output_dtypes, template))
-                key = (where, sizes, *known[1])
-                plan = self._plans.get(key)
-                if plan is not None and (finished := plan.run(known[0], new)) is not None:
+            known = ContiguousArguments.of(inputs, where)
+            if known is not None and len(known.types) == 2 * len(inputs):  # without numbers
+                sizes = sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
+                key = None if sizes is None else (where, sizes, *known.types)
+                bound = self._bound.find(key)
+                finished = None if bound is None else _run(bound, known.values, new)
+                if finished is not None:
                     return finished
         memories = self._inputs(inputs, where)
         outputs = self._new_outputs(output_shapes, output_dtypes, init_value, new)
@@ -232,32 +218,33 @@ class MetalKernel:
         values = self._values(result.parameters, memories, outputs)
         kernel(*values, threads=threads, group_size=group, wait=True)
         if key is not None:
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
-            self._plans[key] = self._plan(
-                kernel, threads, group, result.parameters, values, outputs
-            )
+            bound = self._bound_call(kernel, threads, group, result.parameters, values, outputs)
+            self._bound.remember(key, bound)
         results: dict[str, Any] = {**outputs}
         for name, memory in zip(self.input_names, memories, strict=True):
             memory.write_back()
             results[name] = memory.value
         return [results[name] for name in self.output_names]
 
-    def _plan(
+    def bound_call(self, device: Device, sizes: Any, types: Sequence[Any]) -> BoundCall | None:
+        """An earlier call on inputs of these dtypes and shapes, with a key of `sizes_key`."""
+        return self._bound.find((device, sizes, *types))
+
+    def _bound_call(
         self, kernel: Kernel, threads: Size, group: Size | None, parameters: tuple[str, ...],
         values: list[Any], outputs: dict[str, np.ndarray],
-    ) -> _Plan:  # fmt: skip
-        """The plan of a launch with these values of the kernel's parameters."""
+    ) -> BoundCall:  # fmt: skip
+        """The launch with these values of the kernel's parameters, for later calls."""
         arrays = (*self.input_names, *outputs)
         companions = [name for name in parameters if name not in arrays]
         names = [*arrays, *companions]
         given = dict(zip(parameters, values, strict=True))
-        return _Plan(
+        order = tuple(names.index(name) for name in parameters)
+        return BoundCall(
             kernel, threads, group,
-            tuple(output.shape for output in outputs.values()),
-            tuple(output.dtype for output in outputs.values()),
-            tuple(given[name] for name in companions),
-            tuple(names.index(name) for name in parameters),
+            results=tuple(map(Result.like, outputs.values())),
+            order=None if order == tuple(range(len(names))) else order,
+            companions=tuple(given[name] for name in companions),
         )  # fmt: skip
 
     def _values(
@@ -356,6 +343,16 @@ class MetalKernel:
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(self.input_names), ", ".join(self.output_names)
         return f"<MetalKernel {self.name}({inputs}) -> {outputs}>"
+
+
+def _run(bound: BoundCall, inputs: list[Any], new: NewMemory) -> list[Any] | None:
+    """Run an earlier call on new outputs; None if there is no memory for them."""
+    try:
+        outputs = [new(result.shape, result.dtype) for result in bound.results]
+    except (MemoryError, ValueError):
+        return None
+    bound.launch(inputs, outputs)
+    return outputs
 
 
 def metal_kernel(

@@ -129,32 +129,6 @@ class Operand:
         return self.memory.view(np.float32) if isinstance(self.memory, np.ndarray) else self.memory
 
 
-def contiguous_arguments(args: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]] | None:
-    """The arguments as contiguous arrays and numbers, and what tells how they are bound.
-
-    None if one is something else: a scalar of NumPy, a strided array, a Buffer.
-    """
-    values: list[Any] = []
-    key: list[Any] = []
-    for value in args:
-        kind = type(value)
-        if kind is float or (kind is int and -(2**31) <= value < 2**31):
-            key.append(kind)
-        else:
-            if kind is not np.ndarray:
-                if not hasattr(value, "__metalloid_memory__"):
-                    return None
-                value = value.__metalloid_memory__(False)
-                if type(value) is not np.ndarray:
-                    return None
-            flags = value.flags
-            if not (flags.c_contiguous and flags.aligned and value.dtype.isnative):
-                return None
-            key += value.dtype, value.shape
-        values.append(value)
-    return values, tuple(key)
-
-
 def _window(array: np.ndarray, strides: tuple[int, ...]) -> tuple[np.ndarray, int]:
     """All memory between the outermost elements of an array, and which one is its first."""
     if array.size == 0:

@@ -18,10 +18,11 @@ import numpy as np
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.index_checks import pending, verify_pending
 from metalloid.arrays.ir.layout import Ints, contiguous, reach
-from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.native import library
-from metalloid.arrays.ir.node import BUFFER, CUSTOM_CALL, GET_TUPLE_ITEM, TRACED, Node
+from metalloid.arrays.ir.node import BUFFER, CUSTOM_CALL, GET_TUPLE_ITEM, TRACED, Node, expression
 from metalloid.arrays.ir.operands import from_numpy, is_number, to_node
+from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
 
 #: Results up to this size are copied to memory of the pool, which is faster to read and to pass on
@@ -154,6 +155,11 @@ def _number_at(device: Device, memory: Memory) -> int:
 class KernelCall:
     """A kernel made by `metal_kernel`, launched when its results are needed.
 
+    Parameters
+    ----------
+    sizes : tuple, optional
+        Key of its launch (`kernels.bound_calls.sizes_key`).
+
     Attributes
     ----------
     result_nodes : list of (weakref.ref, int)
@@ -161,14 +167,22 @@ class KernelCall:
     """
 
     def __init__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
-                 results: tuple[tuple[DType, Ints], ...]) -> None:  # fmt: skip
-        self.kernel, self.options, self.results = kernel, options, results
+                 results: tuple[tuple[DType, Ints], ...], sizes: Any = None) -> None:  # fmt: skip
+        self.kernel, self.options, self.results, self._sizes = kernel, options, results, sizes
         self.name = str(kernel.name)
-        self._numbers = tuple(
-            value if is_number(value) or isinstance(value, np.generic) else None for value in inputs
-        )
+        self._numbers: list[Any] = []
+        self._has_numbers = False
+        for value in inputs:
+            if not hasattr(value, "_node") and (is_number(value) or isinstance(value, np.generic)):
+                self._numbers.append(value)
+                self._has_numbers = True
+            else:
+                self._numbers.append(None)
         self.result_nodes: list[tuple[weakref.ref[Node], int]] = []
-        self._key = (kernel, repr(self._numbers), repr(options), results)
+
+    @property
+    def _key(self) -> Any:
+        return self.kernel, self._sizes, repr(self._numbers), repr(self.options), self.results
 
     def add_result(self, node: Node, index: int) -> None:
         """Materialize a node when the kernel has run."""
@@ -185,11 +199,15 @@ class KernelCall:
 
         Inputs that are not `Array` are copied: they may change before the kernel runs.
         """
-        return [
-            to_node(_moved_to(device, value), self.name, device=device)
-            for value, number in zip(inputs, self._numbers, strict=True)
-            if number is None
-        ]
+        nodes: list[Node] = []
+        for value, number in zip(inputs, self._numbers, strict=True):
+            node = getattr(value, "_node", None)
+            if node is not None:
+                same = node.device is device
+                nodes.append(node if same else value.to_device(device)._node)
+            elif number is None:
+                nodes.append(to_node(value, self.name, device=device))
+        return nodes
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -199,15 +217,39 @@ class KernelCall:
 
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Launch it."""
+        results = None if self._has_numbers or self._sizes is None else self._repeated(args, device)
+        if results is not None:
+            return results
         read = read_array()
         arrays = iter([a if (a := read(node)) is not None else to_host(node) for node in args])
         inputs = [next(arrays) if number is None else number for number in self._numbers]
         results = self.kernel(inputs=inputs, device=device, **self.options)
         return [_memory_of(result, device) for result in results]
 
+    def _repeated(self, args: Sequence[Node], device: Device) -> list[Memory] | None:
+        """Launch it like an earlier call, if there was one on memory of the same layout."""
+        if device.recording is not None:
+            return None
+        inputs: list[Any] = []
+        types: list[Any] = []
+        for arg in args:
+            memory, (strides, offset) = arg.memory, arg.data
+            assert memory is not None
+            if offset or not memory.is_own or strides != _row_major(arg.shape):
+                return None
+            types += arg.dtype, arg.shape
+            inputs.append(memory.bound)
+        bound = self.kernel.bound_call(device, self._sizes, types)
+        if bound is None:
+            return None
+        new = pool_of(device).memory
+        memories = [new(bucket_size(result.nbytes)) for result in bound.results]
+        bound.launch(inputs, [memory.bound for memory in memories])
+        return memories
 
-def _moved_to(device: Device, value: Any) -> Any:
-    return value.to_device(device) if hasattr(value, "_node") else value
+
+_row_major = functools.lru_cache(maxsize=1024)(row_major)
+_contiguous = functools.lru_cache(maxsize=1024)(contiguous)
 
 
 def host_call(function: Callable[..., Any], args: Sequence[Node], parameters: tuple[Any, ...],
@@ -223,17 +265,37 @@ def launch_call(function: Callable[..., list[Memory]], args: Sequence[Node],
     return call_nodes(LaunchCall(function, parameters, results), args)
 
 
+def run_call(roots: Sequence[Node], wait: bool) -> bool:
+    """Run the call of which all roots are results, without a plan; whether there is such a call.
+
+    Its operands must have values.
+    """
+    root = roots[0]
+    if root.kind is not GET_TUPLE_ITEM:
+        return False
+    (node,) = root.args
+    if node.kind is not CUSTOM_CALL:
+        return False
+    for arg in node.args:
+        if arg.kind is not BUFFER:
+            return False
+    for root in roots:
+        if root.kind is not GET_TUPLE_ITEM or root.args[0] is not node:
+            return False
+    assign_results(node.data, node.data.run(node.args, node.device, wait))
+    return True
+
+
 def call_nodes(call: HostCall | KernelCall, args: Sequence[Node]) -> tuple[Node, ...]:
     """Nodes of the results of a call."""
     device = args[0].device
-    node = Node(CUSTOM_CALL, call, tuple(args), *call.results[0], device)
-    results = tuple(
-        Node(GET_TUPLE_ITEM, k, (node,), dtype, shape, device)
-        for k, (dtype, shape) in enumerate(call.results)
-    )
-    for k, result in enumerate(results):
+    node = expression(CUSTOM_CALL, call, tuple(args), *call.results[0], device)
+    results = []
+    for k, (dtype, shape) in enumerate(call.results):
+        result = expression(GET_TUPLE_ITEM, k, (node,), dtype, shape, device)
         call.add_result(result, k)
-    return results
+        results.append(result)
+    return tuple(results)
 
 
 def assign_results(call: HostCall | KernelCall, memories: Sequence[Memory]) -> None:
@@ -241,4 +303,4 @@ def assign_results(call: HostCall | KernelCall, memories: Sequence[Memory]) -> N
     for reference, index in call.result_nodes:
         node = reference()
         if node is not None and not node.flags & TRACED:
-            node.materialize(memories[index], contiguous(call.results[index][1]))
+            node.materialize(memories[index], _contiguous(call.results[index][1]))

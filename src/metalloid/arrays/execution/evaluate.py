@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from metalloid.arrays.execution.calls import run_call
 from metalloid.arrays.execution.executable import ExecutablePlan, executable, run, with_offset
 from metalloid.arrays.execution.known_evaluations import Numbering, native_evaluation
 from metalloid.arrays.execution.known_evaluations import plans as _plans
@@ -71,7 +72,6 @@ class CachedPlan(NamedTuple):
     ----------
     plan : ExecutablePlan
     repeated : RepeatedPlan or None
-        Its results are those of the plan, in order.
     """
 
     plan: ExecutablePlan
@@ -86,12 +86,12 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
         if len(_plans) >= MAX_CACHED_PLANS:
             _plans.clear()
         plan = executable(make_plan(graph), device)
-        sources = [result.source for result in plan.results]
-        has_own_results = len(set(sources)) == len(sources) and all(
-            plan.sources[source].leaf is None for source in sources
-        )
+        sources = list(dict.fromkeys(r.source for r in plan.results if not r.references))
         repeated = None
-        if has_own_results and not plan.not_requested:
+        # Other results are views of those that were requested, such as before an axis is removed.
+        if all(plan.sources[source].leaf is None for source in sources) and all(
+            result.source in sources for result in plan.not_requested
+        ):
             repeated = RepeatedPlan.of(plan, sources, bool(graph.numbers))
         cached = _plans[key] = CachedPlan(plan, repeated)
     return cached
@@ -101,6 +101,8 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     checks = checks_below(roots)
     roots += [code for code, _ in checks]
     lower(roots)
+    if run_call(roots, wait):
+        return
     # Where codes are read at once, results of wrong indices do not become values of nodes.
     is_verified_first = bool(checks) and device.memory != "own"
     is_repeatable = (wait or device.memory == "own") and not is_verified_first
@@ -117,8 +119,9 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         numbering = Numbering.of(graph, roots) if known is False else None
         stored = repeated(leaves, graph.nodes, wait)  # type: ignore[arg-type]
         if stored is not None:
-            for result, owner in zip(plan.results, stored, strict=True):
-                graph.nodes[result.node].materialize(owner, result.layout)
+            memory_of = dict(zip(repeated.results, stored, strict=True))
+            for result in plan.results:
+                graph.nodes[result.node].materialize(memory_of[result.source], result.layout)
             _finish(plan, graph, roots)
             if numbering is not None:
                 numbering.remember(graph, roots, plan, repeated)

@@ -63,7 +63,8 @@ class KnownEvaluation(NamedTuple):
     has_numbers : bool
         Whether there are constants.
     results : tuple
-        By result: the indices of its roots, and their strides and offset.
+        By result, operands first: the indices of nodes that get it, the index of its memory among
+        the results of the plan, and strides and offset.
     unsaved : bytes
         Nodes that are computed without being saved.
     repeated : RepeatedPlan
@@ -75,7 +76,7 @@ class KnownEvaluation(NamedTuple):
     leaves: bytes
     first: bytes
     has_numbers: bool
-    results: tuple[tuple[tuple[int, ...], tuple[Any, ...]], ...]
+    results: tuple[tuple[tuple[int, ...], int, tuple[Any, ...]], ...]
     unsaved: bytes
     repeated: RepeatedPlan
     types: frozenset[Any]
@@ -92,9 +93,9 @@ class KnownEvaluation(NamedTuple):
             return False
         for k in memoryview(self.unsaved).cast("I"):
             nodes[k].inlined = True
-        for (roots, data), memory in zip(self.results, stored, strict=True):
-            for k in roots:
-                nodes[k].materialize(memory, Layout(nodes[k].shape, *data))
+        for indices, index, data in self.results:
+            for k in indices:
+                nodes[k].materialize(stored[index], Layout(nodes[k].shape, *data))
         return True
 
 
@@ -127,20 +128,18 @@ class Numbering(NamedTuple):
         native = repeated.native(Frame.pack) if is_native else None
         if is_native and native is None:
             return
-        by_root = list(zip(roots, graph.roots, strict=True))
-        results = tuple(
-            (
-                tuple(self.index_of[root] for root, index in by_root if index == result.node),
-                result.layout[1:],
-            )
-            for result in plan.results
-        )
+        results = []
+        for result in sorted(plan.results, key=lambda result: result.node):
+            nodes = {graph.nodes[result.node]}
+            nodes |= {root for root, k in zip(roots, graph.roots, strict=True) if k == result.node}
+            numbers = tuple(self.index_of[node] for node in nodes)
+            results.append((numbers, repeated.results.index(result.source), result.layout[1:]))
         plans[self.key] = KnownEvaluation(
             native,
             indices(graph.leaves),
             indices(graph.nodes[: len(graph.leaves) + len(graph.numbers)]),
             bool(graph.numbers),
-            results,
+            tuple(results),
             indices([graph.nodes[index] for index in plan.unsaved_outputs]),
             repeated,
             frozenset(node.dtype for node in self.index_of),

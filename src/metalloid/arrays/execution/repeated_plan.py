@@ -37,11 +37,15 @@ class RepeatedPlan:
         Sources that each run allocates.
     has_numbers : bool
         Whether constants differ between runs.
+
+    Attributes
+    ----------
+    results : sequence of int
     """
 
     def __init__(self, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool) -> None:
-        self._plan, self._results, self._has_numbers = plan, results, has_numbers
-        self._sizes = [plan.sizes[source] for source in results]
+        self._plan, self.results, self._has_numbers = plan, results, has_numbers
+        self._sizes = tuple(bucket_size(plan.sizes[source]) for source in results)
         self._device = plan.device
         self._frames: list[Frame] = []
         self._row: NativeRow | None = None
@@ -74,7 +78,7 @@ class RepeatedPlan:
             return None
         if device.memory == "own" and not all(memory.is_own for memory in leaves):
             return None  # the library that owns it is to know of the launch
-        results = [Memory(device, size) for size in self._sizes]
+        results = list(map(pool_of(device).memory, self._sizes))
         buffers = [memory.bound for memory in results]
         addresses += [buffer.address for buffer in buffers]
         frame = self._frames.pop() if self._frames else self._frame(leaves, results, nodes)
@@ -102,19 +106,18 @@ class RepeatedPlan:
         row, address = self._row, pool_of(self._device).address
         if row is None or not address:
             return None
-        leaves, results = self._leaf_count, len(self._results)
+        leaves, results = self._leaf_count, len(self.results)
         if leaves + results > MAX_ADDRESSES:
             return None
         numbers = row.run, address, leaves, results, row.launches, len(row.words)
         head = struct.pack(f"={6 + 2 * len(row.words)}Q", *numbers, *chain.from_iterable(row.words))
-        sizes = tuple(map(bucket_size, self._sizes))
-        return head, self._device, sizes, self._frames, row.fail, pack
+        return head, self._device, self._sizes, self._frames, row.fail, pack
 
     def _frame(self, leaves: Sequence[Memory], results: Sequence[Memory],
                nodes: Sequence[Node]) -> Frame:  # fmt: skip
         sources = self._plan.sources
         passed = [None if source.leaf is None else source.leaf for source in sources]
-        for k, source in enumerate(self._results):
+        for k, source in enumerate(self.results):
             passed[source] = len(leaves) + k
         frame = Frame(self._plan, passed, [*leaves, *results], nodes)
         if frame.run is not None and frame.run.native is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import math
 import sys
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +17,16 @@ import numpy as np
 from metalloid.arrays.execution.calls import KernelCall, call_nodes, read_array, to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import dlpack_capsule, export_of, owned_copy
-from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.dtypes import DType, as_dtype
 from metalloid.arrays.ir.layout import Ints, is_contiguous
-from metalloid.arrays.ir.node import Node
+from metalloid.arrays.ir.memory import bucket_size, pool_of
+from metalloid.arrays.ir.native import library
+from metalloid.arrays.ir.node import BUFFER, Node, fresh, topological_ids
 from metalloid.arrays.ir.operands import binary, from_numpy, unary
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.errors import TraceError
+from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 from metalloid.runtime.interop.buffer_protocol import BufferExporter
@@ -64,6 +70,25 @@ class _DroppedError(threading.local):
 
 
 _dropped = _DroppedError()
+_row_major = functools.lru_cache(maxsize=1024)(row_major)
+
+
+@functools.cache
+def _fresh_array() -> Callable[[tuple[Any, ...]], Any] | None:
+    """`fresh` in C, from a `_recipe` to an array (native/fresh_array.c); None without it."""
+    functions = library()
+    if functions is None:
+        return None
+    make: Callable[[tuple[Any, ...]], Any]
+    make = functions.mtl_fresh_array(ctypes.py_object((BUFFER, (), topological_ids)))
+    return make
+
+
+@functools.lru_cache(maxsize=1024)
+def _recipe(shape: Ints, dtype: DType, device: Device) -> tuple[Any, ...]:
+    size = bucket_size(math.prod(shape) * dtype.itemsize)
+    strides = row_major(shape), 0
+    return pool_of(device).address, size, as_dtype(dtype), shape, strides
 
 
 class Interop(BufferExporter):
@@ -192,11 +217,29 @@ class Interop(BufferExporter):
         """Wrap the result of a kernel."""
         return self._new(from_numpy(array, self._node.device, copy=False))
 
+    def __metalloid_type__(self) -> tuple[DType, Ints] | None:
+        """Return dtype and shape, if a launch can read all elements in place; evaluates them."""
+        node = self._node
+        if node.kind is not BUFFER:
+            self.__metalloid_memory__(False)
+            node = self._node
+        memory, shape = node.memory, node.shape
+        is_own = memory is not None and memory.is_own and node.device.memory != "own"
+        is_plain = node.data[0] == _row_major(shape) or is_contiguous(node.layout)
+        return (node.dtype, shape) if is_own and is_plain and 0 not in shape else None
+
+    def __metalloid_new__(self, shape: Ints, dtype: DType) -> Any:
+        """Return a new array on the same device, uninitialised, for the result of a kernel."""
+        device, native = self._node.device, _fresh_array()
+        if native is None:
+            return self._new(fresh(as_dtype(dtype), shape, device))
+        return native(_recipe(shape, dtype, device))
+
     def __metalloid_call__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
                            results: Sequence[tuple[DType, Ints]],
-                           device: Device) -> list[Any]:  # fmt: skip
+                           device: Device, sizes: Any) -> list[Any]:  # fmt: skip
         """Return lazy results of a kernel."""
-        call = KernelCall(kernel, inputs, options, tuple(results))
+        call = KernelCall(kernel, inputs, options, tuple(results), sizes)
         return [self._new(node) for node in call_nodes(call, call.operands(inputs, device))]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -45,6 +46,8 @@ class Pool:
     ----------
     address : int
         Of the pool for native functions; 0 without them.
+    memory : callable
+        From a size of the pool (`bucket_size`) to new memory; faster than the class.
     """
 
     def __init__(self, device: Device) -> None:
@@ -52,16 +55,19 @@ class Pool:
         self._counters = (ctypes.c_int64 * 5)()
         self._counters[_MAX_FREE_BYTES] = int(device.info().memory_bytes * _MAX_FREE_FRACTION)
         self._free: dict[int, list[Buffer]] = {}
-        self.address, self._take, self._lease = self._functions()
+        self.address, self._take, self._lease, self.memory = self._functions()
 
-    def _functions(self) -> tuple[int, Callable[[int], Buffer | None], Callable[[Buffer], Any]]:
+    def _functions(self) -> tuple[int, Callable[[int], Buffer | None], Callable[[Buffer], Any],
+                                  Callable[[int], Memory]]:  # fmt: skip
         native = library()
         if native is None:
             leases = _Leases(self._free, self._counters)
-            return 0, leases.take, leases.lease
+            return 0, leases.take, leases.lease, functools.partial(Memory, self.device)
         objects = ctypes.py_object(self.device), ctypes.py_object(self._free)
         is_on_host = self.device.memory != "own"
-        functions: tuple[Any, Any, Any] = native.mtl_new_pool(*objects, self._counters, is_on_host)
+        functions: tuple[Any, Any, Any, Any] = native.mtl_new_pool(
+            *objects, self._counters, is_on_host
+        )
         return functions
 
     @property

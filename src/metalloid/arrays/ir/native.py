@@ -53,7 +53,8 @@ def _load() -> Any:
     for k, (name, own) in enumerate(offsets.items()):
         library.mtl_define_class(k, ctypes.py_object(_classes[name]), own, len(_SLOTS[name]))
     for name in (
-        "mtl_elementwise", "mtl_evaluation", "mtl_host_array", "mtl_new_pool", "mtl_program_call",
+        "mtl_elementwise", "mtl_evaluation", "mtl_fresh_array", "mtl_host_array", "mtl_new_pool",
+        "mtl_new_nodes", "mtl_program_call",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.py_object
     library.mtl_prepare_bind_array(ctypes.py_object(_classes["Node"].leaf_kind))
@@ -85,6 +86,14 @@ def elementwise(operation: tuple[Any, dict[Any, Any]], *operands: Any) -> Any:
     ----------
     operation : tuple
         From `operands.native_operation`.
+    """
+    return None
+
+
+def new_node(*values: Any) -> Any:
+    """The node of an expression, faster than `Node`; None if the class has to make it.
+
+    `node` replaces it by that of native/new_node.c.
     """
     return None
 

@@ -5,7 +5,7 @@
 // The items of what all evaluations use, and of a known one (known_evaluations.py).
 enum { USED_PLANS, USED_KINDS, USED_NO_ARGS };
 enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_FIRST, KNOWN_HAS_NUMBERS, KNOWN_RESULTS, KNOWN_UNSAVED };
-enum { RESULT_ROOTS, RESULT_DATA };
+enum { RESULT_NODES, RESULT_MEMORY, RESULT_DATA };
 
 // A constant among the parameters of a frame: where it is written, its type as in values.h, and its index
 // among the first nodes of the plan.
@@ -104,12 +104,13 @@ static bool has_run(PyObject* used, PyObject* known, const struct graph* graph) 
   for (Py_ssize_t i = 0; i < count; i++)
     replace(graph->nodes[unsaved[i]], NODE_INLINED, &_Py_TrueStruct);
   for (Py_ssize_t i = 0; i < PyTuple_Size(results); i++) {
-    PyObject *result = PyTuple_GetItem(results, i), *roots = PyTuple_GetItem(result, RESULT_ROOTS);
-    for (Py_ssize_t k = 0; k < PyTuple_Size(roots); k++)
-      materialize(used, graph->nodes[PyLong_AsLongLong(PyTuple_GetItem(roots, k))], memories[i],
+    PyObject *result = PyTuple_GetItem(results, i), *nodes = PyTuple_GetItem(result, RESULT_NODES);
+    PyObject* memory = memories[PyLong_AsLongLong(PyTuple_GetItem(result, RESULT_MEMORY))];
+    for (Py_ssize_t k = 0; k < PyTuple_Size(nodes); k++)
+      materialize(used, graph->nodes[PyLong_AsLongLong(PyTuple_GetItem(nodes, k))], memory,
                   PyTuple_GetItem(result, RESULT_DATA));
-    Py_DecRef(memories[i]);
   }
+  for (uint64_t i = 0; i < plan_head(plan)->results; i++) Py_DecRef(memories[i]);
   return true;
 }
 

@@ -20,3 +20,19 @@ static PyObject* new_object(int class, PyObject* const* values, int count) {
 PyObject* mtl_new_node(PyObject* const* values) { return new_object(NODE, values, NODE_SLOTS); }
 
 PyObject* mtl_new_array(PyObject* node) { return new_object(ARRAY, &node, ARRAY_SLOTS); }
+
+PyObject* mtl_new_leaf(const struct leaf* leaf, PyObject* memory) {
+  PyObject* values[NODE_SLOTS] = {
+      [NODE_ARGS] = held(leaf->no_args),
+      [NODE_DATA] = held(leaf->data),
+      [NODE_DEVICE] = held(get(memory, MEMORY, MEMORY_DEVICE)),
+      [NODE_DTYPE] = held(leaf->dtype),
+      [NODE_FLAGS] = held(get(memory, MEMORY, MEMORY_SHARING)),
+      [NODE_INLINED] = held(&_Py_FalseStruct),
+      [NODE_KIND] = held(leaf->kind),
+      [NODE_MEMORY] = held(memory),
+      [NODE_SHAPE] = held(leaf->shape),
+      [NODE_ID] = PyIter_Next(leaf->ids),
+  };
+  return mtl_new_node(values);
+}

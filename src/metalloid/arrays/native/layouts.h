@@ -44,7 +44,12 @@ static inline bool is_instance(PyObject* object, int class) {
   return type == mtl_layouts[class].type;
 }
 
-// New objects; null with an error. They take the references, also on failure. The values of a node are in
-// the order of the slots.
+// New objects; null with an error. They take the references, also on failure, where a node may be null.
+// The values of a node are in the order of the slots.
 PyObject* mtl_new_node(PyObject* const* values);
 PyObject* mtl_new_array(PyObject* node);
+
+struct leaf {
+  PyObject *kind, *no_args, *ids, *dtype, *shape, *data;  // borrowed
+};
+PyObject* mtl_new_leaf(const struct leaf* leaf, PyObject* memory);

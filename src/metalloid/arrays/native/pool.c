@@ -123,10 +123,18 @@ static PyObject* lease_function(PyObject* self, PyObject* const* given, Py_ssize
   return new_lease(PyCapsule_GetPointer(self, POOL), given[0], bytes);
 }
 
+// memory(bytes): a new Memory of a size of the pool.
+static PyObject* memory_function(PyObject* self, PyObject* const* given, Py_ssize_t count) {
+  (void)count;
+  return mtl_new_memory(PyCapsule_GetPointer(self, POOL), given[0]);
+}
+
+static PyMethodDef memory_definition = {"memory", memory_function, METH_FASTCALL, 0};
 static PyMethodDef take_definition = {"take", take_function, METH_FASTCALL, 0};
 static PyMethodDef lease_definition = {"lease", lease_function, METH_FASTCALL, 0};
 
-// The address of a pool, which lives as long as the process, and the functions `take` and `lease`.
+// The address of a pool, which lives as long as the process, and the functions `take`, `lease` and
+// `memory`.
 MTL_EXPORT PyObject* mtl_new_pool(PyObject* device, PyObject* free, int64_t* counters,
                                  bool is_on_host) {
   if (!address_) {
@@ -141,11 +149,12 @@ MTL_EXPORT PyObject* mtl_new_pool(PyObject* device, PyObject* free, int64_t* cou
   *pool = (struct pool){held(device), held(free), counters, is_on_host};
   PyObject* self = PyCapsule_New(pool, POOL, 0);
   if (!self) return 0;
-  PyObject* functions = PyTuple_New(3);
+  PyObject* functions = PyTuple_New(4);
   if (!functions) return 0;
   PyTuple_SetItem(functions, 0, PyLong_FromUnsignedLongLong((uintptr_t)pool));
   PyTuple_SetItem(functions, 1, PyCFunction_NewEx(&take_definition, self, 0));
   PyTuple_SetItem(functions, 2, PyCFunction_NewEx(&lease_definition, self, 0));
+  PyTuple_SetItem(functions, 3, PyCFunction_NewEx(&memory_definition, self, 0));
   Py_DecRef(self);
   return functions;
 }

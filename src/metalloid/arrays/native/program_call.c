@@ -56,26 +56,17 @@ static bool match(PyObject* call, PyObject* args, PyObject** nodes, PyObject** n
   return true;
 }
 
-// A leaf with a result.
-static PyObject* new_leaf(PyObject* call, PyObject* output, PyObject* memory) {
-  PyObject* values[NODE_SLOTS] = {
-      [NODE_ARGS] = held(PyTuple_GetItem(call, CALL_NO_ARGS)),
-      [NODE_DATA] = held(PyTuple_GetItem(output, OUTPUT_DATA)),
-      [NODE_DEVICE] = held(get(memory, MEMORY, MEMORY_DEVICE)),
-      [NODE_DTYPE] = held(PyTuple_GetItem(output, OUTPUT_DTYPE)),
-      [NODE_FLAGS] = held(get(memory, MEMORY, MEMORY_SHARING)),
-      [NODE_INLINED] = held(&_Py_FalseStruct),
-      [NODE_KIND] = held(PyTuple_GetItem(call, CALL_KIND)),
-      [NODE_MEMORY] = held(memory),
-      [NODE_SHAPE] = held(PyTuple_GetItem(output, OUTPUT_SHAPE)),
-      [NODE_ID] = PyIter_Next(PyTuple_GetItem(call, CALL_IDS)),
-  };
-  return mtl_new_node(values);
-}
-
 static PyObject* new_array(PyObject* call, PyObject* output, PyObject* const* owners) {
   const long long owner = PyLong_AsLongLong(PyTuple_GetItem(output, OUTPUT_OWNER));
-  return mtl_new_array(new_leaf(call, output, owners[owner]));
+  const struct leaf leaf = {
+      .kind = PyTuple_GetItem(call, CALL_KIND),
+      .no_args = PyTuple_GetItem(call, CALL_NO_ARGS),
+      .ids = PyTuple_GetItem(call, CALL_IDS),
+      .dtype = PyTuple_GetItem(output, OUTPUT_DTYPE),
+      .shape = PyTuple_GetItem(output, OUTPUT_SHAPE),
+      .data = PyTuple_GetItem(output, OUTPUT_DATA),
+  };
+  return mtl_new_array(mtl_new_leaf(&leaf, owners[owner]));
 }
 
 static PyObject* results_of(PyObject* call, PyObject* const* owners) {
