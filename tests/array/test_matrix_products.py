@@ -90,13 +90,13 @@ def test_panels_do_not_depend_on_the_number_of_cores(threads):
 
 FACTORS = {
     "plain": lambda x: x,
-    "turned": lambda x: x.T,
+    "transposed": lambda x: x.T,
     "reversed": lambda x: x[::-1],
     "sliced": lambda x: x[1:, ::2],
 }
 SHAPE_BEFORE = {
     "plain": lambda m, n: (m, n),
-    "turned": lambda m, n: (n, m),
+    "transposed": lambda m, n: (n, m),
     "reversed": lambda m, n: (m, n),
     "sliced": lambda m, n: (m + 1, 2 * n),
 }
@@ -109,7 +109,12 @@ EXTENTS = st.sampled_from([0, 2, 7, 31, 63, 64, 65, 129])  # 1 would be another 
     n=EXTENTS,
     k=EXTENTS,
     factors=st.sampled_from(
-        [("plain", "plain"), ("turned", "plain"), ("plain", "turned"), ("sliced", "reversed")]
+        [
+            ("plain", "plain"),
+            ("transposed", "plain"),
+            ("plain", "transposed"),
+            ("sliced", "reversed"),
+        ]
     ),
     backend=st.sampled_from(["panels", "registers", "simdgroups"]),
 )
@@ -231,7 +236,7 @@ def test_costly_factors_are_computed_once():
 
 USES = {
     "two results": lambda y: (mtl.exp(y), y + 1),
-    "also turned": lambda y: (y + y.T,),
+    "also transposed": lambda y: (y + y.T,),
     "and its sum": lambda y: (y / y.sum(),),
     "rows and elements": lambda y: (mtl.exp(y - y.max(axis=1, keepdims=True)),),
 }
@@ -391,3 +396,24 @@ def test_large(dtype):
     a, b = random((700, 1100), dtype), random((1100, 900), dtype)
     with mtl.config.scope(products="registers"):
         check(mtl.asarray(a) @ mtl.asarray(b), a, b)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("depth", "columns"), [(3, 3), (1, 2), (4, 2), (2, 4)])
+def test_short_rows_and_a_small_matrix(rng, dtype, depth, columns):
+    points, matrix = rng.random((2, 40, depth)), rng.random((depth, columns))
+    x, m = mtl.asarray(points, dtype=dtype), mtl.asarray(matrix, dtype=dtype)
+    product = mtl.sqrt(x + 1) @ m.T.T * 2
+    expected = np.sqrt(points + 1) @ matrix * 2
+    np.testing.assert_allclose(np.asarray(product), expected, rtol=8 * np.finfo(dtype).eps)
+    transposed = mtl.asarray(np.asarray(rng.random((depth, 70)), dtype)).T
+    np.testing.assert_allclose(
+        np.asarray(transposed @ m), np.asarray(transposed).astype(float) @ np.asarray(m).astype(float),
+        rtol=8 * np.finfo(dtype).eps,
+    )  # fmt: skip
+
+
+@pytest.mark.needs("the CPU")
+def test_short_rows_times_a_small_matrix_take_no_call_of_the_host():
+    text = mtl.explain(mtl.zeros((100, 3)) @ mtl.asarray(np.eye(3, dtype=np.float32)))
+    assert "a function of its own" not in text

@@ -27,6 +27,7 @@ from metalloid.arrays.ir.node import (
 from metalloid.arrays.ir.operands import binary_operands
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
+from metalloid.arrays.lowering.narrow_matmul import is_narrow, narrow_product
 from metalloid.arrays.lowering.split_matmul import is_split, split_product
 from metalloid.arrays.lowering.vendor_matmul import multiplied
 from metalloid.arrays.planning.matmul_dispatch import (
@@ -153,7 +154,12 @@ def _split_product(a: Node, b: Node, backend: str, allow_tf32: bool) -> Node:
     return split_product(a, b, backend, allow_tf32, _product)
 
 
-implement("matmul", Implementation(_split_product, is_split), _product)
+implement(
+    "matmul",
+    Implementation(_split_product, is_split),
+    Implementation(narrow_product, is_narrow),
+    _product,
+)
 
 
 def _is_sum(a: Node, b: Node, shape: Ints) -> bool:

@@ -42,6 +42,8 @@ TILE, STEP = 64, 32
 FLOATS = (float16, bfloat16, float32)
 #: Up to this many rows, a reduction runs at memory speed if there is this much work.
 _MAX_REDUCTION_ROWS, _MIN_REDUCTION_WORK = 8, 2**16
+#: Up to this much work, a reduction takes less time than a call of BLAS between kernels.
+_MAX_VECTOR_WORK = 2**18
 #: From this many multiplications on, a library and separate kernels beat a fused kernel.
 _MAX_FUSED_WORK = 2**24
 
@@ -174,7 +176,8 @@ def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: b
     is_vector = rows == 1 or columns == 1
     if device.name != "cpu":
         return is_vector
-    if math.prod(shape) * depth < _MIN_REDUCTION_WORK:
-        return False
+    work = math.prod(shape) * depth
+    if is_vector and (is_computed or work <= _MAX_VECTOR_WORK):
+        return True
     has_blas = dtype in _TIMES and dtype.itemsize > 2
-    return is_vector and is_computed if has_blas else is_vector or rows <= _MAX_REDUCTION_ROWS
+    return not has_blas and work >= _MIN_REDUCTION_WORK and rows <= _MAX_REDUCTION_ROWS

@@ -308,7 +308,7 @@ class Planner:
                 below[at] |= below[arg]
                 leaves[at] |= leaves[arg]
             (leaves if is_read else below)[at] |= 1 << at
-        parts = [
+        candidates = [
             at
             for at in range(index)
             if below[index] >> at & 1
@@ -316,9 +316,9 @@ class Planner:
             and below[at].bit_count() <= MAX_OPS // 2  # constants are operations, too
             and leaves[at].bit_count() <= max_loads
         ]
-        if not parts:
+        if not candidates:
             raise RecursionError("[array] an expression that cannot be split")
-        self.store(max(parts, key=lambda at: below[at].bit_count()), MaterializeReason.SIZE)
+        self.store(max(candidates, key=lambda at: below[at].bit_count()), MaterializeReason.SIZE)
 
     # -- split reductions
 

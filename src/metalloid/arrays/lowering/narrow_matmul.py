@@ -1,0 +1,57 @@
+"""Products of many short rows and a small matrix on CPUs: a sum of products for each column.
+
+Rotations of points and changes of colour space have 2 to 4 columns, interleaved in memory.
+Tiles would leave most lanes idle; a kernel that loads all columns of a row as interleaved vectors
+runs at the speed of memory.
+"""
+
+from __future__ import annotations
+
+from metalloid.arrays.ir.dtypes import float32, float64
+from metalloid.arrays.ir.node import Node, apply, broadcast
+from metalloid.arrays.ir.ops import OPS
+from metalloid.arrays.ir.views import concatenated, full_slices, sliced
+from metalloid.arrays.planning.matmul_dispatch import AUTO, shape_of_work
+
+_MAX_EXTENT, _MIN_ROWS = 4, 64
+
+
+def is_narrow(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
+    """Whether a product is written as sums by column."""
+    depth, columns = b.shape[-2:]
+    *batch, rows, _ = shape_of_work((*a.shape[:-1], columns), b)
+    return (
+        backend == AUTO
+        and a.device.name == "cpu"
+        and a.dtype in (float32, float64)
+        and 1 <= depth <= _MAX_EXTENT
+        and 2 <= columns <= _MAX_EXTENT
+        and rows >= _MIN_ROWS
+        and not batch
+    )
+
+
+def narrow_product(a: Node, b: Node, backend: str, allow_tf32: bool) -> Node:
+    """The product, whose columns are sums of products."""
+    depth, columns = b.shape[-2:]
+    left = [_element(a, None, k) for k in range(depth)]
+    sums = []
+    for column in range(columns):
+        terms = [
+            apply(OPS["multiply"], a.dtype, x, broadcast(_element(b, k, column), x.shape))
+            for k, x in enumerate(left)
+        ]
+        total = terms[0]
+        for term in terms[1:]:
+            total = apply(OPS["add"], a.dtype, total, term)
+        sums.append(total)
+    return concatenated(sums, len(a.shape) - 1)
+
+
+def _element(node: Node, row: int | None, column: int) -> Node:
+    """A column of all rows, or an element of each matrix, with axes of extent 1."""
+    slices = full_slices(node.shape)
+    slices[-1] = (column, 1, 1)
+    if row is not None:
+        slices[-2] = (row, 1, 1)
+    return sliced(node, slices)
