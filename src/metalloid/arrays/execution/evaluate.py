@@ -109,9 +109,10 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     plan, repeated = plan_of(graph, device)
     leaves = [leaf.memory for leaf in graph.leaves]
     offsets = [leaf.data[1] for leaf in graph.leaves]
-    if repeated is not None and is_repeatable and not any(offsets) and None not in leaves:
+    if repeated is not None and is_repeatable and None not in leaves:
         numbering = Numbering.of(graph, roots) if known is False else None
-        stored = repeated(leaves, graph.nodes, wait)  # type: ignore[arg-type]
+        in_bytes = [leaf.data[1] * leaf.dtype.itemsize for leaf in graph.leaves]
+        stored = repeated(leaves, graph.nodes, wait, in_bytes)  # type: ignore[arg-type]
         if stored is not None:
             memory_of = dict(zip(repeated.results, stored, strict=True))
             for result in plan.results:
