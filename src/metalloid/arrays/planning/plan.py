@@ -115,7 +115,9 @@ class Planner:
         self._leaves: dict[int, tuple[int, Layout]] = {}
         self._calls: dict[int, tuple[int, ...]] = {}
         self.traits = self.graph.nodes[0].device.traits
-        self.uses = Counter([*chain.from_iterable(self.graph.args), *self.graph.roots])
+        self.uses: Counter[int] = Counter(
+            [*chain.from_iterable(self.graph.args), *self.graph.roots]
+        )
         self._has_products = any(node.kind is MATMUL for node in self.graph.nodes)
 
     def _deep(self) -> list[int]:
