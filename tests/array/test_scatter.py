@@ -135,3 +135,20 @@ def test_weighted_counts_on_every_device(device, rng):
     np.testing.assert_array_equal(np.asarray(mtl.bincount(at)), np.bincount(x))
     got = mtl.bincount(at, weights=mtl.asarray(weights, device=device))
     np.testing.assert_array_equal(np.asarray(got), np.bincount(x, weights))
+
+
+def test_indices_on_devices_are_checked_when_a_result_is_read(device):
+    x, wrong = mtl.zeros(4, device=device), mtl.asarray([1, 5], device=device)
+    with pytest.raises(IndexError, match="9 is out of range for axis 0 of extent 4"):
+        x[np.array([0, 9])]  # values of the host: at once
+    if device == "cpu":
+        return
+    taken = x[wrong]
+    with pytest.raises(IndexError, match="5 is out of range for axis 0 of extent 4") as caught:
+        np.asarray(taken)
+    assert "test_scatter.py" in caught.value.__notes__[0]
+    taken = x.at[wrong].add(1)
+    mtl.eval(taken)  # without waiting
+    with pytest.raises(IndexError, match="5 is out of range for axis 0 of extent 4"):
+        np.asarray(taken)
+    np.testing.assert_array_equal(np.asarray(x.at[wrong - 2].set(1)), [0, 0, 0, 1])

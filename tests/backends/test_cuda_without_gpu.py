@@ -19,7 +19,7 @@ from metalloid.backends.cuda.runtime.constants import SLOT_BYTES, Constants
 from metalloid.backends.cuda.runtime.device import CudaDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
 from metalloid.backends.cuda.runtime.exchange import CudaExchange
-from metalloid.backends.cuda.runtime.geometry import GridPart
+from metalloid.backends.cuda.runtime.geometry import SubGrid
 from metalloid.backends.cuda.runtime.pinned_memory import PinnedMemory
 from metalloid.backends.cuda.runtime.printf_buffer import (
     BUFFER_BYTES,
@@ -185,9 +185,9 @@ def native(tmp_path_factory):
     def run(marks, fails_at=0):
         count = ctypes.c_uint32.in_dll(stand_in, "count")
         count.value, ctypes.c_uint64.in_dll(stand_in, "fails_at").value = 0, fails_at
-        part = GridPart((4, 5, 6, 7, 8, 9), tuple(range(100, 110)))
+        sub_grid = SubGrid((4, 5, 6, 7, 8, 9), tuple(range(100, 110)))
         words = launcher.launch_layout(2).pack(77, *marks, 640, 2**63, 12)
-        status = launch(launcher.pack_shape(31, 2, part), words)
+        status = launch(launcher.pack_shape(31, 2, sub_grid), words)
         seen = (ctypes.c_uint64 * 64).in_dll(stand_in, "seen")
         return status, list(seen[: count.value])
 
@@ -212,9 +212,9 @@ def test_an_error_of_the_driver_is_returned_and_nothing_is_called_after_it(nativ
 
 def test_more_words_than_a_launch_holds_are_refused_before_the_driver_sees_them(native):
     _, launch = native
-    part = GridPart((1, 1, 1, 1, 1, 1), (0,) * 10)
+    sub_grid = SubGrid((1, 1, 1, 1, 1, 1), (0,) * 10)
     words = launcher.launch_layout(600).pack(77, 0, 0, 0, *range(600))
-    assert launch(launcher.pack_shape(31, 600, part), words) == 1
+    assert launch(launcher.pack_shape(31, 600, sub_grid), words) == 1
 
 
 def test_streams_are_put_in_order():

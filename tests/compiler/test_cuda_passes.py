@@ -115,8 +115,8 @@ def test_other_loops_are_left(old, new):
 
 GUARD = """
     entry: %u.p = getelementptr i8, ptr %launch, i64 68; %u = load i32, ptr %u.p; %is = icmp eq i32 %u, 0; \
-        br i1 %is, label %ragged, label %body
-    ragged: br label %body
+        br i1 %is, label %tail, label %body
+    tail: br label %body
 """
 BODY = """
     body: %g = tail call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x(); %t = tail call i32 @llvm.nvvm.read.ptx.sreg.tid.x(); \

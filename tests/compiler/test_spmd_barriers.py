@@ -149,10 +149,22 @@ def test_definitions_come_with_those_that_they_use():
     assert Definitions(lines).of(["  store i32 %d, ptr %p"]) == lines[1:3]
 
 
-def loops_text(outcomes, part="", in_step=False, common=(), uses=None, changes=None, own_bytes=0):
+def loops_text(
+    outcomes, partial="", in_step=False, common=(), uses=None, changes=None, own_bytes=0
+):
     none = [set() for _ in outcomes]
     loops = SimdgroupLoops(
-        "f", part, outcomes, 8, 64, common, uses or none, changes or none, in_step, None, own_bytes
+        "f",
+        partial,
+        outcomes,
+        8,
+        64,
+        common,
+        uses or none,
+        changes or none,
+        in_step,
+        None,
+        own_bytes,
     )
     return loops.text()
 
@@ -160,10 +172,10 @@ def loops_text(outcomes, part="", in_step=False, common=(), uses=None, changes=N
 def test_regions_whose_successor_is_known_continue_without_a_dispatch():
     text = loops_text([1 << 32 | 255, 0])
     assert "label %r1, label %alone0" in text
-    assert "%together" not in text
-    assert "%together" in loops_text([1 << 32 | 255, None])
-    assert "%together" in loops_text([1 << 32 | 255, 0], part="g")
-    assert "%together" not in loops_text([None, None], in_step=True)
+    assert "%agree" not in text
+    assert "%agree" in loops_text([1 << 32 | 255, None])
+    assert "%agree" in loops_text([1 << 32 | 255, 0], partial="g")
+    assert "%agree" not in loops_text([None, None], in_step=True)
 
 
 @pytest.mark.parametrize("outcomes", [[1 << 32 | 255, 0], [None, None]])

@@ -113,12 +113,13 @@ def test_correct_metal_gives_no_warnings():
     lib = mtl.library(
         HEADER + "constant float table[2] = {1.0, 2.0};\n"
         "struct S { half4 a; packed_float3 b; };\n"
+        "struct Half { half4 operator()(float x) const { return half4(x); } };\n"
         "template <typename T> T twice(T x) { return x + x; }\n"
         f"kernel void f(device S* s [[buffer(0)]], const device half* h [[buffer(1)]], {ID}) {{\n"
         "    threadgroup float tile[32];\n"
         "    tile[i % 32] = table[i & 1] * h[i];\n"
         "    threadgroup_barrier(mem_flags::mem_threadgroup);\n"
-        "    s[i].a = half4(twice(tile[0]));\n"
+        "    s[i].a = Half()(twice(tile[0]));\n"
         "    s[i].b = float3(1, 2, 3) * s[i].b;\n"
         "    uchar c = i; c += 1; s[i].a.x = c;\n}"
     )

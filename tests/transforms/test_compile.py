@@ -204,10 +204,38 @@ def test_transforms_in_and_around():
     assert float(second(mtl.asarray(2.0))) == 12
 
 
-def test_indices_without_values_are_clipped():
-    take = mtl.compile(lambda x, i: x[i])
-    same(take(X, mtl.asarray([0, -1, 2])), [1, 3, 3])
-    same(take(X, mtl.asarray([5, -7, 1])), [3, 1, 2])  # within the array
+@pytest.mark.parametrize("name", ["take", "update", "gradient", "several", "keyword"])
+def test_indices_are_checked_in_each_call(name):
+    use = {
+        "take": lambda x, i: x[i] * 2,
+        "update": lambda x, i: x.at[i].add(1),
+        "gradient": mtl.grad(lambda x, i: (x[i] ** 2).sum()),
+        "several": lambda x, i: (x + 1, x[i], x[i * 0]),
+        "keyword": lambda x, i: x[i] * 2,
+    }[name]
+    compiled = mtl.compile(use)
+    call = (lambda x, i: compiled(x, i=i)) if name == "keyword" else compiled
+    right = mtl.asarray([0, -1, 2])
+    for _ in range(3):
+        same(call(X, right), use(X, right))
+        for wrong, index in (([3, 0, 0], 3), ([1, -4, 1], -4), ([2**40, 1, 1], 2**40)):
+            with pytest.raises(
+                IndexError, match=f" {index} is out of range for axis 0 of extent 3"
+            ) as caught:
+                call(X, mtl.asarray(wrong))
+            assert "test_compile.py" in caught.value.__notes__[0]
+
+
+def test_indices_of_other_transforms_are_checked_when_they_are_read():
+    rows = mtl.vmap(lambda row, i: row[i] + 0)(
+        mtl.arange(6.0).reshape(2, 3), mtl.asarray([[0], [3]])
+    )
+    shown = rows * 2
+    for _ in range(2):
+        with pytest.raises(IndexError, match="3 is out of range for axis 0 of extent 3"):
+            np.asarray(shown)
+    with pytest.raises(IndexError, match="3 is out of range for axis 0 of extent 3"):
+        np.asarray(rows)  # part of what failed
 
 
 def test_random_numbers_go_on():

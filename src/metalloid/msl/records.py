@@ -41,9 +41,10 @@ def describe_records(stream: TokenStream, attributes: Sequence[Attribute]) -> No
                 f'(__builtin_offsetof(S_, {name}), "{name}"{f", 1 + ({id_})" if id_ else ""}); '
                 for name, id_ in names.items()
             )
+            body = f"using S_ = typename M_::self; {calls}" if calls else ""
             function = (
                 "public: template <class M_> static constexpr void metalloid_members(M_& m) "
-                f"{{ using S_ = typename M_::self; {calls}}}"
+                f"{{ {body}}}"
             )
         stream.replace(closing, f" {function} {stream.current(closing)}")
 

@@ -11,6 +11,7 @@ from metalloid.arrays.execution.evaluate import plan_of
 from metalloid.arrays.execution.executable import run
 from metalloid.arrays.execution.repeated_plan import MAX_ADDRESSES, Frame, RepeatedPlan
 from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.index_checks import checks_below, verify
 from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import Memory
@@ -68,6 +69,10 @@ class Program:
         if len(devices) > 1:
             names = ", ".join(sorted(device.name for device in devices))
             raise TraceError(f"[compile] the results are on several devices: {names}.")
+        checks = checks_below(roots)
+        roots = [*roots, *(code for code, _ in checks)]
+        #: Those of indices; their codes are the last results.
+        self._checks = [check for _, check in checks]
         lower(roots)  # while inputs are tracers: views of them are nodes, with offsets of their own
         traced = traced_nodes(roots)
         for node, layout in zip(inputs, layouts, strict=True):
@@ -118,12 +123,20 @@ class Program:
     def __call__(self, inputs: Sequence[Node], numbers: Sequence[Any]) -> list[Node]:
         """Run the program; return leaves with the results.
 
+        Raises
+        ------
+        IndexError
+            On devices with memory of their own, when an array is read.
+
         Parameters
         ----------
         inputs : sequence of Node
             Leaves, of the layouts for which it was made.
         numbers : sequence
         """
+        return self._checked(self._run(inputs, numbers))
+
+    def _run(self, inputs: Sequence[Node], numbers: Sequence[Any]) -> list[Node]:
         leaves = [leaf if k is None else inputs[k] for k, leaf in self._leaves]
         nodes = self._with_numbers(numbers)
         memories = [leaf.memory for leaf in leaves]
@@ -170,9 +183,28 @@ class Program:
         )
         packed = struct.pack(f"={len(leaves)}q", *leaves)
         call = (plan, tuple(checks), packed, constants, outputs, settings, settings.version,
-                is_tuple, topological_ids, BUFFER, ())  # fmt: skip
+                is_tuple or bool(self._checks), topological_ids, BUFFER, ())  # fmt: skip
         function: PlainCall = functions.mtl_program_call(ctypes.py_object(call))
-        return function
+        if not self._checks:
+            return function
+
+        def checked(args: tuple[Any, ...]) -> Any:
+            results = function(args)
+            if results is None:
+                return None
+            self._checked([result._node for result in results])
+            return results[: -len(self._checks)] if is_tuple else results[0]
+
+        return checked
+
+    def _checked(self, results: list[Node]) -> list[Node]:
+        """The results without the codes of checks."""
+        if not self._checks:
+            return results
+        first = len(results) - len(self._checks)
+        memories = [node.memory for node in results[first:] if node.memory is not None]
+        verify(zip(memories, self._checks, strict=True))
+        return results[:first]
 
     def _pack(self, frame: Frame, numbers: Sequence[Any]) -> None:
         frame.pack(self._with_numbers(numbers))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.index_checks import pending, verify_pending
 from metalloid.arrays.ir.layout import Ints, contiguous, reach
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.native import library
@@ -132,6 +133,8 @@ def to_host(node: Node, read_only: bool = False) -> np.ndarray:
     if node.device.memory != "own":
         strides, offset = node.data
         return node.memory.host_view(node.dtype, node.shape, strides, offset, read_only)
+    if node.device in pending:
+        verify_pending(node.device, functools.partial(_number_at, node.device))
     if 0 in node.shape:
         return np.empty(node.shape, node.dtype)
     low, high = reach(node.layout)
@@ -141,6 +144,12 @@ def to_host(node: Node, read_only: bool = False) -> np.ndarray:
     strides = tuple(step * node.dtype.itemsize for step in node.data[0])
     first = window[node.data[1] - low :]
     return np.lib.stride_tricks.as_strided(first, node.shape, strides)
+
+
+def _number_at(device: Device, memory: Memory) -> int:
+    raw = device.host_memory(8)
+    device.copy_out(memory.bound.address, raw.data)
+    return int(raw.view(np.uint64)[0])
 
 
 class KernelCall:

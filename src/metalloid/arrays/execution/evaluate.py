@@ -12,8 +12,9 @@ from metalloid.arrays.execution.executable import ExecutablePlan, executable, ru
 from metalloid.arrays.execution.known_evaluations import Numbering, native_evaluation
 from metalloid.arrays.execution.known_evaluations import plans as _plans
 from metalloid.arrays.execution.repeated_plan import RepeatedPlan
+from metalloid.arrays.ir.index_checks import IndexCheck, checks_below, verify
 from metalloid.arrays.ir.linearize import LinearizedGraph
-from metalloid.arrays.ir.memory import UNORDERED
+from metalloid.arrays.ir.memory import UNORDERED, Memory
 from metalloid.arrays.ir.node import BUFFER, TRACED, Node
 from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.ir.substitute import concrete, is_traced
@@ -35,7 +36,7 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
 
     Raises
     ------
-    OutOfMemory, KernelFault
+    OutOfMemory, KernelFault, IndexError
         The nodes are unchanged and can be evaluated again.
     TraceError
         If a root depends on a tracer without a value.
@@ -97,13 +98,18 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
 
 
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
+    checks = checks_below(roots)
+    roots += [code for code, _ in checks]
     lower(roots)
     if run_call(roots, wait):
         return
-    is_repeatable = wait or device.memory == "own"
+    # Where codes are read at once, results of wrong indices do not become values of nodes.
+    is_verified_first = bool(checks) and device.memory != "own"
+    is_repeatable = (wait or device.memory == "own") and not is_verified_first
     native = native_evaluation() if is_repeatable else None
     known = None if native is None else native.evaluate(roots)
     if known is True or (isinstance(known, tuple) and known[0].run(known[1], wait)):
+        _verify_nodes(checks)
         return
     graph = LinearizedGraph(roots)
     plan, repeated = plan_of(graph, device)
@@ -119,13 +125,16 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
             _finish(plan, graph, roots)
             if numbering is not None:
                 numbering.remember(graph, roots, plan, repeated)
+            _verify_nodes(checks)
             return
     retained = {
         source
         for index, source, _, references in plan.not_requested
         if sys.getrefcount(graph.nodes[index]) > references
     }
-    memories = run(plan, leaves, offsets, graph.nodes, retained, wait)
+    memories = run(plan, leaves, offsets, graph.nodes, retained, wait or is_verified_first)
+    if checks:
+        _verify(checks, graph, plan, memories)
     for index, source, layout, _ in plan.results:
         memory = memories[source]
         if memory is None:  # nothing else refers to the node
@@ -133,6 +142,21 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         layout = with_offset(layout, plan.sources[source], offsets)
         graph.nodes[index].materialize(memory, layout)
     _finish(plan, graph, roots)
+
+
+def _verify_nodes(checks: Sequence[tuple[Node, IndexCheck]]) -> None:
+    """Verify checks whose codes are nodes that have values."""
+    verify((code.memory, check) for code, check in checks if code.memory is not None)
+
+
+def _verify(checks: Sequence[tuple[Node, IndexCheck]], graph: LinearizedGraph,
+            plan: ExecutablePlan, memories: Sequence[Memory | None]) -> None:  # fmt: skip
+    """Verify checks whose codes, the last roots, are computed but not assigned to nodes."""
+    source_of = {result.node: result.source for result in plan.results}
+    for (_, check), index in zip(checks, graph.roots[-len(checks) :], strict=True):
+        memory = memories[source_of[index]]
+        assert memory is not None
+        verify([(memory, check)])
 
 
 def _finish(plan: ExecutablePlan, graph: LinearizedGraph, roots: list[Node]) -> None:

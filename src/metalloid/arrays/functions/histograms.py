@@ -168,7 +168,7 @@ def _even_bins(values: Array, edges: Array) -> Array:
     Elements outside all bins get the index after the last bin.
     """
     count = edges.size - 1
-    values, edges = (part.astype(promote(part.dtype, float32)) for part in (values, edges))
+    values, edges = (operand.astype(promote(operand.dtype, float32)) for operand in (values, edges))
     low, high = edges[0], edges[-1]
     is_inside = (values >= low) & (values <= high)
     guess = where(is_inside, (values - low) * (count / (high - low)), 0).astype(int32)
@@ -219,8 +219,8 @@ def _is_by_bins(indices: Node, count: int, setting: str) -> bool:
 
 def _by_bins(indices: Node, count: int, setting: str) -> Node:
     shape = count_groups(indices.size, indices.device), count
-    (parts,) = launch_call(bin_counts, [cast(indices, uint32)], (count,), (uint32, shape))
-    return summed(parts, "sum", 0, int64, False)
+    (counts,) = launch_call(bin_counts, [cast(indices, uint32)], (count,), (uint32, shape))
+    return summed(counts, "sum", 0, int64, False)
 
 
 def _is_by_scatter(indices: Node, count: int, setting: str) -> bool:

@@ -162,8 +162,12 @@ def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = Non
          append: Array | None = None) -> Array:  # fmt: skip
     """Return the `n`-th differences of neighbouring elements along an axis."""
     (along,) = axes_of("diff", axis, x.ndim)
-    parts = [part for part in (prepend, x, append) if part is not None]
-    node = concatenated([part._node for part in parts], along) if len(parts) > 1 else x._node
+    operands = [operand for operand in (prepend, x, append) if operand is not None]
+    node = (
+        concatenated([operand._node for operand in operands], along)
+        if len(operands) > 1
+        else x._node
+    )
     for _ in range(n):
         extent = node.shape[along]
         left, right = full_slices(node.shape), full_slices(node.shape)

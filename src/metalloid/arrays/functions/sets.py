@@ -102,8 +102,8 @@ def _by_numpy(x: Array, **options: bool) -> list[Array]:
     (node,) = evaluate([x._node])
     unique: Any = np.unique
     values, *more = unique(comparable(to_host(node)), equal_nan=False, **options)
-    parts = values.astype(x.dtype, copy=False), *more
-    return [Array(from_numpy(part, x.device, copy=False)) for part in parts]
+    results = values.astype(x.dtype, copy=False), *more
+    return [Array(from_numpy(result, x.device, copy=False)) for result in results]
 
 
 class _Runs:

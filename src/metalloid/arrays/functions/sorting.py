@@ -124,9 +124,9 @@ def _by_kernels(x: Node, axis: int, descending: bool, with_indices: bool) -> tup
     """Sort by kernels: the elements, and their indices if required."""
     rows = moved_axes(x, axis, -1)
     result_types = ((x.dtype, rows.shape), (uint32, rows.shape))[: 1 + with_indices]
-    sorted_parts = launch_call(sorted_rows, [rows], (descending, with_indices), *result_types)
-    parts = [moved_axes(part, -1, axis) for part in sorted_parts]
-    return (*parts[:1], *(cast(indices, int64) for indices in parts[1:]))
+    by_rows = launch_call(sorted_rows, [rows], (descending, with_indices), *result_types)
+    results = [moved_axes(result, -1, axis) for result in by_rows]
+    return (*results[:1], *(cast(indices, int64) for indices in results[1:]))
 
 
 def _top_k_by_kernels(rows: Node, k: int, setting: str) -> tuple[Node, ...]:

@@ -39,9 +39,9 @@ class LinearizedGraph:
 
     __slots__ = (
         "_args",
+        "_entries",
         "_index_of",
         "_known",
-        "_parts",
         "key",
         "leaves",
         "nodes",
@@ -56,7 +56,7 @@ class LinearizedGraph:
         self.leaves: list[Node] = []
         self.numbers: list[Node] = []
         self.recomputed: list[int] = []
-        self._parts: list[tuple[Any, ...]] = []
+        self._entries: list[tuple[Any, ...]] = []
         self._known: dict[Any, int] = {}
         self._index_of: dict[Node, int] = {}
         expressions: list[Node] = []
@@ -77,52 +77,52 @@ class LinearizedGraph:
         self.roots = [self._index_of[root] for root in roots]
         del self._known, self._index_of  # `_run` counts references to nodes
         self._args: list[tuple[int, ...]] | None = None
-        self.key = (*self.roots, *chain.from_iterable(self._parts), *self.recomputed)
+        self.key = (*self.roots, *chain.from_iterable(self._entries), *self.recomputed)
 
     def _add_leaf(self, node: Node) -> None:
         kind, dtype = node.kind, node.dtype
         index = len(self.nodes)
         if kind is CONSTANT:
-            part: tuple[Any, ...] = (kind, dtype)
+            entry: tuple[Any, ...] = (kind, dtype)
             # 0 == -0 == False, and NaN != NaN: such constants are not merged.
             identity: Any = (kind, dtype, node.data) if node.data else node
         else:
-            part = (kind, dtype, node.shape, node.data[0])
-            identity = (part, node.data[1], id(node.memory))
+            entry = (kind, dtype, node.shape, node.data[0])
+            identity = (entry, node.data[1], id(node.memory))
         known = self._known.setdefault(identity, index)
         self._index_of[node] = known
         if known == index:
             self.nodes.append(node)
-            self._parts.append(part)
+            self._entries.append(entry)
             (self.numbers if kind is CONSTANT else self.leaves).append(node)
 
     def _add(self, expressions: list[Node]) -> None:
         # Optimised: this dominates the cost of small evaluations.
-        nodes, parts, known, index_of = self.nodes, self._parts, self._known, self._index_of
+        nodes, entries, known, index_of = self.nodes, self._entries, self._known, self._index_of
         index_at, find = index_of.__getitem__, known.setdefault
         index = len(nodes)
-        part: tuple[Any, ...]
+        entry: tuple[Any, ...]
         identity: tuple[Any, ...]
         for node in expressions:
             if node.kind is ELEMENTWISE:
                 args = node.args
                 if len(args) == 2:
                     a, b = args
-                    part = identity = (node.data, node.dtype, index_of[a], index_of[b])
+                    entry = identity = (node.data, node.dtype, index_of[a], index_of[b])
                 else:
-                    part = identity = (node.data, node.dtype, *map(index_at, args))
+                    entry = identity = (node.data, node.dtype, *map(index_at, args))
             else:
                 indices = tuple(map(index_at, node.args))
-                part = identity = (node.kind, node.data, node.dtype, node.shape, indices)
+                entry = identity = (node.kind, node.data, node.dtype, node.shape, indices)
                 if (
                     node.kind is CUSTOM_CALL
                 ):  # a plan is kept, the parameters of a call should not be
-                    part = (CUSTOM_CALL, node.data.results, *part[2:])
+                    entry = (CUSTOM_CALL, node.data.results, *entry[2:])
             earlier = find(identity, index)
             index_of[node] = earlier
             if earlier == index:
                 nodes.append(node)
-                parts.append(part)
+                entries.append(entry)
                 if node.inlined:
                     self.recomputed.append(index)
                 index += 1
@@ -132,7 +132,7 @@ class LinearizedGraph:
         """Indices of the operands, by node."""
         if self._args is None:  # only the planner asks
             self._args = [
-                part[2:] if isinstance(part[0], Op) else part[4] if len(part) == 5 else ()
-                for part in self._parts
+                entry[2:] if isinstance(entry[0], Op) else entry[4] if len(entry) == 5 else ()
+                for entry in self._entries
             ]
         return self._args

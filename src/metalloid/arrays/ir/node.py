@@ -42,6 +42,7 @@ TRACER: Final = "tracer"  # an input of a traced function; data: its Trace; args
 TRACED = 4
 HAS_PRIMITIVES = 8
 ABSTRACT = 16
+CHECKED = 32
 _SHARING = SHARED | UNORDERED
 
 topological_ids = itertools.count()
@@ -67,7 +68,7 @@ class Node:
     flags : int
         Of all that its value depends on: the bits of `Memory.sharing`, `TRACED` if there is a
         tracer, `ABSTRACT` if there is one without a value, `HAS_PRIMITIVES` if there is a primitive
-        that has not been lowered.
+        that has not been lowered, `CHECKED` if there are indices to check (`index_checks`).
     topological_id : float
         Larger than the ids of its operands.
     """

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints
@@ -53,6 +54,8 @@ class Implementation:
     is_applicable: Callable[..., bool] | None = None
 
 
+#: Operands and parameters of primitives with the flag `CHECKED`, by the nodes that were lowered.
+lowered: WeakKeyDictionary[Node, tuple[Node, tuple[Any, ...]]] = WeakKeyDictionary()
 _implementations: dict[str, tuple[Implementation, ...]] = {}
 
 
@@ -108,6 +111,8 @@ def _lower_node(node: Node) -> None:
     """Lower a node whose operands are lowered."""
     if node.kind is PRIMITIVE:
         primitive = node.data
+        if primitive.name == "checked_index":
+            lowered[node] = node.args[0], primitive.params
         built = _implementation(node)(*node.args, *primitive.params)
         results = built if isinstance(built, tuple) else (built,)
         _renumber(results, node)  # first: nodes of nested primitives are numbered before these

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from metalloid.arrays.ir.node import (
     ABSTRACT,
+    CHECKED,
     CUSTOM_CALL,
     GET_TUPLE_ITEM,
     HAS_PRIMITIVES,
@@ -52,7 +53,7 @@ def with_args(node: Node, args: tuple[Node, ...]) -> Node:
         data = data.copy()
     copy = Node(kind, data, args, node.dtype, node.shape, node.device)
     if kind is PRIMITIVE:
-        copy.flags |= HAS_PRIMITIVES
+        copy.flags |= HAS_PRIMITIVES | node.flags & CHECKED
     elif kind is MATMUL:
         data.add_result(copy, 0)
     elif kind is GET_TUPLE_ITEM and args[0].kind is CUSTOM_CALL:

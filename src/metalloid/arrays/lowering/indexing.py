@@ -11,7 +11,8 @@ import numpy as np
 from metalloid.arrays.execution.calls import to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import unshared
-from metalloid.arrays.ir.dtypes import int64, kind_of
+from metalloid.arrays.ir.dtypes import int64, kind_of, uint64
+from metalloid.arrays.ir.index_checks import IndexCheck, checked, out_of_range, users_line
 from metalloid.arrays.ir.layout import Ints, reach
 from metalloid.arrays.ir.node import (
     ABSTRACT,
@@ -23,7 +24,6 @@ from metalloid.arrays.ir.node import (
     cast,
     iota,
     permute,
-    reduce,
     reshape,
 )
 from metalloid.arrays.ir.operands import (
@@ -63,7 +63,8 @@ class Selection:
         self.arrays: list[tuple[int, Node]] = []
         self.mask: Node | None = None
         items = key if isinstance(key, tuple) else (key,)
-        items = tuple(_plain_item(item, node) for item in items)
+        self._given: dict[Node, np.ndarray] = {}  # arrays of the host
+        items = tuple(self._plain_item(item, node) for item in items)
         if len(items) == 1 and _is_mask(items[0]) and items[0].shape == node.shape:
             self.mask = items[0]
         self.items = items
@@ -127,30 +128,31 @@ class Selection:
                 return
             indices: tuple[Node, ...] = nonzero_indices(item)
         else:
-            indices = (checked_index(item, node.shape[axis], axis),)
+            indices = (checked_index(item, node.shape[axis], axis, self._given.get(item)),)
         for index in indices:
             self.arrays.append((len(self.shape), index))
             self._add_slice((0, 1, node.shape[len(self.slices)]))
 
-
-def _plain_item(item: Any, node: Node) -> Any:
-    """Convert an item of an index to None, Ellipsis, slice, int or Node."""
-    if item is None or item is Ellipsis or isinstance(item, slice):
-        return item
-    if isinstance(item, bool | np.bool_):
-        return to_node(np.asarray(item), "index", device=node.device)
-    own = getattr(item, "_node", None)
-    if own is None:
-        try:
-            return operator.index(item)
-        except TypeError:
-            own = to_node(item, "index", device=node.device)
-    if kind_of(own.dtype) not in "biu":
-        raise IndexError(f"[index] expected integers or masks, got {own.dtype}.")
-    if own.shape == () and kind_of(own.dtype) != "b" and not own.flags & ABSTRACT:
-        (own,) = evaluate([own])
-        return int(to_host(own))
-    return own
+    def _plain_item(self, item: Any, node: Node) -> Any:
+        """Convert an item of an index to None, Ellipsis, slice, int or Node."""
+        if item is None or item is Ellipsis or isinstance(item, slice):
+            return item
+        if isinstance(item, bool | np.bool_):
+            return to_node(np.asarray(item), "index", device=node.device)
+        own = getattr(item, "_node", None)
+        if own is None:
+            try:
+                return operator.index(item)
+            except TypeError:
+                own = to_node(item, "index", device=node.device)
+                if isinstance(item, list | np.ndarray):
+                    self._given[own] = np.asarray(item, own.dtype)
+        if kind_of(own.dtype) not in "biu":
+            raise IndexError(f"[index] expected integers or masks, got {own.dtype}.")
+        if own.shape == () and kind_of(own.dtype) != "b" and not own.flags & ABSTRACT:
+            (own,) = evaluate([own])
+            return int(to_host(own))
+        return own
 
 
 def _is_mask(item: Any) -> bool:
@@ -165,31 +167,33 @@ def _axes_used(item: Any) -> int:
 
 def _in_range(index: int, extent: int, axis: int) -> int:
     if not -extent <= index < extent:
-        raise IndexError(f"[index] {index} is out of range for axis {axis} of extent {extent}.")
+        raise out_of_range(index, extent, axis)
     return index % extent
 
 
-def checked_index(index: Node, extent: int, axis: int) -> Node:
+def checked_index(index: Node, extent: int, axis: int, values: np.ndarray | None = None) -> Node:
     """Return non-negative int64 indices.
 
-    They are validated here, so that no kernel reads out of bounds. While a function is traced,
-    indices without a value are clipped instead.
+    They are validated here, so that no kernel reads out of bounds. Those that have no value yet or
+    are on a device of its own memory are validated when they are evaluated, unless the host has the
+    `values`.
 
     Raises
     ------
     IndexError
     """
-    wide = cast(index, int64)
     if not index.size:
-        return wide
-    if index.flags & ABSTRACT:
-        last = as_number(extent - 1, int64, index.device)
-        wide = binary(op("minimum"), _Operand(_wrapped(wide, extent)), _Operand(last))
-        return binary(op("maximum"), _Operand(wide), 0)
-    low, high = _limits(index, extent)
+        return cast(index, int64)
+    is_known = values is not None or index.kind is IOTA or index.device.memory != "own"
+    if index.flags & ABSTRACT or not is_known:
+        if index.dtype == uint64:  # the largest ones are no int64
+            index = binary(op("minimum"), _Operand(index), 2**63 - 1)
+        return checked(cast(index, int64), IndexCheck(extent, axis, users_line()))
+    low, high = _limits(index, extent, values)
     if low < -extent or high >= extent:
         wrong = low if low < -extent else high
-        raise IndexError(f"[index] {wrong} is out of range for axis {axis} of extent {extent}.")
+        raise out_of_range(wrong, extent, axis)
+    wide = cast(index, int64)
     return wide if low >= 0 else _wrapped(wide, extent)
 
 
@@ -201,17 +205,13 @@ def _wrapped(index: Node, extent: int) -> Node:
     return where_node(_Operand(is_negative), _Operand(shifted), _Operand(index))
 
 
-def _limits(index: Node, extent: int) -> tuple[int, int]:
+def _limits(index: Node, extent: int, values: np.ndarray | None) -> tuple[int, int]:
     """Return the extremes of indices; only bounds of them if all are in ``[0, extent)``."""
     if index.kind is IOTA:
         return reach(index.layout)
-    if index.device.memory == "own":  # reduce on the device and copy two numbers
-        flat = reshape(index, (index.size,))
-        low, high = reduce(flat, "min", (0,)), reduce(flat, "max", (0,))
-        _, low, high = evaluate([index, low, high])
-        return int(to_host(low)[0]), int(to_host(high)[0])
-    (index,) = evaluate([index])
-    values = to_host(index)
+    if values is None:
+        (index,) = evaluate([index])
+        values = to_host(index)
     # Fast path for valid indices: as unsigned integers, negative ones are large.
     top = int(values.view(f"u{values.itemsize}").max())
     if top < extent:

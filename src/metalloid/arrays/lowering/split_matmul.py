@@ -15,12 +15,12 @@ from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.views import full_slices, sliced
 from metalloid.arrays.planning.matmul_dispatch import AUTO, STEP, TILE, is_for_library
 
-#: Tiles that keep a GPU busy, and the least depth of a part.
+#: Tiles that keep a GPU busy, and the least depth of a slice.
 _ENOUGH_TILES, _MIN_DEPTH = 256, 512
 
 
-def parts_of(a: Node, b: Node, backend: str, allow_tf32: bool) -> int:
-    """The number of parts into which the depth of a product is split; 0 to leave it whole."""
+def split_count(a: Node, b: Node, backend: str, allow_tf32: bool) -> int:
+    """The number of slices of the depth of a product that is split (split-K); 0 if it is not."""
     *batch, rows, depth = a.shape
     columns = b.shape[-1]
     if not a.device.traits.is_simt or backend != AUTO or is_for_library(a.device, a.dtype):
@@ -28,32 +28,32 @@ def parts_of(a: Node, b: Node, backend: str, allow_tf32: bool) -> int:
     if a.dtype not in (float32, float64) or 1 in (rows, columns):
         return 0
     tiles = math.prod(batch) * -(-rows // TILE) * -(-columns // TILE)
-    parts = min(_ENOUGH_TILES // tiles, depth // _MIN_DEPTH) if tiles else 0
-    return parts if parts > 1 else 0
+    splits = min(_ENOUGH_TILES // tiles, depth // _MIN_DEPTH) if tiles else 0
+    return splits if splits > 1 else 0
 
 
 def is_split(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
     """Whether the depth of a product is split."""
-    return parts_of(a, b, backend, allow_tf32) > 0
+    return split_count(a, b, backend, allow_tf32) > 0
 
 
 def split_product(a: Node, b: Node, backend: str, allow_tf32: bool,
                   product: Callable[[Node, Node, str, bool], Node]) -> Node:  # fmt: skip
-    """The sum of the products of parts of the depth, by the function `product`."""
+    """The sum of the products of slices of the depth, by the function `product`."""
     *batch, rows, depth = a.shape
     columns = b.shape[-1]
-    each = depth // parts_of(a, b, backend, allow_tf32) // STEP * STEP
-    parts = depth // each  # so that less than one part is left
+    each = depth // split_count(a, b, backend, allow_tf32) // STEP * STEP
+    splits = depth // each  # so that less than one slice is left
     lead = len(batch)
-    left = reshape(_along(a, lead + 1, 0, parts * each), (*batch, rows, parts, each))
+    left = reshape(_along(a, lead + 1, 0, splits * each), (*batch, rows, splits, each))
     left = permute(left, (*range(lead), lead + 1, lead, lead + 2))
-    right = reshape(_along(b, lead, 0, parts * each), (*batch, parts, each, columns))
+    right = reshape(_along(b, lead, 0, splits * each), (*batch, splits, each, columns))
     stack = product(left, right, backend, allow_tf32)
     total = reshape(reduce(stack, "sum", (lead,)), (*batch, rows, columns))
-    rest = depth - parts * each
+    rest = depth - splits * each
     if not rest:
         return total
-    last = product(_along(a, lead + 1, parts * each, rest), _along(b, lead, parts * each, rest),
+    last = product(_along(a, lead + 1, splits * each, rest), _along(b, lead, splits * each, rest),
                    backend, allow_tf32)  # fmt: skip
     return apply(OPS["add"], total.dtype, total, last)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from metalloid.arrays.ir.layout import Layout, ViewOp
+from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.layout import Ints, Layout, ViewOp
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.planning.schedule import MaterializeReason, Step
 
@@ -25,6 +27,8 @@ class PlanContext(Protocol):
         By reduction: buffer and layout of one value per chunk, along a last axis.
     fused_nodes : list of set of int
         By step: the nodes that it computes.
+    uses : Counter
+        By node, the number of its users; the caller is one of those of roots.
     """
 
     graph: LinearizedGraph
@@ -32,6 +36,7 @@ class PlanContext(Protocol):
     materialized: dict[int, tuple[int, Layout]]
     partials: dict[int, tuple[int, Layout]]
     fused_nodes: list[set[int]]
+    uses: Counter[int]
 
     def location(self, index: int) -> tuple[int, Layout]:
         """Buffer and layout of a materialized node."""
@@ -41,6 +46,16 @@ class PlanContext(Protocol):
 
     def store(self, index: int, reason: MaterializeReason = ...) -> None:
         """Materialize a node."""
+
+    def store_copy(self, index: int) -> None:
+        """Materialize a node contiguously, even if it has memory already."""
+
+    def new_buffer(self, dtype: DType, shape: Ints, reason: MaterializeReason) -> int:
+        """A buffer that the plan allocates."""
+        raise NotImplementedError
+
+    def compute_into(self, index: int, out: int, region: Layout) -> None:
+        """Compute a node into a region of a buffer, element by element."""
 
     def layout_through(self, index: int, moves: Sequence[ViewOp | int]) -> Layout | None:
         """Layout of a node after views, as if it were contiguous."""

@@ -35,8 +35,8 @@ def partition_grid(step: Step) -> Iterator[Step]:
     axis = max(axes, key=step.iteration_space.__getitem__)
     extent = step.iteration_space[axis]
     first = 1 << (extent - 1).bit_length() - 1  # a power of two keeps vectors aligned
-    yield from partition_grid(_part(step, axis, 0, first))
-    yield from partition_grid(_part(step, axis, first, extent - first))
+    yield from partition_grid(_restricted(step, axis, 0, first))
+    yield from partition_grid(_restricted(step, axis, first, extent - first))
 
 
 def _has_grid(kernel: FusedKernel) -> bool:
@@ -46,7 +46,7 @@ def _has_grid(kernel: FusedKernel) -> bool:
     return max([*outer[-2:], math.prod(outer[:-2])]) <= MAX_GRID_POINTS
 
 
-def _part(kernel: FusedKernel, axis: int, first: int, count: int) -> FusedKernel:
+def _restricted(kernel: FusedKernel, axis: int, first: int, count: int) -> FusedKernel:
     """The kernel restricted to `count` indices of an axis."""
     iteration_space = (*kernel.iteration_space[:axis], count, *kernel.iteration_space[axis + 1 :])
     ops = tuple(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from metalloid.arrays.ir.layout import contiguous
 from metalloid.arrays.ir.node import LIBRARY_CALL
+from metalloid.arrays.planning.context import PlanContext
 from metalloid.arrays.planning.kernel_builder import plain
 from metalloid.arrays.planning.schedule import LibraryKernel, MaterializeReason
 
-if TYPE_CHECKING:
-    from metalloid.arrays.planning.plan import Planner
 
-
-def plan_call(planner: Planner, index: int) -> None:
+def plan_call(planner: PlanContext, index: int) -> None:
     """Add the launches of a call."""
     node, args = planner.graph.nodes[index], planner.graph.args[index]
     reason = MaterializeReason.LIBRARY_CALL
@@ -38,7 +34,7 @@ def plan_call(planner: Planner, index: int) -> None:
     planner.materialized[index] = out, contiguous(node.shape)
 
 
-def _updatable(planner: Planner, index: int) -> int:
+def _updatable(planner: PlanContext, index: int) -> int:
     """A buffer with the values of a node, which a call may overwrite."""
     node = planner.graph.nodes[index]
     if node.kind is LIBRARY_CALL and planner.uses[index] == 1:

@@ -115,7 +115,9 @@ class Planner:
         self._leaves: dict[int, tuple[int, Layout]] = {}
         self._calls: dict[int, tuple[int, ...]] = {}
         self.traits = self.graph.nodes[0].device.traits
-        self.uses = Counter([*chain.from_iterable(self.graph.args), *self.graph.roots])
+        self.uses: Counter[int] = Counter(
+            [*chain.from_iterable(self.graph.args), *self.graph.roots]
+        )
         self._has_products = any(node.kind is MATMUL for node in self.graph.nodes)
 
     def _deep(self) -> list[int]:
@@ -308,7 +310,7 @@ class Planner:
                 below[at] |= below[arg]
                 leaves[at] |= leaves[arg]
             (leaves if is_read else below)[at] |= 1 << at
-        parts = [
+        candidates = [
             at
             for at in range(index)
             if below[index] >> at & 1
@@ -316,9 +318,9 @@ class Planner:
             and below[at].bit_count() <= MAX_OPS // 2  # constants are operations, too
             and leaves[at].bit_count() <= max_loads
         ]
-        if not parts:
+        if not candidates:
             raise RecursionError("[array] an expression that cannot be split")
-        self.store(max(parts, key=lambda at: below[at].bit_count()), MaterializeReason.SIZE)
+        self.store(max(candidates, key=lambda at: below[at].bit_count()), MaterializeReason.SIZE)
 
     # -- split reductions
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from metalloid.compiler.ir.function import Instruction, Value, gep_terms
 
 
-def parts_of(
+def decompose_address(
     address: Value,
     inst: Callable[[Value], Instruction | None],
     is_base: Callable[[Value], bool],

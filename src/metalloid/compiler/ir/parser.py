@@ -120,13 +120,13 @@ def map_functions(ir: str, edit: Callable[[Function], object]) -> str:
     Unsupported
         If there is something in a function that no kernel was seen to contain.
     """
-    parts, end = [], 0
+    segments, end = [], 0
     for name, match in _definitions(ir).items():
         function = parse_function(ir, name, retain_hints=True)
         edit(function)
-        parts += [ir[end : match.start()], function_text(function)]
+        segments += [ir[end : match.start()], function_text(function)]
         end = match.end()
-    return "".join((*parts, ir[end:]))
+    return "".join((*segments, ir[end:]))
 
 
 def _definition(ir: str, name: str) -> re.Match[str]:

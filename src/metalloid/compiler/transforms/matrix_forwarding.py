@@ -34,7 +34,7 @@ class _Composition:
     """A composition of two values: the operations to compose and to split, and the types."""
 
     compose: str
-    part: str
+    extract: str
     composed: Type
     half: Type
 
@@ -107,7 +107,7 @@ class _Keeping:
         """The value of which these are the parts."""
         if first.op == second.op == "phi" and self._is_variable(first, second):
             first, second = self._joined(first, second)
-        if first.op == second.op == self._form.part:
+        if first.op == second.op == self._form.extract:
             [composed] = first.operands
             same = composed == second.operands[0] and (first.indices, second.indices) == (
                 (0,),
@@ -132,7 +132,7 @@ class _Keeping:
             return False
         operands = (self._computed_by.get(value.name) for value in first.operands)
         return self._home[second.result] == home and any(
-            inst is not None and inst.op == self._form.part for inst in operands
+            inst is not None and inst.op == self._form.extract for inst in operands
         )
 
     def _joined(self, first: Instruction, second: Instruction) -> list[Instruction]:
@@ -149,13 +149,13 @@ class _Keeping:
         block = self._function.blocks[self._home[first.result]]
         block.phis = [phi for phi in block.phis if phi is not first and phi is not second]
         block.phis.append(variable)
-        parts = [
-            Instruction(form.part, phi.result, form.half, [variable.value], indices=(number,))
+        extracts = [
+            Instruction(form.extract, phi.result, form.half, [variable.value], indices=(number,))
             for number, phi in enumerate((first, second))
         ]
-        block.body[:0] = parts
-        self._computed_by.update((part.result, part) for part in parts)
-        return parts
+        block.body[:0] = extracts
+        self._computed_by.update((extract.result, extract) for extract in extracts)
+        return extracts
 
     # -- loads
 
@@ -198,27 +198,27 @@ def _paired(body: list[Instruction]) -> list[Instruction]:
     """Make one product of two with the same first factor, in place of the second."""
     composition: list[Instruction] = []
     waiting: Instruction | None = None  # a product without a second
-    parts: list[Instruction] = []  # its elements, which can come later
+    extracts: list[Instruction] = []  # its elements, which can come later
     position = {instruction.result: number for number, instruction in enumerate(body)}
     for instruction in body:
         used = {value.name for value in instruction.operands}
         if waiting is not None and instruction.op == "of_matrix" and waiting.result in used:
-            parts.append(instruction)
+            extracts.append(instruction)
             continue
         is_product = instruction.op == "multiply_matrices"
-        unrelated = waiting is None or used.isdisjoint(i.result for i in (waiting, *parts))
+        unrelated = waiting is None or used.isdisjoint(i.result for i in (waiting, *extracts))
         if waiting is not None and (is_product or not unrelated):
             if unrelated and waiting.operands[0] == instruction.operands[0]:
                 composition = [other for other in composition if other is not waiting]
-                composition += [*_both(waiting, instruction, position), *parts]
-                waiting, parts = None, []
+                composition += [*_both(waiting, instruction, position), *extracts]
+                waiting, extracts = None, []
                 continue
-            composition += parts
-            waiting, parts = None, []
+            composition += extracts
+            waiting, extracts = None, []
         if is_product:
             waiting = instruction
         composition.append(instruction)
-    return composition + parts
+    return composition + extracts
 
 
 def _both(first: Instruction, second: Instruction, position: dict[str, int]) -> list[Instruction]:

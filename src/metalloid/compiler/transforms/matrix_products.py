@@ -30,16 +30,16 @@ def lower_matrix_products(function: Function) -> None:
         if not any(i.callee == MULTIPLY for i in block.body):
             continue
         body: list[Instruction] = []
-        parts: dict[str, Value] = {}  # products whose elements are extracted one by one
+        extracted: dict[str, Value] = {}  # products whose elements are extracted one by one
         for instruction in block.body:
             if instruction.callee == MULTIPLY:
                 product = _product(instruction, body)
                 if isinstance(instruction.type, Vector):
                     body += _as_vector(instruction, product)
                 else:
-                    parts[instruction.result] = product
-            elif instruction.op == "extractvalue" and instruction.operands[0].name in parts:
-                product = parts[instruction.operands[0].name]
+                    extracted[instruction.result] = product
+            elif instruction.op == "extractvalue" and instruction.operands[0].name in extracted:
+                product = extracted[instruction.operands[0].name]
                 body.append(of_matrix(instruction.result, product, instruction.indices[0]))
             else:
                 body.append(instruction)

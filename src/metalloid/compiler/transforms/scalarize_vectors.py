@@ -62,7 +62,7 @@ def _has_vectors(instruction: Instruction) -> bool:
 class _Scalarizer:
     def __init__(self, function: Function) -> None:
         self._function = function
-        self._parts: dict[str, list[Value]] = {}
+        self._components: dict[str, list[Value]] = {}
         self._alias: dict[str, Value] = {}
         self._out: list[Instruction] = []
         self._count = 0
@@ -70,10 +70,10 @@ class _Scalarizer:
     def run(self) -> None:
         function = self._function
         order = Graph(function).order
-        for name in order:  # phis first: their parts are used before their operands are known
+        for name in order:  # phis first: their components are used before their operands are known
             for phi in function.blocks[name].phis:
                 if isinstance(phi.type, Vector):
-                    self._parts[phi.result] = self._named(phi)
+                    self._components[phi.result] = self._named(phi)
         for name in order:
             block = function.blocks[name]
             body, block.body = block.body, []
@@ -85,7 +85,9 @@ class _Scalarizer:
                     raise error.at(instruction.debug) from None
             block.end.operands = [self._resolved(value) for value in block.end.operands]
         for block in function.blocks.values():
-            block.phis = [part for phi in block.phis for part in self._phi_parts(phi)]
+            block.phis = [
+                component for phi in block.phis for component in self._phi_components(phi)
+            ]
 
     # -- names
 
@@ -108,26 +110,26 @@ class _Scalarizer:
             value = self._alias[value.name]
         return value
 
-    def _parts_of(self, value: Value) -> list[Value]:
-        if value.name in self._parts:
-            return [self._resolved(part) for part in self._parts[value.name]]
+    def _components_of(self, value: Value) -> list[Value]:
+        if value.name in self._components:
+            return [self._resolved(component) for component in self._components[value.name]]
         vector = value.type
         assert isinstance(vector, Vector)
         if not value.is_constant:
             raise Unsupported(f"the vector {value.name} before it is computed")
-        return [Value(vector.element, text) for text in _constant_parts(value.name, vector)]
+        return [Value(vector.element, text) for text in _constant_components(value.name, vector)]
 
-    def _phi_parts(self, phi: Instruction) -> list[Instruction]:
+    def _phi_components(self, phi: Instruction) -> list[Instruction]:
         if not isinstance(phi.type, Vector):
             phi.operands = [self._resolved(value) for value in phi.operands]
             return [phi]
-        incoming = [self._parts_of(value) for value in phi.operands]
+        incoming = [self._components_of(value) for value in phi.operands]
         return [
             Instruction(
-                "phi", part.name, part.type, [parts[i] for parts in incoming], phi.flags,
-                list(phi.labels),
+                "phi", component.name, component.type, [values[i] for values in incoming],
+                phi.flags, list(phi.labels),
             )
-            for i, part in enumerate(self._parts[phi.result])
+            for i, component in enumerate(self._components[phi.result])
         ]  # fmt: skip
 
     # -- instructions
@@ -156,45 +158,48 @@ class _Scalarizer:
         vector = instruction.type
         assert isinstance(vector, Vector)
         columns = [
-            self._parts_of(value)
+            self._components_of(value)
             if isinstance(value.type, Vector)
             else [self._resolved(value)] * vector.lanes
             for value in instruction.operands
         ]
-        self._parts[instruction.result] = parts = self._named(instruction)
-        for i, part in enumerate(parts):
+        self._components[instruction.result] = components = self._named(instruction)
+        for i, component in enumerate(components):
             self._out.append(
                 replace(
-                    instruction, result=part.name, type=part.type, operands=[c[i] for c in columns]
+                    instruction,
+                    result=component.name,
+                    type=component.type,
+                    operands=[c[i] for c in columns],
                 )
             )
 
     def _bitcast(self, instruction: Instruction) -> None:
         """Between vectors of other elements, and between a vector and a number."""
         [source] = [self._resolved(value) for value in instruction.operands]
-        parts = self._parts_of(source) if isinstance(source.type, Vector) else [source]
+        components = self._components_of(source) if isinstance(source.type, Vector) else [source]
         target = instruction.type
         element = target.element if isinstance(target, Vector) else target
-        width, required = bits_of(parts[0].type), bits_of(element)
+        width, required = bits_of(components[0].type), bits_of(element)
         if required != width:
-            parts = [self._cast(part, Integer(width)) for part in parts]
+            components = [self._cast(component, Integer(width)) for component in components]
             if required > width:
                 step = required // width
-                parts = [
-                    self._joined(parts[i : i + step], Integer(required))
-                    for i in range(0, len(parts), step)
+                components = [
+                    self._joined(components[i : i + step], Integer(required))
+                    for i in range(0, len(components), step)
                 ]
             else:
-                parts = [
-                    self._slice(part, shift, Integer(required))
-                    for part in parts
+                components = [
+                    self._slice(component, shift, Integer(required))
+                    for component in components
                     for shift in range(0, width, required)
                 ]
-        parts = [self._cast(part, element) for part in parts]
+        components = [self._cast(component, element) for component in components]
         if isinstance(target, Vector):
-            self._parts[instruction.result] = parts
+            self._components[instruction.result] = components
         else:
-            self._alias[instruction.result] = parts[0]
+            self._alias[instruction.result] = components[0]
 
     def _cast(self, value: Value, type: Type) -> Value:
         if value.type == type:
@@ -203,11 +208,11 @@ class _Scalarizer:
             return self._emit("ptrtoint" if type != POINTER else "inttoptr", type, [value])
         return self._emit("bitcast", type, [value])
 
-    def _joined(self, parts: list[Value], wide: Integer) -> Value:
-        total = self._emit("zext", wide, [parts[0]])
-        for i, part in enumerate(parts[1:], 1):
-            widened = self._emit("zext", wide, [part])
-            shift = Value(wide, str(i * bits_of(part.type)))
+    def _joined(self, components: list[Value], wide: Integer) -> Value:
+        total = self._emit("zext", wide, [components[0]])
+        for i, component in enumerate(components[1:], 1):
+            widened = self._emit("zext", wide, [component])
+            shift = Value(wide, str(i * bits_of(component.type)))
             moved = self._emit("shl", wide, [widened, shift])
             total = self._emit("or", wide, [total, moved], flags=("disjoint",))
         return total
@@ -218,33 +223,37 @@ class _Scalarizer:
         return self._emit("trunc", narrow, [value])
 
     def _load(self, instruction: Instruction) -> None:
-        self._parts[instruction.result] = parts = self._named(instruction)
+        self._components[instruction.result] = components = self._named(instruction)
         [address] = [self._resolved(value) for value in instruction.operands]
-        for part, target, align in self._component_addresses(instruction, address, parts):
+        for component, target, align in self._component_addresses(instruction, address, components):
             self._out.append(
-                Instruction("load", part.name, part.type, [target], instruction.flags, align=align)
+                Instruction(
+                    "load", component.name, component.type, [target], instruction.flags, align=align
+                )
             )
 
     def _store(self, instruction: Instruction) -> None:
         value, address = instruction.operands
-        parts = self._parts_of(value)
+        components = self._components_of(value)
         address = self._resolved(address)
-        for part, target, align in self._component_addresses(instruction, address, parts):
+        for component, target, align in self._component_addresses(instruction, address, components):
             self._out.append(
-                Instruction("store", operands=[part, target], flags=instruction.flags, align=align)
+                Instruction(
+                    "store", operands=[component, target], flags=instruction.flags, align=align
+                )
             )
 
     def _component_addresses(
-        self, access: Instruction, address: Value, parts: list[Value]
+        self, access: Instruction, address: Value, components: list[Value]
     ) -> list[tuple[Value, Value, int]]:
         """Each component with its address and alignment."""
         if access.ordering:
             raise Unsupported("an atomic access to a vector")
-        if parts[0].type == I1:
+        if components[0].type == I1:
             raise Unsupported("a vector of bits in memory")
-        size = parts[0].type.size
+        size = components[0].type.size
         addresses = []
-        for i, part in enumerate(parts):
+        for i, component in enumerate(components):
             offset = i * size
             target = address
             if offset:
@@ -252,34 +261,34 @@ class _Scalarizer:
                     "getelementptr", POINTER, [address, Value(I64, str(offset))], source=I8
                 )
             align = access.align or size
-            addresses.append((part, target, min(align, offset & -offset) if offset else align))
+            addresses.append((component, target, min(align, offset & -offset) if offset else align))
         return addresses
 
     def _extractelement(self, instruction: Instruction) -> None:
         vector, index = (self._resolved(v) for v in instruction.operands)
-        parts = self._parts_of(vector)
+        components = self._components_of(vector)
         element = index.integer
         if element is not None:
-            self._alias[instruction.result] = parts[element]
+            self._alias[instruction.result] = components[element]
             return
-        chosen = parts[0]
-        for i, part in enumerate(parts[1:], 1):
+        chosen = components[0]
+        for i, component in enumerate(components[1:], 1):
             test = self._equal(index, i)
-            chosen = self._emit("select", part.type, [test, part, chosen])
+            chosen = self._emit("select", component.type, [test, component, chosen])
         self._alias[instruction.result] = chosen
 
     def _insertelement(self, instruction: Instruction) -> None:
         vector, scalar, index = (self._resolved(v) for v in instruction.operands)
-        parts = list(self._parts_of(vector))
+        components = list(self._components_of(vector))
         element = index.integer
         if element is not None:
-            parts[element] = scalar
+            components[element] = scalar
         else:
-            parts = [
-                self._emit("select", part.type, [self._equal(index, i), scalar, part])
-                for i, part in enumerate(parts)
+            components = [
+                self._emit("select", component.type, [self._equal(index, i), scalar, component])
+                for i, component in enumerate(components)
             ]
-        self._parts[instruction.result] = parts
+        self._components[instruction.result] = components
 
     def _equal(self, index: Value, number: int) -> Value:
         operands = [index, Value(index.type, str(number))]
@@ -287,12 +296,12 @@ class _Scalarizer:
 
     def _shufflevector(self, instruction: Instruction) -> None:
         first, second = instruction.operands
-        parts = self._parts_of(first) + self._parts_of(second)
+        components = self._components_of(first) + self._components_of(second)
         vector = instruction.type
         assert isinstance(vector, Vector)
         poison = Value(vector.element, "poison")
-        self._parts[instruction.result] = [
-            poison if index < 0 else parts[index] for index in instruction.mask
+        self._components[instruction.result] = [
+            poison if index < 0 else components[index] for index in instruction.mask
         ]
 
     def _call(self, instruction: Instruction) -> None:
@@ -304,7 +313,7 @@ class _Scalarizer:
         if match is None:
             raise Unsupported(f"a vector as an argument of {instruction.callee}")
         *start, vector = instruction.operands
-        values = [self._resolved(v) for v in start] + self._parts_of(vector)
+        values = [self._resolved(v) for v in start] + self._components_of(vector)
         total = values[0]
         for value in values[1:]:
             if match[1] in _REDUCTIONS:
@@ -325,7 +334,7 @@ def _suffix(type: Type) -> str:
     return str(type)
 
 
-def _constant_parts(text: str, vector: Vector) -> list[str]:
+def _constant_components(text: str, vector: Vector) -> list[str]:
     """Components of a constant vector."""
     lanes = vector.lanes
     if text in ("undef", "poison"):
@@ -337,16 +346,18 @@ def _constant_parts(text: str, vector: Vector) -> list[str]:
         inner = text[text.index("(") + 1 : text.rindex(")")].strip()
         return [inner.removeprefix(element).strip()] * lanes
     if text.startswith("bitcast"):
-        return _cast_parts(text, vector)
+        return _cast_components(text, vector)
     if text.startswith("<"):
         inner = text[1 : text.rindex(">")]
-        parts = [part.strip().removeprefix(element).strip() for part in _split(inner)]
-        if len(parts) == lanes:
-            return parts
+        components = [
+            component.strip().removeprefix(element).strip() for component in _split(inner)
+        ]
+        if len(components) == lanes:
+            return components
     raise Unsupported(f"the constant {text}")
 
 
-def _cast_parts(text: str, vector: Vector) -> list[str]:
+def _cast_components(text: str, vector: Vector) -> list[str]:
     """Components of ``bitcast (<2 x i64> <i64 poison, i64 1> to <4 x i32>)``."""
     line = Line(text, plain_type)
     for token in ("bitcast", "("):
@@ -354,12 +365,12 @@ def _cast_parts(text: str, vector: Vector) -> list[str]:
     source = line.value()
     before, given = source.type, [source.name]
     if isinstance(before, Vector):
-        given, before = _constant_parts(source.name, before), before.element
+        given, before = _constant_components(source.name, before), before.element
     width, required = bits_of(before), bits_of(vector.element)
     pieces: list[int | None] = []  # of as many bits as divide both
     step = min(width, required)
-    for part in given:
-        bits = constant_bits(part, before)
+    for component in given:
+        bits = constant_bits(component, before)
         pieces += [
             None if bits is None else bits >> shift & (1 << step) - 1
             for shift in range(0, width, step)
@@ -379,13 +390,13 @@ def _combined(pieces: list[int | None], width: int) -> int | None:
 
 def _split(text: str) -> list[str]:
     """`text` at the commas outside of brackets."""
-    parts, depth, start = [], 0, 0
+    operands, depth, start = [], 0, 0
     for i, letter in enumerate(text):
         depth += (letter in "([{<") - (letter in ")]}>")
         if letter == "," and depth == 0:
-            parts.append(text[start:i])
+            operands.append(text[start:i])
             start = i + 1
-    return [*parts, text[start:]]
+    return [*operands, text[start:]]
 
 
 def zero(type: Type) -> str:

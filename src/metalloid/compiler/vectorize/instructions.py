@@ -185,13 +185,13 @@ def _address(builder: Builder, instruction: Instruction) -> None:
         given = ", ".join(f"{v.type} {builder.scalar(v)}" for v in instruction.operands)
         scalar = builder.new(f"getelementptr {instruction.source}, {given}")
     if shape.is_varying or instruction.result in builder.required_vectors:
-        parts = [
+        operands = [
             f"{v.type} {builder.scalar(v)}"
             if builder.is_uniform(v)
             else f"{builder.wide(v.type)} {builder.vector(v)}"
             for v in instruction.operands
         ]
-        vector = builder.new(f"getelementptr {instruction.source}, {', '.join(parts)}")
+        vector = builder.new(f"getelementptr {instruction.source}, {', '.join(operands)}")
     builder.set(instruction, scalar, vector)
 
 
@@ -261,8 +261,8 @@ def _call_of_processor(builder: Builder, instruction: Instruction) -> None:
     lanes = min(max(builder.width, 4), target_builtins.MAX_LANES)
     vectors = [builder.vector(operand) for operand in instruction.operands]
 
-    def computed(parts: list[str]) -> str:
-        callee, given = target_builtins.vector_call(instruction.callee, lanes, parts)
+    def computed(chunks: list[str]) -> str:
+        callee, given = target_builtins.vector_call(instruction.callee, lanes, chunks)
         return builder.call(f"<{lanes} x float>", callee, given)
 
     builder.set(instruction, vector=by_registers(builder, vectors, FLOAT, lanes, computed))

@@ -20,14 +20,14 @@ def shuffled(
     )
 
 
-def joined(builder: Builder, parts: Sequence[str], lanes: int, type: Type) -> str:
+def joined(builder: Builder, vectors: Sequence[str], lanes: int, type: Type) -> str:
     """Concatenate vectors of so many lanes; their number is a power of two."""
-    while len(parts) > 1:
-        pairs = zip(parts[::2], parts[1::2], strict=True)
+    while len(vectors) > 1:
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
         wide, everything = f"<{lanes} x {type}>", range(2 * lanes)
-        parts = [shuffled(builder, wide, *pair, everything) for pair in pairs]
+        vectors = [shuffled(builder, wide, *pair, everything) for pair in pairs]
         lanes *= 2
-    return parts[0]
+    return vectors[0]
 
 
 def cut(builder: Builder, vector: str, total: int, lanes: int, type: Type) -> list[str]:

@@ -5,7 +5,7 @@ One permutation replaces a gather, which fetches lane after lane.
 
 from __future__ import annotations
 
-from metalloid.compiler.analysis.addresses import parts_of
+from metalloid.compiler.analysis.addresses import decompose_address
 from metalloid.compiler.analysis.target_builtins import MAX_LANES
 from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.ir.types import I1, I32, Float, Integer, Type
@@ -29,13 +29,13 @@ def look_up(builder: Builder, instruction: Instruction) -> bool:
     if first:
         indices = builder.new(f"add {wide} {indices}, splat (i32 {first})")
 
-    def picked(parts: list[str]) -> str:
-        [part] = parts
+    def picked(chunks: list[str]) -> str:
+        [chunk] = chunks
         row = f"<{MAX_LANES} x i32>"
         if len(rows) == 1:
-            given = [(row, rows[0]), (row, part)]
+            given = [(row, rows[0]), (row, chunk)]
             return builder.call(row, "@llvm.x86.avx512.permvar.si.512", given)
-        given = [(row, rows[0]), (row, part), (row, rows[1])]
+        given = [(row, rows[0]), (row, chunk), (row, rows[1])]
         return builder.call(row, "@llvm.x86.avx512.vpermi2var.d.512", given)
 
     result = by_registers(builder, [indices], I32, MAX_LANES, picked)
@@ -51,10 +51,12 @@ def look_up(builder: Builder, instruction: Instruction) -> bool:
 def _table_of(builder: Builder, address: Value, type: Type) -> tuple[str, int, Value, int] | None:
     """Table of an address, its elements, an index in it, and what is to be added to that."""
     tables = builder.divergence.function.tables
-    parts = parts_of(address, builder.instruction_here, lambda value: value.name in tables)
-    if parts is None or len(parts[2]) != 1:
+    decomposed = decompose_address(
+        address, builder.instruction_here, lambda value: value.name in tables
+    )
+    if decomposed is None or len(decomposed[2]) != 1:
         return None
-    base, distance, [(index, size)] = parts
+    base, distance, [(index, size)] = decomposed
     table = tables[base.name]
     if table.element != type or table.count > 2 * MAX_LANES:
         return None

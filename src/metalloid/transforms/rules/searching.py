@@ -13,6 +13,7 @@ from metalloid.arrays.functions.searching import elements_along, elements_at, in
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.functions.sorting import sorted_along
 from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, uint8
+from metalloid.arrays.ir.index_checks import checked
 from metalloid.arrays.ir.node import Node, iota, reshape
 from metalloid.arrays.ir.primitives import bind
 from metalloid.transforms.rules.registry import Rule, define_rule, stacks
@@ -91,6 +92,12 @@ def _numbered(indices: Node, count: int) -> Node:
     return where(rows < count, rows + first, size * count).ravel()._node
 
 
+def _checked_index_batch(args: Sequence[Node], is_batched: Sequence[bool],
+                         params: Any) -> list[Node]:  # fmt: skip
+    (index,), (check,) = args, params
+    return [checked(index, check)]
+
+
 def _bincount_batch(args: Sequence[Node], is_batched: Sequence[bool], params: Any) -> list[Node]:
     (indices,), (count, setting) = args, params
     size = indices.shape[0]
@@ -123,6 +130,7 @@ def _weighted_batch(args: Sequence[Node], is_batched: Sequence[bool], params: An
     return [reshape(counts, (size, count))]
 
 
+define_rule("checked_index", Rule(None, _checked_index_batch))
 define_rule("searchsorted", Rule(None, _searchsorted_batch))
 define_rule("isin", Rule(None, _isin_batch))
 define_rule("bincount", Rule(None, _bincount_batch))

@@ -78,17 +78,17 @@ class Variant:
 
     def __str__(self) -> str:
         """The name of a variant, the same in every process: for cache keys and for people."""
-        parts = [self.kind.value, str(self.width)]
+        words = [self.kind.value, str(self.width)]
         if self.group is not None:
-            parts.append("x".join(map(str, self.group)))
+            words.append("x".join(map(str, self.group)))
         if self.axis != "x":
-            parts.append(self.axis)
+            words.append(self.axis)
         if self.is_relaxed:
-            parts.append("relaxed")
+            words.append("relaxed")
         if self.streams:
-            parts.append("streaming")
-        parts += map(str, self.textures)
-        return "-".join(parts)
+            words.append("streaming")
+        words += map(str, self.textures)
+        return "-".join(words)
 
     def for_group_of(self, grid: Size, group: Size) -> Variant:
         """The variant for one size of threadgroups only, if all of a grid have that size."""

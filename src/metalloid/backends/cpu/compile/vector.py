@@ -263,14 +263,14 @@ def _simdgroup_loops(
 ) -> SimdgroupLoops:
     """The simdgroup loops; `first` is the position of a simdgroup, if it is known."""
     full_name = next((form.name for form in forms if not form.partial), "")
-    part = next((form.name for form in forms if form.partial), "")
+    partial = next((form.name for form in forms if form.partial), "")
     uses, changes = (
         [set().union(*region) for region in zip(*of_forms, strict=True)]
         for of_forms in ([each.uses for each in vectorized], [each.changes for each in vectorized])
     )
     return SimdgroupLoops(
         full=full_name,
-        part=part,
+        partial=partial,
         outcomes=vectorized[0].outcomes,
         width=forms[0].width,
         state_bytes=max(each.state_bytes for each in vectorized),

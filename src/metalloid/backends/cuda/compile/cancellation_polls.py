@@ -173,13 +173,13 @@ def poll_loops(ptx: str) -> str:
 
     A module without loops is returned unchanged.
     """
-    parts: list[str] = []
+    segments: list[str] = []
     end = 0
     for head in _FUNCTION.finditer(ptx):
         stop = ptx.index("\n}\n", head.end() - 1)
-        parts += [ptx[end : head.end()], _with_polls(ptx[head.end() : stop])]
+        segments += [ptx[end : head.end()], _with_polls(ptx[head.end() : stop])]
         end = stop
-    text = "".join((*parts, ptx[end:]))
+    text = "".join((*segments, ptx[end:]))
     if CANCEL_SYMBOL not in text:
         return ptx
     flag = f".visible .global .align 4 .b32 {CANCEL_SYMBOL};\n"

@@ -11,7 +11,7 @@ _MAX_BLOCKS = 65535  # of a launch in y and in z
 _MAX_DEPTH = 64  # threads of a block in z
 
 
-class GridPart(NamedTuple):
+class SubGrid(NamedTuple):
     """One launch of the driver.
 
     Attributes
@@ -32,7 +32,7 @@ class GridPart(NamedTuple):
 
 def launches_of(
     grid: Size, group: Size, lanes_in_order: bool = True, coarsening: int = 1
-) -> list[GridPart]:
+) -> list[SubGrid]:
     """The launches that run `grid` in threadgroups of `group`, usually one.
 
     Without `lanes_in_order` threads compute their positions themselves, as thread i is not lane
@@ -43,7 +43,7 @@ def launches_of(
     --------
     >>> launches_of((1000, 70000, 1), (32, 1, 1))[1].dimensions
     (32, 4465, 1, 32, 1, 1)
-    >>> [part.dimensions[0] for part in launches_of((1000, 1, 1), (32, 1, 1), coarsening=4)]
+    >>> [sub_grid.dimensions[0] for sub_grid in launches_of((1000, 1, 1), (32, 1, 1), coarsening=4)]
     [7, 4]
     """
     block = group if group[2] <= _MAX_DEPTH else (group[0] * group[1] * group[2], 1, 1)
@@ -54,12 +54,12 @@ def launches_of(
     if coarsening > 1 and same_shape and not any(partial[1:]):
         coarsened = grid[0] // group[0] // coarsening
     left = x - coarsened * coarsening
-    parts = []
+    sub_grids = []
     for k, j in itertools.product(range(0, z, _MAX_BLOCKS), range(0, y, _MAX_BLOCKS)):
         rest = (min(y - j, _MAX_BLOCKS), min(z - k, _MAX_BLOCKS), *block)
         if coarsened:
-            parts.append(GridPart((coarsened, *rest), (*grid, *group, 0, j, k, 1), coarsening))
+            sub_grids.append(SubGrid((coarsened, *rest), (*grid, *group, 0, j, k, 1), coarsening))
         if left:
             is_uniform = int(same_shape and not any(partial))
-            parts.append(GridPart((left, *rest), (*grid, *group, x - left, j, k, is_uniform)))
-    return parts
+            sub_grids.append(SubGrid((left, *rest), (*grid, *group, x - left, j, k, is_uniform)))
+    return sub_grids

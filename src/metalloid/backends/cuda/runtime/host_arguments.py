@@ -39,11 +39,11 @@ def copy_to_device(device: ContextDevice, arguments: Arguments) -> list[Block]:
 
 def copy_back(device: ContextDevice, block: Block, kernel: str) -> None:
     """Copy memory that a kernel may have written back to the host."""
-    for part in block.written:
-        if part.nbytes:
-            source = block.address + part.address - block.start
+    for written in block.written:
+        if written.nbytes:
+            source = block.address + written.address - block.start
             (status,) = device.driver.cuMemcpyDtoHAsync(
-                part.address, source, part.nbytes, device.stream
+                written.address, source, written.nbytes, device.stream
             )
             if status:
                 raise device.failure(status, kernel)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metalloid.backends.cuda.runtime.driver import check, driver
-from metalloid.backends.cuda.runtime.geometry import GridPart
+from metalloid.backends.cuda.runtime.geometry import SubGrid
 from metalloid.compiler.toolchain import native_build
 from metalloid.compiler.toolchain.cache import Cache, shared_cache
 from metalloid.errors import DeviceUnavailable
@@ -26,9 +26,9 @@ LaunchFunction = Callable[[bytes, bytes], int]
 _lock = threading.Lock()
 
 
-def pack_shape(function: int, words: int, part: GridPart) -> bytes:
+def pack_shape(function: int, words: int, sub_grid: SubGrid) -> bytes:
     """`struct shape` of native/launch.h, for launches with so many words."""
-    return _SHAPE.pack(function, 8 * words, *part.dimensions, *part.data)
+    return _SHAPE.pack(function, 8 * words, *sub_grid.dimensions, *sub_grid.data)
 
 
 def launch_layout(words: int) -> struct.Struct:

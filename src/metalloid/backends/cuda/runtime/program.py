@@ -147,8 +147,8 @@ class CudaProgram(OfflineProgram):
             ):  # all multiprocessors still have work
                 factor = self._kernel.coarsening
         return [
-            pack_shape(int(coarsened if part.coarsening > 1 else function), words, part)
-            for part in launches_of(grid, group, self._lanes_in_order, factor)
+            pack_shape(int(coarsened if sub_grid.coarsening > 1 else function), words, sub_grid)
+            for sub_grid in launches_of(grid, group, self._lanes_in_order, factor)
         ]
 
     def _function(self, threads: int) -> Any:

@@ -171,8 +171,8 @@ def _exchange(builder: Builder, instruction: Instruction) -> None:
     builder.pairs[instruction.result] = (previous, same)
 
 
-def _part(builder: Builder, instruction: Instruction) -> None:
-    """A part of what `_exchange` gave."""
+def _member(builder: Builder, instruction: Instruction) -> None:
+    """Extract a member of the result of `_exchange`."""
     [pair] = instruction.operands
     if pair.name not in builder.pairs:
         raise Unsupported("the result of a compare-exchange in another block")
@@ -187,6 +187,6 @@ def _fence(builder: Builder, instruction: Instruction) -> None:
 HANDLERS: dict[str, Callable[[Builder, Instruction], None]] = {
     "atomicrmw": _update,
     "cmpxchg": _exchange,
-    "extractvalue": _part,
+    "extractvalue": _member,
     "fence": _fence,
 }

@@ -65,22 +65,22 @@ def all_pass_each(builder: Builder, condition: Value) -> tuple[str, bool] | None
     if builder.mask is not None:
         return None
     holds = _joined(builder, condition, True) is not None
-    parts = _joined(builder, condition, holds)
-    if parts is None:
+    operands = _joined(builder, condition, holds)
+    if operands is None:
         return None
     passes = "true"
-    while parts:
-        part = parts.pop()
-        deeper = _joined(builder, part, holds)
+    while operands:
+        operand = operands.pop()
+        deeper = _joined(builder, operand, holds)
         if deeper is not None:
-            parts += deeper
+            operands += deeper
             continue
-        if builder.is_uniform(part):
-            one = builder.scalar(part)
+        if builder.is_uniform(operand):
+            one = builder.scalar(operand)
             if not holds:
                 one = builder.new(f"xor i1 {one}, true")
         else:
-            one = all_lanes_pass(builder, part, holds)
+            one = all_lanes_pass(builder, operand, holds)
         if one == "false":
             return None
         passes = builder.new(f"select i1 {passes}, i1 {one}, i1 false")

@@ -61,7 +61,7 @@ def _load_row(builder: Builder, type: Type, address: str, align: int) -> str:
     if bits is None and not builder.in_halves:
         return builder.new(f"load {wide}, ptr {address}, align {align}")
     if bits is None or builder.first_lanes:
-        return _load_parts(builder, type, address, align)
+        return _load_chunks(builder, type, address, align)
     loaded = builder.call(
         wide,
         f"@llvm.masked.load.v{builder.width}{suffix(type)}.p0",
@@ -72,7 +72,7 @@ def _load_row(builder: Builder, type: Type, address: str, align: int) -> str:
     return builder.new(f"freeze {wide} {loaded}")
 
 
-def _load_parts(builder: Builder, type: Type, address: str, align: int) -> str:
+def _load_chunks(builder: Builder, type: Type, address: str, align: int) -> str:
     """The row that the active lanes load, as one, or two halves of what all load.
 
     In a tree of operations each step stores two halves, of which the next loads each, and LLVM sees
@@ -80,16 +80,16 @@ def _load_parts(builder: Builder, type: Type, address: str, align: int) -> str:
     without masks.
     """
     lanes = builder.first_lanes or builder.width // 2
-    part = f"<{lanes} x {type}>"
-    first = builder.new(f"load {part}, ptr {address}, align {align}")
+    chunk = f"<{lanes} x {type}>"
+    first = builder.new(f"load {chunk}, ptr {address}, align {align}")
     second, active = "poison", lanes
     if not builder.first_lanes:
         end = builder.new(f"getelementptr i8, ptr {address}, i64 {lanes * type.size}")
-        second = builder.new(f"load {part}, ptr {end}, align {min(align, type.size)}")
+        second = builder.new(f"load {chunk}, ptr {end}, align {min(align, type.size)}")
         active = builder.width
     indices = ", ".join(f"i32 {n}" if n < active else "i32 poison" for n in range(builder.width))
     return builder.new(
-        f"shufflevector {part} {first}, {part} {second}, <{builder.width} x i32> <{indices}>"
+        f"shufflevector {chunk} {first}, {chunk} {second}, <{builder.width} x i32> <{indices}>"
     )
 
 
@@ -98,8 +98,8 @@ def _store_halves(builder: Builder, vector: str, type: Type, address: str, align
     step = max(lanes // 2, 1)
     for first in range(0, lanes, step):
         indices = ", ".join(f"i32 {first + n}" for n in range(step))
-        part = f"<{step} x i32> <{indices}>"
-        half = builder.new(f"shufflevector {wide} {vector}, {wide} poison, {part}")
+        mask = f"<{step} x i32> <{indices}>"
+        half = builder.new(f"shufflevector {wide} {vector}, {wide} poison, {mask}")
         end = builder.new(f"getelementptr i8, ptr {address}, i64 {first * type.size}")
         builder.emit(f"store <{step} x {type}> {half}, ptr {end}, align {min(align, type.size)}")
 

@@ -176,15 +176,15 @@ def load(builder: Builder, instruction: Instruction) -> bool:
     if everything is None:
         everything = _load_all(builder, group, member)
         builder.remember(group, everything)
-    part = _members_of(builder, group, everything, member)[index]
-    builder.set(instruction, vector=_as(builder, part, member, instruction.type))
+    vector = _members_of(builder, group, everything, member)[index]
+    builder.set(instruction, vector=_as(builder, vector, member, instruction.type))
     return True
 
 
 def _members_of(builder: Builder, group: Group, everything: str, member: Integer) -> list[str]:
     """The vector of each member; LLVM removes unused ones."""
-    parts: list[str] | None = builder.remembered((group, "members"))
-    if parts is None:
+    vectors: list[str] | None = builder.remembered((group, "members"))
+    if vectors is None:
         count, total = group.count, group.count * builder.width
         lanes = lanes_at_once(builder, count, member)
         if lanes:
@@ -193,15 +193,15 @@ def _members_of(builder: Builder, group: Group, everything: str, member: Integer
                 deinterleave_members(builder, registers[first : first + count], member)
                 for first in range(0, len(registers), count)
             ]
-            parts = [joined(builder, row, lanes, member) for row in zip(*blocks, strict=True)]
+            vectors = [joined(builder, row, lanes, member) for row in zip(*blocks, strict=True)]
         else:
             wide = f"<{total} x {member}>"
-            parts = [
+            vectors = [
                 shuffled(builder, wide, everything, "poison", range(index, total, count))
                 for index in range(count)
             ]
-        builder.remember((group, "members"), parts)
-    return parts
+        builder.remember((group, "members"), vectors)
+    return vectors
 
 
 def _load_all(builder: Builder, group: Group, member: Integer) -> str:
@@ -296,8 +296,8 @@ def store(builder: Builder, instruction: Instruction) -> bool:
         builder, values, lambda loads: _loaded_in_order(builder, loads)
     )
     if everything is None:
-        parts = [_as(builder, builder.vector(value), value.type, member) for value in values]
-        everything = _interleave(builder, parts, member)
+        vectors = [_as(builder, builder.vector(value), value.type, member) for value in values]
+        everything = _interleave(builder, vectors, member)
     elif values[0].type != member:
         everything = builder.new(f"bitcast <{count} x {values[0].type}> {everything} to {wide}")
     lowest = group.lowest
@@ -334,24 +334,24 @@ def _loaded_in_order(builder: Builder, loads: Sequence[Instruction]) -> str | No
     return everything
 
 
-def _interleave(builder: Builder, parts: list[str], member: Integer) -> str:
-    """One vector with the first lane of each part, then the second, and so on."""
-    width, count = builder.width, len(parts)
+def _interleave(builder: Builder, vectors: list[str], member: Integer) -> str:
+    """One vector with the first lane of each vector, then the second, and so on."""
+    width, count = builder.width, len(vectors)
     if lanes := lanes_at_once(builder, count, member):
-        rows = zip(*(cut(builder, part, width, lanes, member) for part in parts), strict=True)
+        rows = zip(*(cut(builder, vector, width, lanes, member) for vector in vectors), strict=True)
         registers = [one for row in rows for one in interleave_members(builder, row, member)]
         return joined(builder, registers, lanes, member)
-    everything, length = parts[0], width
-    for part in parts[1:]:  # concatenate, then shuffle
+    everything, length = vectors[0], width
+    for vector in vectors[1:]:  # concatenate, then shuffle
         grown = length + width
         narrow, wide = f"<{width} x {member}>", f"<{length} x {member}>"
-        widened = part
+        widened = vector
         if length > width:
             padding = [*range(width), *["poison"] * (length - width)]
-            widened = shuffled(builder, narrow, part, "poison", padding)
+            widened = shuffled(builder, narrow, vector, "poison", padding)
         everything = shuffled(builder, wide, everything, widened, range(grown))
         length = grown
-    offsets = [part * width + lane for lane in range(width) for part in range(count)]
+    offsets = [index * width + lane for lane in range(width) for index in range(count)]
     return shuffled(builder, f"<{length} x {member}>", everything, "poison", offsets)
 
 

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from metalloid.compiler.analysis.addresses import parts_of
+from metalloid.compiler.analysis.addresses import decompose_address
 from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.ir.types import I64, Integer
 from metalloid.compiler.vectorize.builder import Builder
@@ -44,10 +44,10 @@ def widened_index(builder: Builder, address: Value) -> tuple[Value, int, Instruc
     size : int
         Bytes that the index is multiplied by.
     """
-    parts = parts_of(address, builder.instruction_here, builder.is_uniform)
-    if parts is None or len(parts[2]) != 1:
+    decomposed = decompose_address(address, builder.instruction_here, builder.is_uniform)
+    if decomposed is None or len(decomposed[2]) != 1:
         return None
-    base, distance, [(index, size)] = parts
+    base, distance, [(index, size)] = decomposed
     widening = builder.instruction_here(index)
     if widening is None or widening.op not in ("zext", "sext") or widening.type != I64:
         return None

@@ -79,10 +79,10 @@ def store(builder: Builder, vector: str, total: int, type: Type, address: str, a
     builder.cond_br(is_aligned, past, through)
     builder.label(past)
     lanes = _BYTES // type.size
-    for chunk, part in enumerate(cut(builder, vector, total, lanes, type)):
-        there = builder.new(f"getelementptr i8, ptr {address}, i64 {chunk * _BYTES}")
+    for index, chunk in enumerate(cut(builder, vector, total, lanes, type)):
+        there = builder.new(f"getelementptr i8, ptr {address}, i64 {index * _BYTES}")
         hint = f"align {_BYTES}, !nontemporal !{{i32 1}}"
-        builder.emit(f"store <{lanes} x {type}> {part}, ptr {there}, {hint}")
+        builder.emit(f"store <{lanes} x {type}> {chunk}, ptr {there}, {hint}")
     builder.br(done)
     builder.label(through)
     builder.emit(f"store <{total} x {type}> {vector}, ptr {address}, align {align}")

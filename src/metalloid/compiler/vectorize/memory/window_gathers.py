@@ -148,7 +148,7 @@ def _definition(
     registers = 4 if size >= _LARGE_ELEMENT else 2
     wide, row = f"<{width} x i32>", f"<{_LANES} x i32>"
     longs, pointers = f"<{width} x i64>", f"<{width} x ptr>"
-    parts = range(width // _LANES)
+    chunks = range(width // _LANES)
     more = ", i32 %unaligned" if are_aligned else ""
     yield f"define internal {wide} {name}(ptr %base, {wide} %given{more}) alwaysinline"
     yield f"  {VECTOR_ATTRIBUTES} {{"
@@ -158,19 +158,19 @@ def _definition(
         yield f"  %index = and {wide} %moved, splat (i32 -{WORD_BYTES})"
     else:
         yield f"  %index = freeze {wide} %given"
-    for n in parts:
+    for n in chunks:
         yield from _is_near(n, width, widening, size, registers)
-    for n in parts[1:]:
+    for n in chunks[1:]:
         before = f"%obstacles{n - 1}" if n > 1 else "%obstacle0"
         yield f"  %obstacles{n} = or i32 {before}, %obstacle{n}"
-    last = f"%obstacles{parts[-1]}" if len(parts) > 1 else "%obstacle0"
+    last = f"%obstacles{chunks[-1]}" if len(chunks) > 1 else "%obstacle0"
     yield f"  %are_near = icmp eq i32 {last}, 0"
     yield "  br i1 %are_near, label %near, label %far"
     yield "near:"
-    for n in parts:
+    for n in chunks:
         yield from _picked(n, registers)
     gathered = "%got0"
-    if len(parts) > 1:
+    if len(chunks) > 1:
         order = ", ".join(f"i32 {lane}" for lane in range(width))
         yield f"  %joined = shufflevector {row} %got0, {row} %got1, {wide} <{order}>"
         gathered = "%joined"
@@ -215,19 +215,19 @@ def _is_near(n: int, width: int, widening: str, size: int, registers: int) -> It
     span = registers * _REGISTER_BYTES
     first, last = n * _LANES, n * _LANES + _LANES - 1
     lanes = ", ".join(f"i32 {lane}" for lane in range(first, last + 1))
-    yield f"  %part{n} = shufflevector {wide} %index, {wide} poison, {row} <{lanes}>"
+    yield f"  %chunk{n} = shufflevector {wide} %index, {wide} poison, {row} <{lanes}>"
     yield f"  %least{n} = extractelement {wide} %index, i64 {first}"
     yield from _splat(f"%all{n}", f"%least{n}", row, "i32")
-    yield f"  %behind{n} = sub {row} %part{n}, %all{n}"
+    yield f"  %after{n} = sub {row} %chunk{n}, %all{n}"
     if size == 1:  # bytes: what is no multiple of a word becomes large
         yield (
-            f"  %word{n} = call {row} @llvm.fshl.v{_LANES}i32({row} %behind{n}, {row} %behind{n},"
+            f"  %word{n} = call {row} @llvm.fshl.v{_LANES}i32({row} %after{n}, {row} %after{n},"
             f" {row} splat (i32 30))"
         )
         limit, tested = span // WORD_BYTES, f"%word{n}"
     else:
-        yield f"  %word{n} = mul {row} %behind{n}, splat (i32 {size // WORD_BYTES})"
-        limit, tested = -(-span // size), f"%behind{n}"
+        yield f"  %word{n} = mul {row} %after{n}, splat (i32 {size // WORD_BYTES})"
+        limit, tested = -(-span // size), f"%after{n}"
     yield f"  %long{n} = icmp uge {row} {tested}, splat (i32 {limit})"
     yield f"  %bits{n} = bitcast {bits} %long{n} to i{_LANES}"
     yield f"  %outside{n} = zext i{_LANES} %bits{n} to i32"

@@ -25,7 +25,7 @@ def gather(builder: Builder, instruction: Instruction) -> str | None:
     size, align = type.size, instruction.align or type.size
     near = near_addresses(builder, address) if size <= WORD_BYTES and type != I1 else None
     if size == WORD_BYTES:
-        return None if near is None else _part_of(builder, gather_near(builder, near), type)
+        return None if near is None else _extract_bits(builder, gather_near(builder, near), type)
     if size > WORD_BYTES or type == I1 or align < size:
         return None  # a number in two words
     if near is not None and near.size == 1:
@@ -34,7 +34,7 @@ def gather(builder: Builder, instruction: Instruction) -> str | None:
         words, shift = _words_at(builder, builder.vector(address))
     wide = builder.wide(I32)
     bits = builder.new(f"shl {wide} {shift}, splat (i32 3)")
-    return _part_of(builder, builder.new(f"lshr {wide} {words}, {bits}"), type)
+    return _extract_bits(builder, builder.new(f"lshr {wide} {words}, {bits}"), type)
 
 
 def _words_near(builder: Builder, near: NearAddresses) -> tuple[str, str]:
@@ -73,10 +73,10 @@ def _within_word(builder: Builder, numbers: str) -> str:
     return builder.new(f"and {builder.wide(I32)} {numbers}, splat (i32 {WORD_BYTES - 1})")
 
 
-def _part_of(builder: Builder, words: str, type: Type) -> str:
+def _extract_bits(builder: Builder, words: str, type: Type) -> str:
     """The lowest bytes of words as a number."""
-    bits, part = builder.wide(I32), builder.wide(Integer(8 * type.size))
-    low = words if type.size == WORD_BYTES else builder.new(f"trunc {bits} {words} to {part}")
+    bits, narrow = builder.wide(I32), builder.wide(Integer(8 * type.size))
+    low = words if type.size == WORD_BYTES else builder.new(f"trunc {bits} {words} to {narrow}")
     if isinstance(type, Integer):
         return low
-    return builder.new(f"bitcast {part} {low} to {builder.wide(type)}")
+    return builder.new(f"bitcast {narrow} {low} to {builder.wide(type)}")

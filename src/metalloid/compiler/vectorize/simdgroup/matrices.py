@@ -125,27 +125,25 @@ def _load(builder: Builder, instruction: Instruction) -> None:
     is_plain = right == element.size
     step = down if is_plain else right
     start = builder.scalar(address)
-    parts = []
+    rows = []
     for row in range(ROWS):
         row_address = (
             builder.new(f"getelementptr i8, ptr {start}, i64 {row * step}") if row else start
         )
-        parts.append(
+        rows.append(
             builder.new(f"load <{ROWS} x {element}>, ptr {row_address}, align {instruction.align}")
         )
     if not is_plain:
         sources = [column * ROWS + row for row in range(ROWS) for column in range(ROWS)]
         type = f"<{_COUNT} x {element}>"
-        columns = joined(builder, parts, ROWS, element)
+        columns = joined(builder, rows, ROWS, element)
         everything = shuffled(builder, type, columns, "poison", sources)
-        parts = cut(builder, everything, _COUNT, ROWS, element)
+        rows = cut(builder, everything, _COUNT, ROWS, element)
     if element == I16:
-        parts = [extended(builder, part, ROWS) for part in parts]
+        rows = [extended(builder, row, ROWS) for row in rows]
     elif element != FLOAT:
-        parts = [
-            builder.new(f"fpext <{ROWS} x {element}> {part} to {MATRIX.row}") for part in parts
-        ]
-    _set(builder, instruction, parts)
+        rows = [builder.new(f"fpext <{ROWS} x {element}> {row} to {MATRIX.row}") for row in rows]
+    _set(builder, instruction, rows)
 
 
 # ---- rows ----------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ class SimdgroupLoops:
 
     Attributes
     ----------
-    full, part : str
+    full, partial : str
         What the functions for a simdgroup with all lanes, and with some, are called; each may be
         empty if there is only the other.
     outcomes : sequence of int or None
@@ -52,7 +52,7 @@ class SimdgroupLoops:
     """
 
     full: str
-    part: str
+    partial: str
     outcomes: Sequence[int | None]
     width: int
     state_bytes: int
@@ -98,7 +98,7 @@ class SimdgroupLoops:
 
     def _outcome(self, number: int) -> int | None:
         """The value that all simdgroups return, if known at compile time."""
-        return self.outcomes[number] if self.in_step or not self.part else None
+        return self.outcomes[number] if self.in_step or not self.partial else None
 
     def _after_region(self, number: int) -> list[str]:
         """The lines after a loop over simdgroups."""
@@ -162,13 +162,13 @@ class SimdgroupLoops:
                 "i32 %size_y, i32 %members, ptr %state, ptr %own)"
             )
 
-        if not (self.full and self.part):
-            return [f"  %reached = {call(self.full or self.part)}", "  br label %done", "done:"]
+        if not (self.full and self.partial):
+            return [f"  %reached = {call(self.full or self.partial)}", "  br label %done", "done:"]
         return [
-            "  br i1 %fits, label %whole, label %part",
-            "whole:", f"  %of_whole = {call(self.full)}", "  br label %done",
-            "part:", f"  %of_part = {call(self.part)}", "  br label %done",
-            "done:", "  %reached = phi i64 [ %of_whole, %whole ], [ %of_part, %part ]",
+            "  br i1 %fits, label %full, label %partial",
+            "full:", f"  %of_full = {call(self.full)}", "  br label %done",
+            "partial:", f"  %of_partial = {call(self.partial)}", "  br label %done",
+            "done:", "  %reached = phi i64 [ %of_full, %full ], [ %of_partial, %partial ]",
         ]  # fmt: skip
 
     # -- the position of a simdgroup's first thread
@@ -247,7 +247,7 @@ def _carried(axis: str, higher: str) -> list[str]:
 #: Lines of a loop whose simdgroups may reach different barriers.
 _WATCHED = (
     "  %leader = phi i64 [ 0, %entry ], [ %leader.next, %done ]",
-    "  %together = phi i1 [ true, %entry ], [ %together.next, %done ]",
+    "  %agree = phi i1 [ true, %entry ], [ %agree.next, %done ]",
 )
 _WATCHING = (
     "  %is_first = icmp eq i32 %i, %first",
@@ -262,11 +262,11 @@ _WATCHING = (
     "  %has_ended = icmp eq i64 %region, 0",
     "  %is_fine = or i1 %is_complete, %has_ended",
     "  %is_both = and i1 %is_same, %is_fine",
-    "  %together.next = and i1 %together, %is_both",
+    "  %agree.next = and i1 %agree, %is_both",
 )
 _REPORTED = (
     "  %where = and i64 %leader.next, -4294967296",
-    "  %ok = zext i1 %together.next to i64",
+    "  %ok = zext i1 %agree.next to i64",
     "  %result = or i64 %where, %ok",
     "  ret i64 %result",
 )
