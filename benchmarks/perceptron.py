@@ -101,6 +101,7 @@ def _mlx_steps(mx: Any) -> Callable[[], np.ndarray]:
 
 
 def _jax_steps(jax: Any) -> Callable[[], np.ndarray]:
+    jax.config.update("jax_default_matmul_precision", "highest")  # no TF32
     step, state = training(jax.numpy, jax.numpy.asarray, jax.value_and_grad)
     return steps(jax.jit(step), state, lambda now: None)
 

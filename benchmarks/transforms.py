@@ -60,6 +60,7 @@ def calls_on_floats() -> dict[str, Callable[[], object]]:
         "the same, read": lambda: np.asarray(compiled(x)),
         "eager": lambda: mtl.eval(six(x)),
         "eager, read": lambda: np.asarray(six(x)),
+        "sum, eager": lambda: mtl.eval(x.sum()),
         "NumPy": lambda: six(same),
         "numpy.asarray of an array": lambda: np.asarray(x),
         "float of an array": lambda: float(total),

@@ -221,7 +221,7 @@ def test_what_a_format_lacks(tmp_path):
             mtl.save(tmp_path / f"x{suffix}", arrays)
     with pytest.raises(ValueError, match=r"a \.npz file has no metadata"):
         mtl.save(tmp_path / "x.npz", {"x": x}, metadata={})
-    with pytest.raises(ValueError, match="metadata must be Unicode strings by name"):
+    with pytest.raises(ValueError, match="metadata must map strings to Unicode strings"):
         mtl.save(tmp_path / "x.safetensors", {"x": x}, metadata={"a": 1})
     assert list(tmp_path.iterdir()) == []
     mtl.save(tmp_path / "x.npz", {"x": x})

@@ -195,6 +195,21 @@ def test_many_evaluations_leak_nothing():
     assert later_blocks < blocks + 1000
 
 
+def test_slices_do_not_need_python(monkeypatch):
+    if native.library() is None:
+        pytest.skip("native functions are not available")
+    values = np.arange(100, dtype=np.float32)
+    x = evaluated(values)
+    for start in range(0, 40, 3):
+        middle = x[start + 1 : start + 50]
+        result = (x[start : start + 49] + x[start + 2 : start + 51]) / 2 - middle * middle
+        mtl.eval(result)
+        if start == 0:
+            monkeypatch.setattr(RepeatedPlan, "__call__", None)
+        expected = values[start + 1 : start + 50] - values[start + 1 : start + 50] ** 2
+        np.testing.assert_array_equal(np.asarray(result), expected)
+
+
 def test_plans_that_python_runs(monkeypatch):
     """As on GPUs, whose launches are not bound in C."""
     if native.library() is None:

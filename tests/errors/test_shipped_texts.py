@@ -48,11 +48,11 @@ def scan():
     return kernel.source
 
 
-def prefix_scans_and_sorts():
-    """The texts of prefix scans of rows, of chunks of rows, and of columns; and of sorts."""
+def library_calls():
+    """The texts of prefix scans, sorts, and Fourier transforms of rows."""
     long, wide = (mtl.ones(shape, device="cpu") for shape in ((20_000,), (9, 100)))
     scans = mtl.cumulative_sum(long), mtl.cumulative_prod(wide, axis=0)
-    return texts_of(*scans, mtl.argsort(long))
+    return texts_of(*scans, mtl.argsort(long), mtl.fft.rfft(mtl.ones(4096, device="cpu")))
 
 
 def scatters(monkeypatch):
@@ -105,7 +105,7 @@ def test_files(path):
 def test_joined_texts(monkeypatch):
     """Every other file of the package is part of one, or written in doubles."""
     texts = {name: make() for name, make in JOINED.items()}
-    texts |= dict(enumerate([*prefix_scans_and_sorts(), *scatters(monkeypatch)]))
+    texts |= dict(enumerate([*library_calls(), *scatters(monkeypatch)]))
     for text in texts.values():
         mtl.library(text, portable=True)
     utilities = "metal_kernel_utils.metal"  # as a whole; texts have what they use of it

@@ -43,6 +43,30 @@ def by_definition(x, n, sign=-1):
     return x @ np.exp(sign * 2j * np.pi * (np.outer(k, k) % n) / n)
 
 
+ROWS = [64, 96, 128, 320, 480, 2048, 2560, 4096, pytest.param(10**6, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("n", ROWS)
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.sample(8)
+def test_lengths_that_a_kernel_transforms(n, dtype):
+    x = random((3, n // 2 + 1), dtype, n)
+    x[:, 0] = 5 + 2j  # transforms to real numbers ignore the imaginary part
+    half, full = mtl.asarray(x), np.concatenate([x, x[:, : n - x.shape[1]]], axis=1)
+    rows = mtl.asarray(full)
+    near(mtl.fft.fft(rows), scipy.fft.fft(wide(full)), dtype)
+    near(
+        mtl.fft.ifft(rows.T, axis=0, norm="ortho").T,
+        scipy.fft.ifft(wide(full), norm="ortho"),
+        dtype,
+    )
+    near(mtl.fft.irfft(half, n=n), scipy.fft.irfft(wide(x), n), dtype)
+    near(mtl.fft.hfft(half, n=n), scipy.fft.hfft(wide(x), n), dtype)
+    real = full.real[:, 1:]  # padded
+    near(mtl.fft.rfft(rows.real[:, 1:], n=n), scipy.fft.rfft(wide(real), n), dtype)
+    near(mtl.fft.ihfft(rows.real), scipy.fft.ihfft(wide(full.real)), dtype)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 13, 32, 97])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 @pytest.mark.sample(10)
@@ -179,7 +203,7 @@ def test_a_filter_is_one_expression():
     (lambda: mtl.fft.fftn(mtl.ones((2, 2)), axes=(0, -2)), ValueError,
      "[fftn] axis (0, -2) names an axis twice."),
     (lambda: mtl.fft.fftn(mtl.ones((2, 2)), s=(2,), axes=(0, 1)), ValueError,
-     "[fftn] 1 lengths (2,) for 2 axes (0, 1)."),
+     "[fftn] got 1 lengths (2,) for 2 axes (0, 1)."),
     (lambda: mtl.fft.fft(mtl.ones(4), norm="unitary"), ValueError,
      "[fft] norm must be 'backward', 'ortho' or 'forward', got 'unitary'."),
 ])  # fmt: skip

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.arrays.interop import numpy_protocols
+from metalloid.arrays.ir import native
 from metalloid.kernels.bound_calls import BoundCalls
 
 pytestmark = pytest.mark.needs("the CPU")
@@ -56,6 +58,12 @@ def test_results(name, twice, scaled):
         np.testing.assert_array_equal(np.asarray(a), np.float32(0.5 + k) * values)
         np.testing.assert_array_equal(np.asarray(b), -values)
         assert isinstance(a, np.ndarray) == isinstance(y, np.ndarray) == isinstance(x, np.ndarray)
+
+
+def test_results_without_native_functions(twice, scaled, monkeypatch):
+    monkeypatch.setattr(native, "new_node", lambda *values: None)
+    monkeypatch.setattr(numpy_protocols, "_fresh_array", lambda: None)
+    test_results("an array", twice, scaled)
 
 
 def test_results_are_new_memory(twice, scaled):

@@ -319,23 +319,24 @@ def _twiddles(
     length: int, around: int, real: DType, device: Device
 ) -> tuple[Memory, int, int, int]:
     """Return twiddle factors of a length, of each stage, and of `around`, coarse and fine."""
-    tables, bits, done = [_unit_roots(np.arange(length), length)], 0, 1
+    tables, bits, done = [unit_roots(np.arange(length), length)], 0, 1
     for radix in radices_of(length) or ():
         steps = np.arange(1, radix)[:, None] * np.arange(done)
-        tables.append(_unit_roots(steps.reshape(-1), radix * done))
+        tables.append(unit_roots(steps.reshape(-1), radix * done))
         done *= radix
     coarse = fine = sum(map(len, tables))
     if around:
         bits = (around - 1).bit_length() // 2
         tables += [
-            _unit_roots(np.arange(0, around, 2**bits), around),
-            _unit_roots(np.arange(2**bits), around),
+            unit_roots(np.arange(0, around, 2**bits), around),
+            unit_roots(np.arange(2**bits), around),
         ]
         fine += len(tables[-2])
     return _on_device(np.concatenate(tables), real, device), coarse, fine, bits
 
 
-def _unit_roots(steps: np.ndarray, around: int) -> np.ndarray:
+def unit_roots(steps: np.ndarray, around: int) -> np.ndarray:
+    """Return the powers of the first root of unity, in more than double precision."""
     angle = 2 * _PI * steps / around
     return np.asarray(np.cos(angle) - 1j * np.sin(angle), complex)
 
@@ -344,7 +345,7 @@ def _unit_roots(steps: np.ndarray, around: int) -> np.ndarray:
 def _chirp(n: int, m: int, real: DType, device: Device) -> Memory:
     """Return the transform of the chirp that rows are convolved with, divided by `m`."""
     indices = np.arange(n)
-    wave = np.conj(_unit_roots(indices * indices % (2 * n), 2 * n))
+    wave = np.conj(unit_roots(indices * indices % (2 * n), 2 * n))
     around = np.zeros(m, complex)
     around[:n], around[m - n + 1 :] = wave, wave[:0:-1]
     return _on_device(np.fft.fft(around) / m, real, device)

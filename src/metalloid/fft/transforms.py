@@ -1,13 +1,14 @@
 """Fourier transforms along one or several axes.
 
-On the CPU they are NumPy's pocketfft, on the memory of the arrays; on other devices kernels of this
-package, or cuFFT if it is installed. float32 and complex64 use single precision, float64 and
-complex128 double precision. Half floats and integers are converted to float32.
+On the CPU they are kernels of this package for lengths of 32 times factors 2, 3 and 5 (of real
+numbers 64 times), and NumPy's pocketfft for others; on other devices kernels of this package, or
+cuFFT if it is installed. float32 and complex64 use single precision, float64 and complex128 double
+precision. Half floats and integers are converted to float32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -20,7 +21,8 @@ from metalloid.arrays.ir.node import Node, cast, permute
 from metalloid.arrays.ir.operands import axes_of, to_node
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.fft.kernels import Transform, transformed_rows
-from metalloid.fft.library_calls import library_transform
+from metalloid.fft.library_calls import fitted, library_transform
+from metalloid.fft.row_passes import has_passes, transform_rows
 from metalloid.settings import settings
 
 Norm = Literal["backward", "ortho", "forward"]
@@ -272,7 +274,36 @@ def _is_by_kernels(node: Node, name: str, lengths: Ints, axes: Ints, norm: str,
     return backend == "kernels" or (backend != "host" and node.device.name != "cpu")
 
 
+def _is_by_row_passes(node: Node, name: str, lengths: Ints, axes: Ints, norm: str,
+                      backend: str) -> bool:  # fmt: skip
+    """Whether a few cores transform rows by launches of a plan."""
+    is_requested = backend == "auto" and not node.device.traits.is_simt
+    of_reals = [name in OF_REALS or name in TO_REALS] + [False] * (len(axes) - 1)
+    rows = zip(reversed(lengths), of_reals, strict=True)
+    return is_requested and node.size > 0 and all(has_passes(n, is_real) for n, is_real in rows)
+
+
+def _by_row_passes(node: Node, name: str, lengths: Ints, axes: Ints, norm: str,
+                   backend: str) -> Node:  # fmt: skip
+    def transform_last(rows: Node, of_rows: Transform) -> Node:
+        read = of_rows.length // 2 + 1 if of_rows.to_real else of_rows.length
+        return transform_rows(fitted(rows, (read,), (len(rows.shape) - 1,)), of_rows)
+
+    return _along_each(transform_last, node, name, lengths, axes, norm)
+
+
 def _by_kernels(node: Node, name: str, lengths: Ints, axes: Ints, norm: str, backend: str) -> Node:
+    def transform_last(rows: Node, of_rows: Transform) -> Node:
+        real = real_of(rows.dtype)
+        dtype = real if of_rows.to_real else complex_of(real)
+        result = (dtype, (*rows.shape[:-1], of_rows.outputs))
+        return launch_call(transformed_rows, [rows], (of_rows,), result)[0]
+
+    return _along_each(transform_last, node, name, lengths, axes, norm)
+
+
+def _along_each(transform_last: Callable[[Node, Transform], Node], node: Node, name: str,
+                lengths: Ints, axes: Ints, norm: str) -> Node:  # fmt: skip
     """Transform the axes one by one; real input is transformed first, real output last."""
     is_inverse, last_axis = name.startswith("i"), len(axes) - 1
     for k in range(len(axes)) if name in TO_REALS else reversed(range(len(axes))):
@@ -283,12 +314,10 @@ def _by_kernels(node: Node, name: str, lengths: Ints, axes: Ints, norm: str, bac
         if is_inverse:
             scale = 1 / (n * scale)
         of_rows = Transform(n, is_inverse, to_real, outputs, to_real, scale)
-        real = real_of(node.dtype)
+        is_complex = name not in OF_REALS or k != last_axis
         order = (*(a for a in range(len(node.shape)) if a != axis), axis)
-        rows = permute(cast(node, complex_of(real)) if to_real else node, order)
-        result = (real if to_real else complex_of(real), (*rows.shape[:-1], outputs))
-        (rows,) = launch_call(transformed_rows, [rows], (of_rows,), result)
-        node = permute(rows, tuple(map(order.index, range(len(order)))))
+        rows = permute(cast(node, complex_of(real_of(node.dtype))) if is_complex else node, order)
+        node = permute(transform_last(rows, of_rows), tuple(map(order.index, range(len(order)))))
     return node
 
 
@@ -301,6 +330,7 @@ def _by_host(node: Node, name: str, lengths: Ints, axes: Ints, norm: str, backen
 implement(
     "fft",
     Implementation(_by_library, _is_for_library),
+    Implementation(_by_row_passes, _is_by_row_passes),
     Implementation(_by_kernels, _is_by_kernels),
     _by_host,
 )

@@ -56,12 +56,12 @@ class BoundCall(NamedTuple):
     order: tuple[int, ...] | None = None
     companions: tuple[Any, ...] = ()
 
-    def launch(self, inputs: Sequence[Any], outputs: Sequence[Any], wait: bool = True) -> None:
-        """Launch it on memory of these types and shapes."""
-        values = [*inputs, *outputs, *self.companions]
+    def run(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Run it on memory of these types and shapes."""
+        values = (*inputs, *outputs, *self.companions)
         if self.order is not None:
-            values = [values[k] for k in self.order]
-        self.kernel(*values, threads=self.threads, group_size=self.group_size, wait=wait)
+            values = tuple([values[k] for k in self.order])
+        self.kernel.run(values, self.threads, self.group_size)
 
 
 class BoundCalls:

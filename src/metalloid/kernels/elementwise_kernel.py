@@ -142,7 +142,7 @@ class ElementwiseKernel(Builder):
         new = np.empty if known.lazy is None else known.lazy.__metalloid_new__
         outputs = [new(result.shape, result.dtype) for result in bound.results]
         self.source = bound.text
-        bound.launch(known.values, outputs)
+        bound.run(known.values, outputs)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _shape(

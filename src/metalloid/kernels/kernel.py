@@ -222,6 +222,17 @@ class Kernel:
             f"[{self.name}] timeout must be a number of seconds greater than 0, got {timeout!r}."
         )
 
+    def run(
+        self, args: tuple[Any, ...], threads: int | Size, group_size: int | Size | None
+    ) -> None:
+        """Run the kernel as a call does that waits; faster."""
+        fast = self._fast_launch
+        event = None if fast is None else fast(args, threads, group_size, True)
+        if event is None:
+            self._call(*args, threads=threads, group_size=group_size, wait=True)
+        else:
+            event.wait()
+
     def sized(
         self, threads: int | Sequence[int], group_size: int | Sequence[int] | None = None
     ) -> Callable[[Sequence[Any]], Launch]:

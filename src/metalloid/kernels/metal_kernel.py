@@ -351,7 +351,7 @@ def _run(bound: BoundCall, inputs: list[Any], new: NewMemory) -> list[Any] | Non
         outputs = [new(result.shape, result.dtype) for result in bound.results]
     except (MemoryError, ValueError):
         return None
-    bound.launch(inputs, outputs)
+    bound.run(inputs, outputs)
     return outputs
 
 

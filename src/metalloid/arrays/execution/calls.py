@@ -244,7 +244,7 @@ class KernelCall:
             return None
         new = pool_of(device).memory
         memories = [new(bucket_size(result.nbytes)) for result in bound.results]
-        bound.launch(inputs, [memory.bound for memory in memories])
+        bound.run(inputs, [memory.bound for memory in memories])
         return memories
 
 

@@ -15,7 +15,7 @@ from metalloid.arrays.execution.repeated_plan import RepeatedPlan
 from metalloid.arrays.ir.index_checks import IndexCheck, checks_below, verify
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import UNORDERED, Memory
-from metalloid.arrays.ir.node import BUFFER, TRACED, Node
+from metalloid.arrays.ir.node import BUFFER, CHECKED, TRACED, Node
 from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.ir.substitute import concrete, is_traced
 from metalloid.arrays.planning.plan import make_plan
@@ -98,8 +98,12 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
 
 
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
-    checks = checks_below(roots)
-    roots += [code for code, _ in checks]
+    checks: Sequence[tuple[Node, IndexCheck]] = ()
+    for root in roots:
+        if root.flags & CHECKED:
+            checks = checks_below(roots)
+            roots += [code for code, _ in checks]
+            break
     lower(roots)
     if run_call(roots, wait):
         return
@@ -115,9 +119,10 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     plan, repeated = plan_of(graph, device)
     leaves = [leaf.memory for leaf in graph.leaves]
     offsets = [leaf.data[1] for leaf in graph.leaves]
-    if repeated is not None and is_repeatable and not any(offsets) and None not in leaves:
+    if repeated is not None and is_repeatable and None not in leaves:
         numbering = Numbering.of(graph, roots) if known is False else None
-        stored = repeated(leaves, graph.nodes, wait)  # type: ignore[arg-type]
+        in_bytes = [leaf.data[1] * leaf.dtype.itemsize for leaf in graph.leaves]
+        stored = repeated(leaves, graph.nodes, wait, in_bytes)  # type: ignore[arg-type]
         if stored is not None:
             memory_of = dict(zip(repeated.results, stored, strict=True))
             for result in plan.results:

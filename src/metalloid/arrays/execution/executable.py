@@ -63,6 +63,11 @@ class Launch:
         self.unaligned_variant: Launch | None = None
         self._make_unaligned = functools.partial(Launch, step, sources, device, False)
 
+    @property
+    def alignments(self) -> list[tuple[int, int]]:
+        """Leaves whose first element must be aligned, and to how many bytes."""
+        return [(leaf, nbytes) for _, leaf, _, nbytes in self._aligned]
+
     def bound(self, memories: list[Memory | None], offsets: Sequence[int],
               nodes: Sequence[Node]) -> BoundLaunch:  # fmt: skip
         """Bind the arguments."""

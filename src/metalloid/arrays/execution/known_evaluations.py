@@ -67,6 +67,8 @@ class KnownEvaluation(NamedTuple):
         the results of the plan, and strides and offset.
     unsaved : bytes
         Nodes that are computed without being saved.
+    forms : bytes
+        By leaf: its alignment and the size of an element, in bytes.
     repeated : RepeatedPlan
     types : frozenset of numpy.dtype
         Those whose addresses are in the key.
@@ -78,6 +80,7 @@ class KnownEvaluation(NamedTuple):
     has_numbers: bool
     results: tuple[tuple[tuple[int, ...], int, tuple[Any, ...]], ...]
     unsaved: bytes
+    forms: bytes
     repeated: RepeatedPlan
     types: frozenset[Any]
 
@@ -85,10 +88,10 @@ class KnownEvaluation(NamedTuple):
         """Materialize the roots, if the plan supports the leaves."""
         leaves = [nodes[k] for k in memoryview(self.leaves).cast("I")]
         memories = [leaf.memory for leaf in leaves]
-        if any(leaf.data[1] for leaf in leaves):
-            return False
+        offsets = [leaf.data[1] * leaf.dtype.itemsize for leaf in leaves]
         first = [nodes[k] for k in memoryview(self.first).cast("I")]
-        stored: list[Memory] | None = self.repeated(memories, first, wait)  # type: ignore[arg-type]
+        stored: list[Memory] | None
+        stored = self.repeated(memories, first, wait, offsets)  # type: ignore[arg-type]
         if stored is None:
             return False
         for k in memoryview(self.unsaved).cast("I"):
@@ -134,6 +137,9 @@ class Numbering(NamedTuple):
             nodes |= {root for root, k in zip(roots, graph.roots, strict=True) if k == result.node}
             numbers = tuple(self.index_of[node] for node in nodes)
             results.append((numbers, repeated.results.index(result.source), result.layout[1:]))
+        forms: list[int] = []
+        for k, leaf in enumerate(graph.leaves):
+            forms += repeated.alignments.get(k, 1), leaf.dtype.itemsize
         plans[self.key] = KnownEvaluation(
             native,
             indices(graph.leaves),
@@ -141,6 +147,7 @@ class Numbering(NamedTuple):
             bool(graph.numbers),
             tuple(results),
             indices([graph.nodes[index] for index in plan.unsaved_outputs]),
+            array("Q", forms).tobytes(),
             repeated,
             frozenset(node.dtype for node in self.index_of),
         )

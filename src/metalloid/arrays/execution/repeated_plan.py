@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import struct
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -16,8 +17,6 @@ from metalloid.runtime.launch.launches import Launcher, NativeRow, Repeater
 
 #: Plans with more memory for intermediate values allocate it for each run.
 MAX_SCRATCH_BYTES = 2**20
-#: Of pooled memory; kernels rely on up to that much.
-_ALIGNMENT = 64
 #: Of leaves and results, for native functions (native/plan_run.h).
 MAX_ADDRESSES = 64
 #: Types of numbers in values.h, by format of `struct`.
@@ -25,7 +24,9 @@ _NATIVE_FORMATS = {"f": "f", "d": "f", "i": "i", "q": "i", "I": "u", "Q": "u"}
 
 
 class RepeatedPlan:
-    """A plan of launches, for leaves that are aligned and begin at offset 0.
+    """A plan of launches, for leaves that are aligned as the kernels rely on.
+
+    Offsets of leaves are part of the addresses that it passes.
 
     Each run takes a frame, which holds intermediate values and parameters, so that several threads
     can run it at a time.
@@ -41,12 +42,19 @@ class RepeatedPlan:
     Attributes
     ----------
     results : sequence of int
+    alignments : dict
+        Of leaves for which kernels rely on one, in bytes.
     """
 
     def __init__(self, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool) -> None:
         self._plan, self.results, self._has_numbers = plan, results, has_numbers
         self._sizes = tuple(bucket_size(plan.sizes[source]) for source in results)
         self._device = plan.device
+        self.alignments: dict[int, int] = {}
+        for step in plan.steps:
+            if isinstance(step, Launch):
+                for leaf, nbytes in step.alignments:
+                    self.alignments[leaf] = max(self.alignments.get(leaf, 1), nbytes)
         self._frames: list[Frame] = []
         self._row: NativeRow | None = None
         self._leaf_count = 0
@@ -66,15 +74,20 @@ class RepeatedPlan:
             cls(plan, results, has_numbers) if is_simple and scratch <= MAX_SCRATCH_BYTES else None
         )
 
-    def __call__(self, leaves: Sequence[Memory], nodes: Sequence[Node],
-                 wait: bool) -> list[Memory] | None:  # fmt: skip
+    def __call__(self, leaves: Sequence[Memory], nodes: Sequence[Node], wait: bool,
+                 offsets: Sequence[int] | None = None) -> list[Memory] | None:  # fmt: skip
         """Run it; return the memory of the results.
 
-        None if memory is not aligned, the device records launches instead, or has no such runs.
+        Offsets of leaves are in bytes. None if memory is not aligned, the device records launches
+        instead, or has no such runs.
         """
         device = self._device
         addresses = [memory.address for memory in leaves]
-        if device.recording is not None or any(address % _ALIGNMENT for address in addresses):
+        if offsets is not None:
+            addresses = list(map(operator.add, addresses, offsets))
+        if device.recording is not None or any(
+            addresses[leaf] % nbytes for leaf, nbytes in self.alignments.items()
+        ):
             return None
         if device.memory == "own" and not all(memory.is_own for memory in leaves):
             return None  # the library that owns it is to know of the launch

@@ -94,9 +94,12 @@ def lower(roots: Sequence[Node]) -> None:
 
     The nodes are changed in place, so that all references to them share the result.
     """
-    pending = [root for root in roots if root.flags & HAS_PRIMITIVES]
-    if not pending:
+    for root in roots:
+        if root.flags & HAS_PRIMITIVES:
+            break
+    else:
         return
+    pending = [root for root in roots if root.flags & HAS_PRIMITIVES]
     reached = set(pending)
     for node in pending:  # grows while it is traversed
         for arg in node.args:

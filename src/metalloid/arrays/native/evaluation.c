@@ -4,7 +4,8 @@
 
 // The items of what all evaluations use, and of a known one (known_evaluations.py).
 enum { USED_PLANS, USED_KINDS, USED_NO_ARGS };
-enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_FIRST, KNOWN_HAS_NUMBERS, KNOWN_RESULTS, KNOWN_UNSAVED };
+enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_FIRST, KNOWN_HAS_NUMBERS, KNOWN_RESULTS, KNOWN_UNSAVED,
+       KNOWN_FORMS };
 enum { RESULT_NODES, RESULT_MEMORY, RESULT_DATA };
 
 // A constant among the parameters of a frame: where it is written, its type as in values.h, and its index
@@ -88,6 +89,20 @@ static bool pack(PyObject* plan, PyObject* frame, void* given) {
   return fits;
 }
 
+struct form {
+  uint64_t alignment, item_bytes;
+};
+
+// The address of the first element of a leaf, if Python need not look at it.
+static bool address_of(PyObject* node, PyObject* kind, const struct form* form, uint64_t* address) {
+  PyObject* memory = get(node, NODE, NODE_MEMORY);
+  if (get(node, NODE, NODE_KIND) != kind || !is_instance(memory, MEMORY)) return false;
+  PyObject *known = get(memory, MEMORY, MEMORY_ADDRESS), *data = get(node, NODE, NODE_DATA);
+  if (known == &_Py_NoneStruct || !as_word(known, address)) return false;
+  *address += (uint64_t)PyLong_AsLongLong(PyTuple_GetItem(data, 1)) * form->item_bytes;
+  return *address % form->alignment == 0;
+}
+
 static bool has_run(PyObject* used, PyObject* known, const struct graph* graph) {
   PyObject *plan = PyTuple_GetItem(known, KNOWN_PLAN), *memories[MAX_ADDRESSES];
   PyObject *kind = PyTuple_GetItem(PyTuple_GetItem(used, USED_KINDS), KIND_BUFFER);
@@ -95,8 +110,9 @@ static bool has_run(PyObject* used, PyObject* known, const struct graph* graph) 
   uint64_t addresses[MAX_ADDRESSES];
   Py_ssize_t count;
   const uint32_t* leaves = indices_of(known, KNOWN_LEAVES, &count);
+  const struct form* forms = (const void*)PyBytes_AsString(PyTuple_GetItem(known, KNOWN_FORMS));
   for (Py_ssize_t i = 0; i < count; i++)
-    if (!mtl_leaf_address(graph->nodes[leaves[i]], kind, &addresses[i])) return false;
+    if (!address_of(graph->nodes[leaves[i]], kind, &forms[i], &addresses[i])) return false;
   struct run run = {graph, known};
   const bool has_numbers = PyTuple_GetItem(known, KNOWN_HAS_NUMBERS) == &_Py_TrueStruct;
   if (!mtl_run_plan(plan, addresses, has_numbers ? pack : 0, &run, memories)) return false;
