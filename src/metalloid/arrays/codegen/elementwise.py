@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, MutableMapping, Sequence
 from typing import ClassVar
 
 from metalloid.arrays.codegen.params import Member
@@ -49,7 +49,7 @@ class Writer:
         self.lines: list[str] = []
         self.members: list[Member] = []
         self.flat = 0
-        self._names: dict[int, str] = {}
+        self._names: MutableMapping[int, str] = {}
         self._strides: dict[tuple[int, int], str] = {}
         self._depth = 1
 
@@ -230,10 +230,14 @@ class Writer:
                 pending += [arg for arg in self.ops[index].args if arg not in known]
         return needed
 
+    def _name_of(self, index: int) -> str:
+        """The name of the value of an operation."""
+        return f"v{index}"
+
     def _value(self, index: int, row: Sequence[str]) -> None:
         op = self.ops[index]
         type_ = msl_name(op.dtype)
-        name = self._names[index] = f"v{index}"
+        name = self._names[index] = self._name_of(index)
         args = [self._names[arg] for arg in op.args]
         if op.kind == "constant":
             text = self._constant(index, op)

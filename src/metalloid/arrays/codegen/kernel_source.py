@@ -18,6 +18,7 @@ from metalloid.arrays.codegen.horizontal import HorizontalWriter
 from metalloid.arrays.codegen.matmul import PANELS, ProductWriter, form_of
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.codegen.reduction import RowWriter
+from metalloid.arrays.codegen.short_rows import ShortRowWriter, is_short
 from metalloid.arrays.codegen.vectorization import leaves_of, packed_accesses
 from metalloid.arrays.ir.dtypes import complex64, complex128, float64, msl_name
 from metalloid.arrays.ir.ops import MODULES
@@ -98,7 +99,7 @@ def render(kernel: GeneratedKernel, sources: Sequence[BufferSpec], traits: Devic
         return _render_horizontal(kernel, sources)
     if isinstance(kernel, ProductKernel):
         return _render_product(kernel, sources, traits, is_aligned)
-    axes = Axes(kernel)
+    axes = Axes(kernel, traits.is_simt)
     packed: frozenset[int] = frozenset()
     if traits.is_simt and is_aligned:
         packed = packed_accesses(kernel, sources, axes)
@@ -128,6 +129,8 @@ def _writer(kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, pack
         return WideRowWriter(kernel, sources, axes, packed)
     if has_wide_columns(kernel, axes, packed):
         return WideColumnWriter(kernel, sources, axes, packed)
+    if is_short(kernel, axes):
+        return ShortRowWriter(kernel, sources, axes)
     return RowWriter(kernel, sources, axes)
 
 

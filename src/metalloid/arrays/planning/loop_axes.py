@@ -14,9 +14,10 @@ LANES = 32
 #: Elements per vector access on SIMT devices: 16 bytes of floats.
 VECTOR_WIDTH = 4
 #: Largest distance of elements that the compiler loads as vectors.
-MAX_INTERLEAVED = 8
-#: Rows shorter than this are reduced by one thread each.
-_SHORT_ROW = 16
+MAX_INTERLEAVED = 16
+#: Rows of up to so many elements are reduced by one thread each: on CPUs, which load interleaved
+#: rows as vectors, and on SIMT devices, where threads with a row each access memory far apart.
+SHORT_ROW, _SHORT_ROW_OF_SIMT = MAX_INTERLEAVED, 15
 #: The access of a kernel's first output, which is no operation; the second one is -2, and so on.
 RESULT = -1
 
@@ -44,7 +45,7 @@ class Axes:
         is no reduction.
     """
 
-    def __init__(self, kernel: FusedKernel) -> None:
+    def __init__(self, kernel: FusedKernel, is_simt: bool = False) -> None:
         iteration_space = kernel.iteration_space
         read = [k for k, op in enumerate(kernel.ops) if op.is_read]
         outputs = kernel.outputs
@@ -69,10 +70,11 @@ class Axes:
         self.accesses = {
             index: Access("", k, r) for index, k, r in zip(accesses, outer, row, strict=True)
         }
-        self.form = self._form() if kernel.row_axes else "elementwise"
+        short_row = _SHORT_ROW_OF_SIMT if is_simt else SHORT_ROW
+        self.form = self._form(short_row) if kernel.row_axes else "elementwise"
 
-    def _form(self) -> str:
-        if math.prod(self.row) < _SHORT_ROW and math.prod(self.outer) >= LANES:
+    def _form(self, short_row: int) -> str:
+        if math.prod(self.row) <= short_row and math.prod(self.outer) >= LANES:
             return "column"
         inner = [(a.outer[-1:] or (0,), a.row[-1]) for a in self.accesses.values()]
         columns = sum(outer == (1,) and abs(row) != 1 for outer, row in inner)

@@ -26,8 +26,9 @@ from metalloid.compiler.vectorize.memory.deinterleave import (
 from metalloid.compiler.vectorize.memory.prefetch import is_in_buffer
 from metalloid.compiler.vectorize.permute import cut, joined, shuffled
 
-#: Members an element may have; with more, most of what is read would be thrown away.
-_MAX_MEMBERS = 8
+#: Members an element may have; and with fewer than half of them used, when most of what is read
+#: would be thrown away.
+_MAX_MEMBERS, _MAX_MEMBERS_IF_SPARSE = 16, 8
 #: And if only one of them is used.
 _MAX_MEMBERS_FOR_ONE = 4
 
@@ -138,7 +139,9 @@ def _fits(group: Group, index: int) -> bool:
 def _is_worthwhile(group: Group) -> bool:
     if group.order[0].op == "store":
         return len(group.members) == group.count  # gaps may belong to other threads
-    return len(group.members) > 1 or group.count <= _MAX_MEMBERS_FOR_ONE
+    if len(group.members) == 1:
+        return group.count <= _MAX_MEMBERS_FOR_ONE
+    return group.count <= _MAX_MEMBERS_IF_SPARSE or 2 * len(group.members) >= group.count
 
 
 def _key(
