@@ -56,10 +56,10 @@ exit:
     lines = number_convergence_points(ir, "mtl_kernel").splitlines()
     assert [line.strip() for line in lines[4:18]] == [
         "loop:",
-        "%mtl.round = phi i32 [ 0, %entry ], [ %mtl.round.next, %loop ]",
-        "%mtl.round.next = add i32 %mtl.round, 1",
+        "%mtl.iteration = phi i32 [ 0, %entry ], [ %mtl.iteration.next, %loop ]",
+        "%mtl.iteration.next = add i32 %mtl.iteration, 1",
         "call void @__msl_site(i32 1)",
-        "call void @__msl_round(i32 1, i32 %mtl.round)",
+        "call void @__msl_iteration(i32 1, i32 %mtl.iteration)",
         "%a = tail call float @__msl_simd_sum_f32(float 1.0)",
         "br i1 %c, label %loop, label %exit",
         "exit:",

@@ -107,7 +107,7 @@ def adjacent():
 
 def accesses(kernel):
     """The accesses of the second form to the device's memory, in order."""
-    _, _, text = kernel.asm["ptx"].partition(".visible .entry mtl_several")
+    _, _, text = kernel.asm["ptx"].partition(".visible .entry mtl_coarsened")
     return re.findall(r"\b(ld|st)\.global(?!\.nc)", text)
 
 
@@ -123,7 +123,7 @@ def test_all_loads_of_coarsened_threads_come_before_their_stores(offline, kind, 
 def test_adjacent_threads_with_small_elements_make_accesses_of_16_bytes(adjacent, name):
     kernel, (count, _, _) = adjacent.function(name), ADJACENT[name]
     assert kernel.engine == f"cuda: sm_90; on large grids {count} {MANY}"
-    _, _, text = kernel.asm["ptx"].partition(".visible .entry mtl_several")
+    _, _, text = kernel.asm["ptx"].partition(".visible .entry mtl_coarsened")
     wide = re.findall(r"(?:ld|st)\.global\.v4\.b32", text)
     assert bool(wide) == (count > 4)
 
@@ -144,7 +144,7 @@ def test_values_of_function_constants_are_read():
 def test_what_others_could_see_the_order_of_stays_as_it_is(offline, name):
     kernel = offline.function(name)
     assert kernel.engine == "cuda: sm_90"
-    assert "mtl_several" not in kernel.asm["ptx"]
+    assert "mtl_coarsened" not in kernel.asm["ptx"]
 
 
 # -- what it does, on the CPU
@@ -157,7 +157,7 @@ static unsigned lane_of(void) {
 unsigned mtl_plain_lane(void) { return lane_of(); }
 unsigned laneid(void) { return lane_of(); }
 void mtl_kernel(void*);
-void mtl_several(void*) __attribute__((weak));
+void mtl_coarsened(void*) __attribute__((weak));
 __attribute__((visibility("default"))) void run(int several, void* data, const unsigned* shape) {
   unsigned* p = place;
   for (int k = 0; k < 3; k++) p[6 + k] = shape[3 + k];
@@ -166,7 +166,7 @@ __attribute__((visibility("default"))) void run(int several, void* data, const u
       for (p[3] = 0; p[3] < shape[0]; p[3]++)
         for (p[2] = 0; p[2] < shape[5]; p[2]++)
           for (p[1] = 0; p[1] < shape[4]; p[1]++)
-            for (p[0] = 0; p[0] < shape[3]; p[0]++) (several ? mtl_several : mtl_kernel)(data);
+            for (p[0] = 0; p[0] < shape[3]; p[0]++) (several ? mtl_coarsened : mtl_kernel)(data);
 }
 """
 
@@ -175,7 +175,7 @@ def on_this_machine(ir):
     """A kernel's functions for the CPU, as a function that runs one launch."""
     plain = definition(ir, ENTRY_SYMBOL)
     before, _, after = ir.partition(plain)
-    second = re.search(r"^define [^\n]*@mtl_several\(.*?^\}\n", after, re.M | re.S)
+    second = re.search(r"^define [^\n]*@mtl_coarsened\(.*?^\}\n", after, re.M | re.S)
     text = f"{plain}\n{second[0] if second else ''}"
     text = re.sub(r"byval ?\([^)]*\) ", "", text).replace("ptx_kernel ", "")
     text = re.sub(r" addrspace\(\d\)|, ![a-z.]+ !(?:\d+|\{\})| #\d+", "", text)
@@ -189,7 +189,7 @@ def on_this_machine(ir):
         address = f"getelementptr (i32, ptr @place, i64 {number})"
         text = re.sub(rf"(?:tail )?call i32 @{name}\(\)", f"load i32, ptr {address}", text)
     text = text.replace("@llvm.nvvm.read.ptx.sreg.laneid", "@laneid")
-    called = set(re.findall(r"@(?!mtl_kernel|mtl_several|place)[\w.]+", text))
+    called = set(re.findall(r"@(?!mtl_kernel|mtl_coarsened|place)[\w.]+", text))
     declared = [
         line
         for line in (before + after).split("\n")

@@ -124,19 +124,19 @@ def test_a_region_has_the_blocks_up_to_its_barriers():
 
 
 def test_what_a_region_returns_is_known_if_it_has_one_end():
-    assert Regions(BLOCKS, ["b0", "behind1"]).outcomes() == (1 << 32 | 3, None)
-    assert Regions([EmittedBlock("b0", returned=Return(1))], ["b0"]).outcomes() == (None,)
+    assert Regions(BLOCKS, ["b0", "behind1"]).successors() == (1 << 32 | 3, None)
+    assert Regions([EmittedBlock("b0", returned=Return(1))], ["b0"]).successors() == (None,)
 
 
-def test_a_region_uses_the_slots_that_it_accesses_and_changes_those_that_it_stores():
+def test_live_in_and_defs_of_a_region_are_slots_that_it_accesses_and_stores():
     a, b, c = (Slot(SlotKind.SCALAR, name) for name in "abc")
     blocks = [
         EmittedBlock("b0", accesses=[SlotAccess(a, is_store=False)], successors=["b1"]),
         EmittedBlock("b1", accesses=[SlotAccess(b, is_store=True)], returned=Return(0, 0)),
     ]
     regions, numbers = Regions(blocks, ["b0", "b1"]), {a: 0, b: 1, c: 2}
-    assert regions.uses(numbers) == ({0, 1}, {1})
-    assert regions.changes(numbers) == ({1}, {1})
+    assert regions.live_in(numbers) == ({0, 1}, {1})
+    assert regions.defs(numbers) == ({1}, {1})
 
 
 def test_definitions_come_with_those_that_they_use():
@@ -150,19 +150,19 @@ def test_definitions_come_with_those_that_they_use():
 
 
 def loops_text(
-    outcomes, partial="", in_step=False, common=(), uses=None, changes=None, own_bytes=0
+    successors, partial="", is_uniform=False, common=(), live_in=None, defs=None, own_bytes=0
 ):
-    none = [set() for _ in outcomes]
+    none = [set() for _ in successors]
     loops = SimdgroupLoops(
         "f",
         partial,
-        outcomes,
+        successors,
         8,
         64,
         common,
-        uses or none,
-        changes or none,
-        in_step,
+        live_in or none,
+        defs or none,
+        is_uniform,
         None,
         own_bytes,
     )
@@ -175,18 +175,18 @@ def test_regions_whose_successor_is_known_continue_without_a_dispatch():
     assert "%agree" not in text
     assert "%agree" in loops_text([1 << 32 | 255, None])
     assert "%agree" in loops_text([1 << 32 | 255, 0], partial="g")
-    assert "%agree" not in loops_text([None, None], in_step=True)
+    assert "%agree" not in loops_text([None, None], is_uniform=True)
 
 
-@pytest.mark.parametrize("outcomes", [[1 << 32 | 255, 0], [None, None]])
-def test_simdgroups_in_step_always_go_on(outcomes):
-    assert "i1 %goes_on" not in loops_text(outcomes, in_step=True).split("goes_on,", 1)[1]
-    assert loops_text(outcomes, in_step=True).split("%common)")[-1].count("ret i64") == 1
-    assert loops_text(outcomes).split("%common)")[-1].count("ret i64") > 1
+@pytest.mark.parametrize("successors", [[1 << 32 | 255, 0], [None, None]])
+def test_simdgroups_with_uniform_barriers_always_go_on(successors):
+    assert "i1 %goes_on" not in loops_text(successors, is_uniform=True).split("goes_on,", 1)[1]
+    assert loops_text(successors, is_uniform=True).split("%uniforms)")[-1].count("ret i64") == 1
+    assert loops_text(successors).split("%uniforms)")[-1].count("ret i64") > 1
 
 
-def test_only_simdgroups_in_step_have_memory_of_their_own():
-    text = loops_text([1 << 32 | 255, 0], in_step=True, own_bytes=1000)
+def test_only_loops_with_uniform_barriers_have_stack_memory():
+    text = loops_text([1 << 32 | 255, 0], is_uniform=True, own_bytes=1000)
     begin, end = text.split("i1 zeroext %goes_on")[1].split("choice:")
     assert "alloca [1000 x i8]" in begin
     assert "i64 1000\n" in begin
@@ -194,17 +194,17 @@ def test_only_simdgroups_in_step_have_memory_of_their_own():
     assert "alloca [1000 x i8]" not in loops_text([1 << 32 | 255, 0], own_bytes=1000)
 
 
-def test_each_simdgroup_begins_with_what_they_had_in_common_before():
-    uses, changes = [{0, 1}, {0}], [{1}, set()]
-    text = loops_text([1 << 32 | 255, 0], common=["i32", "ptr"], uses=uses, changes=changes)
+def test_each_simdgroup_begins_with_the_uniform_values_before_the_loop():
+    live_in, defs = [{0, 1}, {0}], [{1}, set()]
+    text = loops_text([1 << 32 | 255, 0], common=["i32", "ptr"], live_in=live_in, defs=defs)
     first, second, _ = text.split("define")[1:]
     for one in (first, second):
         before, loop = one.split("simdgroup:")
-        assert before.count("%before0 = load i32, ptr %common0") == 1
-        assert "store i32 %before0, ptr %own0" in loop.split("call")[0]
+        assert before.count("%before0 = load i32, ptr %uniforms0") == 1
+        assert "store i32 %before0, ptr %local0" in loop.split("call")[0]
     assert "%before1" in first
     assert "%before1" not in second
-    assert "store ptr %after1, ptr %common1" in first.split("call")[1]
+    assert "store ptr %after1, ptr %uniforms1" in first.split("call")[1]
     assert "%after" not in second
     assert "%after0" not in first
 

@@ -247,8 +247,8 @@ def test_scalar_code_never_runs_without_a_lane(instruction):
         if re.search(r"udiv i32|load i32, ptr %p|store i32 %u|atomicrmw", t)
     ]
     before = "\n".join(text.splitlines()[:line])
-    test, go = re.findall(r"br i1 (%\w+), label %(b\d+\.go), label %b\d+\.skip", before)[-1]
-    assert f"{go}:" in before
+    test, active = re.findall(r"br i1 (%\w+), label %(b\d+\.active), label %b\d+\.skip", before)[-1]
+    assert f"{active}:" in before
     assert f"{test} = icmp ne i8" in before
 
 

@@ -141,7 +141,7 @@ def _value(text: str) -> Any:
             raise ArgumentError(f"[run] no such file: {text!r}.")
         return np.load(text)
     if "," in text:
-        return tuple(_number(part) for part in text.split(",") if part)
+        return tuple(_number(number) for number in text.split(",") if number)
     return _number(text)
 
 
@@ -168,7 +168,7 @@ def _number(text: str) -> float | int | bool:
 
 def _extents(text: str) -> tuple[int, ...]:
     try:
-        return tuple(int(part) for part in text.replace("x", ",").split(","))
+        return tuple(int(extent) for extent in text.replace("x", ",").split(","))
     except ValueError:
         raise ArgumentError(f"[run] {text!r} is not a size; write 1024 or 64,64.") from None
 

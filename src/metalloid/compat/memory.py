@@ -59,9 +59,9 @@ class SharedMemory:
         nbytes = self.bytes.nbytes
         if offset == 0 and nbytes % element == 0 and self.buffer is not None:
             return self.buffer
-        return self.part(offset, (nbytes - offset) // element * element)
+        return self.range(offset, (nbytes - offset) // element * element)
 
-    def part(self, offset: int, nbytes: int) -> Any:
+    def range(self, offset: int, nbytes: int) -> Any:
         """The argument for a range of the bytes."""
         if self.buffer is None:
             return memoryview(self.bytes[offset : offset + nbytes])  # type: ignore[arg-type]

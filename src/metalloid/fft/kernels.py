@@ -352,8 +352,8 @@ def _chirp(n: int, m: int, real: DType, device: Device) -> Memory:
 
 
 def _on_device(values: np.ndarray, real: DType, device: Device) -> Memory:
-    parts = np.stack([values.real, values.imag], axis=-1)
-    memory = from_numpy(parts.astype(real), device).memory
+    components = np.stack([values.real, values.imag], axis=-1)
+    memory = from_numpy(components.astype(real), device).memory
     assert memory is not None
     return memory
 

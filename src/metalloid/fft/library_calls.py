@@ -86,11 +86,11 @@ def fitted(node: Node, lengths: Ints, axes: Ints) -> Node:
     for axis, length in zip(axes, lengths, strict=True):
         shape[axis] = length
     slices = [(0, 1, min(n, extent)) for n, extent in zip(node.shape, shape, strict=True)]
-    part = sliced(node, slices)
-    if part.shape == tuple(shape):
-        return part
+    cut = sliced(node, slices)
+    if cut.shape == tuple(shape):
+        return cut
     zeros = broadcast(constant(0, node.dtype, node.device), tuple(shape))
-    return joined([zeros, part], [full_slices(tuple(shape)), slices], tuple(shape), node.dtype)
+    return joined([zeros, cut], [full_slices(tuple(shape)), slices], tuple(shape), node.dtype)
 
 
 def _scaled(node: Node, count: int, norm: str, is_inverse: bool) -> Node:

@@ -157,10 +157,10 @@ def _local(argument: Argument, axes: tuple[int, int]) -> str:
 def element_index(name: str, axes: tuple[int, int]) -> str:
     """Where an argument's element lies, by ``outer`` and ``along``."""
     outer, along = axes
-    parts = [f"element_at<{outer}>(outer, layout->outer, layout->{name}_outer)"]
+    terms = [f"element_at<{outer}>(outer, layout->outer, layout->{name}_outer)"]
     if along:
-        parts.append(f"element_at<{along}>(along, layout->along, layout->{name}_along)")
-    return " + ".join(parts)
+        terms.append(f"element_at<{along}>(along, layout->along, layout->{name}_along)")
+    return " + ".join(terms)
 
 
 def passes(inputs: Sequence[Argument], struct: str) -> list[tuple[str, list[str], str]]:

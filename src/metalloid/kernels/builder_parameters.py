@@ -72,18 +72,20 @@ def parse_parameters(
     """
     if not isinstance(text, str):
         raise ArgumentError(f"[{where}] {what} expects a string like 'float x, T y', got {text!r}.")
-    parameters = [_parse(where, what, part) for part in text.split(",") if text.strip()]
+    parameters = [
+        _parse(where, what, declaration) for declaration in text.split(",") if text.strip()
+    ]
     check_names(what, [parameter.name for parameter in parameters], where, taken)
     return tuple(parameters)
 
 
-def _parse(where: str, what: str, part: str) -> BuilderParameter:
-    words = part.split()
+def _parse(where: str, what: str, declaration: str) -> BuilderParameter:
+    words = declaration.split()
     is_raw = words[:1] == ["raw"]
     words = words[is_raw:]
     if len(words) != 2:
         raise ArgumentError(
-            f"[{where}] {what}: {part.strip()!r} is not a parameter. "
+            f"[{where}] {what}: {declaration.strip()!r} is not a parameter. "
             "Write a type and a name: 'float x'."
         )
     kind, name = words

@@ -165,8 +165,8 @@ class ScanKernel(AxisKernel):
             threads=rows * chunks * _THREADS, group_size=_THREADS,
         )  # fmt: skip
         if chunks > 1:
-            parts, above, more = self._scan(kernels, "next", [totals], rows, chunks)
-            kernels("join")(parts, above, chunks, more, totals, threads=rows * chunks)
+            chunk_sums, above, more = self._scan(kernels, "next", [totals], rows, chunks)
+            kernels("join")(chunk_sums, above, chunks, more, totals, threads=rows * chunks)
         return scanned, totals, chunks
 
 

@@ -128,8 +128,8 @@ class TokenStream:
 
     def source(self, start: int, stop: int) -> str:
         """The text of ``[start, stop)`` on one line, spaced as its author spaced it."""
-        parts = self.tokens[start:stop]
-        return " ".join("".join(t for t in parts if not _is_directive(t)).split())
+        tokens = self.tokens[start:stop]
+        return " ".join("".join(t for t in tokens if not _is_directive(t)).split())
 
     def find_from(self, position: int, texts: tuple[str, ...]) -> int:
         """First position from `position` on with one of `texts`, stepping over brackets."""

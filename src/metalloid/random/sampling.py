@@ -198,6 +198,6 @@ def _by_weight(weights: np.ndarray, source: np.ndarray) -> np.ndarray:
         sums = np.cumsum(weights[row], dtype=np.float64)
         if weights[row].min() < 0 or not 0 < sums[-1] < np.inf:
             raise ValueError(f"[random.choice] weights {weights[row]} are not probabilities.")
-        part = (source[row] >> np.uint64(11)) * 2.0**-53
-        indices[row] = np.searchsorted(sums, part * sums[-1], side="right")
+        uniform = (source[row] >> np.uint64(11)) * 2.0**-53
+        indices[row] = np.searchsorted(sums, uniform * sums[-1], side="right")
     return indices

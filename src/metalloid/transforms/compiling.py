@@ -104,22 +104,22 @@ class CompiledFunction:
         leaves, structure = flatten((args, kwargs, self._inputs))
         nodes: list[Node] = []
         numbers: list[Any] = []
-        parts: list[Any] = []
+        key_items: list[Any] = []
         missing: list[Node] = []
         for leaf in leaves:
             if type(leaf) in NUMBERS:
                 numbers.append(leaf)
-                parts.append(type(leaf))
+                key_items.append(type(leaf))
                 continue
             node = getattr(leaf, "_node", None)
             if node is None:
-                parts.append(_constant_part(leaf))
+                key_items.append(_constant_key(leaf))
                 continue
             if is_traced(node):  # the transform around this one sees the function itself
                 return self._fun(*args, **kwargs)
             if node.kind is CONSTANT:
                 numbers.append(node.data)
-                parts.append((node.dtype, node.device))
+                key_items.append((node.dtype, node.device))
                 continue
             if node.kind is not BUFFER:
                 missing.append(node)
@@ -131,8 +131,8 @@ class CompiledFunction:
                     result = call(args)
                     if result is not None:
                         return result
-        parts += [(node.dtype, node.shape, node.data[0], node.device) for node in nodes]
-        key = structure, settings.version, tuple(parts)
+        key_items += [(node.dtype, node.shape, node.data[0], node.device) for node in nodes]
+        key = structure, settings.version, tuple(key_items)
         variant = self._find(key, numbers) or self._trace(key, args, kwargs, numbers)
         nodes += [state.read()._node for state in variant.states]
         results = [] if variant.program is None else variant.program(nodes, numbers)
@@ -242,7 +242,7 @@ def _is_same(a: Any, b: Any) -> bool:
     return bool(a == b or (a != a and b != b))
 
 
-def _constant_part(leaf: Any) -> Any:
+def _constant_key(leaf: Any) -> Any:
     """A leaf that is neither an array nor a number, as a part of the key."""
     try:
         hash(leaf)

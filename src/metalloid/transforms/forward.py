@@ -114,8 +114,8 @@ def _of_node(node: Node, below: Tangents) -> Node | None:
     if kind is TRACER:  # of a transform inside
         return first
     if kind is SCATTER_SLICES:
-        parts = tuple(t or zeros_like(arg) for t, arg in zip(below, node.args, strict=True))
-        return Node(kind, node.data, parts, node.dtype, node.shape, node.device)
+        tangents = tuple(t or zeros_like(arg) for t, arg in zip(below, node.args, strict=True))
+        return Node(kind, node.data, tangents, node.dtype, node.shape, node.device)
     if kind is GATHER and any(below[1:]):
         raise index_error("gather")
     assert first is not None

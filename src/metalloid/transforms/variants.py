@@ -112,21 +112,21 @@ def plain_calls(args: Sequence[Any], variant: Variant) -> tuple[PlainCall, ...]:
     return (checked,) if native is None else (native, checked)
 
 
-def _part_text(part: Any) -> str:
+def _key_text(item: Any) -> str:
     """An argument in the key of a program, in words."""
-    if isinstance(part, type):
-        return part.__name__
-    if len(part) == 4:
-        dtype, shape, strides, _ = part
+    if isinstance(item, type):
+        return item.__name__
+    if len(item) == 4:
+        dtype, shape, strides, _ = item
         is_plain = strides == contiguous(shape).strides
         return f"{dtype}{list(shape)}" + ("" if is_plain else f" with strides {list(strides)}")
-    first, second = part
+    first, second = item
     return f"{first}[]" if not isinstance(first, type) else repr(second)
 
 
 def describe(key: Any, variant: Variant) -> str:
     """The arguments that a program is for."""
-    text = ", ".join(map(_part_text, key[2])) or "no arguments"
+    text = ", ".join(map(_key_text, key[2])) or "no arguments"
     fixed = ", ".join(map(repr, variant.fixed.values()))
     return f"{text}; it has read {fixed}" if fixed else text
 
@@ -140,5 +140,5 @@ def why(before: Any, key: Any) -> str:
     if before[1] != key[1]:
         return "another setting"
     pairs = [(a, b) for a, b in zip(before[2], key[2], strict=False) if a != b]
-    changes = [f"{_part_text(b)} after {_part_text(a)}" for a, b in pairs]
+    changes = [f"{_key_text(b)} after {_key_text(a)}" for a, b in pairs]
     return ", ".join(changes) or "other arguments"

@@ -34,6 +34,6 @@ CONVERGENT void __msl_threadgroup_barrier(u32 flags);
 CONVERGENT void __msl_simdgroup_barrier(u32 flags);
 u32 __msl_simd_lane(void);
 void __msl_site(u32 number);
-void __msl_round(u32 first, u32 round);
+void __msl_iteration(u32 first, u32 round);
 
 #endif

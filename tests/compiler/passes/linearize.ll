@@ -37,20 +37,20 @@ join:
 ;   %v6 = load <4 x i1>, ptr %"mask.odd", align 64
 ;   %v7 = bitcast <4 x i1> %v6 to i4
 ;   %v8 = icmp ne i4 %v7, 0
-;   br i1 %v8, label %b1.go, label %b1.skip
+;   br i1 %v8, label %b1.active, label %b1.skip
 ; b1.skip:
 ;   br label %b2
-; b1.go:
+; b1.active:
 ;   %v9 = bitcast <4 x i1> %v6 to i4
 ;   %v10 = icmp eq i4 %v9, -1
-;   br i1 %v10, label %b1.all, label %b1.some
+;   br i1 %v10, label %b1.all, label %b1.masked
 ; b1.all:
 ;   %v11 = load <4 x i32>, ptr %"v.x", align 64
 ;   %v12 = mul <4 x i32> %v11, splat (i32 3)
 ;   %v13 = load ptr, ptr %"s.p", align 8
 ;   store <4 x i32> %v12, ptr %v13, align 4
 ;   br label %b1.end
-; b1.some:
+; b1.masked:
 ;   %v14 = load <4 x i32>, ptr %"v.x", align 64
 ;   %v15 = mul <4 x i32> %v14, splat (i32 3)
 ;   %v16 = load ptr, ptr %"s.p", align 8

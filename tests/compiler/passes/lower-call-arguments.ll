@@ -20,13 +20,13 @@ entry:
 ; expect:
 ; define void @mtl_thread(ptr %words, ptr %threadgroup_memory, i32 %index) {
 ; entry:
-;   %mtl.passed0 = alloca { float, float }
-;   %mtl.passed1 = alloca float
+;   %mtl.argument0 = alloca { float, float }
+;   %mtl.argument1 = alloca float
 ;   %pair = alloca { float, float }, align 4
 ;   store float 2.0, ptr %pair, align 4
-;   call void @llvm.memcpy.p0.p0.i64(ptr %mtl.passed0, ptr %pair, i64 8, i1 false)
-;   call void @sum(ptr %mtl.passed0, ptr %mtl.passed1)
-;   %sum = load float, ptr %mtl.passed1, align 1
+;   call void @llvm.memcpy.p0.p0.i64(ptr %mtl.argument0, ptr %pair, i64 8, i1 false)
+;   call void @sum(ptr %mtl.argument0, ptr %mtl.argument1)
+;   %sum = load float, ptr %mtl.argument1, align 1
 ;   store float %sum, ptr %words, align 4
 ;   ret void
 ; }

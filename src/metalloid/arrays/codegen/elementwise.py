@@ -80,11 +80,11 @@ class Writer:
         self.lines.append(_INDENT * self._depth + text)
 
     def _member(self, name: str, type_: str, format_: str, value: int = 0, leaf: int | None = None,
-                number: int = -1, part: str = "") -> str:  # fmt: skip
+                number: int = -1, component: str = "") -> str:  # fmt: skip
         name = self.prefix + name
         if any(member.name == name for member in self.members):
             return f"params.{name}"  # used by a loop and its remainder
-        self.members.append(Member(name, type_, format_, value, leaf, number, part))
+        self.members.append(Member(name, type_, format_, value, leaf, number, component))
         return f"params.{name}"
 
     def parameters(self) -> list[int]:
@@ -266,10 +266,10 @@ class Writer:
     def _constant(self, index: int, op: KernelOp) -> str:
         type_ = msl_name(op.dtype)
         if op.dtype in (complex64, complex128):
-            part = "double" if op.dtype == complex128 else "float"
+            scalar = "double" if op.dtype == complex128 else "float"
             form = "d" if op.dtype == complex128 else "f"
             real, imag = (
-                self._member(f"n{index}_{of}", part, form, number=op.data, part=of)
+                self._member(f"n{index}_{of}", scalar, form, number=op.data, component=of)
                 for of in ("real", "imag")
             )
             return f"{type_}({real}, {imag})"

@@ -58,11 +58,11 @@ class WideColumnWriter(VectorWriter, RowWriter):
         blocked = bool(sums) and self._is_blocked(reductions)
         if blocked:
             self._open_block([])
-            self._declare(sums, "part")
-            self._each(lambda: self._set(sums, "part"))
+            self._declare(sums, "partial")
+            self._each(lambda: self._set(sums, "partial"))
         self._reduce_columns(searches, sums, blocked)
         if blocked:
-            self._each(lambda: self._add(sums, "sum", "part"))
+            self._each(lambda: self._add(sums, "sum", "partial"))
             self._depth -= 1
             self._line("}")
         self._finish(searches, sums)
@@ -117,7 +117,7 @@ class WideColumnWriter(VectorWriter, RowWriter):
             self._compute(required, set(), ["j0"])
             for index in searches:
                 self._look_at(index, self._names[values[index]], "j0", "[e]")
-            to = "part" if blocked else "sum"
+            to = "partial" if blocked else "sum"
             for index in sums:
                 combined = self._combine(index, f"{to}{index}[e]", self._names[values[index]])
                 self._line(f"{to}{index}[e] = {combined};")

@@ -244,7 +244,7 @@ class WideRowWriter(VectorWriter, RowWriter):
         searches = [index for index in reductions if self._is_search(index)]
         for index in reductions:
             self._names[index] = f"v{index}"
-            self._open_parts(index, index in searches)
+            self._open_accumulators(index, index in searches)
         args = {index: self.ops[index].args[0] for index in reductions}
         required = [self.ops[a].args[0] if k in searches else a for k, a in args.items()]
 
@@ -254,18 +254,18 @@ class WideRowWriter(VectorWriter, RowWriter):
                 if index in searches:
                     self._look_at(index, self._names[self.ops[arg].args[0]], row[0], "[e]")
                     continue
-                part = f"part{index}[e]"
-                self._line(f"{part} = {self._combine(index, part, self._names[arg])};")
+                partial = f"partial{index}[e]"
+                self._line(f"{partial} = {self._combine(index, partial, self._names[arg])};")
 
         self._for_each_element(statements, [] if self.steps else self._loads_of(required, known))
         for index in reductions:
-            self._combine_parts(index, index in searches)
+            self._combine_accumulators(index, index in searches)
         self._combine_lanes(reductions, LANES)
         if self.threads > LANES:
             self._combine_simdgroups(reductions)
         known |= set(reductions)
 
-    def _open_parts(self, index: int, is_search: bool) -> None:
+    def _open_accumulators(self, index: int, is_search: bool) -> None:
         """Declare one accumulator per element of a vector: they do not wait for each other."""
         if is_search:
             value, least = self._least(index)
@@ -274,23 +274,25 @@ class WideRowWriter(VectorWriter, RowWriter):
             self._line(f"uint found{index}[{VECTOR_WIDTH}];")
             inits = [f"best{index}[e] = {least};", f"found{index}[e] = {first};"]
         else:
-            self._line(f"{msl_name(self.ops[index].dtype)} part{index}[{VECTOR_WIDTH}];")
-            inits = [f"part{index}[e] = {self._identity(index)};"]
+            self._line(f"{msl_name(self.ops[index].dtype)} partial{index}[{VECTOR_WIDTH}];")
+            inits = [f"partial{index}[e] = {self._identity(index)};"]
         self._line(UNROLLED)
         self._line(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
         for init in inits:
             self._line(f"  {init}")
         self._line("}")
 
-    def _combine_parts(self, index: int, is_search: bool) -> None:
+    def _combine_accumulators(self, index: int, is_search: bool) -> None:
         type_ = msl_name(self.ops[index].dtype)
         if is_search:
-            self._line(f"{type_} part{index}[{VECTOR_WIDTH}];")
+            self._line(f"{type_} partial{index}[{VECTOR_WIDTH}];")
             self._line(UNROLLED)
             self._line(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
-            self._line(f"  part{index}[e] = {self._indexed_value(index, '[e]')};")
+            self._line(f"  partial{index}[e] = {self._indexed_value(index, '[e]')};")
             self._line("}")
-        pairs = [self._combine(index, f"part{index}[{e}]", f"part{index}[{e + 2}]") for e in (0, 1)]
+        pairs = [
+            self._combine(index, f"partial{index}[{e}]", f"partial{index}[{e + 2}]") for e in (0, 1)
+        ]
         self._line(f"const {type_} even{index} = {pairs[0]}, odd{index} = {pairs[1]};")
         both = self._combine(index, f"even{index}", f"odd{index}")
         self._line(f"{type_} v{index} = {both};")

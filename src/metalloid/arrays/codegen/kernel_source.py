@@ -143,8 +143,8 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
     types = [msl_name(sources[source].dtype) for source in writer.buffers]
     positions = _IN_PANELS if writer.form is PANELS else _IN_TILES
     head = _head(name, types, members, positions, writer.structs)
-    parts = (kernel.ops, *(factor.ops for factor in kernel.factors))
-    files = _files([op for ops in parts for op in ops], "elementwise")
+    groups = (kernel.ops, *(factor.ops for factor in kernel.factors))
+    files = _files([op for ops in groups for op in ops], "elementwise")
     files += ("products", *writer.form.files)
     return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members,
                     *writer.launch(), files, writer.aligned)  # fmt: skip

@@ -106,26 +106,26 @@ def _element_coordinates(is_down: bool) -> tuple[str, str]:
 
 
 class _TileAxes(Axes):
-    """Axes of a part: those of the batch, merged for all parts, and rows and columns."""
+    """Axes of a functor: those of the batch, merged for all functors, and rows and columns."""
 
     def __init__(self, batch: Ints, accesses: dict[int, Access]) -> None:
         self.outer, self.row, self.form = batch, (1, 1), "row"
         self.accesses = accesses
 
 
-class _PartWriter(Writer):
-    """Writes the struct of a part: its pointers, and a method for one element."""
+class _FunctorWriter(Writer):
+    """Writes a functor, the prologue of a factor or the epilogue: pointers, and a method."""
 
     literal_strides = ()  # one text serves all extents of the matrices
 
-    def __init__(self, part: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, prefix: str,
+    def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, prefix: str,
                  buffers: list[int], copies_params: bool) -> None:  # fmt: skip
-        super().__init__(part, sources, axes)
+        super().__init__(kernel, sources, axes)
         self.prefix, self._buffers = prefix, buffers
         numbers = "Params params" if copies_params else "constant Params &params"
         self._fields: list[tuple[str, str]] = [(numbers, "params")]
         self._indices = [f"k{axis}" for axis in range(len(axes.outer))]
-        self._parts: dict[int, str] = {}
+        self._loaded: dict[int, str] = {}
 
     def parameters(self) -> list[int]:
         return self._buffers
@@ -140,7 +140,7 @@ class _PartWriter(Writer):
     def _value(self, index: int, row: Sequence[str]) -> None:
         op = self.ops[index]
         type_ = msl_name(op.dtype)
-        value = self._parts.get(index, f"{type_}(sum)" if op.kind == "matmul" else "")
+        value = self._loaded.get(index, f"{type_}(sum)" if op.kind == "matmul" else "")
         if not value:
             super()._value(index, row)
             return
@@ -220,7 +220,7 @@ class _PartWriter(Writer):
 
     def _begin_loop(self, known: Iterable[int], name: str, at: str) -> None:
         """Open a loop over four elements; loads in `known` are available by name."""
-        self._parts = {load: name.format(load) for load in known}
+        self._loaded = {load: name.format(load) for load in known}
         self._line(UNROLLED)
         self._line(f"for (ushort e = 0; e < {VECTOR_WIDTH}; ++e) {{")
         self._depth += 1
@@ -292,14 +292,14 @@ class ProductWriter:
                  is_aligned: bool) -> None:  # fmt: skip
         self.kernel, self.sources, self.form = kernel, sources, form
         self.is_aligned = is_aligned
-        self.parts = [*(_as_kernel(factor) for factor in kernel.factors), kernel]
-        reads = [e.data for part in self.parts for e in part.ops if e.kind in _READS]
+        self.functors = [*(_as_kernel(factor) for factor in kernel.factors), kernel]
+        reads = [e.data for functor in self.functors for e in functor.ops if e.kind in _READS]
         self.buffers = [*dict.fromkeys(reads), kernel.out]
         self.shape = (*kernel.iteration_space[-2:], kernel.factors[0].iteration_space[-1])
         accesses = {
             (k, index): strides
-            for k, part in enumerate(self.parts)
-            for index, strides in _strides_of(part).items()
+            for k, functor in enumerate(self.functors)
+            for index, strides in _strides_of(functor).items()
         }
         batch, batch_strides = collapse(
             kernel.iteration_space[:-2],
@@ -312,7 +312,7 @@ class ProductWriter:
         if len(batch) == 1 and _is_one_matrix(self.shape[0], own):
             rows = self.shape[0]
             self.shape = (batch[0] * rows, *self.shape[1:])
-            for access in [access for part in own for access in part.values()]:
+            for access in [access for each in own for access in each.values()]:
                 if rows == 1 and access.outer != (0,):
                     access.row = (access.outer[0], access.row[1])
                 access.outer = ()
@@ -321,8 +321,12 @@ class ProductWriter:
         self.aligned: tuple[tuple[int, int], ...] = ()
         copies_params = form.has_fours  # a copy stays in registers across barriers
         self.writers = [
-            _PartWriter(part, sources, _TileAxes(batch, each), prefix, self.buffers, copies_params)
-            for part, each, prefix in zip(self.parts, own, ("left_", "right_", ""), strict=True)
+            _FunctorWriter(
+                functor, sources, _TileAxes(batch, each), prefix, self.buffers, copies_params
+            )
+            for functor, each, prefix in zip(
+                self.functors, own, ("left_", "right_", ""), strict=True
+            )
         ]
 
     def write(self) -> None:
@@ -369,16 +373,16 @@ class ProductWriter:
         self.members = [member for writer in self.writers for member in writer.members]
 
     def _packed(self, k: int, is_down: bool, each: int = VECTOR_WIDTH) -> frozenset[int]:
-        """The vector accesses of a part, of `each` elements."""
-        part, packed = self.writers[k].kernel, frozenset[int]()
+        """The vector accesses of a functor, of `each` elements."""
+        kernel, packed = self.writers[k].kernel, frozenset[int]()
         if self.is_aligned:
-            packed = packed_factor(part, self.sources, self.writers[k].axes, is_down, each)
-        self.aligned += leaves_of(packed, part, self.sources, each)
+            packed = packed_factor(kernel, self.sources, self.writers[k].axes, is_down, each)
+        self.aligned += leaves_of(packed, kernel, self.sources, each)
         return packed
 
     def _is_copied(self, k: int, is_down: bool) -> bool:
         """Whether a factor is copied to threadgroup memory as it is, by 16 bytes."""
-        op = self.parts[k].ops[self.parts[k].result]
+        op = self.functors[k].ops[self.functors[k].result]
         each = _COPIED_BYTES // op.dtype.itemsize
         if op.kind != "load" or self._length(k) % each:
             return False
@@ -415,15 +419,15 @@ def _as_kernel(factor: Factor) -> FusedKernel:
     return FusedKernel(factor.iteration_space, (), factor.ops, factor.result, -1, ())
 
 
-def _strides_of(part: FusedKernel) -> dict[int, Ints]:
-    """Strides of each operation that reads, and of the output if the part stores it."""
-    read = {index: op.strides for index, op in enumerate(part.ops) if op.is_read}
-    return {**read, RESULT: part.strides} if part.out >= 0 else read
+def _strides_of(functor: FusedKernel) -> dict[int, Ints]:
+    """Strides of each operation that reads, and of the output if the functor stores it."""
+    read = {index: op.strides for index, op in enumerate(functor.ops) if op.is_read}
+    return {**read, RESULT: functor.strides} if functor.out >= 0 else read
 
 
-def _is_one_matrix(rows: int, parts: Sequence[dict[int, Access]]) -> bool:
+def _is_one_matrix(rows: int, accesses: Sequence[dict[int, Access]]) -> bool:
     """Whether a batch is one matrix with more rows: all share the right factor."""
-    left, right, result = (list(part.values()) for part in parts)
+    left, right, result = (list(each.values()) for each in accesses)
     if any(access.outer != (0,) for access in right):
         return False
     return rows == 1 or all(a.outer == (a.row[0] * rows,) for a in left + result)

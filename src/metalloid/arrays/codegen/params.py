@@ -21,7 +21,7 @@ class Member:
         The leaf whose offset is added to `value`.
     number : int
         Index of a constant among the graph's nodes, or -1.
-    part : str
+    component : str
         ``"real"`` or ``"imag"``, of a complex number.
     """
 
@@ -31,7 +31,7 @@ class Member:
     value: int = 0
     leaf: int | None = None
     number: int = -1
-    part: str = ""
+    component: str = ""
 
 
 class Packer:
@@ -45,8 +45,8 @@ class Packer:
     Attributes
     ----------
     numbers : list of (int, str, int)
-        Of each constant: its offset in bytes, its format, or "" for a part of a complex number, and
-        the index of its node.
+        Of each constant: its offset in bytes, its format, or "" for a component of a complex
+        number, and the index of its node.
     """
 
     def __init__(self, members: Sequence[Member]) -> None:
@@ -60,14 +60,14 @@ class Packer:
             if member.number < 0 and member.leaf is not None
         ]
         self._numbers = [
-            (k, member.number, member.part) for k, member in enumerate(members)
+            (k, member.number, member.component) for k, member in enumerate(members)
             if member.number >= 0
         ]  # fmt: skip
 
         sizes = [struct.calcsize(f"={member.format}") for member in members]
         self.numbers = [
-            (sum(sizes[:k]), "" if part else members[k].format, number)
-            for k, number, part in self._numbers
+            (sum(sizes[:k]), "" if component else members[k].format, number)
+            for k, number, component in self._numbers
         ]
 
     @property
@@ -95,7 +95,7 @@ class Packer:
         values: list[Any] = self._values.copy()
         for k, leaf in self._leaves:
             values[k] += offsets[leaf]
-        for k, number, part in self._numbers:
+        for k, number, component in self._numbers:
             value = nodes[number].data
-            values[k] = getattr(complex(value), part) if part else value
+            values[k] = getattr(complex(value), component) if component else value
         self._form.pack_into(memory, 0, *values)

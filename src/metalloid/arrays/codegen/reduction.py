@@ -142,13 +142,15 @@ class RowWriter(Writer):
             if index in searches:
                 self._look_at(index, self._names[self.ops[arg].args[0]], row[0])
                 continue
-            into = f"part{index}" if blocked else f"v{index}"
+            into = f"partial{index}" if blocked else f"v{index}"
             self._line(f"{into} = {self._combine(index, into, self._names[arg])};")
         self._close_loops()
         if blocked:
             for index in reductions:
                 if index not in searches:
-                    self._line(f"v{index} = {self._combine(index, f'v{index}', f'part{index}')};")
+                    self._line(
+                        f"v{index} = {self._combine(index, f'v{index}', f'partial{index}')};"
+                    )
             self._depth -= 1
             self._line("}")
         for index in searches:
@@ -242,7 +244,7 @@ class RowWriter(Writer):
             self._line(f"  const uint block_end = min(block + {block}, row_end);")
         self._depth += 1
         for index in reductions:
-            self._start(index, f"part{index}")
+            self._start(index, f"partial{index}")
 
     def _open_loops(self, blocked: bool) -> list[str]:
         """Open the loops over the row; the names of their indices."""

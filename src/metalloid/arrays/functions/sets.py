@@ -56,7 +56,7 @@ def unique_all(x: Array, /) -> UniqueAll:
     Examples
     --------
     >>> import metalloid as mtl
-    >>> [part.tolist() for part in mtl.unique_all(mtl.asarray([2, 1, 2]))]
+    >>> [result.tolist() for result in mtl.unique_all(mtl.asarray([2, 1, 2]))]
     [[1, 2], [1, 0], [1, 0, 1], [1, 2]]
     """
     if not by_kernels("unique_all", x.dtype, x.device, x.size, settings.sorting):

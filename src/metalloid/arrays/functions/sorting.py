@@ -70,7 +70,7 @@ def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
         raise ValueError(f"[top_k] k must not be negative, got {k}.")
     rows = moved_axes(x._node, along, -1)
     results = largest_of_rows(rows, min(k, x.shape[along]), settings.sorting)
-    values, indices = (moved_axes(part, -1, along) for part in results)
+    values, indices = (moved_axes(result, -1, along) for result in results)
     return Array(values), Array(indices)
 
 

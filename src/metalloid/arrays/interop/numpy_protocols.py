@@ -46,8 +46,8 @@ _VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 def _namesake(namespace: Any, function: Any) -> Any:
     """Return the namespace of a NumPy function's counterpart, such as ``linalg``."""
-    part = str(function.__module__).partition(".")[2]
-    return getattr(namespace, part) if part in ("fft", "linalg") else namespace
+    name = str(function.__module__).partition(".")[2]
+    return getattr(namespace, name) if name in ("fft", "linalg") else namespace
 
 
 class _DroppedError(threading.local):

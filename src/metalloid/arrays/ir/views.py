@@ -91,13 +91,13 @@ def moved_axes(node: Node, source: Any, destination: Any) -> Node:
     return permute(node, tuple(order))
 
 
-def joined(parts: Sequence[Node], slices: Sequence[Sequence[tuple[int, int, int]]], shape: Ints,
+def joined(operands: Sequence[Node], slices: Sequence[Sequence[tuple[int, int, int]]], shape: Ints,
            dtype: DType) -> Node:  # fmt: skip
-    """A new array assembled from parts; later parts overwrite earlier ones."""
+    """A new array assembled from operands; later ones overwrite earlier ones."""
     data = tuple(
         ViewOp("slice", tuple(n for triple in region for n in triple)) for region in slices
     )
-    return Node(SCATTER_SLICES, data, tuple(parts), dtype, shape, parts[0].device)
+    return Node(SCATTER_SLICES, data, tuple(operands), dtype, shape, operands[0].device)
 
 
 def contiguous_copy(node: Node) -> Node:
@@ -110,14 +110,14 @@ def concatenated(nodes: Sequence[Node], axis: int) -> Node:
     extent = sum(node.shape[axis] for node in nodes)
     first = nodes[0]
     shape = (*first.shape[:axis], extent, *first.shape[axis + 1 :])
-    parts, slices, start = [], [], 0
+    operands, slices, start = [], [], 0
     for node in nodes:
         if node.size:
             region = full_slices(node.shape)
             region[axis] = (start, 1, node.shape[axis])
-            parts.append(node)
+            operands.append(node)
             slices.append(region)
         start += node.shape[axis]
-    if not parts:
+    if not operands:
         return reshape(first, shape)
-    return joined(parts, slices, shape, first.dtype) if len(parts) > 1 else parts[0]
+    return joined(operands, slices, shape, first.dtype) if len(operands) > 1 else operands[0]

@@ -64,5 +64,5 @@ def stacked_windows(node: Node, windows: Windows) -> Node:
         region = full_slices(shape)
         region[-2] = (k, 1, 1)
         slices.append(region)
-    parts = [reshape(element, (*outer, 1, channels)) for element in elements]
-    return joined(parts, slices, shape, node.dtype)
+    operands = [reshape(element, (*outer, 1, channels)) for element in elements]
+    return joined(operands, slices, shape, node.dtype)

@@ -40,20 +40,20 @@ class MTLBlitCommandEncoder(CommandEncoder):
         self.check(selector)
         unsigned(size)
         ends = [
-            self._part(selector, buffer, offset, size)
+            self._bytes(selector, buffer, offset, size)
             for buffer, offset in ((source, source_offset), (destination, destination_offset))
         ]
         kernel = _library(self.device().metalloid).copy_bytes
         self.add(Launch(kernel, ends, (size, 1, 1), None, (source, destination), (destination,)))
 
-    def fillBuffer_range_value_(self, buffer: MTLBuffer, part: Any, value: int) -> None:
+    def fillBuffer_range_value_(self, buffer: MTLBuffer, range_: Any, value: int) -> None:
         """Set bytes of a buffer to a value."""
         selector = "fillBuffer:range:value:"
         self.check(selector)
-        location, length = location_and_length(part)
+        location, length = location_and_length(range_)
         if unsigned(value) > 255:
             raise ValueError(f"depythonifying 'unsigned char', got {value}")
-        arguments = [self._part(selector, buffer, location, length), value]
+        arguments = [self._bytes(selector, buffer, location, length), value]
         kernel = _library(self.device().metalloid).fill_bytes
         self.add(Launch(kernel, arguments, (length, 1, 1), None, (buffer,), (buffer,)))
 
@@ -74,9 +74,9 @@ class MTLBlitCommandEncoder(CommandEncoder):
             "copyFromBuffer:sourceOffset:sourceBytesPerRow:sourceBytesPerImage:sourceSize:"
             "toTexture:destinationSlice:destinationLevel:destinationOrigin:"
         )
-        part = self._texels(selector, texture, (origin, size), level, slice_)
-        rows = self._rows(selector, buffer, offset, row, image, part.texels)
-        self._copy_texels(rows, part)
+        texels = self._texels(selector, texture, (origin, size), level, slice_)
+        rows = self._rows(selector, buffer, offset, row, image, texels.texels)
+        self._copy_texels(rows, texels)
 
     def copyFromTexture_sourceSlice_sourceLevel_sourceOrigin_sourceSize_toBuffer_destinationOffset_destinationBytesPerRow_destinationBytesPerImage_(  # noqa: E501
         self,
@@ -95,23 +95,23 @@ class MTLBlitCommandEncoder(CommandEncoder):
             "copyFromTexture:sourceSlice:sourceLevel:sourceOrigin:sourceSize:toBuffer:"
             "destinationOffset:destinationBytesPerRow:destinationBytesPerImage:"
         )
-        part = self._texels(selector, texture, (origin, size), level, slice_)
-        rows = self._rows(selector, buffer, offset, row, image, part.texels)
-        self._copy_texels(part, rows)
+        texels = self._texels(selector, texture, (origin, size), level, slice_)
+        rows = self._rows(selector, buffer, offset, row, image, texels.texels)
+        self._copy_texels(texels, rows)
 
     def synchronizeResource_(self, resource: MTLBuffer) -> None:
         """Let the host see a managed buffer as it is: it does in any case."""
         self.check("synchronizeResource:")
         instance(resource, MTLBuffer)
 
-    def _part(self, selector: str, buffer: MTLBuffer, offset: int, size: int) -> Any:
+    def _bytes(self, selector: str, buffer: MTLBuffer, offset: int, size: int) -> Any:
         memory = instance(buffer, MTLBuffer).memory
         if size == 0 or unsigned(offset) + size > memory.length:
             fail(
                 f"MTLBlitCommandEncoder {selector}",
                 f"{size} bytes from offset({offset}) must lie in [buffer length]({memory.length}).",
             )
-        return memory.part(offset, size)
+        return memory.range(offset, size)
 
     def _texels(
         self, selector: str, texture: MTLTexture, region: Any, level: int, slice_: int
@@ -120,13 +120,19 @@ class MTLBlitCommandEncoder(CommandEncoder):
         name = f"MTLBlitCommandEncoder {selector}"
         if 0 in extents(region[1]):
             fail(name, f"sourceSize {extents(region[1])} has no texels.")
-        return _Texels(texture, instance(texture, MTLTexture).part(name, region, level, slice_))
+        return _Texels(texture, instance(texture, MTLTexture).region(name, region, level, slice_))
 
     def _rows(
-        self, selector: str, buffer: MTLBuffer, offset: int, row: int, image: int, part: np.ndarray
+        self,
+        selector: str,
+        buffer: MTLBuffer,
+        offset: int,
+        row: int,
+        image: int,
+        region: np.ndarray,
     ) -> _Texels:
         """The rows of a buffer that correspond to a region of a texture."""
-        depth, height, width, texel = part.shape
+        depth, height, width, texel = region.shape
         memory, name = instance(buffer, MTLBuffer).memory, f"MTLBlitCommandEncoder {selector}"
         if unsigned(offset) % texel:
             fail(name, f"offset({offset}) must be a multiple of the texel's {texel} bytes.")
@@ -142,7 +148,7 @@ class MTLBlitCommandEncoder(CommandEncoder):
         if end > memory.length:
             fail(name, f"the texels end at {end}, behind [buffer length]({memory.length}).")
         texels = np.lib.stride_tricks.as_strided(
-            memory.bytes[offset:end], part.shape, (image, row, texel, 1)
+            memory.bytes[offset:end], region.shape, (image, row, texel, 1)
         )
         return _Texels(buffer, texels)
 

@@ -154,7 +154,7 @@ class MTLTexture(MetalObject):
     ) -> None:
         """Copy texels into a part of a level."""
         selector = "replaceRegion:mipmapLevel:withBytes:bytesPerRow:"
-        self._part(selector, region, level, 0)[...] = _rows(
+        self._host_region(selector, region, level, 0)[...] = _rows(
             selector, self, region, contents, row, 0
         )
 
@@ -163,32 +163,32 @@ class MTLTexture(MetalObject):
     ) -> None:
         """Copy texels into a part of a level of one of its images."""
         selector = "replaceRegion:mipmapLevel:slice:withBytes:bytesPerRow:bytesPerImage:"
-        part = self._part(selector, region, level, slice_)
-        part[...] = _rows(selector, self, region, contents, row, image)
+        texels = self._host_region(selector, region, level, slice_)
+        texels[...] = _rows(selector, self, region, contents, row, image)
 
     def getBytes_bytesPerRow_fromRegion_mipmapLevel_(
         self, target: Any, row: int, region: Any, level: int
     ) -> None:
         """Copy texels of a part of a level to memory."""
         selector = "getBytes:bytesPerRow:fromRegion:mipmapLevel:"
-        part = self._part(selector, region, level, 0)
-        _rows(selector, self, region, _writeable(target), row, 0)[...] = part
+        texels = self._host_region(selector, region, level, 0)
+        _rows(selector, self, region, _writeable(target), row, 0)[...] = texels
 
     def getBytes_bytesPerRow_bytesPerImage_fromRegion_mipmapLevel_slice_(
         self, target: Any, row: int, image: int, region: Any, level: int, slice_: int
     ) -> None:
         """Copy texels of a part of a level of one of its images to memory."""
         selector = "getBytes:bytesPerRow:bytesPerImage:fromRegion:mipmapLevel:slice:"
-        part = self._part(selector, region, level, slice_)
-        _rows(selector, self, region, _writeable(target), row, image)[...] = part
+        texels = self._host_region(selector, region, level, slice_)
+        _rows(selector, self, region, _writeable(target), row, image)[...] = texels
 
-    def _part(self, selector: str, region: Any, level: int, slice_: int) -> np.ndarray:
+    def _host_region(self, selector: str, region: Any, level: int, slice_: int) -> np.ndarray:
         """The bytes of a region by plane, row and texel, for the host."""
         if self.storageMode() == constants.MTLStorageModePrivate:
             self._fail(selector, "storageMode must not be MTLStorageModePrivate")
-        return self.part(f"MTLTexture {selector}", region, level, slice_)
+        return self.region(f"MTLTexture {selector}", region, level, slice_)
 
-    def part(self, selector: str, region: Any, level: int, slice_: int) -> np.ndarray:
+    def region(self, selector: str, region: Any, level: int, slice_: int) -> np.ndarray:
         """The bytes of a region by plane, row and texel.
 
         Raises

@@ -64,13 +64,13 @@ def toolchain_digest() -> str:
 
     Apple GPUs have a compiler of their own: what drives that makes no code here.
     """
-    parts: list[str | bytes] = [clang.fingerprint()]
+    contents: list[str | bytes] = [clang.fingerprint()]
     package = Path(__file__).parents[2]
     for folder in ("msl", "compiler", "backends"):
         for path in sorted((package / folder).rglob("*")):
             if path.suffix in (".py", ".h", ".txt") and path.parent.name != "metal":
-                parts += [path.relative_to(package).as_posix(), path.read_bytes()]
-    return digest(*parts)
+                contents += [path.relative_to(package).as_posix(), path.read_bytes()]
+    return digest(*contents)
 
 
 def stub_folder(cache: Cache) -> Path:

@@ -32,11 +32,11 @@ _LAYOUT = "v1"  # of this folder; a change makes old entries invisible
 _SAVES_BETWEEN_TRIMS = 64
 
 
-def digest(*parts: str | bytes) -> str:
-    """A name for the content of `parts`; their borders count."""
+def digest(*contents: str | bytes) -> str:
+    """A name for the content of `contents`; their borders count."""
     state = hashlib.blake2b(digest_size=20)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+    for content in contents:
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         state.update(len(data).to_bytes(8, "little"))
         state.update(data)
     return state.hexdigest()

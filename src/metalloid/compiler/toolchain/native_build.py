@@ -61,8 +61,8 @@ def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = ()) -
     included = [
         path for source_folder in (folder, *headers) for path in sorted(source_folder.glob("*.h"))
     ]
-    parts = [path.read_bytes() for path in (*_sources(folder), *included)]
-    key = digest(name, clang.fingerprint(), _target(), *_FLAGS, *parts)
+    contents = [path.read_bytes() for path in (*_sources(folder), *included)]
+    key = digest(name, clang.fingerprint(), _target(), *_FLAGS, *contents)
     files = cache.load(key)
     if files is None:
         code = shared_object(objects(folder, _target(), headers), f"metalloid-{name}.so")

@@ -42,12 +42,12 @@ class _Compilation:
         """The times of its stages."""
         now = time.perf_counter()
         starts = [start for _, start in self.stages]
-        parts = ", ".join(
+        stages = ", ".join(
             f"{name} {end - start:.1f}"
             for (name, start), end in zip(self.stages, [*starts[1:], now], strict=False)
         )
         took = f"{now - self.started:.1f} s"
-        return f"compiled {self.subject} in {took}" + f" ({parts})" * bool(parts)
+        return f"compiled {self.subject} in {took}" + f" ({stages})" * bool(stages)
 
 
 class _Progress:

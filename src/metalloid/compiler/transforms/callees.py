@@ -214,7 +214,7 @@ def lower_call_arguments(function: Function, callees: Callees) -> None:
     allocas: list[Instruction] = []
 
     def new(type: Type) -> Value:
-        allocas.append(Instruction("alloca", f"%mtl.passed{len(allocas)}", POINTER, source=type))
+        allocas.append(Instruction("alloca", f"%mtl.argument{len(allocas)}", POINTER, source=type))
         return allocas[-1].value
 
     for block in function.blocks.values():

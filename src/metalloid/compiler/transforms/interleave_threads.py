@@ -184,7 +184,7 @@ class _Interleaving:
             if copy.end.op == "ret":
                 copy.end = Instruction("br", labels=[latch])
         more = Instruction(
-            "icmp", self._fresh("%mtl.more"), I1,
+            "icmp", self._fresh("%mtl.has_next"), I1,
             [following.value, Value(I32, str(threads.count))], predicate="ult",
         )  # fmt: skip
         enter = Instruction("br", labels=[copies[0].name])

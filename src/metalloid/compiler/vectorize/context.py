@@ -28,30 +28,30 @@ class VectorizedFunction:
         The function.
     declarations : dict of str
         Declarations of the functions it calls, by name.
-    state_bytes : int
-        Size of a simdgroup's state.
-    outcomes : tuple of int or None
-        What each region's function (``name.0``, ``name.1`` ...) returns, where that is known.
+    frame_bytes : int
+        Size of a simdgroup's frame.
+    successors : tuple of int or None
+        The value that each region's function (``name.0``, ``name.1`` ...) returns, if it is known.
     common : tuple of str
-        Types of what all simdgroups of a threadgroup have in common.
-    uses, changes : tuple of set of int
-        Which of these each region needs, and which of those it changes.
-    in_step : bool
-        Whether all simdgroups come to the same barriers for certain, with all their lanes.
+        Types of workgroup-uniform values.
+    live_in, defs : tuple of set of int
+        Indices of those that each region reads, and that it writes.
+    is_uniform : bool
+        Whether all simdgroups reach the same barriers, with all their lanes.
     streamable : int
-        Bytes that each thread could store past the caches.
+        Bytes per thread of stores that may be non-temporal.
     accumulators : Accumulators or None
         Of atomic updates, if the form has any.
     """
 
     text: str
     declarations: dict[str, str]
-    state_bytes: int
-    outcomes: tuple[int | None, ...]
+    frame_bytes: int
+    successors: tuple[int | None, ...]
     common: tuple[str, ...]
-    uses: tuple[set[int], ...]
-    changes: tuple[set[int], ...]
-    in_step: bool
+    live_in: tuple[set[int], ...]
+    defs: tuple[set[int], ...]
+    is_uniform: bool
     streamable: int
     accumulators: Accumulators | None
 

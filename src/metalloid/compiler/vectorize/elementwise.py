@@ -83,7 +83,7 @@ def write(builder: Builder, instruction: Instruction, operands: Sequence[str], l
         return builder.new(text_of(instruction, flags, operands, type_of))
     match = _NAME.match(instruction.callee)
     assert match is not None
-    suffix = ".".join(f"v{lanes}{part}" for part in match[2][1:].split("."))
+    suffix = ".".join(f"v{lanes}{type_}" for type_ in match[2][1:].split("."))
     values = _INTRINSICS[match[1]]
     given = [
         (type_of(v.type), text)

@@ -7,7 +7,7 @@ from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.context import Context, VectorizedFunction
 from metalloid.compiler.vectorize.control_flow.linearize import Linearizer
-from metalloid.compiler.vectorize.control_flow.prologue import EXISTING, existing_lanes, positions
+from metalloid.compiler.vectorize.control_flow.prologue import ENTRY_MASK, existing_lanes, positions
 from metalloid.compiler.vectorize.memory.non_temporal import streamable
 from metalloid.compiler.vectorize.memory.prefetch import computes_much
 from metalloid.compiler.vectorize.slots import Slot, SlotKind
@@ -26,11 +26,11 @@ def linearize(function: Function, context: Context) -> None:
     accumulators = _accumulators(function, form)
     builder = Builder(context.divergence, form.mask_bits, accumulators, callees)
     builder.first_index = names[form.index]
-    builder.looks_ahead = form.streams or (not form.has_state and computes_much(function))
+    builder.looks_ahead = form.streams or (not form.has_frame and computes_much(function))
     builder.parameter_vectors.update((names[n], f"{names[n]}.lanes") for n in form.computed)
     builder.parameter_vectors.update((names[n], names[n]) for n in form.vectors)
     some = form.partial or form.masked
-    linearizer = Linearizer(builder, EXISTING if some else None, form.has_state)
+    linearizer = Linearizer(builder, ENTRY_MASK if some else None, form.has_frame)
     builder.groups.update(context.groups)
     find_widened_values(builder, linearizer)
     streamed, streamed_bytes = streamable(function, graph) if not callees else (set(), 0)
@@ -45,23 +45,23 @@ def linearize(function: Function, context: Context) -> None:
         )
         retained = {slot for slot in builder.slots if crossing.is_crossed(slot)}
     common = context.common
-    slots, state_bytes = lay_out_slots(function, builder, retained, common or (), starts)
+    slots, frame_bytes = lay_out_slots(function, builder, retained, common or (), starts)
     existing = existing_lanes(form) if form.partial else []
     definitions = [*slots, *positions(function, form), *existing]
     regions = Regions(builder.blocks, starts)
-    in_common = {
+    uniform = {
         Slot.of(SlotKind.SCALAR, value.name): number for number, value in enumerate(common or ())
     }
     context.result = VectorizedFunction(
         text=functions_text(function, form, definitions, regions),
         declarations=builder.declarations,
-        state_bytes=state_bytes,
-        outcomes=regions.outcomes(),
+        frame_bytes=frame_bytes,
+        successors=regions.successors(),
         common=tuple(str(value.type) for value in common or ()),
-        uses=regions.uses(in_common),
-        changes=regions.changes(in_common),
-        in_step=common is not None,
-        streamable=0 if form.has_state else streamed_bytes,
+        live_in=regions.live_in(uniform),
+        defs=regions.defs(uniform),
+        is_uniform=common is not None,
+        streamable=0 if form.has_frame else streamed_bytes,
         accumulators=accumulators,
     )
 
@@ -75,5 +75,5 @@ def _accumulators(function: Function, form: VectorSpec) -> Accumulators | None:
     # A number may occur twice, in the copy of a loop.
     count = 1 + max(numbers, default=-1)
     return Accumulators(
-        function.parameters[parameter].name, word, count, form.width, has_rows=form.has_state
+        function.parameters[parameter].name, word, count, form.width, has_rows=form.has_frame
     )

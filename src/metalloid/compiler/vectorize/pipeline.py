@@ -109,7 +109,7 @@ def _rematerialize(function: Function, context: Context) -> None:
 
 
 def _workgroup_uniform(function: Function, context: Context) -> None:
-    if context.form.has_state:
+    if context.form.has_frame:
         given = context.parameters(function, context.form.common)
         context.common = workgroup_uniform_values(function, context.graph, given)
 

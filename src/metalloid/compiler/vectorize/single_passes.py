@@ -154,7 +154,7 @@ def _abi_and_spec(ir: str, function: Function, target: Target) -> tuple[KernelAB
         target.mask_bits,
         {description[name]: shape for name, shape in shapes.items() if name in description},
         description[_INDEX],
-        has_state=waits,
+        has_frame=waits,
         common=(*read_only, description[_MEMORY]) if waits else (),
         is_strict=waits,
     )

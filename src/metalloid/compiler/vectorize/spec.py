@@ -26,7 +26,7 @@ class VectorSpec:
         Position of the parameter that is a thread's index in its threadgroup.
     partial : bool
         Whether lanes may be missing.
-    has_state : bool
+    has_frame : bool
         Whether the simdgroup returns at barriers: then there are the size of the threadgroup in x
         and y, the number of lanes, and the state as well. The number alone if only `partial`.
     computed : tuple of int
@@ -53,7 +53,7 @@ class VectorSpec:
     shapes: dict[int, Shape]
     index: int
     partial: bool = False
-    has_state: bool = False
+    has_frame: bool = False
     computed: tuple[int, ...] = ()
     common: tuple[int, ...] = ()
     is_strict: bool = False

@@ -153,9 +153,9 @@ def emit(block: bytes, dropped: int, name_of: Callable[[int], str]) -> None:
     """
     for message in decode(block):
         kernel = name_of(message.entry)
-        parts = filter(None, (LOGGER, message.subsystem, message.category))
+        names = filter(None, (LOGGER, message.subsystem, message.category))
         _log(
-            logging.getLogger(".".join(parts)),
+            logging.getLogger(".".join(names)),
             _LEVELS[min(message.type, len(_LEVELS) - 1)],
             "[%s] %s (thread %s of threadgroup %s)",
             *(kernel, message.text, message.thread, message.threadgroup),

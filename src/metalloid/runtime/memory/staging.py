@@ -55,8 +55,8 @@ def blocks_of(memories: Iterable[HostMemory]) -> list[Block]:
 
     Examples
     --------
-    >>> parts = [HostMemory(4096, 64, True), HostMemory(4128, 64, False)]
-    >>> [(block.start, block.nbytes) for block in blocks_of(parts)]
+    >>> ranges = [HostMemory(4096, 64, True), HostMemory(4128, 64, False)]
+    >>> [(block.start, block.nbytes) for block in blocks_of(ranges)]
     [(4096, 96)]
     """
     blocks: list[Block] = []

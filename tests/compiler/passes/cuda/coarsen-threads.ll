@@ -25,7 +25,7 @@ declare i32 @llvm.nvvm.read.ptx.sreg.tid.x() #1
 attributes #1 = { memory(none) }
 
 ; expect:
-; define void @mtl_several(ptr %launch) {
+; define void @mtl_coarsened(ptr %launch) {
 ; mtl.entry:
 ;   %mtl.block = tail call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 ;   %mtl.first = mul i32 %mtl.block, 4
@@ -104,8 +104,8 @@ attributes #1 = { memory(none) }
 ;   br label %mtl.next
 ; mtl.next:
 ;   %mtl.thread.next = add i32 %mtl.thread, 1
-;   %mtl.more = icmp ult i32 %mtl.thread.next, 4
-;   br i1 %mtl.more, label %mtl.sequential, label %mtl.end
+;   %mtl.has_next = icmp ult i32 %mtl.thread.next, 4
+;   br i1 %mtl.has_next, label %mtl.sequential, label %mtl.end
 ; mtl.end:
 ;   ret void
 ; }

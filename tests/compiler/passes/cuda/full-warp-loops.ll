@@ -34,18 +34,18 @@ end:
 ;   %goes.on.full_warp = icmp ult i32 %next.full_warp, 99
 ;   %mtl.stays = xor i1 %goes.on.full_warp, false
 ;   %mtl.all_stay = call i1 @llvm.nvvm.vote.all.sync(i32 -1, i1 %mtl.stays)
-;   br i1 %mtl.all_stay, label %loop.full_warp, label %loop.between
-; loop.between:
+;   br i1 %mtl.all_stay, label %loop.full_warp, label %loop.middle
+; loop.middle:
 ;   br i1 %goes.on.full_warp, label %loop, label %end
 ; loop:
-;   %i = phi i32 [ %lane, %loop.guard ], [ %next, %loop ], [ %next.full_warp, %loop.between ]
+;   %i = phi i32 [ %lane, %loop.guard ], [ %next, %loop ], [ %next.full_warp, %loop.middle ]
 ;   %m = call i32 @llvm.nvvm.activemask()
 ;   call void @mtl_use(i32 %m)
 ;   %next = add i32 %i, 32
 ;   %goes.on = icmp ult i32 %next, 99
 ;   br i1 %goes.on, label %loop, label %end
 ; end:
-;   %last = phi i32 [ %next, %loop ], [ %next.full_warp, %loop.between ]
+;   %last = phi i32 [ %next, %loop ], [ %next.full_warp, %loop.middle ]
 ;   call void @mtl_use(i32 %last)
 ;   ret void
 ; }

@@ -28,8 +28,8 @@ end:
 ;   br label %top
 ; top:
 ;   %mtl.edge.top.before = load i32, ptr %mtl.mask
-;   %mtl.edge.top.is = xor i1 %is.few, false
-;   %mtl.edge.top = call i32 @llvm.nvvm.vote.ballot.sync(i32 %mtl.edge.top.before, i1 %mtl.edge.top.is)
+;   %mtl.edge.top.vote = xor i1 %is.few, false
+;   %mtl.edge.top = call i32 @llvm.nvvm.vote.ballot.sync(i32 %mtl.edge.top.before, i1 %mtl.edge.top.vote)
 ;   br i1 %is.few, label %then, label %end
 ; then:
 ;   %mtl.members = or i32 %mtl.edge.top, 0

@@ -22,8 +22,8 @@ out:
 ;   %lane = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 ;   %is.few = icmp ult i32 %lane, 5
 ;   %mtl.stay.entry.before = load i32, ptr %mtl.mask
-;   %mtl.stay.entry.is = xor i1 %is.few, true
-;   %mtl.stay.entry = call i32 @llvm.nvvm.vote.ballot.sync(i32 %mtl.stay.entry.before, i1 %mtl.stay.entry.is)
+;   %mtl.stay.entry.vote = xor i1 %is.few, true
+;   %mtl.stay.entry = call i32 @llvm.nvvm.vote.ballot.sync(i32 %mtl.stay.entry.before, i1 %mtl.stay.entry.vote)
 ;   store i32 %mtl.stay.entry, ptr %mtl.mask
 ;   br i1 %is.few, label %mtl.leave, label %more
 ; more:

@@ -8,7 +8,7 @@ The numbers also distinguish two calls from two copies of one call, which clang 
 
 Within a loop, lanes in earlier iterations are resumed first. Otherwise a lane that skips a call
 could reach the call of the next iteration before other lanes have made theirs. So loops count
-iterations, and ``__msl_round(first, iteration)`` gives, for each loop around a call from the
+iterations, and ``__msl_iteration(first, iteration)`` gives, for each loop around a call from the
 outermost on, the number of the first call in the loop, and the iteration.
 """
 
@@ -27,8 +27,8 @@ _EXCHANGE = "@__msl_"  # functions that the runtime offers to kernels
 _NOT_WAITING = frozenset(
     f"{_EXCHANGE}{name}" for name in ("simd_lane", "simdgroup_index", "log", "assertion_failed")
 )
-_SITE, _ROUND = f"{_EXCHANGE}site", f"{_EXCHANGE}round"
-_DECLARATIONS = f"\ndeclare void {_SITE}(i32)\ndeclare void {_ROUND}(i32, i32)\n"
+_SITE, _ITERATION = f"{_EXCHANGE}site", f"{_EXCHANGE}iteration"
+_DECLARATIONS = f"\ndeclare void {_SITE}(i32)\ndeclare void {_ITERATION}(i32, i32)\n"
 
 Graph = Mapping[str, Iterable[str]]
 
@@ -91,7 +91,9 @@ def insert_convergence_points(function: Function, names: FreshNames) -> None:
     graph = {name: block.end.labels for name, block in blocks.items()}
     waiting = {name for name, block in blocks.items() if any(map(_waits, block.body))}
     order = loop_contiguous_order(graph, set(graph), function.entry.name)
-    iterations: dict[str, list[Instruction]] = defaultdict(list)  # calls of __msl_round, by block
+    iterations: dict[str, list[Instruction]] = defaultdict(
+        list
+    )  # calls of __msl_iteration, by block
     number = 0
     for name in order.nodes:
         inside = order.loops.get(name, set())
@@ -99,7 +101,7 @@ def insert_convergence_points(function: Function, names: FreshNames) -> None:
             counter = _count_iterations(blocks[name], graph, inside, names)
             if counter is not None:
                 for block in inside:
-                    iterations[block].append(_call(_ROUND, _constant(number + 1), counter))
+                    iterations[block].append(_call(_ITERATION, _constant(number + 1), counter))
         body: list[Instruction] = []
         for instruction in blocks[name].body:
             if _waits(instruction):
@@ -118,7 +120,7 @@ def _count_iterations(
     if any(block not in inside and target in inside - {header.name} for block, target in edges):
         return None
     predecessors = [block for block, target in edges if target == header.name]
-    counter = Value(I32, names("%mtl.round"))
+    counter = Value(I32, names("%mtl.iteration"))
     following = Value(I32, names(f"{counter.name}.next"))
     counts = [following if block in inside else _constant(0) for block in predecessors]
     header.phis.append(Instruction("phi", counter.name, I32, counts, labels=predecessors))

@@ -227,7 +227,7 @@ def _sizes(vectorized: Sequence[VectorizedFunction]) -> Iterator[tuple[str, str,
     """Sizes of the memory that the vector functions use, as constants: name, type, bytes."""
     accumulators = _accumulators(vectorized)
     for name, count in (
-        ("state", max(each.state_bytes for each in vectorized)),
+        ("state", max(each.frame_bytes for each in vectorized)),
         ("common", SCALAR_BYTES * len(vectorized[0].common)),
         ("shared", max(each.shared_bytes for each in accumulators)),
         ("own", max(each.own_bytes for each in accumulators)),
@@ -264,20 +264,20 @@ def _simdgroup_loops(
     """The simdgroup loops; `first` is the position of a simdgroup, if it is known."""
     full_name = next((form.name for form in forms if not form.partial), "")
     partial = next((form.name for form in forms if form.partial), "")
-    uses, changes = (
+    live_in, defs = (
         [set().union(*region) for region in zip(*of_forms, strict=True)]
-        for of_forms in ([each.uses for each in vectorized], [each.changes for each in vectorized])
+        for of_forms in ([each.live_in for each in vectorized], [each.defs for each in vectorized])
     )
     return SimdgroupLoops(
         full=full_name,
         partial=partial,
-        outcomes=vectorized[0].outcomes,
+        successors=vectorized[0].successors,
         width=forms[0].width,
-        state_bytes=max(each.state_bytes for each in vectorized),
+        frame_bytes=max(each.frame_bytes for each in vectorized),
         common=vectorized[0].common,
-        uses=uses,
-        changes=changes,
-        in_step=all(each.in_step for each in vectorized),
+        live_in=live_in,
+        defs=defs,
+        is_uniform=all(each.is_uniform for each in vectorized),
         positions=first,
         own_bytes=own_bytes,
     )
@@ -303,7 +303,7 @@ def _forms(kernel: KernelIR, variant: Variant) -> list[VectorSpec]:
         forms = _independent(variant.width, variant.kind, mask_bits, variant.streams)
     return [
         form
-        if form.partial and not form.has_state  # called for the tail of a row
+        if form.partial and not form.has_frame  # called for the tail of a row
         else replace(form, accumulators=(_WORDS, kernel.parameters))
         for form in forms
     ]
@@ -315,7 +315,7 @@ def _independent(width: int, kind: Kind, mask_bits: int, streams: bool) -> list[
     forms = [VectorSpec("mtl_threads", width, mask_bits, shapes, _INDEX, streams=streams)]
     if kind is Kind.TAIL:
         forms.append(
-            VectorSpec("mtl_part_of_threads", width, mask_bits, shapes, _INDEX, partial=True)
+            VectorSpec("mtl_partial_threads", width, mask_bits, shapes, _INDEX, partial=True)
         )
     return forms
 
@@ -334,7 +334,7 @@ def _waiting(width: int, kind: Kind, mask_bits: int, is_strict: bool) -> list[Ve
                 shapes=shapes,
                 index=_INDEX,
                 partial=True,
-                has_state=True,
+                has_frame=True,
                 computed=axes,
                 common=_COMMON,
                 is_strict=is_strict,
@@ -349,14 +349,14 @@ def _waiting(width: int, kind: Kind, mask_bits: int, is_strict: bool) -> list[Ve
         shapes=row,
         index=_INDEX,
         partial=False,
-        has_state=True,
+        has_frame=True,
         computed=(),
         common=_COMMON,
         is_strict=is_strict,
     )
     if kind is not Kind.TAIL:
         return [full_name]
-    return [full_name, replace(full_name, name="mtl_part_of_simdgroup", partial=True)]
+    return [full_name, replace(full_name, name="mtl_partial_simdgroup", partial=True)]
 
 
 def _with_driver(ir: str, kernel: KernelIR, kind: Kind) -> str:

@@ -34,7 +34,7 @@ typedef struct mtl_fibre {
     mtl_rule *rule;   /* the simdgroup function it waits in */
     uint64_t turn;    /* equal for the same call; the lowest of a simdgroup goes on first */
     uint32_t number;  /* what __msl_site said about the next call; 0 = nothing */
-    uint32_t depth;   /* loops around it that __msl_round told of: */
+    uint32_t depth;   /* loops around it that __msl_iteration told of: */
     uint32_t loops[MTL_LOOPS][2]; /* the number of the first call in the loop, the round */
     uint64_t value, filling, added, result;
     uint16_t operand, modulo;

@@ -13,7 +13,7 @@
  *   - Call sites are ordered by the numbers that the kernel gives them with __msl_site, else by
  *     address. Lanes reconverge for certain if the order is one in which code follows all code that
  *     leads to it and each loop is contiguous. Addresses mostly have it, but compilers move code.
- *   - In a loop whose iterations the kernel counts with __msl_round, an earlier iteration is before
+ *   - In a loop whose iterations the kernel counts with __msl_iteration, an earlier iteration is before
  *     all later ones.
  *   - A threadgroup barrier opens when all threads of the threadgroup wait at the same call site.
  *     When no thread can go on and that is not so, the job fails; it never hangs.

@@ -275,7 +275,7 @@ MTL_EXPORT void __msl_site(uint32_t number) {
 
 /* That call is in a loop, whose first call is number `first`, in iteration `iteration`. The outermost
  * loop comes first. */
-MTL_EXPORT void __msl_round(uint32_t first, uint32_t iteration) {
+MTL_EXPORT void __msl_iteration(uint32_t first, uint32_t iteration) {
     mtl_fibre *self = mtl_current->running;
     if (self->depth == MTL_LOOPS) return;
     self->loops[self->depth][0] = first;

@@ -42,7 +42,7 @@ from metalloid.compiler.transforms.interleave_threads import (
 from metalloid.compiler.transforms.loop_simplify import remove_edge
 
 #: The coarsened kernel, in the same module.
-COARSENED_SYMBOL = "mtl_several"
+COARSENED_SYMBOL = "mtl_coarsened"
 #: The call whose result distinguishes the threads of several threadgroups.
 BLOCK_INDEX = "@llvm.nvvm.read.ptx.sreg.ctaid.x"
 _MAX_FACTOR = 4  # threads in one; eight were slower

@@ -5,8 +5,8 @@ simdgroup function in it has to vote in each iteration, and to work with any mem
 adds a copy of the loop that a warp executes while all of its 32 threads stay in it::
 
     before:  br loop                       before:  br all active, copy, loop
-    loop:    ...; br stay, loop, exit      copy:    ...; br all stay, copy, between
-                                           between: br stay, loop, exit
+    loop:    ...; br stay, loop, exit      copy:    ...; br all stay, copy, middle
+                                           middle:  br stay, loop, exit
                                            loop:    ...; br stay, loop, exit
 
 LLVM propagates the full mask through the copy, as a branch on the mask (member_masks.py) dominates
@@ -103,21 +103,21 @@ def _add_copy(function: Function, loop: Loop, names: FreshNames) -> None:
         "xor", names("%mtl.stays"), I1, [condition, Value(I1, "false" if is_on_true else "true")]
     )
     vote = Instruction("call", names("%mtl.all_stay"), I1, [_ALL_LANES, on.value], callee=_VOTE)
-    between = Block(
-        names(f"{loop.header}.between"),
+    middle = Block(
+        names(f"{loop.header}.middle"),
         end=Instruction("br", operands=[condition], labels=[*latch.end.labels]),
     )
     copied.body += [on, vote]
-    copied.end = Instruction("br", operands=[vote.value], labels=[new[loop.header], between.name])
+    copied.end = Instruction("br", operands=[vote.value], labels=[new[loop.header], middle.name])
     for name in (loop.header, *loop.exits):
         for phi in blocks[name].phis:
             phi.operands.append(copy_of(phi.operands[phi.labels.index(loop.latch)]))
-            phi.labels.append(between.name)
+            phi.labels.append(middle.name)
 
     # The copy stands before the loop.
     first = order.index(header.name)
     copies = [blocks[new[name]] for name in order if name in new]
-    copies.insert(copies.index(copied) + 1, between)
+    copies.insert(copies.index(copied) + 1, middle)
     ordered = [
         *(blocks[name] for name in order[:first]),
         guard,

@@ -185,7 +185,7 @@ class _MemberMasks:
         """The mask of those voters whose condition leads to an edge of the block's branch."""
         condition = block.end.operands[0]
         inverted = Value(I1, "false" if is_taken else "true")
-        voted_value = Instruction("xor", self._names(f"{result}.is"), I1, [condition, inverted])
+        voted_value = Instruction("xor", self._names(f"{result}.vote"), I1, [condition, inverted])
         vote = Instruction("call", result, I32, [voters, voted_value.value], callee=_BALLOT)
         return [voted_value, vote]
 

@@ -195,7 +195,9 @@ class VectorAccesses:
             Offset of the threadgroup's extent in x in launch_data.
         """
         names, factor = self._names, Value(I32, str(self._factor))
-        own = Instruction("call", names("%mtl.own"), I32, flags=("tail",), callee=THREAD_INDEX)
+        own = Instruction(
+            "call", names("%mtl.thread_index"), I32, flags=("tail",), callee=THREAD_INDEX
+        )
         wide = Instruction("mul", names("%mtl.wide"), I32, [own.value, factor])
         pointer = Instruction(
             "getelementptr", names("%mtl.extent.pointer"), POINTER,

@@ -111,17 +111,19 @@ class CusolverSolver(Solver):
     def cholesky(self, a: Stack, upper: bool) -> np.ndarray:
         """See `Solver.cholesky`."""
         calls, kind = self._calls, CUDA_TYPES[a.dtype]
-        part = _UPPER if upper else _LOWER
+        triangle = _UPPER if upper else _LOWER
 
         def batched() -> np.ndarray:
             factor = calls.by_letter("cusolverDn", "potrf_batched", a.dtype)
             with calls.addresses(a) as addresses, calls.infos(a.matrices) as (infos, read):
-                factor(calls.handle, part, a.rows, addresses, a.rows, infos, a.matrices)
+                factor(calls.handle, triangle, a.rows, addresses, a.rows, infos, a.matrices)
                 return read()
 
         def each() -> np.ndarray:
             return calls.each(
-                "xpotrf", a.matrices, lambda k: (part, a.rows, kind, address_of(a, k), a.rows, kind)
+                "xpotrf",
+                a.matrices,
+                lambda k: (triangle, a.rows, kind, address_of(a, k), a.rows, kind),
             )
 
         return self._work("cholesky", [a.buffer], batched if _use_batched(a) else each)

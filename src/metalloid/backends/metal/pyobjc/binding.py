@@ -100,7 +100,9 @@ def _check_system(system: str) -> None:
             "(METALLOID_METAL_BINDING=metalloid.compat.Metal selects a software device "
             "for tests.)"
         )
-    version = tuple(int(part) for part in platform.mac_ver()[0].split(".")[:2] if part.isdigit())
+    version = tuple(
+        int(number) for number in platform.mac_ver()[0].split(".")[:2] if number.isdigit()
+    )
     if version and version < _OLDEST_MACOS:
         raise DeviceUnavailable(
             f"[metal] macOS {platform.mac_ver()[0]} is too old: metalloid's Metal device expects "

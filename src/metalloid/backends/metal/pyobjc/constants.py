@@ -57,7 +57,7 @@ def packed(module: Any, kind: int, text: str) -> bytes:
         )
     lanes, scalar = kind - first + 1, scalar_type(firsts[first].lower())
     inner = re.sub(r"^[^(]*\(|\)$", "", text)
-    numbers = [_number(part, scalar) for part in inner.split(", ")]
+    numbers = [_number(text, scalar) for text in inner.split(", ")]
     numbers = numbers * lanes if len(numbers) == 1 else numbers
     padding = [numbers[0]] if lanes == 3 else []
     with np.errstate(over="ignore"):  # too large is infinite, as in C++

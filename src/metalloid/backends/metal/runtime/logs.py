@@ -51,8 +51,8 @@ class Logs:
 
 def emit(subsystem: str | None, category: str | None, level: int, message: str) -> None:
     """Hand a message to `logging`. Metal does not say which kernel or thread it comes from."""
-    parts = filter(None, (LOGGER, subsystem, category))
-    logging.getLogger(".".join(map(str, parts))).log(
+    names = filter(None, (LOGGER, subsystem, category))
+    logging.getLogger(".".join(map(str, names))).log(
         _LEVELS[level] if 0 <= level < len(_LEVELS) else logging.INFO,
         "%s",
         str(message),

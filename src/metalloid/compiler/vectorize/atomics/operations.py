@@ -98,7 +98,7 @@ def in_turn(
     vectors = [(builder.wide(v.type), builder.vector(v)) for v in operands]
     bits = builder.mask_as_bits()
     number = "-1" if bits is None else builder.bits_as_integer(bits)
-    name = builder.fresh_label("turn")
+    name = builder.fresh_label("lanes")
     left = builder.address_of(builder.slot(SlotKind.PENDING, f"%{name}", f"i{width}"))
     results = builder.address_of(builder.slot(SlotKind.RESULTS, f"%{name}", wide))
     builder.emit(f"store i{width} {number}, ptr {left}")
@@ -107,8 +107,8 @@ def in_turn(
     builder.label(f"{name}.next")
     remaining = builder.new(f"load i{width}, ptr {left}")
     done = builder.new(f"icmp eq i{width} {remaining}, 0")
-    builder.cond_br(done, f"{name}.done", f"{name}.do")
-    builder.label(f"{name}.do")
+    builder.cond_br(done, f"{name}.done", f"{name}.body")
+    builder.label(f"{name}.body")
     lane = builder.call(
         f"i{width}", f"@llvm.cttz.i{width}", [(f"i{width}", remaining), ("i1", "true")]
     )

@@ -39,9 +39,9 @@ def function(operation: str, type: Type, width: int) -> tuple[str, str]:
     lines = [
         f"define internal void {name}(ptr %base, {full} %given) noinline {VECTOR_ATTRIBUTES} {{",
         "entry:",
-        "  %place = ptrtoint ptr %base to i64",
-        f"  %beyond = and i64 %place, {_EACH * _PACKED - 1}",
-        "  %is_aligned = icmp eq i64 %beyond, 0",
+        "  %address = ptrtoint ptr %base to i64",
+        f"  %misalignment = and i64 %address, {_EACH * _PACKED - 1}",
+        "  %is_aligned = icmp eq i64 %misalignment, 0",
         "  br i1 %is_aligned, label %from0, label %unpacked",
     ]
     for n in range(0, width, _PACKED):

@@ -42,12 +42,12 @@ class Linearizer:
     builder : Builder
     entry_mask : str or None
         Active lanes at the beginning; None for all.
-    has_state : bool
+    has_frame : bool
         Whether the simdgroup keeps a state and returns at barriers.
     """
 
-    def __init__(self, builder: Builder, entry_mask: str | None, has_state: bool) -> None:
-        self._builder, self._entry_mask, self._has_state = builder, entry_mask, has_state
+    def __init__(self, builder: Builder, entry_mask: str | None, has_frame: bool) -> None:
+        self._builder, self._entry_mask, self._has_frame = builder, entry_mask, has_frame
         self.regions: list[str] = []  # labels after the barriers
         self._region_of: dict[str, int] = {}  # by the block that ends with the barrier
         #: Blocks where lanes miss a barrier: they return once its region has a number.
@@ -74,7 +74,7 @@ class Linearizer:
         self._first_lanes: dict[str, int] = {}  # of blocks that the first ones come to, or none
         #: Edges that lanes follow at once, with no other block in between.
         self.straight: set[tuple[str, str]] = set()
-        builder.in_halves = has_state and any(
+        builder.in_halves = has_frame and any(
             one.op == "icmp" and one.operands[1].integer in HALVES
             for one in self._divergence.function.instructions()
         )
@@ -97,7 +97,7 @@ class Linearizer:
         return merged
 
     def _find_gathered_masks(self) -> dict[Loop | None, list[Slot]]:
-        """Slots of the other masks, by the loop in whose rounds they begin with nothing."""
+        """Slots of the other masks, by the loop in whose iterations they begin empty."""
         merged: dict[Loop | None, list[Slot]] = {}
         for name, slot in self._mask_slots.items():
             loop = self._graph.loop_of[name]
@@ -161,7 +161,7 @@ class Linearizer:
             return False
         if name in self._loop_at or name in self._latch_of or not self._should_skip(name):
             return False
-        go, skip = f"{self.label(name)}.go", f"{self.label(name)}.skip"
+        go, skip = f"{self.label(name)}.active", f"{self.label(name)}.skip"
         builder.cond_br(self._has_lanes(name, SlotKind.ANY), go, skip)
         builder.label(skip)
         self._go(set(deferred))
@@ -206,9 +206,9 @@ class Linearizer:
         builder, block, label = self._builder, self._blocks[name], self.label(name)
         mask = builder.mask
         every = self._has_lanes(name, SlotKind.ALL)
-        builder.cond_br(every, f"{label}.all", f"{label}.some")
+        builder.cond_br(every, f"{label}.all", f"{label}.masked")
         saved = builder.registers()
-        for form, active in (("all", None), ("some", mask)):
+        for form, active in (("all", None), ("masked", mask)):
             builder.restore(saved)
             builder.label(f"{label}.{form}")
             builder.mask = active
@@ -245,7 +245,7 @@ class Linearizer:
         elif name in self._divergence.branches:
             self._write_divergent_branch(name)
         else:
-            yes, no = f"{self.label(name)}.yes", f"{self.label(name)}.no"
+            yes, no = f"{self.label(name)}.true", f"{self.label(name)}.false"
             if name in self._divergence.agreed:
                 self._write_uniform_branch(name, yes, no)
             else:
@@ -311,8 +311,8 @@ class Linearizer:
             some, others = (builder.any(builder.mask_and(builder.mask, c)) for c in (taken, other))
             known = some, builder.new(f"xor i1 {others}, true")
         some, every = known
-        builder.cond_br(some, f"{yes}.some", no)
-        builder.label(f"{yes}.some")
+        builder.cond_br(some, f"{yes}.any", no)
+        builder.label(f"{yes}.any")
         builder.cond_br(every, yes, f"{yes}.divergent")
         saved = builder.registers()
         builder.label(f"{yes}.divergent")
@@ -370,7 +370,7 @@ class Linearizer:
 
     def _leave(self, region: int, arrived: str) -> None:
         """Return where the simdgroup has come to: the region, and the lanes that have arrived."""
-        if not self._has_state:
+        if not self._has_frame:
             self._builder.ret(Return(region))
             return
         if arrived.isdigit():

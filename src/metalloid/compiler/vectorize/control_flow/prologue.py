@@ -9,7 +9,7 @@ from metalloid.compiler.vectorize.spec import VectorSpec
 #: Parameters that the function of one thread has not.
 LANE_COUNT, SIZE_X, SIZE_Y = "%mtl.lanes", "%mtl.size_x", "%mtl.size_y"
 #: The mask of the lanes that there are.
-EXISTING = "%mtl.existing"
+ENTRY_MASK = "%mtl.entry_mask"
 
 
 def existing_lanes(form: VectorSpec) -> list[str]:
@@ -22,12 +22,12 @@ def existing_lanes(form: VectorSpec) -> list[str]:
     ]
     compare = f"icmp ult {lanes} <{numbers}>, %mtl.a1"
     if form.mask_bits == 1:
-        return [*lines, f"  {EXISTING} = {compare}"]
+        return [*lines, f"  {ENTRY_MASK} = {compare}"]
     wide = f"<{form.width} x i{form.mask_bits}>"
     return [
         *lines,
         f"  %mtl.a2 = {compare}",
-        f"  {EXISTING} = sext <{form.width} x i1> %mtl.a2 to {wide}",
+        f"  {ENTRY_MASK} = sext <{form.width} x i1> %mtl.a2 to {wide}",
     ]
 
 

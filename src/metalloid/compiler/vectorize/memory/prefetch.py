@@ -14,7 +14,7 @@ from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.types import Pointer
 from metalloid.compiler.vectorize.builder import Builder
 
-#: Bytes: the time of the memory, in rows of a kernel that computes, and in rounds of a loop.
+#: Distance in bytes that covers the latency of memory: of kernels that compute, and of loops.
 _AHEAD, _AHEAD_IN_LOOPS = 4096, 2048
 _LINE = 64
 #: Instructions for each load.
@@ -33,9 +33,9 @@ def computes_much(function: Function) -> bool:
 
 
 def look_ahead(builder: Builder, address: Value, size: int) -> None:
-    """Ask for what will be loaded next where this simdgroup loads `size` bytes from `address` on.
+    """Prefetch what will be loaded after `size` bytes from an address on.
 
-    In a loop that is its own next rounds', else what the simdgroups after it load.
+    In a loop, that is what its next iterations load, otherwise what the next simdgroups load.
     """
     if builder.mask_as_bits() is not None:
         return

@@ -191,8 +191,8 @@ def _definition(
     )
     yield "  br label %end"
     yield "end:"
-    yield f"  %found = phi {wide} [ {gathered}, %near ], [ %gathered, %far ]"
-    yield f"  ret {wide} %found"
+    yield f"  %result = phi {wide} [ {gathered}, %near ], [ %gathered, %far ]"
+    yield f"  ret {wide} %result"
     yield "}"
 
 
@@ -237,13 +237,13 @@ def _is_near(n: int, width: int, widening: str, size: int, registers: int) -> It
     yield f"  %number{n} = ptrtoint ptr %from{n} to i32"
     yield f"  %last{n} = extractelement {row} %word{n}, i64 {_LANES - 1}"
     yield f"  %bytes{n} = shl i32 %last{n}, {WORD_BYTES.bit_length() - 1}"
-    yield f"  %place{n} = add i32 %number{n}, %bytes{n}"
+    yield f"  %last_byte{n} = add i32 %number{n}, %bytes{n}"
     yield f"  %end{n} = add i32 %number{n}, {span - 1}"
-    yield f"  %changes{n} = xor i32 %place{n}, %end{n}"
-    yield f"  %pages{n} = and i32 %changes{n}, {-_PAGE_BYTES}"
+    yield f"  %differing{n} = xor i32 %last_byte{n}, %end{n}"
+    yield f"  %pages{n} = and i32 %differing{n}, {-_PAGE_BYTES}"
     # An index so large that another may have wrapped.
-    yield f"  %room{n} = sub i32 {2**31 - 1 - span}, %least{n}"
-    yield f"  %wraps{n} = and i32 %room{n}, {-(2**31)}"
+    yield f"  %available{n} = sub i32 {2**31 - 1 - span}, %least{n}"
+    yield f"  %wraps{n} = and i32 %available{n}, {-(2**31)}"
     yield f"  %either{n} = or i32 %pages{n}, %wraps{n}"
     yield f"  %obstacle{n} = or i32 %outside{n}, %either{n}"
 

@@ -16,7 +16,11 @@ from metalloid.compiler.ir.function import Function, Value
 from metalloid.compiler.vectorize.builder import SCALAR_BYTES, Builder
 from metalloid.compiler.vectorize.emitted_code import EmittedBlock, SlotAccess
 from metalloid.compiler.vectorize.slots import Slot, SlotKind
-from metalloid.compiler.vectorize.workgroup.live_across_barriers import COMMON, HEADER_BYTES, STATE
+from metalloid.compiler.vectorize.workgroup.live_across_barriers import (
+    FRAME,
+    HEADER_BYTES,
+    UNIFORM_FRAME,
+)
 
 _BITS = {"i1": 1, "i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32, "float": 32}
 _AGGREGATE = re.compile(r"[<\[](\d+) x (.*)[>\]]$")
@@ -56,9 +60,9 @@ def lay_out_slots(
             lines.append(f"  {slot} = alloca {type}, align 64")
         elif slot in number_in_common:
             start = number_in_common[slot] * SCALAR_BYTES
-            lines.append(f"  {slot} = getelementptr i8, ptr {COMMON}, i64 {start}")
+            lines.append(f"  {slot} = getelementptr i8, ptr {UNIFORM_FRAME}, i64 {start}")
         elif slot not in shared:
-            lines.append(f"  {slot} = getelementptr i8, ptr {STATE}, i64 {offset}")
+            lines.append(f"  {slot} = getelementptr i8, ptr {FRAME}, i64 {offset}")
             offset += -(-slot_bytes(type) // 64) * 64
     lines += [f"  {slot} = getelementptr i8, ptr {other}, i64 0" for slot, other in shared.items()]
     return lines, offset

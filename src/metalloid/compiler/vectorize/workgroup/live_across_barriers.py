@@ -16,11 +16,11 @@ from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function, Value
 from metalloid.compiler.vectorize.slots import Slot, SlotKind, bare
 
-#: The state begins with the region to go on with and the lanes that have arrived there.
+#: A frame begins with the region to continue with and the lanes that have reached it.
 HEADER_BYTES = 64
-STATE = "%mtl.state"
+FRAME = "%mtl.frame"
 #: The address of workgroup-uniform values.
-COMMON = "%mtl.common"
+UNIFORM_FRAME = "%mtl.uniform_frame"
 _OF_ONE_INSTRUCTION = (SlotKind.MATRIX, SlotKind.EXCHANGE, SlotKind.PENDING, SlotKind.RESULTS)
 
 
@@ -100,7 +100,7 @@ class LiveAcrossBarriers:
         """Whether lanes may wait at a barrier between `predecessor` and `block`."""
         if (predecessor, block) in self._straight:
             return False
-        # If they have left a loop, the others go round it again.
+        # After some lanes have left a loop, the others run its next iteration.
         return self._is_above(predecessor, block) or self._waits_around(predecessor, block)
 
     def _is_above(self, above: str, below: str) -> bool:

@@ -6,9 +6,14 @@ from collections.abc import Sequence
 
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.vectorize.builder import VECTOR_ATTRIBUTES
-from metalloid.compiler.vectorize.control_flow.prologue import EXISTING, LANE_COUNT, SIZE_X, SIZE_Y
+from metalloid.compiler.vectorize.control_flow.prologue import (
+    ENTRY_MASK,
+    LANE_COUNT,
+    SIZE_X,
+    SIZE_Y,
+)
 from metalloid.compiler.vectorize.spec import VectorSpec
-from metalloid.compiler.vectorize.workgroup.live_across_barriers import COMMON, STATE
+from metalloid.compiler.vectorize.workgroup.live_across_barriers import FRAME, UNIFORM_FRAME
 from metalloid.compiler.vectorize.workgroup.region_cfg import Definitions, Regions
 
 #: Regions share blocks. So many copies of them all are made at most, or so many lines.
@@ -43,7 +48,7 @@ def functions_text(
     used = Definitions(definitions)
     return "\n".join(
         _define(
-            _head(form, f".{region}" if form.has_state else "", parameters, _inlining(form)),
+            _head(form, f".{region}" if form.has_frame else "", parameters, _inlining(form)),
             [*used.of(body), f"  br label %{start}", *body],
         )
         for region, (start, body) in enumerate(zip(regions.starts, regions.bodies(), strict=True))
@@ -83,13 +88,13 @@ def _parameters(function: Function, form: VectorSpec) -> list[str]:
         for position, p in enumerate(function.parameters)
     ]
     if form.masked:
-        parameters.append(f"<{form.width} x i{form.mask_bits}> {EXISTING}")
-    if form.has_state:
+        parameters.append(f"<{form.width} x i{form.mask_bits}> {ENTRY_MASK}")
+    if form.has_frame:
         parameters += [f"i32 {SIZE_X}", f"i32 {SIZE_Y}"]
-    if form.has_state or form.partial:
+    if form.has_frame or form.partial:
         parameters.append(f"i32 {LANE_COUNT}")
-    if form.has_state:
-        parameters += [f"ptr noalias {STATE}", f"ptr noalias {COMMON}"]
+    if form.has_frame:
+        parameters += [f"ptr noalias {FRAME}", f"ptr noalias {UNIFORM_FRAME}"]
     return parameters
 
 
@@ -102,5 +107,5 @@ def _inlining(form: VectorSpec) -> str:
 
 def _head(form: VectorSpec, suffix: str, parameters: Sequence[str], inlining: str = "") -> str:
     """Result, name, parameters and attributes of a function."""
-    named = f"{'i64' if form.has_state else 'void'} @{form.name}{suffix}"
+    named = f"{'i64' if form.has_frame else 'void'} @{form.name}{suffix}"
     return f"{named}({', '.join(parameters)}) {inlining}{VECTOR_ATTRIBUTES}"

@@ -52,16 +52,16 @@ class Regions:
         for region in self._regions:
             yield [line for block in region for line in block.text()]
 
-    def outcomes(self) -> tuple[int | None, ...]:
+    def successors(self) -> tuple[int | None, ...]:
         """The value that each region returns, if known at compile time."""
         values = [{b.returned.value for b in region if b.returned} for region in self._regions]
         return tuple(each.pop() if len(each) == 1 else None for each in values)
 
-    def uses(self, numbers: Mapping[Slot, int]) -> tuple[set[int], ...]:
+    def live_in(self, numbers: Mapping[Slot, int]) -> tuple[set[int], ...]:
         """Which of the slots in `numbers` each region accesses."""
         return self._lines_in(lambda block: [slot for slot, _ in block.accesses], numbers)
 
-    def changes(self, numbers: Mapping[Slot, int]) -> tuple[set[int], ...]:
+    def defs(self, numbers: Mapping[Slot, int]) -> tuple[set[int], ...]:
         """Which of the slots in `numbers` each region stores."""
         return self._lines_in(
             lambda block: [slot for slot, is_store in block.accesses if is_store], numbers

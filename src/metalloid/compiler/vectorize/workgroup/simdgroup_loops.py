@@ -1,8 +1,8 @@
-"""A simdgroup's function in pieces, from barrier to barrier, and the loops over simdgroups.
+"""The loops over the simdgroups of a threadgroup, one for each parallel region.
 
-Each region (`region_lines`) becomes a function, and each such function stands in a loop over the
-simdgroups of a threadgroup: a *round*. So nothing is decided inside the loop, what simdgroups have
-in common is computed once, and their instructions overlap.
+Each region between two barriers is a function (`outline_regions`), and each such function is called
+in a loop over the simdgroups (PoCL's work-item loop). The loop has no branch on the region,
+workgroup-uniform values are computed once, and instructions of several simdgroups overlap.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from metalloid.compiler.vectorize.builder import SCALAR_BYTES, VECTOR_ATTRIBUTES
 
-#: What a round is given: what the kernel's function is given of the launch and the threadgroup; the
-#: simdgroups to run, the position of the first thread, their states, and what they have in common.
+#: Parameters of a loop: those of the kernel's function for the launch and the threadgroup; the
+#: simdgroups to run, the position of their first thread, their frames, and the uniform frame.
 _PARAMETERS = (
     "ptr noalias %ids, ptr noalias %words, ptr noalias %memory, i32 %origin_x, i32 %origin_y, "
     "i32 %origin_z, i32 %size_x, i32 %size_y, i32 %threads, i32 %first, i32 %count, "
-    "i32 %first_x, i32 %first_y, i32 %first_z, ptr noalias %states, ptr noalias %common"
+    "i32 %first_x, i32 %first_y, i32 %first_z, ptr noalias %frames, ptr noalias %uniforms"
 )
 _ARGUMENTS = _PARAMETERS.replace(" noalias", "")
 
@@ -29,56 +29,55 @@ class SimdgroupLoops:
     Attributes
     ----------
     full, partial : str
-        What the functions for a simdgroup with all lanes, and with some, are called; each may be
-        empty if there is only the other.
-    outcomes : sequence of int or None
-        What the function for all lanes returns in each region, where that is known.
+        Names of the functions for full simdgroups and for the tail; one of them may be empty.
+    successors : sequence of int or None
+        The value that the function for full simdgroups returns in each region, if it is known.
     width : int
         Lanes.
-    state_bytes : int
-        Distance of the states of two simdgroups.
+    frame_bytes : int
+        Distance between the frames of two simdgroups.
     common : sequence of str
-        Types of what simdgroups have in common.
-    uses, changes : sequence of set of int
-        Which of these each region needs, and which of those it changes.
-    in_step : bool
-        Whether all simdgroups come to the same barriers for certain, with all their lanes.
+        Types of workgroup-uniform values.
+    live_in, defs : sequence of set of int
+        Indices of those that each region reads, and that it writes.
+    is_uniform : bool
+        Whether all simdgroups reach the same barriers, with all their lanes.
     positions : tuple of str or None
-        The position of the first thread of simdgroup ``%i``, whose index is ``%index``, in the
-        threadgroup, where the shape of the threadgroup tells.
+        The position in the threadgroup of the first thread of simdgroup ``%i``, whose index is
+        ``%index``, if it follows from the shape of the threadgroup.
     own_bytes : int
-        Of threadgroup memory that simdgroups in step have on the stack; 0: they use what they are
-        given.
+        Size of threadgroup memory on the stack, if barriers are uniform; 0 if the caller allocates
+        it.
     """
 
     full: str
     partial: str
-    outcomes: Sequence[int | None]
+    successors: Sequence[int | None]
     width: int
-    state_bytes: int
+    frame_bytes: int
     common: Sequence[str]
-    uses: Sequence[Set[int]]
-    changes: Sequence[Set[int]]
-    in_step: bool
+    live_in: Sequence[Set[int]]
+    defs: Sequence[Set[int]]
+    is_uniform: bool
     positions: tuple[str, str, str] | None
     own_bytes: int = 0
 
     def text(self) -> str:
-        """The function ``mtl_round``, which runs a region of simdgroups that lie side by side.
+        """The function ``mtl_simdgroup_loop``, which runs a region of adjacent simdgroups.
 
-        If it is to go on, and all of them are there, it runs the next regions as well; of
-        simdgroups in step always. It returns the region that the first has come to in its upper
-        half, and in the lower one whether all have, with all their lanes.
+        If `goes_on` is true and all simdgroups reach the same barrier, it runs the next regions as
+        well; with uniform barriers always. The upper half of the result is the region that the
+        first simdgroup reaches, the lower one whether all do, with all their lanes.
         """
-        numbers = range(len(self.outcomes))
-        watched = [number for number in numbers if self._outcome(number) is None]
+        numbers = range(len(self.successors))
+        watched = [number for number in numbers if self._successor(number) is None]
         watched_edge = ", [ %next, %watched ]" if watched else ""
         cases = " ".join(f"i32 {number}, label %r{number}" for number in numbers)
-        begin, end = _memory_of_its_own(self.own_bytes) if self.in_step else ((), ())
+        begin, end = _stack_memory(self.own_bytes) if self.is_uniform else ((), ())
         parameters = _PARAMETERS.replace("%memory", "%given") if begin else _PARAMETERS
         lines = [
-            f"define internal i64 @mtl_round(i32 %region, i1 zeroext %goes_on, {parameters}) "
-            f"{VECTOR_ATTRIBUTES} {{",
+            f"define internal i64 @mtl_simdgroup_loop(i32 %region, i1 zeroext %goes_on, "
+            f"{parameters}) {VECTOR_ATTRIBUTES} {{",
             "entry:",
             *begin,
             "  br label %choice",
@@ -87,45 +86,46 @@ class SimdgroupLoops:
             f"  switch i32 %number, label %none [ {cases} ]",
         ]
         for number in numbers:
-            call = f"  %reached{number} = call i64 @mtl_round.{number}({_ARGUMENTS})"
+            call = f"  %reached{number} = call i64 @mtl_simdgroup_loop.{number}({_ARGUMENTS})"
             lines += [f"r{number}:", call, *self._after_region(number)]
         if watched:
             reached = ", ".join(f"[ %reached{number}, %r{number} ]" for number in watched)
-            go_on = _GO_ON_IN_STEP if self.in_step else _GO_ON
+            go_on = _CONTINUE_IF_UNIFORM if self.is_uniform else _CONTINUE
             lines += ["watched:", f"  %reached = phi i64 {reached}", *_WHERE, *go_on]
         lines += ["end:", *end, "  ret i64 1", "none:", "  unreachable", "}", ""]
-        return "\n".join((*(self._round(number) for number in numbers), *lines))
+        return "\n".join((*(self._loop(number) for number in numbers), *lines))
 
-    def _outcome(self, number: int) -> int | None:
+    def _successor(self, number: int) -> int | None:
         """The value that all simdgroups return, if known at compile time."""
-        return self.outcomes[number] if self.in_step or not self.partial else None
+        return self.successors[number] if self.is_uniform or not self.partial else None
 
     def _after_region(self, number: int) -> list[str]:
         """The lines after a loop over simdgroups."""
-        outcome = self._outcome(number)
-        if outcome is None:
+        successor = self._successor(number)
+        if successor is None:
             return ["  br label %watched"]
-        region = outcome >> 32
+        region = successor >> 32
         following = f"r{region}" if region else "end"
-        if self.in_step:
+        if self.is_uniform:
             return [f"  br label %{following}"]
         return [
             f"  br i1 %goes_on, label %{following}, label %alone{number}",
             f"alone{number}:",
-            f"  %offset{number} = mul i32 %first, {self.state_bytes}",
-            f"  %state{number} = getelementptr i8, ptr %states, i32 %offset{number}",
-            f"  store i64 {outcome}, ptr %state{number}",
+            f"  %offset{number} = mul i32 %first, {self.frame_bytes}",
+            f"  %frame{number} = getelementptr i8, ptr %frames, i32 %offset{number}",
+            f"  store i64 {successor}, ptr %frame{number}",
             f"  ret i64 {region << 32 | 1}",
         ]
 
-    def _round(self, number: int) -> str:
-        is_watched = self._outcome(number) is None and not self.in_step
-        common = sorted(self.uses[number])
+    def _loop(self, number: int) -> str:
+        is_watched = self._successor(number) is None and not self.is_uniform
+        common = sorted(self.live_in[number])
         lines = [
-            f"define internal i64 @mtl_round.{number}({_PARAMETERS}) {VECTOR_ATTRIBUTES} {{",
+            f"define internal i64 @mtl_simdgroup_loop.{number}({_PARAMETERS}) "
+            f"{VECTOR_ATTRIBUTES} {{",
             "entry:",
             "  %end = add i32 %first, %count",
-            f"  %own = alloca [{len(self.common)} x i{8 * SCALAR_BYTES}]",
+            f"  %locals = alloca [{len(self.common)} x i{8 * SCALAR_BYTES}]",
             *(line for n in common for line in self._before(n)),
             "  br label %simdgroup",
             "simdgroup:",
@@ -137,12 +137,12 @@ class SimdgroupLoops:
             f"  %members = select i1 %fits, i32 {self.width}, i32 %left",
             *(f"  %grid_{n} = add i32 %origin_{n}, %{n}" for n in "xyz"),
             "  %far = zext i32 %i to i64",
-            f"  %offset = mul nuw nsw i64 %far, {self.state_bytes}",
-            "  %state = getelementptr i8, ptr %states, i64 %offset",
-            *(f"  store {self.common[n]} %before{n}, ptr %own{n}" for n in common),
+            f"  %offset = mul nuw nsw i64 %far, {self.frame_bytes}",
+            "  %frame = getelementptr i8, ptr %frames, i64 %offset",
+            *(f"  store {self.common[n]} %before{n}, ptr %local{n}" for n in common),
             *self._calls(number),
-            *(line for n in sorted(self.changes[number]) for line in self._after(n)),
-            *(("  store i64 %reached, ptr %state", *_WATCHING) if is_watched else ()),
+            *(line for n in sorted(self.defs[number]) for line in self._after(n)),
+            *(("  store i64 %reached, ptr %frame", *_WATCHING) if is_watched else ()),
             *self._next_position(),
             "  %next = add nuw nsw i32 %i, 1",
             "  %is_last = icmp eq i32 %next, %end",
@@ -159,7 +159,7 @@ class SimdgroupLoops:
             return (
                 f"call i64 @{name}.{number}(ptr %ids, ptr %words, ptr %memory, i32 %x, i32 %y, "
                 "i32 %z, i32 %grid_x, i32 %grid_y, i32 %grid_z, i32 %index, i32 %size_x, "
-                "i32 %size_y, i32 %members, ptr %state, ptr %own)"
+                "i32 %size_y, i32 %members, ptr %frame, ptr %locals)"
             )
 
         if not (self.full and self.partial):
@@ -199,37 +199,37 @@ class SimdgroupLoops:
             return []
         return [f"  %x.sum = add i32 %x, {self.width}", *_carried("x", "y"), *_carried("y", "z")]
 
-    # -- what simdgroups have in common: each begins with what there was before the round
+    # -- workgroup-uniform values: each simdgroup begins with those from before the loop
 
     def _before(self, n: int) -> list[str]:
         return [
-            f"  %own{n} = getelementptr i8, ptr %own, i64 {n * SCALAR_BYTES}",
-            f"  %common{n} = getelementptr i8, ptr %common, i64 {n * SCALAR_BYTES}",
-            f"  %before{n} = load {self.common[n]}, ptr %common{n}",
+            f"  %local{n} = getelementptr i8, ptr %locals, i64 {n * SCALAR_BYTES}",
+            f"  %uniforms{n} = getelementptr i8, ptr %uniforms, i64 {n * SCALAR_BYTES}",
+            f"  %before{n} = load {self.common[n]}, ptr %uniforms{n}",
         ]
 
     def _after(self, n: int) -> list[str]:
         type = self.common[n]
         return [
-            f"  %after{n} = load {type}, ptr %own{n}",
-            f"  store {type} %after{n}, ptr %common{n}",
+            f"  %after{n} = load {type}, ptr %local{n}",
+            f"  store {type} %after{n}, ptr %uniforms{n}",
         ]
 
 
-def _memory_of_its_own(size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Lines that make threadgroup memory and forget it: what is not read before need not be stored.
+def _stack_memory(size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Lines that begin and end the lifetime of threadgroup memory: LLVM removes dead stores.
 
-    What it begins with is not LLVM's undefined value, which is another one each time it is read.
+    Its initial contents are not LLVM's undefined value, which may differ at each read.
     """
     if not size:
         return (), ()
-    array, alive = f"[{size} x i8]", "call void @llvm.lifetime.{}.p0(ptr %own_memory)"
+    array, alive = f"[{size} x i8]", "call void @llvm.lifetime.{}.p0(ptr %stack_memory)"
     begin = (
-        f"  %own_memory = alloca {array}, align 128",
+        f"  %stack_memory = alloca {array}, align 128",
         f"  {alive.format('start')}",
-        f'  call void asm "", "=*m"(ptr elementtype({array}) captures(none) %own_memory) '
+        f'  call void asm "", "=*m"(ptr elementtype({array}) captures(none) %stack_memory) '
         "memory(argmem: write) nounwind",
-        f"  %memory = getelementptr i8, ptr %own_memory, i64 {size}",
+        f"  %memory = getelementptr i8, ptr %stack_memory, i64 {size}",
     )
     return begin, (f"  {alive.format('end')}",)
 
@@ -261,8 +261,8 @@ _WATCHING = (
     "  %is_complete = icmp eq i32 %arrived, %all",
     "  %has_ended = icmp eq i64 %region, 0",
     "  %is_fine = or i1 %is_complete, %has_ended",
-    "  %is_both = and i1 %is_same, %is_fine",
-    "  %agree.next = and i1 %agree, %is_both",
+    "  %agrees = and i1 %is_same, %is_fine",
+    "  %agree.next = and i1 %agree, %agrees",
 )
 _REPORTED = (
     "  %where = and i64 %leader.next, -4294967296",
@@ -270,16 +270,16 @@ _REPORTED = (
     "  %result = or i64 %where, %ok",
     "  ret i64 %result",
 )
-#: What follows a round whose result says where simdgroups have come to.
+#: Lines after a loop whose result has the region that simdgroups reached.
 _WHERE = (
     "  %where = lshr i64 %reached, 32",
     "  %next = trunc i64 %where to i32",
     "  %has_ended = icmp eq i32 %next, 0",
 )
-_GO_ON_IN_STEP = ("  br i1 %has_ended, label %end, label %choice",)
-_GO_ON = (
-    "  %is_together = trunc i64 %reached to i1",
-    "  %may_go_on = select i1 %has_ended, i1 false, i1 %is_together",
+_CONTINUE_IF_UNIFORM = ("  br i1 %has_ended, label %end, label %choice",)
+_CONTINUE = (
+    "  %all_reached = trunc i64 %reached to i1",
+    "  %may_go_on = select i1 %has_ended, i1 false, i1 %all_reached",
     "  %is_next = select i1 %may_go_on, i1 %goes_on, i1 false",
     "  br i1 %is_next, label %choice, label %back",
     "back:",

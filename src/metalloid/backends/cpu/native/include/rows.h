@@ -19,12 +19,12 @@
 extern "C" {
 void mtl_thread(METALLOID_THREAD_PARAMETERS);
 void mtl_threads(METALLOID_THREAD_PARAMETERS);  // of independent threads, adjacent in x
-void mtl_part_of_threads(METALLOID_THREAD_PARAMETERS, uint threads);
+void mtl_partial_threads(METALLOID_THREAD_PARAMETERS, uint threads);
 void mtl_rows_of_threads(METALLOID_THREAD_PARAMETERS);  // and those below each, mtl_rows of them
 // Runs simdgroups of a threadgroup of so many threads from a barrier to the next, or on from there
 // as long as all are together (vectorize/workgroup/simdgroup_loops.py). The origin is the position of the threadgroup's
 // first thread in the grid, x, y, z that of the first simdgroup's in the threadgroup.
-unsigned long mtl_round(uint region, bool goes_on, const metalloid::thread_ids* ids, void* const* words,
+unsigned long mtl_simdgroup_loop(uint region, bool goes_on, const metalloid::thread_ids* ids, void* const* words,
                         char* threadgroup_memory, uint origin_x, uint origin_y, uint origin_z,
                         uint size_x, uint size_y, uint threads, uint first, uint count,
                         uint x, uint y, uint z, char* states, char* common);
@@ -123,7 +123,7 @@ METALLOID_INLINE void run_rows(const thread_ids& ids, const mtl_launch* launch,
       for (uint x = 0; y >= full_rows && x < full; x += mtl_width)
         mtl_threads(&ids, words, memory, x, y, z, origin.x + x, origin.y + y, origin.z + z, row + x);
       if (has_tail && full < size.x)
-        mtl_part_of_threads(&ids_in_memory, launch->arguments, memory, full, y, z,
+        mtl_partial_threads(&ids_in_memory, launch->arguments, memory, full, y, z,
                             origin.x + full, origin.y + y, origin.z + z, row + full,
                             size.x - full);
       for (uint x = full; x < size.x && !has_tail; ++x)
@@ -199,7 +199,7 @@ METALLOID_INLINE void run_simdgroups(thread_ids ids, void* const* words, char* m
   const uint threads = volume(size), simdgroups = divide_up(threads, mtl_width);
   const auto run_region = [&](uint region, bool goes_on, uint first, uint count) {
     const uint index = first * mtl_width, row = index / size.x;
-    return mtl_round(region, goes_on, &ids, words, memory, origin.x, origin.y, origin.z,
+    return mtl_simdgroup_loop(region, goes_on, &ids, words, memory, origin.x, origin.y, origin.z,
                      size.x, size.y, threads, first, count, index % size.x, row % size.y,
                      row / size.y, states, common);
   };
