@@ -134,7 +134,7 @@ def to_host(node: Node, read_only: bool = False) -> np.ndarray:
         strides, offset = node.data
         return node.memory.host_view(node.dtype, node.shape, strides, offset, read_only)
     if node.device in pending:
-        verify_pending(node.device, functools.partial(_number_at, node.device))
+        verify_pending(node.device, first_number)
     if 0 in node.shape:
         return np.empty(node.shape, node.dtype)
     low, high = reach(node.layout)
@@ -146,9 +146,12 @@ def to_host(node: Node, read_only: bool = False) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(first, node.shape, strides)
 
 
-def _number_at(device: Device, memory: Memory) -> int:
-    raw = device.host_memory(8)
-    device.copy_out(memory.bound.address, raw.data)
+def first_number(memory: Memory) -> int:
+    """The unsigned integer at the start of computed memory."""
+    if memory.device.memory != "own":
+        return int(memory.host_view(np.dtype(np.uint64), (1,), (1,), 0)[0])
+    raw = memory.device.host_memory(8)
+    memory.device.copy_out(memory.bound.address, raw.data)
     return int(raw.view(np.uint64)[0])
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from metalloid.arrays.execution.calls import run_call
+from metalloid.arrays.execution.calls import first_number, run_call
 from metalloid.arrays.execution.executable import ExecutablePlan, executable, run, with_offset
 from metalloid.arrays.execution.known_evaluations import Numbering, native_evaluation
 from metalloid.arrays.execution.known_evaluations import plans as _plans
@@ -108,9 +108,9 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     if run_call(roots, wait):
         return
     # Where codes are read at once, results of wrong indices do not become values of nodes.
-    is_verified_first = bool(checks) and device.memory != "own"
-    is_repeatable = (wait or device.memory == "own") and not is_verified_first
-    native = native_evaluation() if is_repeatable else None
+    is_verified_first = bool(checks) and (wait or device.memory != "own")
+    is_repeatable = wait or device.memory == "own"
+    native = native_evaluation() if is_repeatable and not is_verified_first else None
     known = None if native is None else native.evaluate(roots)
     if known is True or (isinstance(known, tuple) and known[0].run(known[1], wait)):
         _verify_nodes(checks)
@@ -125,12 +125,15 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         stored = repeated(leaves, graph.nodes, wait, in_bytes)  # type: ignore[arg-type]
         if stored is not None:
             memory_of = dict(zip(repeated.results, stored, strict=True))
+            if is_verified_first:
+                _verify(checks, graph, plan, memory_of)
             for result in plan.results:
                 graph.nodes[result.node].materialize(memory_of[result.source], result.layout)
             _finish(plan, graph, roots)
             if numbering is not None:
                 numbering.remember(graph, roots, plan, repeated)
-            _verify_nodes(checks)
+            if not is_verified_first:
+                _verify_nodes(checks)
             return
     retained = {
         source
@@ -138,8 +141,8 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         if sys.getrefcount(graph.nodes[index]) > references
     }
     memories = run(plan, leaves, offsets, graph.nodes, retained, wait or is_verified_first)
-    if checks:
-        _verify(checks, graph, plan, memories)
+    if is_verified_first:
+        _verify(checks, graph, plan, dict(enumerate(memories)))
     for index, source, layout, _ in plan.results:
         memory = memories[source]
         if memory is None:  # nothing else refers to the node
@@ -147,6 +150,8 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         layout = with_offset(layout, plan.sources[source], offsets)
         graph.nodes[index].materialize(memory, layout)
     _finish(plan, graph, roots)
+    if not is_verified_first:
+        _verify_nodes(checks)
 
 
 def _verify_nodes(checks: Sequence[tuple[Node, IndexCheck]]) -> None:
@@ -155,13 +160,19 @@ def _verify_nodes(checks: Sequence[tuple[Node, IndexCheck]]) -> None:
 
 
 def _verify(checks: Sequence[tuple[Node, IndexCheck]], graph: LinearizedGraph,
-            plan: ExecutablePlan, memories: Sequence[Memory | None]) -> None:  # fmt: skip
-    """Verify checks whose codes, the last roots, are computed but not assigned to nodes."""
+            plan: ExecutablePlan, memory_of: Mapping[int, Memory | None]) -> None:  # fmt: skip
+    """Verify checks whose codes, the last roots, are computed but not assigned to nodes.
+
+    Parameters
+    ----------
+    memory_of : mapping
+        By source of the plan.
+    """
     source_of = {result.node: result.source for result in plan.results}
     for (_, check), index in zip(checks, graph.roots[-len(checks) :], strict=True):
-        memory = memories[source_of[index]]
+        memory = memory_of[source_of[index]]
         assert memory is not None
-        verify([(memory, check)])
+        check.verify(first_number(memory))
 
 
 def _finish(plan: ExecutablePlan, graph: LinearizedGraph, roots: list[Node]) -> None:

@@ -17,7 +17,7 @@ from metalloid.arrays.ir.index_checks import checked
 from metalloid.arrays.ir.node import Node, iota, reshape
 from metalloid.arrays.ir.primitives import bind
 from metalloid.transforms.rules.registry import Rule, define_rule, stacks
-from metalloid.transforms.tangents import zeros_like
+from metalloid.transforms.tangents import index_error, zeros_like
 
 Nodes = Sequence["Node | None"]
 
@@ -92,6 +92,11 @@ def _numbered(indices: Node, count: int) -> Node:
     return where(rows < count, rows + first, size * count).ravel()._node
 
 
+def _checked_index_tangents(args: Sequence[Node], params: Any, results: Any,
+                            tangents: Nodes) -> Nodes:  # fmt: skip
+    raise index_error("index")
+
+
 def _checked_index_batch(args: Sequence[Node], is_batched: Sequence[bool],
                          params: Any) -> list[Node]:  # fmt: skip
     (index,), (check,) = args, params
@@ -130,7 +135,7 @@ def _weighted_batch(args: Sequence[Node], is_batched: Sequence[bool], params: An
     return [reshape(counts, (size, count))]
 
 
-define_rule("checked_index", Rule(None, _checked_index_batch))
+define_rule("checked_index", Rule(_checked_index_tangents, batch=_checked_index_batch))
 define_rule("searchsorted", Rule(None, _searchsorted_batch))
 define_rule("isin", Rule(None, _isin_batch))
 define_rule("bincount", Rule(None, _bincount_batch))
