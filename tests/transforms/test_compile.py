@@ -57,7 +57,7 @@ def test_numbers_are_inputs():
     assert step.traces == 2
 
 
-def test_an_array_and_a_number_change_places():
+def test_an_array_and_a_number_are_swapped():
     function = mtl.compile(lambda d: d["a"] - d["b"])
     for a, b in ((X, 2.0), (2.0, X), (mtl.asarray(2.0), X), (X, mtl.asarray(2.0)), (X, 2.0)):
         same(function({"a": a, "b": b}), np.asarray(a) - np.asarray(b))
