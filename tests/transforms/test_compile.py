@@ -57,6 +57,13 @@ def test_numbers_are_inputs():
     assert step.traces == 2
 
 
+def test_an_array_and_a_number_are_swapped():
+    function = mtl.compile(lambda d: d["a"] - d["b"])
+    for a, b in ((X, 2.0), (2.0, X), (mtl.asarray(2.0), X), (X, mtl.asarray(2.0)), (X, 2.0)):
+        same(function({"a": a, "b": b}), np.asarray(a) - np.asarray(b))
+    assert function.traces == 4
+
+
 def test_numbers_as_results():
     function = mtl.compile(lambda x, k: (x * k, k + 1, [k]))
     for k in (2.0, 5.0):
@@ -309,12 +316,12 @@ def test_explain():
     function(X, 3.0, n=1)
     assert mtl.explain(function) == (
         "scaled: traced 5 times\n"
-        "1. the first call: float, int, float32[3]; it has read 2\n"
-        "2. another value of a number that it reads: float, int, float32[3]; it has read 1\n"
-        "3. float32[2] after float32[3]: float, int, float32[2]; it has read 1\n"
+        "1. the first call: float32[3], float, int; it has read 2\n"
+        "2. another value of a number that it reads: float32[3], float, int; it has read 1\n"
+        "3. float32[2] after float32[3]: float32[2], float, int; it has read 1\n"
         "4. float32[2, 4] with strides [1, 2] after float32[2]: "
-        "float, int, float32[2, 4] with strides [1, 2]; it has read 1\n"
-        "5. another structure of the arguments: float, int, float32[3]; it has read 1"
+        "float32[2, 4] with strides [1, 2], float, int; it has read 1\n"
+        "5. another structure of the arguments: float32[3], float, int; it has read 1"
     )
 
 

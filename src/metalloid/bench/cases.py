@@ -1,4 +1,4 @@
-"""Kernels with arguments of a size that tells something, and what they must do at least."""
+"""Kernels with arguments in sizes to measure, and the work and traffic that they need at least."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Arrays:
     """
 
     def __init__(self) -> None:
-        self._count = 0
+        self._count, self._random = 0, np.random.default_rng(0)
 
     def __call__(self, *shape: int, dtype: Any = np.float32) -> np.ndarray:
         """An array of zeros."""
@@ -70,6 +70,24 @@ class Arrays:
         start = -memory.ctypes.data % _PAGE + 5 * _LINE * self._count % _PAGE
         array: np.ndarray = memory[start : start + size].view(dtype).reshape(shape)
         return array
+
+    def filled(self, values: np.ndarray) -> np.ndarray:
+        """A copy of an array."""
+        array = self(*values.shape, dtype=values.dtype)
+        array[...] = values
+        return array
+
+    def normal(self, *shape: int) -> np.ndarray:
+        """Normally distributed float32 numbers."""
+        return self.filled(self._random.normal(size=shape).astype(np.float32))
+
+    def uniform(self, low: float, high: float, count: int) -> np.ndarray:
+        """Float32 numbers in a range."""
+        return self.filled(self._random.uniform(low, high, count).astype(np.float32))
+
+    def integers(self, high: int, count: int) -> np.ndarray:
+        """Bytes below `high`."""
+        return self.filled(self._random.integers(0, high, count, dtype=np.uint8))
 
 
 def kernels(**options: Any) -> Library:
@@ -90,67 +108,87 @@ def cases(tiny: bool = False) -> list[Case]:
     >>> bool((saxpy.arguments[0] != before).any())
     True
     """
-    rng = np.random.default_rng(0)
-    n = 1 << (12 if tiny else 20)
-    wide, many = (n, n) if tiny else (1 << 22, 10_000_000)
-    width, height = (64, 32) if tiny else (1024, 768)
-    bodies, size = (64, 64) if tiny else (2048, 512)
-    field, rows = (64, 4) if tiny else (1024, 1024)
-    columns, groups = 1024, n // 256
+    arrays = Arrays()
+    return [
+        *_elementwise_cases(arrays, tiny),
+        *_integer_cases(arrays, tiny),
+        *_stencil_cases(arrays, tiny),
+        *_product_cases(arrays, tiny),
+        *_threadgroup_cases(arrays, tiny),
+    ]
 
-    result = Arrays()
 
-    def filled(values: np.ndarray) -> np.ndarray:
-        array = result(*values.shape, dtype=values.dtype)
-        array[...] = values
-        return array
-
-    def floats(*shape: int) -> np.ndarray:
-        return filled(rng.normal(size=shape).astype(np.float32))
+def _elementwise_cases(new: Arrays, tiny: bool) -> list[Case]:
+    n, wide, many = (4096, 4096, 4096) if tiny else (1 << 20, 1 << 22, 10_000_000)
+    angles = new.uniform(-10, 10, many)
 
     def positive() -> np.ndarray:
-        return filled(rng.uniform(0.1, 10, many).astype(np.float32))
+        return new.uniform(0.1, 10, many)
+
+    return [
+        Case("saxpy", (new.normal(wide), new.normal(wide), 0.5), wide, None, 2 * wide, 12 * wide),
+        Case("exp_of", (new(many), angles), many, None, 0, 8 * many),
+        Case("log_of", (new(many), positive()), many, None, 0, 8 * many),
+        Case("sin_of", (new(many), angles), many, None, 0, 8 * many),
+        Case("pow_of", (new(many), positive(), 1.7), many, None, 0, 8 * many),
+        Case("normalise", (new(n // 4, 4), new.normal(n // 4, 4)), n // 4, None,
+             13 * n / 4, 8 * n),
+    ]  # fmt: skip
+
+
+def _integer_cases(new: Arrays, tiny: bool) -> list[Case]:
+    """Iterations of complex numbers and integers, whose counts are the results."""
+    width, height = (64, 32) if tiny else (1024, 768)
+    n = 4096 if tiny else 1 << 20
 
     def pixels() -> np.ndarray:
-        return result(height, width, dtype=np.int32)
+        return new(height, width, dtype=np.int32)
 
     def iterations(each: int) -> Callable[[np.ndarray], float]:
         return lambda result: each * float(result.sum())
 
-    angles = filled(rng.uniform(-10, 10, many).astype(np.float32))
-    given, each = (floats(size, size), floats(size, size)), size * size
-    table = floats(rows, columns)
-    share = 16 * 256
-    data = filled(rng.integers(0, 256, groups * share // 16, dtype=np.uint8))
     return [
-        Case("saxpy", (floats(wide), floats(wide), 0.5), wide, None, 2 * wide, 12 * wide),
-        Case("exp_of", (result(many), angles), many, None, 0, 8 * many),
-        Case("log_of", (result(many), positive()), many, None, 0, 8 * many),
-        Case("sin_of", (result(many), angles), many, None, 0, 8 * many),
-        Case("pow_of", (result(many), positive(), 1.7), many, None, 0, 8 * many),
-        Case("normalise", (result(n // 4, 4), floats(n // 4, 4)), n // 4, None,
-             13 * n / 4, 8 * n),
         Case("julia", (pixels(), width, height, (-0.8, 0.156)), (width, height), None,
              iterations(9), 4 * width * height),
         Case("mandelbrot", (pixels(), width, height), (width, height), None, iterations(10),
              4 * width * height),
-        Case("collatz", (result(n // 8, dtype=np.int32),), n // 8, None, 0, n / 2),
-        Case("primes", (result(n // 16, dtype=np.int32),), n // 16, None, 0, n / 4),
-        Case("stencil", (result(field, field), floats(field, field), field), (field, field), None,
-             5 * field**2, 8 * field**2),
-        Case("guarded_stencil", (result(field, field), floats(field, field), field),
-             (field, field), None, 5 * field**2, 8 * field**2),
-        Case("matmul", (result(size, size), *given, size), (size, size), None,
-             2 * size**3, 12 * each),
-        Case("tiled_matmul", (result(size, size), *given, size), (size, size), (16, 16),
-             2 * size**3, 12 * each),
-        Case("nbody", (result(bodies, 4), filled(np.abs(floats(bodies, 4))), bodies), bodies, None,
-             20 * bodies**2, 32 * bodies),
-        Case("tree_reduction", (result(groups), floats(n)), n, 256, n, 4 * n),
-        Case("histogram", (result(256, dtype=np.uint32), data, share), data.size // share * 256,
+        Case("collatz", (new(n // 8, dtype=np.int32),), n // 8, None, 0, n / 2),
+        Case("primes", (new(n // 16, dtype=np.int32),), n // 16, None, 0, n / 4),
+    ]  # fmt: skip
+
+
+def _stencil_cases(new: Arrays, tiny: bool) -> list[Case]:
+    n = 64 if tiny else 1024
+    names = "stencil", "guarded_stencil"
+    return [
+        Case(name, (new(n, n), new.normal(n, n), n), (n, n), None, 5 * n**2, 8 * n**2)
+        for name in names
+    ]
+
+
+def _product_cases(new: Arrays, tiny: bool) -> list[Case]:
+    bodies, n = (64, 64) if tiny else (2048, 512)
+    factors = new.normal(n, n), new.normal(n, n)
+    masses = new.filled(np.abs(new.normal(bodies, 4)))
+    return [
+        Case("matmul", (new(n, n), *factors, n), (n, n), None, 2 * n**3, 12 * n**2),
+        Case("tiled_matmul", (new(n, n), *factors, n), (n, n), (16, 16), 2 * n**3, 12 * n**2),
+        Case("nbody", (new(bodies, 4), masses, bodies), bodies, None, 20 * bodies**2, 32 * bodies),
+    ]
+
+
+def _threadgroup_cases(new: Arrays, tiny: bool) -> list[Case]:
+    """Kernels with threadgroup memory and barriers."""
+    n = 4096 if tiny else 1 << 20
+    rows, columns, groups = 4 if tiny else 1024, 1024, n // 256
+    table, share = new.normal(rows, columns), 16 * 256
+    data = new.integers(256, groups * share // 16)
+    return [
+        Case("tree_reduction", (new(groups), new.normal(n)), n, 256, n, 4 * n),
+        Case("histogram", (new(256, dtype=np.uint32), data, share), data.size // share * 256,
              256, 0, data.size),
-        Case("prefix_sum", (result(rows, columns), table, columns), rows * 256, 256,
+        Case("prefix_sum", (new(rows, columns), table, columns), rows * 256, 256,
              rows * columns, 8 * rows * columns),
-        Case("softmax", (result(rows, columns), table, columns), rows * 256, 256,
+        Case("softmax", (new(rows, columns), table, columns), rows * 256, 256,
              0, 8 * rows * columns),
     ]  # fmt: skip

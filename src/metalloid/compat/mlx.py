@@ -231,7 +231,7 @@ def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequ
             )
     outputs, call = _SharedOutputs(mx), kernel
     if is_mlx and not any(isinstance(value, mtl.Array) for value in inputs):
-        call = functools.partial(kernel.at_once, new=outputs.new)
+        call = functools.partial(kernel.run_eagerly, new=outputs.new)
     try:
         results = call(
             inputs=[_input(value, mx) for value in inputs],
@@ -270,14 +270,14 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
         given.append(value)
     known = [_dtype(value, mx) for value in dtypes]
     if not is_mlx and (mx is None or not known or type(dtypes[0]) is not mx.Dtype):
-        plain: list[Any] = kernel.at_once(given, grid, threadgroup, shapes, known)
+        plain: list[Any] = kernel.run_eagerly(given, grid, threadgroup, shapes, known)
         return plain
     for shape in shapes:
         if math.prod(shape) >= _MIN_SHARED_ELEMENTS:
             outputs = _SharedOutputs(mx)
-            results = kernel.at_once(given, grid, threadgroup, shapes, known, new=outputs.new)
+            results = kernel.run_eagerly(given, grid, threadgroup, shapes, known, new=outputs.new)
             return _linked(mx, inputs, [outputs.array(result) for result in results])
-    results = kernel.at_once(given, grid, threadgroup, shapes, known)
+    results = kernel.run_eagerly(given, grid, threadgroup, shapes, known)
     return _linked(mx, inputs, [_to_mlx(mx, result) for result in results])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -42,8 +42,8 @@ class BoundCall(NamedTuple):
     text : str
         The MSL text.
     order : tuple of int or None
-        Where each argument of the kernel stands among inputs, results and companions; None if it
-        takes them in that order.
+        By argument of the kernel, its index among inputs, results and companions; None if they are
+        in this order.
     companions : tuple
         Shapes and strides that the kernel uses.
     """
@@ -63,9 +63,13 @@ class BoundCall(NamedTuple):
             values = tuple([values[k] for k in self.order])
         self.kernel.run(values, self.threads, self.group_size)
 
+    def new_outputs(self, new: Callable[..., Any]) -> list[Any]:
+        """Results, which `new` allocates for a shape and a dtype."""
+        return [new(result.shape, result.dtype) for result in self.results]
+
 
 class BoundCalls:
-    """The latest calls of a kernel, by what tells how they are bound."""
+    """The latest calls of a kernel, by devices, types and shapes."""
 
     def __init__(self) -> None:
         self._calls: dict[Any, BoundCall] = {}
@@ -129,9 +133,9 @@ class ContiguousArguments(NamedTuple):
 
 
 def sizes_key(grid: Any, threadgroup: Any, shapes: Any, dtypes: Any, template: Any) -> Any:
-    """The key of a launch of `metal_kernel`, without its inputs; None if it cannot be compared.
+    """The key of a launch of `metal_kernel`, without its inputs; None if it is not hashable.
 
-    A float may be equal to an int, and is no size; their texts differ.
+    A float is refused as a size but may be equal to an int, so the key is a text if there are any.
     """
     threads = grid if type(grid) in (tuple, list) else (grid,)
     group = threadgroup if type(threadgroup) in (tuple, list) else (threadgroup,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,7 +50,7 @@ from metalloid.runtime.memory.buffer import Buffer
 
 #: Inputs of fewer elements are in ``constant`` memory.
 _ELEMENTS_OF_DEVICE_MEMORY = 8
-_MAX_PROMISES = 256
+_MAX_RESULT_TYPES = 256
 
 
 class _CompiledKernel(NamedTuple):
@@ -97,7 +97,7 @@ class MetalKernel:
         self._math_mode: MathMode = math_mode
         self._kernels: dict[Any, _CompiledKernel] = {}
         self._bound = BoundCalls()
-        self._promises: dict[Any, list[tuple[np.dtype[Any], tuple[int, ...]]]] = {}
+        self._result_types: dict[Any, list[tuple[np.dtype[Any], tuple[int, ...]]]] = {}
         self._new_names = tuple(n for n in self.output_names if n not in self.input_names)
 
     def __call__(
@@ -158,31 +158,31 @@ class MetalKernel:
             if hasattr(value, "__metalloid_call__"):
                 lazy = value
                 break
-        if lazy is not None and self._new_names == self.output_names:
-            options = {
-                "grid": grid, "threadgroup": threadgroup, "output_shapes": output_shapes,
-                "output_dtypes": output_dtypes, "template": template, "init_value": init_value,
-                "verbose": verbose,
-            }  # fmt: skip
-            sizes = sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
-            promised = None if sizes is None else self._promises.get(sizes)
-            if promised is None:
-                promised = self._promised(output_shapes, output_dtypes)
-                if sizes is not None and len(self._promises) < _MAX_PROMISES:
-                    self._promises[sizes] = promised
-            on = lazy.device if device is None else get_device(device)
-            if init_value is not None or verbose:
-                sizes = None
-            lazy_results: list[Any] = lazy.__metalloid_call__(
-                self, inputs, options, promised, on, sizes
-            )
-            return lazy_results
-        return self.at_once(
-            inputs, grid, threadgroup, output_shapes, output_dtypes, template, init_value, verbose,
-            device,
-        )  # fmt: skip
+        if lazy is None or self._new_names != self.output_names:
+            return self.run_eagerly(
+                inputs, grid, threadgroup, output_shapes, output_dtypes, template, init_value,
+                verbose, device,
+            )  # fmt: skip
+        options = {
+            "grid": grid, "threadgroup": threadgroup, "output_shapes": output_shapes,
+            "output_dtypes": output_dtypes, "template": template, "init_value": init_value,
+            "verbose": verbose,
+        }  # fmt: skip
+        sizes = sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
+        result_types = None if sizes is None else self._result_types.get(sizes)
+        if result_types is None:
+            specs = self._output_specs(output_shapes, output_dtypes)
+            result_types = [(dtype, tuple(shape)) for _, shape, dtype in specs]
+            if sizes is not None and len(self._result_types) < _MAX_RESULT_TYPES:
+                self._result_types[sizes] = result_types
+        on = lazy.device if device is None else get_device(device)
+        is_like_others = init_value is None and not verbose
+        lazy_results: list[Any] = lazy.__metalloid_call__(
+            self, inputs, options, result_types, on, sizes if is_like_others else None
+        )
+        return lazy_results
 
-    def at_once(
+    def run_eagerly(
         self,
         inputs: Sequence[Any],
         grid: int | Sequence[int],
@@ -279,25 +279,21 @@ class MetalKernel:
     def _new_outputs(
         self, shapes: Any, dtypes: Any, initial: Any, new: NewMemory
     ) -> dict[str, np.ndarray]:
+        specs = zip(self._new_names, self._output_specs(shapes, dtypes), strict=True)
         outputs = {}
-        shapes = listed(self.name, "output_shapes", shapes, self._new_names)
-        dtypes = listed(self.name, "output_dtypes", dtypes, self._new_names)
-        for name, shape, value in zip(self._new_names, shapes, dtypes, strict=True):
-            label = f"[{self.name}] output {name!r}"
-            dtype = output_dtype(label, value)
+        for name, (label, shape, dtype) in specs:
             if self._atomic:
                 check_atomic(label, dtype)
             outputs[name] = allocate(label, shape, dtype, initial, new)
         return outputs
 
-    def _promised(self, shapes: Any, dtypes: Any) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:
-        """Types and shapes of the outputs, before there is memory for them."""
+    def _output_specs(self, shapes: Any, dtypes: Any) -> Iterator[tuple[str, Any, np.dtype[Any]]]:
+        """By new output: its label in messages, the shape as it was passed, and the dtype."""
         shapes = listed(self.name, "output_shapes", shapes, self._new_names)
         dtypes = listed(self.name, "output_dtypes", dtypes, self._new_names)
-        return [
-            (output_dtype(f"[{self.name}] output {name!r}", dtype), tuple(shape))
-            for name, shape, dtype in zip(self._new_names, shapes, dtypes, strict=True)
-        ]
+        for name, shape, dtype in zip(self._new_names, shapes, dtypes, strict=True):
+            label = f"[{self.name}] output {name!r}"
+            yield label, shape, output_dtype(label, dtype)
 
     def _compiled(
         self, memories: list[InputMemory], outputs: dict[str, np.ndarray], template: Any,
@@ -348,7 +344,7 @@ class MetalKernel:
 def _run(bound: BoundCall, inputs: list[Any], new: NewMemory) -> list[Any] | None:
     """Run an earlier call on new outputs; None if there is no memory for them."""
     try:
-        outputs = [new(result.shape, result.dtype) for result in bound.results]
+        outputs = bound.new_outputs(new)
     except (MemoryError, ValueError):
         return None
     bound.run(inputs, outputs)

@@ -105,6 +105,7 @@ class CompiledFunction:
         nodes: list[Node] = []
         numbers: list[Any] = []
         key_items: list[Any] = []
+        positions: list[int] = []
         missing: list[Node] = []
         for leaf in leaves:
             if type(leaf) in NUMBERS:
@@ -124,6 +125,8 @@ class CompiledFunction:
             if node.kind is not BUFFER:
                 missing.append(node)
             nodes.append(node)
+            positions.append(len(key_items))
+            key_items.append(None)  # the layout of a node is known when it is evaluated
         if missing:
             evaluate(missing, wait=False)
             if not kwargs:
@@ -131,7 +134,8 @@ class CompiledFunction:
                     result = call(args)
                     if result is not None:
                         return result
-        key_items += [(node.dtype, node.shape, node.data[0], node.device) for node in nodes]
+        for position, node in zip(positions, nodes, strict=True):
+            key_items[position] = node.dtype, node.shape, node.data[0], node.device
         key = structure, settings.version, tuple(key_items)
         variant = self._find(key, numbers) or self._trace(key, args, kwargs, numbers)
         nodes += [state.read()._node for state in variant.states]

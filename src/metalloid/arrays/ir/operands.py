@@ -232,9 +232,9 @@ def native_operation(op: Op) -> tuple[Op, dict[DType, DType]]:
 
 @native.when_loaded
 def _load_elementwise(functions: Any) -> None:
-    used = (ELEMENTWISE, CONSTANT, topological_ids, _shared_number, _shared_number.__wrapped__,
-            float, int)  # fmt: skip
-    native.elementwise = functions.mtl_elementwise(ctypes.py_object(used))
+    state = (ELEMENTWISE, CONSTANT, topological_ids, _shared_number, _shared_number.__wrapped__,
+             float, int)  # fmt: skip
+    native.elementwise = functions.mtl_elementwise(ctypes.py_object(state))
 
 
 def unary(op: Op, value: Any) -> Node:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,7 @@ _OPS = {"set": "Set", "add": "Add", "multiply": "Multiply", "maximum": "Maximum"
 _OPS_OF_BOOLS = {**_OPS, "add": "Maximum", "multiply": "Minimum"}
 #: Narrower rows do not fill the lanes of a core.
 _FEW_COLUMNS = 16
+_COMPLEX_FILES = ("complex", "complex_functions")
 #: Methods.
 IN_ORDER, LAST, ATOMIC, SORTED = "in order", "last", "atomic", "sorted"
 
@@ -82,14 +83,13 @@ def _by_kernels(base: Node, new: Node, *more: Any) -> Node:
     values = new if value is None else value
     if function == "subtract":
         values, function = apply(OPS["negative"], base.dtype, values), "add"
-    how = _method(base.dtype, function, base.device.traits.is_simt)
+    method = _method(base.dtype, function, base.device.traits.is_simt)
     operands = [base, values, row]
-    if how == SORTED:
+    if method == SORTED:
         (order,) = bind("argsort", [row], (0, False, settings.sorting), (int64, row.shape))
         operands[2:] = [gathered(row, [0], [order]), order]
-    size = rows, row.size, base.size // rows
-    call = _call(how, base.dtype, function, size, is_constant)
-    return library_call(call, operands, base.dtype, base.shape)
+    scatter = _Scatter(base.dtype, function, rows, row.size, base.size // rows, is_constant)
+    return library_call(_call(method, scatter), operands, base.dtype, base.shape)
 
 
 def _only_element(node: Node) -> Node | None:
@@ -118,88 +118,128 @@ def _method(dtype: DType, function: str, is_simt: bool) -> str:
     return ATOMIC if function == "add" and has_halves else SORTED
 
 
-@functools.lru_cache(maxsize=1024)
-def _call(how: str, dtype: DType, function: str, size: Ints,
-          is_constant: bool) -> LibraryCall:  # fmt: skip
-    """The launches of a scatter.
+class _Scatter(NamedTuple):
+    """Parameters of a scatter.
 
-    The operands after the array are new elements, the index of each of their rows, and for `SORTED`
-    the order that sorts these, which are sorted then.
-
-    Parameters
+    Attributes
     ----------
-    size : (int, int, int)
+    dtype : numpy.dtype
+    function : str
+    rows, new_rows, inner : int
         Rows of the array, new rows, and the elements of a row.
     is_constant : bool
         Whether there is one new element for all.
     """
-    rows, count, inner = size
-    type_ = "uchar" if dtype == bool_ else msl_name(dtype)
-    combined = "numpy::" + (_OPS_OF_BOOLS if dtype == bool_ else _OPS)[function]
-    files = ("complex", "complex_functions") if kind_of(dtype) == "c" else ()
-    numbers = ("count", count), ("inner", inner)
-    step = int(not is_constant)  # a literal: elements of neighbouring threads are contiguous
-    element = "x0[0]" if is_constant else "x0[at.x]"
-    to, from_ = f"(device {type_} *)out", f"(device const {type_} *)x0"
-    out = 3 if how == SORTED else 2
 
-    def launch(stage: str, body: str, threads: int, reads: Ints, writes: Ints = (out,),
+    dtype: DType
+    function: str
+    rows: int
+    new_rows: int
+    inner: int
+    is_constant: bool
+
+    @property
+    def type_(self) -> str:
+        """The type of elements in MSL."""
+        return "uchar" if self.dtype == bool_ else msl_name(self.dtype)
+
+    @property
+    def op(self) -> str:
+        """The struct in `scatter.metal`."""
+        return "numpy::" + (_OPS_OF_BOOLS if self.dtype == bool_ else _OPS)[self.function]
+
+    @property
+    def step(self) -> int:
+        """Distance of new elements; a literal, as those of neighbouring threads are contiguous."""
+        return int(not self.is_constant)
+
+    @property
+    def element(self) -> str:
+        """The new element of a thread."""
+        return "x0[0]" if self.is_constant else "x0[at.x]"
+
+    def launch(self, stage: str, body: str, threads: int, reads: Ints, writes: Ints = (2,),
                group_size: Size | None = None) -> LibraryLaunch:  # fmt: skip
+        """A launch, whose text may use ``params.count`` and ``params.inner``."""
         return LibraryLaunch(
-            name=f"scatter_{function}_{stage}",
+            name=f"scatter_{self.function}_{stage}",
             body=body,
-            files=(*files, "scatter"),
+            files=(*(_COMPLEX_FILES if kind_of(self.dtype) == "c" else ()), "scatter"),
             reads=reads,
             writes=writes,
-            numbers=numbers,
+            numbers=(("count", self.new_rows), ("inner", self.inner)),
             threads=(threads, 1, 1),
             group_size=group_size,
         )
 
-    if how == IN_ORDER and inner < _FEW_COLUMNS:
-        body = (
-            f"numpy::scatter_in_order<{combined}, {step}>({to}, {from_}, x1, params.count,\n"
-            "    params.inner, params.inner);"
-        )
-        launches = [launch("rows", body, 1, (0, 1), group_size=(1, 1, 1))]
-    elif how == IN_ORDER:
-        body = (
-            f"numpy::scatter_in_order<{combined}, {step}>({to} + at.x, {from_} + at.x * {step},\n"
-            "    x1, params.count, 1, params.inner);"
-        )
-        launches = [launch("columns", body, inner, (0, 1))]
-    elif how == SORTED:
-        body = (
-            f"numpy::scatter_sorted<{combined}, {step}>({to}, {from_}, x1, x2, params.count,\n"
-            "    params.inner, at.x);"
-        )
-        launches = [launch("sorted", body, count * inner, (0, 1, 2))]
-    elif how == LAST:
-        mark = (
-            "atomic_fetch_max_explicit((device atomic_uint *)out + x0[at.x], at.x + 1,\n"
-            "    memory_order_relaxed);"
-        )
-        write = (
-            "const uint row = at.x / params.inner;\n"
-            "if (x2[x1[row]] == row + 1) {\n"
-            "  const ulong i = ulong(x1[row]) * params.inner + at.x % params.inner;\n"
-            f"  out[i] = {element};\n"
-            "}"
-        )
-        launches = [
-            launch("clear", "out[at.x] = 0;", rows, (), (3,)),
-            launch("mark", mark, count, (1,), (3,)),
-            launch("last", write, count * inner, (0, 1, 3)),
-        ]
-    else:
-        body = (
-            "const ulong row = x1[at.x / params.inner];\n"
-            "const ulong i = row * params.inner + at.x % params.inner;\n"
-            f"const {type_} x = {element};\n"
-        ) + _atomic_update(dtype, function, type_, combined)
-        launches = [launch("atomically", body, count * inner, (0, 1))]
-    temporaries = ((uint32, (rows,)),) if how == LAST else ()
-    return LibraryCall(tuple(launches), temporaries, is_update=True)
+
+@functools.lru_cache(maxsize=1024)
+def _call(method: str, scatter: _Scatter) -> LibraryCall:
+    """The launches of a scatter.
+
+    The operands after the array are new elements, the index of each of their rows, and for `SORTED`
+    the order that sorts these, which are sorted then.
+    """
+    temporaries = ((uint32, (scatter.rows,)),) if method == LAST else ()
+    return LibraryCall(_LAUNCHES[method](scatter), temporaries, is_update=True)
+
+
+def _in_order(scatter: _Scatter) -> tuple[LibraryLaunch, ...]:
+    """One thread takes all new elements, or a thread those of a column."""
+    type_, step = scatter.type_, scatter.step
+    function = f"numpy::scatter_in_order<{scatter.op}, {step}>"
+    to, from_ = f"(device {type_} *)out", f"(device const {type_} *)x0"
+    if scatter.inner < _FEW_COLUMNS:
+        body = f"{function}({to}, {from_}, x1, params.count,\n    params.inner, params.inner);"
+        return (scatter.launch("rows", body, 1, (0, 1), group_size=(1, 1, 1)),)
+    body = (
+        f"{function}({to} + at.x, {from_} + at.x * {step},\n    x1, params.count, 1, params.inner);"
+    )
+    return (scatter.launch("columns", body, scatter.inner, (0, 1)),)
+
+
+def _sorted(scatter: _Scatter) -> tuple[LibraryLaunch, ...]:
+    """The thread of the first of equal indices combines the new elements of all of them."""
+    type_ = scatter.type_
+    body = (
+        f"numpy::scatter_sorted<{scatter.op}, {scatter.step}>((device {type_} *)out,\n"
+        f"    (device const {type_} *)x0, x1, x2, params.count, params.inner, at.x);"
+    )
+    threads = scatter.new_rows * scatter.inner
+    return (scatter.launch("sorted", body, threads, (0, 1, 2), writes=(3,)),)
+
+
+def _last(scatter: _Scatter) -> tuple[LibraryLaunch, ...]:
+    """The last new row of each index is found first; then its threads store it."""
+    mark = (
+        "atomic_fetch_max_explicit((device atomic_uint *)out + x0[at.x], at.x + 1,\n"
+        "    memory_order_relaxed);"
+    )
+    write = (
+        "const uint row = at.x / params.inner;\n"
+        "if (x2[x1[row]] == row + 1) {\n"
+        "  const ulong i = ulong(x1[row]) * params.inner + at.x % params.inner;\n"
+        f"  out[i] = {scatter.element};\n"
+        "}"
+    )
+    return (
+        scatter.launch("clear", "out[at.x] = 0;", scatter.rows, (), writes=(3,)),
+        scatter.launch("mark", mark, scatter.new_rows, (1,), writes=(3,)),
+        scatter.launch("last", write, scatter.new_rows * scatter.inner, (0, 1, 3)),
+    )
+
+
+def _atomically(scatter: _Scatter) -> tuple[LibraryLaunch, ...]:
+    """Each new element has a thread."""
+    body = (
+        "const ulong row = x1[at.x / params.inner];\n"
+        "const ulong i = row * params.inner + at.x % params.inner;\n"
+        f"const {scatter.type_} x = {scatter.element};\n"
+    ) + _atomic_update(scatter.dtype, scatter.function, scatter.type_, scatter.op)
+    return (scatter.launch("atomically", body, scatter.new_rows * scatter.inner, (0, 1)),)
+
+
+_LAUNCHES = {IN_ORDER: _in_order, LAST: _last, ATOMIC: _atomically, SORTED: _sorted}
 
 
 def _atomic_update(dtype: DType, function: str, type_: str, op: str) -> str:

@@ -2,8 +2,8 @@
 #include "graph_key.h"
 #include "plan_run.h"
 
-// The items of what all evaluations use, and of a known one (known_evaluations.py).
-enum { USED_PLANS, USED_KINDS, USED_NO_ARGS };
+// The items of all evaluations share, and of a known one (known_evaluations.py).
+enum { STATE_PLANS, STATE_KINDS, STATE_NO_ARGS };
 enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_FIRST, KNOWN_HAS_NUMBERS, KNOWN_RESULTS, KNOWN_UNSAVED,
        KNOWN_FORMS };
 enum { RESULT_NODES, RESULT_MEMORY, RESULT_DATA };
@@ -26,18 +26,18 @@ static PyObject* numbers_;
 static void replace(PyObject* object, int name, PyObject* value) {
   PyObject** field = slot(object, NODE, name);
   PyObject* old = *field;
-  *field = held(value);
+  *field = new_reference(value);
   drop(old);
 }
 
 // `Node.materialize`.
-static void materialize(PyObject* used, PyObject* node, PyObject* memory, PyObject* data) {
-  PyObject* args = held(get(node, NODE, NODE_ARGS));
+static void materialize(PyObject* state, PyObject* node, PyObject* memory, PyObject* data) {
+  PyObject* args = new_reference(get(node, NODE, NODE_ARGS));
   replace(node, NODE_MEMORY, memory);
   replace(node, NODE_DATA, data);
-  replace(node, NODE_KIND, PyTuple_GetItem(PyTuple_GetItem(used, USED_KINDS), KIND_BUFFER));
+  replace(node, NODE_KIND, PyTuple_GetItem(PyTuple_GetItem(state, STATE_KINDS), KIND_BUFFER));
   replace(node, NODE_FLAGS, get(memory, MEMORY, MEMORY_SHARING));
-  replace(node, NODE_ARGS, PyTuple_GetItem(used, USED_NO_ARGS));
+  replace(node, NODE_ARGS, PyTuple_GetItem(state, STATE_NO_ARGS));
   Py_DecRef(args);  // last: it may free other nodes
 }
 
@@ -51,30 +51,29 @@ static const uint32_t* indices_of(PyObject* known, int item, Py_ssize_t* count) 
 static PyObject* list_of(PyObject* const* nodes, const uint32_t* indices, Py_ssize_t count) {
   PyObject* list = PyList_New(count);
   for (Py_ssize_t i = 0; list && i < count; i++)
-    PyList_SetItem(list, i, held(nodes[indices ? indices[i] : (uint32_t)i]));
+    PyList_SetItem(list, i, new_reference(nodes[indices ? indices[i] : (uint32_t)i]));
   return list;
 }
 
-// By Python, numbers of other types.
-static bool pack_by_python(PyObject* plan, PyObject* frame, const struct run* run) {
+// Numbers of other types.
+static bool pack_nodes(PyObject* plan, PyObject* frame, const struct run* run) {
   Py_ssize_t count;
   const uint32_t* first = indices_of(run->known, KNOWN_FIRST, &count);
-  PyObject *nodes = list_of(run->graph->nodes, first, count), *packed = 0;
-  if (nodes)
-    packed = PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, PLAN_PACK), frame, nodes, (void*)0);
-  drop(nodes), drop(packed);
-  return packed;
+  PyObject* nodes = list_of(run->graph->nodes, first, count);
+  const bool fits = nodes && mtl_pack_by_python(plan, frame, nodes);
+  drop(nodes);
+  return fits;
 }
 
-static bool pack(PyObject* plan, PyObject* frame, void* given) {
-  const struct run* run = given;
+static bool pack(PyObject* plan, PyObject* frame, void* context) {
+  const struct run* run = context;
   Py_ssize_t unused;
   const uint32_t* first = indices_of(run->known, KNOWN_FIRST, &unused);
   PyObject* bytes = PyObject_GetAttr(frame, numbers_);
   if (!bytes) return false;
   if (bytes == &_Py_NoneStruct) {
     Py_DecRef(bytes);
-    return pack_by_python(plan, frame, run);
+    return pack_nodes(plan, frame, run);
   }
   const struct number* numbers = (const void*)PyBytes_AsString(bytes);
   const size_t count = (size_t)PyBytes_Size(bytes) / sizeof *numbers;
@@ -103,9 +102,9 @@ static bool address_of(PyObject* node, PyObject* kind, const struct form* form, 
   return *address % form->alignment == 0;
 }
 
-static bool has_run(PyObject* used, PyObject* known, const struct graph* graph) {
+static bool has_run(PyObject* state, PyObject* known, const struct graph* graph) {
   PyObject *plan = PyTuple_GetItem(known, KNOWN_PLAN), *memories[MAX_ADDRESSES];
-  PyObject *kind = PyTuple_GetItem(PyTuple_GetItem(used, USED_KINDS), KIND_BUFFER);
+  PyObject *kind = PyTuple_GetItem(PyTuple_GetItem(state, STATE_KINDS), KIND_BUFFER);
   PyObject* results = PyTuple_GetItem(known, KNOWN_RESULTS);
   uint64_t addresses[MAX_ADDRESSES];
   Py_ssize_t count;
@@ -123,7 +122,7 @@ static bool has_run(PyObject* used, PyObject* known, const struct graph* graph) 
     PyObject *result = PyTuple_GetItem(results, i), *nodes = PyTuple_GetItem(result, RESULT_NODES);
     PyObject* memory = memories[PyLong_AsLongLong(PyTuple_GetItem(result, RESULT_MEMORY))];
     for (Py_ssize_t k = 0; k < PyTuple_Size(nodes); k++)
-      materialize(used, graph->nodes[PyLong_AsLongLong(PyTuple_GetItem(nodes, k))], memory,
+      materialize(state, graph->nodes[PyLong_AsLongLong(PyTuple_GetItem(nodes, k))], memory,
                   PyTuple_GetItem(result, RESULT_DATA));
   }
   for (uint64_t i = 0; i < plan_head(plan)->results; i++) Py_DecRef(memories[i]);
@@ -132,33 +131,33 @@ static bool has_run(PyObject* used, PyObject* known, const struct graph* graph) 
 
 // evaluate(roots): True, with the values of the roots; False if their structure is not known; None for
 // those that Python has to run; and the known evaluation and all nodes if it is not in native form.
-static PyObject* evaluate(PyObject* used, PyObject* const* given, Py_ssize_t unused) {
+static PyObject* evaluate(PyObject* state, PyObject* const* args, Py_ssize_t unused) {
   (void)unused;
   struct graph graph;
-  const bool is_walked = mtl_walk_graph(PyTuple_GetItem(used, USED_KINDS), given[0], &graph);
+  const bool is_walked = mtl_walk_graph(PyTuple_GetItem(state, STATE_KINDS), args[0], &graph);
   PyObject *key = is_walked ? mtl_graph_key(&graph) : 0, *result = 0;
   drop(graph.others);
   if (!key) return none_unless_raised();
-  PyObject* known = PyDict_GetItemWithError(PyTuple_GetItem(used, USED_PLANS), key);
+  PyObject* known = PyDict_GetItemWithError(PyTuple_GetItem(state, STATE_PLANS), key);
   Py_DecRef(key);
-  if (!known) return PyErr_Occurred() ? 0 : held(&_Py_FalseStruct);
+  if (!known) return PyErr_Occurred() ? 0 : new_reference(&_Py_FalseStruct);
   Py_IncRef(known);  // others may clear the plans
   if (PyTuple_GetItem(known, KNOWN_PLAN) == &_Py_NoneStruct) {
     PyObject* nodes = list_of(graph.nodes, 0, graph.count);
     result = nodes ? PyTuple_Pack(2, known, nodes) : 0;
     drop(nodes);
-  } else if (has_run(used, known, &graph)) {
-    result = held(&_Py_TrueStruct);
+  } else if (has_run(state, known, &graph)) {
+    result = new_reference(&_Py_TrueStruct);
   }
   Py_DecRef(known);
   return result ? result : none_unless_raised();
 }
 
 // graph_key(roots): the key of an evaluation, and the nodes that it numbers; None if it has no key.
-static PyObject* graph_key(PyObject* used, PyObject* const* given, Py_ssize_t unused) {
+static PyObject* graph_key(PyObject* state, PyObject* const* args, Py_ssize_t unused) {
   (void)unused;
   struct graph graph;
-  const bool is_walked = mtl_walk_graph(PyTuple_GetItem(used, USED_KINDS), given[0], &graph);
+  const bool is_walked = mtl_walk_graph(PyTuple_GetItem(state, STATE_KINDS), args[0], &graph);
   PyObject *key = is_walked ? mtl_graph_key(&graph) : 0, *result = 0;
   PyObject* nodes = key ? list_of(graph.nodes, 0, graph.count) : 0;
   if (nodes) result = PyTuple_Pack(2, key, nodes);
@@ -170,12 +169,12 @@ static PyMethodDef evaluate_definition = {"evaluate", evaluate, METH_FASTCALL, 0
 static PyMethodDef key_definition = {"graph_key", graph_key, METH_FASTCALL, 0};
 
 // The functions `evaluate` and `graph_key`.
-MTL_EXPORT PyObject* mtl_evaluation(PyObject* used) {
+MTL_EXPORT PyObject* mtl_evaluation(PyObject* state) {
   mtl_intern_names();
   numbers_ = PyUnicode_InternFromString("numbers");
   PyObject* functions = PyTuple_New(2);
   if (!functions) return 0;
-  PyTuple_SetItem(functions, 0, PyCFunction_NewEx(&evaluate_definition, used, 0));
-  PyTuple_SetItem(functions, 1, PyCFunction_NewEx(&key_definition, used, 0));
+  PyTuple_SetItem(functions, 0, PyCFunction_NewEx(&evaluate_definition, state, 0));
+  PyTuple_SetItem(functions, 1, PyCFunction_NewEx(&key_definition, state, 0));
   return functions;
 }

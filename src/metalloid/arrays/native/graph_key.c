@@ -1,4 +1,4 @@
-// Keys of graphs, as evaluations find their plan by: a traversal without objects of Python.
+// Keys of graphs, by which evaluations find their plan. The traversal makes no Python objects.
 #include "graph_key.h"
 
 static bool add_word(struct graph* graph, uint64_t word) {
@@ -86,6 +86,6 @@ PyObject* mtl_graph_key(const struct graph* graph) {
   if (key) PyTuple_SetItem(key, 0, words);
   else Py_DecRef(words);
   for (Py_ssize_t i = 0; key && i < count; i++)
-    PyTuple_SetItem(key, 1 + i, held(PyList_GetItem(graph->others, i)));
+    PyTuple_SetItem(key, 1 + i, new_reference(PyList_GetItem(graph->others, i)));
   return key;
 }

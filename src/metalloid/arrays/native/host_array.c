@@ -1,4 +1,4 @@
-// NumPy arrays on the memory of evaluated nodes, read-only for good.
+// Read-only NumPy arrays on the memory of evaluated nodes.
 #include "pool.h"
 
 struct exporter {
@@ -42,7 +42,7 @@ static PyObject* new_exporter(PyObject* memory, int64_t bytes) {
   if (!exporter) return 0;
   exporter->address = (void*)(uintptr_t)address;
   exporter->bytes = bytes;
-  exporter->memory = held(memory);
+  exporter->memory = new_reference(memory);
   return (PyObject*)exporter;
 }
 
@@ -82,14 +82,14 @@ static bool has_elements(PyObject* shape) {
 
 // host_array(node): an array on the memory of a leaf of the pool; None for other nodes, and without
 // elements, where NumPy refuses strides beyond the memory.
-static PyObject* host_array(PyObject* self, PyObject* const* given, Py_ssize_t count) {
+static PyObject* host_array(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)count;
-  PyObject *node = given[0], *memory = get(node, NODE, NODE_MEMORY), *array = 0;
+  PyObject *node = args[0], *memory = get(node, NODE, NODE_MEMORY), *array = 0;
   const bool is_leaf = get(node, NODE, NODE_KIND) == PyTuple_GetItem(self, 1);
   if (is_leaf && is_instance(memory, MEMORY) && mtl_is_on_host(get(memory, MEMORY, MEMORY_LEASE)) &&
       has_elements(get(node, NODE, NODE_SHAPE)))
     array = array_of(PyTuple_GetItem(self, 0), node);
-  return array || PyErr_Occurred() ? array : held(&_Py_NoneStruct);
+  return array ? array : none_unless_raised();
 }
 
 static PyMethodDef definition = {"host_array", host_array, METH_FASTCALL, 0};

@@ -36,11 +36,11 @@ MTL_EXPORT PyObject* mtl_bind_array(PyObject* array, PyObject* device, PyObject*
   if (count < 1 || !as_word(get(memory, MEMORY, MEMORY_ADDRESS), address)) return 0;
   *bytes = (uint64_t)(count * item_bytes);
   *address += (uint64_t)(PyLong_AsLongLong(PyTuple_GetItem(data, 1)) * item_bytes);
-  return held(memory);
+  return new_reference(memory);
 }
 
 // From node.BUFFER.
 MTL_EXPORT void mtl_prepare_bind_array(PyObject* kind) {
   itemsize_ = PyUnicode_InternFromString("itemsize");
-  kind_of_leaves = held(kind);
+  kind_of_leaves = new_reference(kind);
 }

@@ -3,7 +3,7 @@
 struct layout mtl_layouts[CLASSES];
 
 MTL_EXPORT void mtl_define_class(int class, PyObject* type, const uint64_t* offsets, int count) {
-  mtl_layouts[class].type = held(type);
+  mtl_layouts[class].type = new_reference(type);
   memcpy(mtl_layouts[class].offsets, offsets, 8 * (size_t)count);
 }
 
@@ -23,15 +23,15 @@ PyObject* mtl_new_array(PyObject* node) { return new_object(ARRAY, &node, ARRAY_
 
 PyObject* mtl_new_leaf(const struct leaf* leaf, PyObject* memory) {
   PyObject* values[NODE_SLOTS] = {
-      [NODE_ARGS] = held(leaf->no_args),
-      [NODE_DATA] = held(leaf->data),
-      [NODE_DEVICE] = held(get(memory, MEMORY, MEMORY_DEVICE)),
-      [NODE_DTYPE] = held(leaf->dtype),
-      [NODE_FLAGS] = held(get(memory, MEMORY, MEMORY_SHARING)),
-      [NODE_INLINED] = held(&_Py_FalseStruct),
-      [NODE_KIND] = held(leaf->kind),
-      [NODE_MEMORY] = held(memory),
-      [NODE_SHAPE] = held(leaf->shape),
+      [NODE_ARGS] = new_reference(leaf->no_args),
+      [NODE_DATA] = new_reference(leaf->data),
+      [NODE_DEVICE] = new_reference(get(memory, MEMORY, MEMORY_DEVICE)),
+      [NODE_DTYPE] = new_reference(leaf->dtype),
+      [NODE_FLAGS] = new_reference(get(memory, MEMORY, MEMORY_SHARING)),
+      [NODE_INLINED] = new_reference(&_Py_FalseStruct),
+      [NODE_KIND] = new_reference(leaf->kind),
+      [NODE_MEMORY] = new_reference(memory),
+      [NODE_SHAPE] = new_reference(leaf->shape),
       [NODE_ID] = PyIter_Next(leaf->ids),
   };
   return mtl_new_node(values);

@@ -1,4 +1,4 @@
-// Objects of the classes Memory, Node and Array, read and made by the offsets of their slots.
+// Objects of the classes Memory, Node and Array, which are accessed by the offsets of their slots.
 #pragma once
 #include "values.h"
 
@@ -33,15 +33,31 @@ static inline void put(PyObject* object, int class, int name, PyObject* value) {
   *slot(object, class, name) = value;
 }
 
-static inline PyObject* held(PyObject* object) {
+static inline PyObject* new_reference(PyObject* object) {
   Py_IncRef(object);
   return object;
 }
 
-static inline bool is_instance(PyObject* object, int class) {
+// Borrowed from the object.
+static inline PyObject* type_of(PyObject* object) {
   PyObject* type = PyObject_Type(object);
-  Py_DecRef(type);  // which the object holds
-  return type == mtl_layouts[class].type;
+  Py_DecRef(type);
+  return type;
+}
+
+static inline bool is_instance(PyObject* object, int class) {
+  return type_of(object) == mtl_layouts[class].type;
+}
+
+static inline bool is_equal(PyObject* a, PyObject* b) {
+  enum { PY_EQ = 2 };
+  return a == b || PyObject_RichCompareBool(a, b, PY_EQ) == 1;
+}
+
+// The result of a function that could not do its work: null with the exceptions of Python's code and of
+// Ctrl-C, otherwise None, for which the caller asks Python.
+static inline PyObject* none_unless_raised(void) {
+  return PyErr_Occurred() ? 0 : new_reference(&_Py_NoneStruct);
 }
 
 // New objects; null with an error. They take the references, also on failure, where a node may be null.

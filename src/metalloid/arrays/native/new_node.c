@@ -1,29 +1,29 @@
 // Nodes of expressions: `Node(kind, data, args, dtype, shape, device)`.
 #include "layouts.h"
 
-enum { GIVEN_KIND, GIVEN_DATA, GIVEN_ARGS, GIVEN_DTYPE, GIVEN_SHAPE, GIVEN_DEVICE };
+enum { ARGUMENT_KIND, ARGUMENT_DATA, ARGUMENT_ARGS, ARGUMENT_DTYPE, ARGUMENT_SHAPE, ARGUMENT_DEVICE };
 
 static PyObject* has_float64_;
 
 // new_node(kind, data, args, dtype, shape, device): a node; None if Python has to refuse it.
-static PyObject* new_node(PyObject* ids, PyObject* const* given, Py_ssize_t count) {
+static PyObject* new_node(PyObject* ids, PyObject* const* args, Py_ssize_t count) {
   (void)count;
-  PyObject* args = given[GIVEN_ARGS];
-  if (!is(given[GIVEN_DEVICE], has_float64_, &_Py_TrueStruct))
-    return PyErr_Occurred() ? 0 : held(&_Py_NoneStruct);
+  PyObject* operands = args[ARGUMENT_ARGS];
+  if (!is(args[ARGUMENT_DEVICE], has_float64_, &_Py_TrueStruct))
+    return none_unless_raised();
   long long flags = 0;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(args); i++)
-    flags |= PyLong_AsLongLong(get(PyTuple_GetItem(args, i), NODE, NODE_FLAGS));
+  for (Py_ssize_t i = 0; i < PyTuple_Size(operands); i++)
+    flags |= PyLong_AsLongLong(get(PyTuple_GetItem(operands, i), NODE, NODE_FLAGS));
   PyObject* values[NODE_SLOTS] = {
-      [NODE_ARGS] = held(args),
-      [NODE_DATA] = held(given[GIVEN_DATA]),
-      [NODE_DEVICE] = held(given[GIVEN_DEVICE]),
-      [NODE_DTYPE] = held(given[GIVEN_DTYPE]),
+      [NODE_ARGS] = new_reference(operands),
+      [NODE_DATA] = new_reference(args[ARGUMENT_DATA]),
+      [NODE_DEVICE] = new_reference(args[ARGUMENT_DEVICE]),
+      [NODE_DTYPE] = new_reference(args[ARGUMENT_DTYPE]),
       [NODE_FLAGS] = PyLong_FromLongLong(flags),
-      [NODE_INLINED] = held(&_Py_FalseStruct),
-      [NODE_KIND] = held(given[GIVEN_KIND]),
-      [NODE_MEMORY] = held(&_Py_NoneStruct),
-      [NODE_SHAPE] = held(given[GIVEN_SHAPE]),
+      [NODE_INLINED] = new_reference(&_Py_FalseStruct),
+      [NODE_KIND] = new_reference(args[ARGUMENT_KIND]),
+      [NODE_MEMORY] = new_reference(&_Py_NoneStruct),
+      [NODE_SHAPE] = new_reference(args[ARGUMENT_SHAPE]),
       [NODE_ID] = PyIter_Next(ids),
   };
   return mtl_new_node(values);

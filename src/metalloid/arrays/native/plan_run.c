@@ -19,11 +19,18 @@ bool mtl_leaf_address(PyObject* node, PyObject* kind, uint64_t* address) {
   return as_word(known, address) && *address % ALIGNMENT == 0;
 }
 
+bool mtl_pack_by_python(PyObject* plan, PyObject* frame, PyObject* numbers) {
+  PyObject* packed =
+      PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, PLAN_PACK), frame, numbers, (void*)0);
+  drop(packed);
+  return packed;
+}
+
 // Takes a frame that no other thread uses.
 static PyObject* take_frame(PyObject* frames) {
   const Py_ssize_t count = PyList_Size(frames);
   if (count < 1) return 0;
-  PyObject* frame = held(PyList_GetItem(frames, count - 1));
+  PyObject* frame = new_reference(PyList_GetItem(frames, count - 1));
   if (!PyList_SetSlice(frames, count - 1, count, 0)) return frame;
   Py_DecRef(frame);
   return 0;

@@ -3,8 +3,8 @@
 
 enum { MAX_ADDRESSES = 64 };
 
-// A plan that is run again and again: `RepeatedPlan.native`. Its frames are a list, of which each
-// run takes one, so that several threads can run it at a time.
+// A repeated plan: `RepeatedPlan.native`. Each run takes one frame of a list, so that several threads can
+// run the plan at a time.
 struct plan {
   uint32_t (*run)(void* jobs, uint32_t count, void* outcome);
   struct pool* pool;
@@ -30,9 +30,7 @@ static inline const struct plan* plan_head(PyObject* plan) {
   return (const struct plan*)PyBytes_AsString(PyTuple_GetItem(plan, PLAN_HEAD));
 }
 
-void mtl_intern_names(void);
+// Lets Python write the parameters of a frame, from a list or a tuple of numbers or nodes.
+bool mtl_pack_by_python(PyObject* plan, PyObject* frame, PyObject* numbers);
 
-// Keeps the exceptions of Python's code and of Ctrl-C; without one, the caller asks Python.
-static inline PyObject* none_unless_raised(void) {
-  return PyErr_Occurred() ? 0 : held(&_Py_NoneStruct);
-}
+void mtl_intern_names(void);

@@ -61,7 +61,7 @@ static PyObject* take(struct pool* pool, PyObject* bucket_bytes, int64_t* bytes)
   const Py_ssize_t count = list ? PyList_Size(list) : 0;
   if (count < 1) return 0;
   *bytes = PyLong_AsLongLong(bucket_bytes);
-  PyObject* buffer = held(PyList_GetItem(list, count - 1));
+  PyObject* buffer = new_reference(PyList_GetItem(list, count - 1));
   if (PyList_SetSlice(list, count - 1, count, 0)) {
     Py_DecRef(buffer);
     return 0;
@@ -87,7 +87,7 @@ PyObject* mtl_new_memory(struct pool* pool, PyObject* bucket_bytes) {
   put(memory, MEMORY, MEMORY_LEASE, lease);
   put(memory, MEMORY, MEMORY_ADDRESS, address);
   put(memory, MEMORY, MEMORY_BOUND, buffer);
-  put(memory, MEMORY, MEMORY_DEVICE, held(pool->device));
+  put(memory, MEMORY, MEMORY_DEVICE, new_reference(pool->device));
   put(memory, MEMORY, MEMORY_SHARING, PyLong_FromLong(0));
   return memory;
 }
@@ -106,27 +106,27 @@ bool mtl_wait_for(PyObject* buffer) {
 // ---- functions for Python
 
 // take(bytes): a free buffer of a size, or None.
-static PyObject* take_function(PyObject* self, PyObject* const* given, Py_ssize_t count) {
+static PyObject* take_function(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)count;
   int64_t bytes;
-  PyObject* buffer = take(PyCapsule_GetPointer(self, POOL), given[0], &bytes);
-  return buffer || PyErr_Occurred() ? buffer : held(&_Py_NoneStruct);
+  PyObject* buffer = take(PyCapsule_GetPointer(self, POOL), args[0], &bytes);
+  return buffer ? buffer : none_unless_raised();
 }
 
 // lease(buffer): a lease, with whose last reference the buffer returns to the pool.
-static PyObject* lease_function(PyObject* self, PyObject* const* given, Py_ssize_t count) {
+static PyObject* lease_function(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)count;
   PyObject* object;
   int64_t bytes;
-  if (!size_of(given[0], &object, &bytes)) return 0;
+  if (!size_of(args[0], &object, &bytes)) return 0;
   Py_DecRef(object);
-  return new_lease(PyCapsule_GetPointer(self, POOL), given[0], bytes);
+  return new_lease(PyCapsule_GetPointer(self, POOL), args[0], bytes);
 }
 
 // memory(bytes): a new Memory of a size of the pool.
-static PyObject* memory_function(PyObject* self, PyObject* const* given, Py_ssize_t count) {
+static PyObject* memory_function(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)count;
-  return mtl_new_memory(PyCapsule_GetPointer(self, POOL), given[0]);
+  return mtl_new_memory(PyCapsule_GetPointer(self, POOL), args[0]);
 }
 
 static PyMethodDef memory_definition = {"memory", memory_function, METH_FASTCALL, 0};
@@ -145,8 +145,8 @@ MTL_EXPORT PyObject* mtl_new_pool(PyObject* device, PyObject* free, int64_t* cou
     wait_ = PyUnicode_InternFromString("wait");
   }
   struct pool* pool = malloc(sizeof *pool);
-  if (!pool) return held(&_Py_NoneStruct);
-  *pool = (struct pool){held(device), held(free), counters, is_on_host};
+  if (!pool) return new_reference(&_Py_NoneStruct);
+  *pool = (struct pool){new_reference(device), new_reference(free), counters, is_on_host};
   PyObject* self = PyCapsule_New(pool, POOL, 0);
   if (!self) return 0;
   PyObject* functions = PyTuple_New(4);

@@ -9,13 +9,9 @@ enum {
 };
 enum { CHECK_DTYPE, CHECK_SHAPE, CHECK_STRIDES, CHECK_DEVICE };  // of an array; a number has its type
 enum { OUTPUT_OWNER, OUTPUT_DTYPE, OUTPUT_SHAPE, OUTPUT_DATA };
-enum { PY_EQ = 2, MAX_ARGUMENTS = MAX_ADDRESSES };
+enum { MAX_ARGUMENTS = MAX_ADDRESSES };
 
 static PyObject* version_;
-
-static bool is_equal(PyObject* a, PyObject* b) {
-  return a == b || PyObject_RichCompareBool(a, b, PY_EQ) == 1;
-}
 
 static bool is_like(PyObject* node, PyObject* check) {
   return get(node, NODE, NODE_DTYPE) == PyTuple_GetItem(check, CHECK_DTYPE) &&
@@ -23,12 +19,6 @@ static bool is_like(PyObject* node, PyObject* check) {
          is_equal(get(node, NODE, NODE_SHAPE), PyTuple_GetItem(check, CHECK_SHAPE)) &&
          is_equal(PyTuple_GetItem(get(node, NODE, NODE_DATA), 0),
                   PyTuple_GetItem(check, CHECK_STRIDES));
-}
-
-static bool has_type_of(PyObject* a, PyObject* b) {
-  PyObject *type = PyObject_Type(a), *other = PyObject_Type(b);
-  Py_DecRef(type), Py_DecRef(other);  // which the objects hold
-  return type == other;
 }
 
 // The nodes and numbers of the arguments, in order; borrowed. False for arguments of other kinds.
@@ -41,11 +31,10 @@ static bool match(PyObject* call, PyObject* args, PyObject** nodes, PyObject** n
   *number_count = 0;
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *value = PyTuple_GetItem(args, i), *check = PyTuple_GetItem(checks, i);
-    PyObject* type = PyObject_Type(value);
-    Py_DecRef(type);  // which the value holds
+    PyObject* type = type_of(value);
     if (type == mtl_layouts[ARRAY].type) {
       PyObject* node = get(value, ARRAY, ARRAY_NODE);
-      if (!has_type_of(check, checks)) return false;  // a number was there
+      if (type_of(check) != type_of(checks)) return false;  // no tuple: it was a number
       if (!node || get(node, NODE, NODE_KIND) != kind || !is_like(node, check)) return false;
       nodes[node_count++] = node;
     } else {
@@ -96,26 +85,23 @@ static bool bind_leaves(PyObject* call, PyObject* const* nodes, uint64_t count, 
   for (uint64_t i = 0; i < count; i++) {
     PyObject* node = leaves[i] < 0 ? PyTuple_GetItem(constants, -1 - leaves[i]) : nodes[leaves[i]];
     if (!mtl_leaf_address(node, kind, &addresses[i])) return false;
-    owners[i] = held(get(node, NODE, NODE_MEMORY));
+    owners[i] = new_reference(get(node, NODE, NODE_MEMORY));
   }
   return true;
 }
 
 static PyObject* tuple_of(PyObject* const* objects, Py_ssize_t count) {
   PyObject* tuple = PyTuple_New(count);
-  for (Py_ssize_t i = 0; tuple && i < count; i++) PyTuple_SetItem(tuple, i, held(objects[i]));
+  for (Py_ssize_t i = 0; tuple && i < count; i++) PyTuple_SetItem(tuple, i, new_reference(objects[i]));
   return tuple;
 }
 
 static bool pack(PyObject* plan, PyObject* frame, void* numbers) {
-  PyObject* packed =
-      PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, PLAN_PACK), frame, numbers, (void*)0);
-  drop(packed);
-  return packed;
+  return mtl_pack_by_python(plan, frame, numbers);
 }
 
 // From the tuple of arguments to the array or the tuple of arrays; None for other calls.
-static PyObject* program_call(PyObject* call, PyObject* const* given, Py_ssize_t count) {
+static PyObject* program_call(PyObject* call, PyObject* const* args, Py_ssize_t count) {
   (void)count;
   PyObject *nodes[MAX_ARGUMENTS], *numbers[MAX_ARGUMENTS], *owners[MAX_ADDRESSES] = {0};
   uint64_t addresses[MAX_ADDRESSES];
@@ -123,7 +109,7 @@ static PyObject* program_call(PyObject* call, PyObject* const* given, Py_ssize_t
   PyObject* plan = PyTuple_GetItem(call, CALL_PLAN);
   const struct plan* head = plan_head(plan);
   if (!is(PyTuple_GetItem(call, CALL_SETTINGS), version_, PyTuple_GetItem(call, CALL_VERSION)) ||
-      !match(call, given[0], nodes, numbers, &number_count))
+      !match(call, args[0], nodes, numbers, &number_count))
     return none_unless_raised();
   PyObject *results = 0, *packed = number_count ? tuple_of(numbers, number_count) : 0;
   if ((packed || !number_count) && bind_leaves(call, nodes, head->leaves, addresses, owners) &&
