@@ -355,3 +355,47 @@ def test_references_are_given_back(kernel, usual, card):
     for _ in range(1000):
         all_kinds()
     assert all(abs(now - then) < 50 for now, then in zip(counts(), before, strict=True))
+
+
+@pytest.mark.parametrize("first", [1 << 31, (1 << 31) + 4])
+def test_repeated_launches_tell_the_driver_the_same_in_one_call(card, first):
+    text = """
+    kernel void bytes(device uchar* x, device const uchar* y, uint i [[thread_position_in_grid]])
+    { x[i] = y[i] + 1; }
+    kernel void floats(device float* x, constant float& f, uint i [[thread_position_in_grid]])
+    { x[i] = f; }
+    """
+    lib = mtl.library(text, device=card)
+    one, two = (mtl.Buffer(2**16, device=card) for _ in range(2))
+    launches = [
+        lib.bytes.sized((2**16, 1, 1), (64, 1, 1))([one, two]),
+        lib.floats.sized((100, 1, 1), (32, 1, 1))([one, bytearray(4)]),
+    ]
+    parameter = bytearray(struct.pack("f", 2.5))
+    words = [(0, 0, 0), (0, 1, 1), (1, 0, 1)]
+    repeated = card.repeater(launches, words, [(1, 1, parameter)])
+    for addresses in ([first, 1 << 32], [1 << 33, first]):
+        card.notes.clear()
+        with mtl.config.scope(timing=False):
+            repeated(addresses, [])
+        told = [note for note in card.notes if note[0] == "launch"]
+        card.notes.clear()
+        for arguments, position, address in words:
+            launches[arguments].arguments.words[position] = addresses[address]
+        launches[1].arguments.words[1] = card.constants[bytes(parameter)]
+        for launch in launches:
+            card.enqueue(*launch, card.stream_handle)
+        assert told == card.notes
+        card.timer.free.append((21, 22))
+
+
+def test_a_repeated_launch_that_fails_names_its_kernel(card):
+    text = "kernel void k(device uchar* x, uint i [[thread_position_in_grid]]) { x[i] = 1; }"
+    kernel = mtl.library(text, device=card).k
+    launch = kernel.sized((64, 1, 1), (16, 1, 1))([mtl.Buffer(64, device=card)])
+    repeated = card.repeater([launch], [(0, 0, 0)], [])
+    card.status = 701
+    card.driver.CUresult = int
+    card.failure = lambda status, name: mtl.LaunchError(f"[{name}] status {status}")
+    with mtl.config.scope(timing=False), pytest.raises(mtl.LaunchError, match=r"\[k\] status 701"):
+        repeated([1 << 31], [])

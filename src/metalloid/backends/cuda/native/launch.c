@@ -40,3 +40,12 @@ __attribute__((visibility("default"))) int mtl_launch(const struct shape* shape,
   if (!status && launch->ended) status = record_it(launch->ended, launch->stream);
   return status;
 }
+
+__attribute__((visibility("default"))) uint64_t mtl_launch_row(const struct pair* pairs,
+                                                               uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) {
+    const int status = mtl_launch(pairs[i].shape, pairs[i].launch);
+    if (status) return i << 32 | (uint32_t)status;
+  }
+  return 0;
+}

@@ -21,6 +21,14 @@ struct launch {
   uint64_t words[];
 };
 
-// Both return the driver's status, 0 for success.
+// A shape and a launch of it.
+struct pair {
+  const struct shape* shape;
+  const struct launch* launch;
+};
+
+// All return the driver's status, 0 for success.
 int mtl_launch(const struct shape* shape, const struct launch* launch);
+// Stops at the first failure; the index of that pair is in the upper half of the result.
+uint64_t mtl_launch_row(const struct pair* pairs, uint64_t count);
 int mtl_enter(handle context);  // makes it the current one of this thread

@@ -44,12 +44,16 @@ class Native(NamedTuple):
     use_driver : callable
         Takes the addresses of cuLaunchKernel, cuEventRecord and cuCtxSetCurrent.
     launch : callable
+    launch_row : callable
+        Takes an array of `struct pair`, and their number; returns the status, and the index of the
+        pair that failed in the upper half.
     fast_launch : callable
         Takes a plan (fast_launch.py); returns the function that launches by it.
     """
 
     use_driver: Callable[[int, int, int], None]
     launch: LaunchFunction
+    launch_row: Callable[[ctypes.Array[ctypes.c_uint64], int], int]
     fast_launch: Callable[[tuple[Any, ...]], FastLaunch]
 
 
@@ -62,11 +66,13 @@ def load(path: Path) -> Native:
     """The functions of a library that `build` made."""
     library, interpreters = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
     use, launch = library.mtl_use_driver, library.mtl_launch
+    row = library.mtl_launch_row
     fast_launch = interpreters.mtl_fast_launch
     use.argtypes, use.restype = (ctypes.c_void_p,) * 3, None
     launch.argtypes, launch.restype = (ctypes.c_char_p, ctypes.c_char_p), ctypes.c_int
     fast_launch.argtypes, fast_launch.restype = (ctypes.py_object,), ctypes.py_object
-    return Native(use, launch, fast_launch)
+    row.argtypes, row.restype = (ctypes.c_void_p, ctypes.c_uint64), ctypes.c_uint64
+    return Native(use, launch, row, fast_launch)
 
 
 @functools.cache
