@@ -256,6 +256,8 @@ LIBRARIES = {
     "level of a texture": lambda: mtl.Texture((3, 4), "r8unorm").numpy(1),
     "sampler of unknown filter": lambda: mtl.Sampler(filter="cubic"),
     "sampler of odd levels": lambda: mtl.Sampler(lod_clamp=(3, 1)),
+    "sampler of one level": lambda: mtl.Sampler(lod_clamp=3),
+    "sampler of a bias in words": lambda: mtl.Sampler(lod_bias="much"),
     "sampler of great anisotropy": lambda: mtl.Sampler(max_anisotropy=17),
     "huge buffer": lambda: mtl.Buffer(2**60),
     "buffer of words": lambda: mtl.Buffer(["a"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 from metalloid.errors import ArgumentError
@@ -126,13 +127,16 @@ class Sampler:
                 f"[Sampler] max_anisotropy must be 1 to 16, got {max_anisotropy!r}."
             )
         self.word |= max_anisotropy << _ANISOTROPY_BIT
-        low, high = (float(lod) for lod in lod_clamp)
+        try:
+            low, high = (float(lod) for lod in lod_clamp)
+        except (TypeError, ValueError):
+            low = high = math.nan
         if not 0 <= low <= high:
             raise ArgumentError(
                 f"[Sampler] lod_clamp must be two numbers, 0 <= min <= max, got {lod_clamp!r}."
             )
         self.word |= _lod_bits(low) << _LOD_MIN_BIT | _lod_bits(high) << _LOD_MAX_BIT
-        if not -16 <= lod_bias < 16:
+        if not (isinstance(lod_bias, Real) and -16 <= lod_bias < 16):
             raise ArgumentError(f"[Sampler] lod_bias must be -16 to 15.999, got {lod_bias!r}.")
         self.word |= _lod_bias_bits(lod_bias) << _LOD_BIAS_BIT
 
