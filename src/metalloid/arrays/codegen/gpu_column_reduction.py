@@ -52,7 +52,7 @@ class WideColumnWriter(VectorWriter, RowWriter):
         sums = [index for index in reductions if index not in searches]
         for index in searches:
             self._line(f"{self._least(index)[0]} best{index}[{VECTOR_WIDTH}];")
-            self._line(f"uint found{index}[{VECTOR_WIDTH}];")
+            self._line(f"uint best_index{index}[{VECTOR_WIDTH}];")
         self._declare(sums, "sum")
         self._each(lambda: self._begin(searches, sums))
         blocked = bool(sums) and self._is_blocked(reductions)
@@ -83,7 +83,7 @@ class WideColumnWriter(VectorWriter, RowWriter):
     def _begin(self, searches: Sequence[int], sums: Sequence[int]) -> None:
         for index in searches:
             self._line(f"best{index}[e] = {self._least(index)[1]};")
-            self._line(f"found{index}[e] = 0;")
+            self._line(f"best_index{index}[e] = 0;")
         self._set(sums, "sum")
 
     def _set(self, indices: Sequence[int], name: str) -> None:

@@ -90,7 +90,7 @@ class WideRowWriter(VectorWriter, RowWriter):
 
     @property
     def _element_strides(self) -> tuple[int, int]:
-        """Distance between first elements of neighbouring threads, and between own elements."""
+        """Distance between first elements of adjacent threads, and between elements of a thread."""
         return (VECTOR_WIDTH, 1) if self._packed else (1, self.threads)
 
     def _row_head(self) -> None:
@@ -99,7 +99,7 @@ class WideRowWriter(VectorWriter, RowWriter):
         if self._outer:
             self._end = self._extent_of_row(len(self._outer))
         thread_stride, _ = self._element_strides
-        self._line(f"const uint own = at.x{f' * {thread_stride}' if thread_stride > 1 else ''};")
+        self._line(f"const uint first = at.x{f' * {thread_stride}' if thread_stride > 1 else ''};")
         if not self.steps:
             if self._has_rest:
                 size = VECTOR_WIDTH if self._packed else VECTOR_WIDTH * self.threads
@@ -151,7 +151,7 @@ class WideRowWriter(VectorWriter, RowWriter):
         if self.steps:
             self._line(UNROLLED)
             self._open(f"for (uint s = 0; s < {self.steps}; ++s) {{")
-            self._line(f"const uint j = s * {stride} + own;")
+            self._line(f"const uint j = s * {stride} + first;")
             if self._packed:
                 self._open("if (j < row_end) {")
         else:
@@ -159,7 +159,7 @@ class WideRowWriter(VectorWriter, RowWriter):
             count = 1 if is_long else 4 if self._packed else 2
             self._line(f"#pragma clang loop unroll_count({count})")
             end = "full" if self._has_rest else self._end
-            self._open(f"for (uint j = own; j < {end}; j += {stride}) {{")
+            self._open(f"for (uint j = first; j < {end}; j += {stride}) {{")
         self._vector_elements = dict(outer_elements)
         for index in fours:
             type_ = msl_name(self.ops[index].dtype)
@@ -269,10 +269,10 @@ class WideRowWriter(VectorWriter, RowWriter):
         """Declare one accumulator per element of a vector: they do not wait for each other."""
         if is_search:
             value, least = self._least(index)
-            first = f"own + e{f' * {self.threads}' if not self._packed else ''}"
+            first = f"first + e{f' * {self.threads}' if not self._packed else ''}"
             self._line(f"{value} best{index}[{VECTOR_WIDTH}];")
-            self._line(f"uint found{index}[{VECTOR_WIDTH}];")
-            inits = [f"best{index}[e] = {least};", f"found{index}[e] = {first};"]
+            self._line(f"uint best_index{index}[{VECTOR_WIDTH}];")
+            inits = [f"best{index}[e] = {least};", f"best_index{index}[e] = {first};"]
         else:
             self._line(f"{msl_name(self.ops[index].dtype)} partial{index}[{VECTOR_WIDTH}];")
             inits = [f"partial{index}[e] = {self._identity(index)};"]
@@ -301,14 +301,14 @@ class WideRowWriter(VectorWriter, RowWriter):
         simdgroups = self.threads // LANES
         for index in reductions:
             type_ = msl_name(self.ops[index].dtype)
-            self._line(f"threadgroup {type_} of_simdgroups{index}[{simdgroups}];")
+            self._line(f"threadgroup {type_} simdgroup_results{index}[{simdgroups}];")
         self._line(f"if (at.x % {LANES} == 0) {{")
         for index in reductions:
-            self._line(f"  of_simdgroups{index}[at.x / {LANES}] = v{index};")
+            self._line(f"  simdgroup_results{index}[at.x / {LANES}] = v{index};")
         self._line("}")
         self._line("threadgroup_barrier(mem_flags::mem_threadgroup);")
         for index in reductions:
-            self._line(f"v{index} = of_simdgroups{index}[at.x % {simdgroups}];")
+            self._line(f"v{index} = simdgroup_results{index}[at.x % {simdgroups}];")
         self._combine_lanes(reductions, simdgroups)
 
 

@@ -34,13 +34,13 @@ class HorizontalWriter:
     def parameters(self) -> list[int]:
         """The buffers, in the order of their parameters; those that are written are the last."""
         written = self.written()
-        own = (source for writer in self._writers for source in writer.parameters())
-        return [*(source for source in dict.fromkeys(own) if source not in written), *written]
+        buffers = (source for writer in self._writers for source in writer.parameters())
+        return [*(source for source in dict.fromkeys(buffers) if source not in written), *written]
 
     def written(self) -> list[int]:
         """The buffers that are written."""
-        own = (source for writer in self._writers for source in writer.written())
-        return list(dict.fromkeys(own))
+        buffers = (source for writer in self._writers for source in writer.written())
+        return list(dict.fromkeys(buffers))
 
     def write(self) -> None:
         """Write all statements. A simdgroup takes one branch."""

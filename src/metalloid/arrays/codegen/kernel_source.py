@@ -48,7 +48,7 @@ _IN_TILES = (
 )
 
 
-_IN_PANELS = (_IN_TILES[0], "uint3 own [[thread_position_in_threadgroup]]")
+_IN_PANELS = (_IN_TILES[0], "uint3 thread_ [[thread_position_in_threadgroup]]")
 
 
 @dataclass
@@ -231,8 +231,8 @@ def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
         files += ["complex", "complex_functions"]
     if any(op.dtype.names for op in ops):
         files.append("value_index")
-    own = (op.data.file for op in ops if op.kind == "elementwise")
-    return tuple(dict.fromkeys([*files, *filter(None, own)]))
+    required = (op.data.file for op in ops if op.kind == "elementwise")
+    return tuple(dict.fromkeys([*files, *filter(None, required)]))
 
 
 def _files_of_doubles(ops: Sequence[KernelOp], is_complex: bool) -> list[str]:

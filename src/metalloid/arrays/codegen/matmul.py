@@ -306,13 +306,13 @@ class ProductWriter:
             *(strides[:-2] for strides in accesses.values()),
             max_extent=MAX_COLLAPSED_EXTENT,
         )
-        own: list[dict[int, Access]] = [{}, {}, {}]
+        by_functor: list[dict[int, Access]] = [{}, {}, {}]
         for (k, index), outer in zip(accesses, batch_strides, strict=True):
-            own[k][index] = Access("", outer, accesses[k, index][-2:])
-        if len(batch) == 1 and _is_one_matrix(self.shape[0], own):
+            by_functor[k][index] = Access("", outer, accesses[k, index][-2:])
+        if len(batch) == 1 and _is_one_matrix(self.shape[0], by_functor):
             rows = self.shape[0]
             self.shape = (batch[0] * rows, *self.shape[1:])
-            for access in [access for each in own for access in each.values()]:
+            for access in [access for each in by_functor for access in each.values()]:
                 if rows == 1 and access.outer != (0,):
                     access.row = (access.outer[0], access.row[1])
                 access.outer = ()
@@ -325,7 +325,7 @@ class ProductWriter:
                 functor, sources, _TileAxes(batch, each), prefix, self.buffers, copies_params
             )
             for functor, each, prefix in zip(
-                self.functors, own, ("left_", "right_", ""), strict=True
+                self.functors, by_functor, ("left_", "right_", ""), strict=True
             )
         ]
 
@@ -358,9 +358,9 @@ class ProductWriter:
         self.lines = [f"  threadgroup {type_} tiles[numpy::{form.capacity.format(T=type_)}];"]
         self._batch()
         self.lines += [w.constructor(name) for w, name in zip(self.writers, names, strict=True)]
-        own = "simdgroup * 32 + lane" if form.has_fours else "simdgroup, lane"
+        thread = "simdgroup * 32 + lane" if form.has_fours else "simdgroup, lane"
         if form is PANELS:
-            own = "own.x"
+            thread = "thread_.x"
         size = ", ".join(
             root._member(name, "uint", "I", extent)
             for name, extent in zip(("rows", "columns", "depth"), self.shape, strict=True)
@@ -368,7 +368,7 @@ class ProductWriter:
         self.lines += [
             f"  numpy::multiply_in_{form.name}<{', '.join(given)}>(",
             f"      tiles, left, right, store, uint3({size}),",
-            f"      group, {own});",
+            f"      group, {thread});",
         ]
         self.members = [member for writer in self.writers for member in writer.members]
 

@@ -183,7 +183,7 @@ class RowWriter(Writer):
         value, least = self._least(index)
         first = "at.x" if self.axes.form == "row" else "0"
         self._line(f"{value} best{index} = {least};")
-        self._line(f"uint found{index} = {first};")
+        self._line(f"uint best_index{index} = {first};")
 
     def _least(self, index: int) -> tuple[str, str]:
         """The type of the values, and the identity of an arg-reduction."""
@@ -192,7 +192,7 @@ class RowWriter(Writer):
         return value, REDUCTIONS[op.data].least.format(V=value)
 
     def _look_at(self, index: int, value: str, at: str, of: str = "") -> None:
-        best, best_index = f"best{index}{of}", f"found{index}{of}"
+        best, best_index = f"best{index}{of}", f"best_index{index}{of}"
         text = REDUCTIONS[self.ops[index].data].is_better.format(value, best)
         self._line(f"const bool is_better{index} = {text};")
         self._line(f"{best} = is_better{index} ? {value} : {best};")
@@ -206,7 +206,7 @@ class RowWriter(Writer):
         """The value and its index in the array; LONG_MAX in lanes without elements."""
         op = self.ops[index]
         iota = self.ops[op.args[0]].args[1]
-        best_index = f"found{index}{of}"
+        best_index = f"best_index{index}{of}"
         start = self.axes.accesses[iota].pointer
         position = f"long({start}) + long({self._index(iota, [best_index])})"
         return (

@@ -53,9 +53,9 @@ class ShortRowWriter(RowWriter):
         """Compute operations at an element of the row, whose names are those in use then."""
         self._element = element
         self._names = ChainMap(self._names_of_elements[element], self._shared_names)
-        own = self._known_of_elements[element]
-        own |= known
-        self._compute(required, own, self._rows[element])
+        known_here = self._known_of_elements[element]
+        known_here |= known
+        self._compute(required, known_here, self._rows[element])
         self._element = None
 
     def _reduce(self, reductions: list[int], known: set[int]) -> None:

@@ -36,6 +36,10 @@ _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # as NumPy writes
 _NAME_LIMIT = 2**16
 _PLAIN_TYPE = re.compile(r"[<>|=]?[?biufcV]\d*")
 _BFLOAT16_AS_BYTES = np.dtype("V2")
+#: Exceptions of ``zipfile`` for malformed archives, and for unsupported encryption or
+#: compression.
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError,
+               struct.error, UnicodeDecodeError, KeyError, OverflowError)  # fmt: skip
 
 
 def write_npy(file: IO[bytes], values: np.ndarray) -> None:
@@ -127,12 +131,6 @@ def _read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> 
         if entry.read(1):  # reading to the end verifies the checksum
             raise ValueError(f"[load] {where} is longer than its header says.")
     return array
-
-
-#: Exceptions of ``zipfile`` for malformed archives, and for unsupported encryption or
-#: compression.
-_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError,
-               struct.error, UnicodeDecodeError, KeyError, OverflowError)  # fmt: skip
 
 
 def _malformed(where: str, error: Exception) -> ValueError:

@@ -123,12 +123,12 @@ def _violation(index: Node, check: IndexCheck) -> Node:
     extent, zero, one = (_number(n, index) for n in (check.extent, 0, 1))
     above = apply(OPS["add"], int64, apply(OPS["subtract"], int64, index, extent), one)
     below = apply(OPS["negative"], int64, apply(OPS["add"], int64, index, extent))
-    nothing, sign = (constant(n, uint64, index.device) for n in (0, 1))
-    codes: Node = nothing
+    in_range, odd = (constant(n, uint64, index.device) for n in (0, 1))
+    codes: Node = in_range
     for distance, is_odd in ((below, True), (above, False)):
         wide = cast(distance, uint64)
         code = apply(OPS["add"], uint64, wide, wide)
-        code = apply(OPS["add"], uint64, code, sign) if is_odd else code
+        code = apply(OPS["add"], uint64, code, odd) if is_odd else code
         is_outside = apply(OPS["greater"], bool_, distance, zero)
         codes = apply(WHERE, uint64, is_outside, code, codes)
     return reduce(reshape(codes, (index.size,)), "max", (0,))

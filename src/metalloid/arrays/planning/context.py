@@ -52,7 +52,6 @@ class PlanContext(Protocol):
 
     def new_buffer(self, dtype: DType, shape: Ints, reason: MaterializeReason) -> int:
         """A buffer that the plan allocates."""
-        raise NotImplementedError
 
     def compute_into(self, index: int, out: int, region: Layout) -> None:
         """Compute a node into a region of a buffer, element by element."""

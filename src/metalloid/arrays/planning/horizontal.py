@@ -96,11 +96,11 @@ def _joined(earlier: tuple[FusedKernel, ...], later: tuple[FusedKernel, ...],
     if not is_small or read & written:
         return None
     outputs = [(output, each) for each in earlier for output in each.outputs]
-    for own in later:
-        for output in own.outputs:
+    for kernel_of_output in later:
+        for output in kernel_of_output.outputs:
             for other, kernel_of_other in outputs:
                 if output.out == other.out and not _are_disjoint(
-                    _box(output, own, sources), _box(other, kernel_of_other, sources)
+                    _box(output, kernel_of_output, sources), _box(other, kernel_of_other, sources)
                 ):
                     return None
     return kernel
