@@ -48,7 +48,7 @@ struct Plan {
   Divisor of_across, of_length;
   uint radices[12];
   Divisor done[12], many[12];  // for each stage: numbers already transformed, and all transforms
-  uint turns[12];              // and where its table of turns begins
+  uint twiddles[12];              // and where its table of twiddle factors begins
 };
 
 struct Pass {
@@ -148,19 +148,20 @@ METAL_FUNC Complex<T> read(device const From *values, thread const Reach &reach,
 // Twiddle factors after the stages: a coarse rotation times a fine one.
 template <typename T>
 METAL_FUNC Complex<T> twiddled(Complex<T> value, constant Pass &given,
-                             device const Complex<T> *turns, uint row, uint element) {
+                             device const Complex<T> *twiddles, uint row, uint element) {
   if (given.around == 0) {
     return value;
   }
   const uint by = given.is_chirp ? uint(ulong(row) * row % given.around) : row * element;
-  const Complex<T> coarse = turns[given.coarse + (by >> given.fine_bits)];
-  const Complex<T> fine = turns[given.fine + (by & ((1u << given.fine_bits) - 1))];
+  const Complex<T> coarse = twiddles[given.coarse + (by >> given.fine_bits)];
+  const Complex<T> fine = twiddles[given.fine + (by & ((1u << given.fine_bits) - 1))];
   return product<T>(value, product<T>(coarse, fine));
 }
 
-// Transforms of a few numbers, in place. `turns` holds one turn in `length` steps.
+// Transforms of a few numbers, in place. `twiddles` holds one turn in `length` steps.
 template <typename T, uint radix>
-METAL_FUNC void transform_few(thread Complex<T> *a, device const Complex<T> *turns, uint length) {
+METAL_FUNC void transform_few(thread Complex<T> *a, device const Complex<T> *twiddles,
+                              uint length) {
   Complex<T> sums[radix / 2 + 1], differences[radix / 2 + 1];
   const Complex<T> first = a[0];
   Complex<T> total = first;
@@ -176,9 +177,9 @@ METAL_FUNC void transform_few(thread Complex<T> *a, device const Complex<T> *tur
     Complex<T> even = first, odd = Complex<T>(0);
     #pragma clang loop unroll(full)
     for (uint k = 1; k <= radix / 2; ++k) {
-      const Complex<T> turn = turns[q * k % radix * (length / radix)];
-      even += turn.x * sums[k];
-      odd -= turn.y * differences[k];
+      const Complex<T> twiddle = twiddles[q * k % radix * (length / radix)];
+      even += twiddle.x * sums[k];
+      odd -= twiddle.y * differences[k];
     }
     a[q] = even + quarter<T>(odd);
     a[radix - q] = even - quarter<T>(odd);
@@ -206,7 +207,7 @@ METAL_FUNC void transform_4(thread Complex<T> &a, thread Complex<T> &b, thread C
 }
 
 template <typename T, uint radix>
-METAL_FUNC void transform(thread Complex<T> *a, device const Complex<T> *turns, uint length) {
+METAL_FUNC void transform(thread Complex<T> *a, device const Complex<T> *twiddles, uint length) {
   if constexpr (radix == 2) {
     transform_2<T>(a[0], a[1]);
   } else if constexpr (radix == 4) {
@@ -214,7 +215,7 @@ METAL_FUNC void transform(thread Complex<T> *a, device const Complex<T> *turns, 
   } else if constexpr (radix == 8) {
     transform_4<T>(a[0], a[2], a[4], a[6]);
     transform_4<T>(a[1], a[3], a[5], a[7]);
-    const T diagonal = turns[length / 8].x;
+    const T diagonal = twiddles[length / 8].x;
     a[3] = (a[3] + quarter<T>(a[3])) * diagonal;
     a[5] = quarter<T>(a[5]);
     a[7] = (quarter<T>(a[7]) - a[7]) * diagonal;
@@ -228,20 +229,20 @@ METAL_FUNC void transform(thread Complex<T> *a, device const Complex<T> *turns, 
       a[k] = old[k % 4 * 2 + k / 4];
     }
   } else {
-    transform_few<T, radix>(a, turns, length);
+    transform_few<T, radix>(a, twiddles, length);
   }
 }
 
 // One stage: transforms of `radix` elements each, which lie a part of the row apart.
 template <typename T, uint radix>
 METAL_FUNC void stage(threadgroup Complex<T> *tile, constant Plan &plan,
-                      device const Complex<T> *turns, uint number, uint own) {
+                      device const Complex<T> *twiddles, uint number, uint own) {
   constexpr uint max_transforms = (each<T> + radix - 1) / radix;  // transforms of a thread
   const bool by_rows = plan.tile_row == 1;
   const Divisor of_done = plan.done[number], of_many = plan.many[number];
   const Divisor divisor = by_rows ? plan.of_across : of_many;
   const uint done = of_done.by, many = of_many.by, count = many * plan.across;
-  device const Complex<T> *own_turns = turns + plan.turns[number];
+  device const Complex<T> *own_twiddles = twiddles + plan.twiddles[number];
   Complex<T> a[max_transforms][radix];
   #pragma clang loop unroll(full)
   for (uint t = 0; t < max_transforms; ++t) {
@@ -265,10 +266,10 @@ METAL_FUNC void stage(threadgroup Complex<T> *tile, constant Plan &plan,
       if (done > 1) {
         #pragma clang loop unroll(full)
         for (uint q = 1; q < radix; ++q) {
-          a[t][q] = product<T>(a[t][q], own_turns[(q - 1) * done + within]);
+          a[t][q] = product<T>(a[t][q], own_twiddles[(q - 1) * done + within]);
         }
       }
-      transform<T, radix>(a[t], turns, plan.length);
+      transform<T, radix>(a[t], twiddles, plan.length);
       #pragma clang loop unroll(full)
       for (uint q = 0; q < radix; ++q) {
         tile[tile_index<T>(plan, row, first + q * done)] = a[t][q];
@@ -281,12 +282,12 @@ METAL_FUNC void stage(threadgroup Complex<T> *tile, constant Plan &plan,
 // Stages that want more registers than the others, which kernels without them need not pay for.
 template <typename T, bool has_them>
 METAL_FUNC void rare_stage(threadgroup Complex<T> *tile, constant Plan &plan,
-                           device const Complex<T> *turns, uint number, uint own) {
+                           device const Complex<T> *twiddles, uint number, uint own) {
   if constexpr (has_them) {
     switch (plan.radices[number]) {
-      case 7: stage<T, 7>(tile, plan, turns, number, own); break;
-      case 11: stage<T, 11>(tile, plan, turns, number, own); break;
-      default: stage<T, 13>(tile, plan, turns, number, own); break;
+      case 7: stage<T, 7>(tile, plan, twiddles, number, own); break;
+      case 11: stage<T, 11>(tile, plan, twiddles, number, own); break;
+      default: stage<T, 13>(tile, plan, twiddles, number, own); break;
     }
   }
 }
@@ -296,7 +297,7 @@ METAL_FUNC void rare_stage(threadgroup Complex<T> *tile, constant Plan &plan,
 // It says twice as many threads as it has: registers for as many let two threadgroups run at once.
 template <typename T, typename From, typename To, bool has_rare>
 [[kernel, max_total_threads_per_threadgroup(2 * fourier::threads)]] void transform_rows(
-    device const From *values, device To *results, device const vec<T, 2> *turns,
+    device const From *values, device To *results, device const vec<T, 2> *twiddles,
     constant fourier::Pass &given, constant T &scale,
     uint3 group [[threadgroup_position_in_grid]], uint own [[thread_index_in_threadgroup]]) {
   threadgroup vec<T, 2> tile[fourier::capacity<T>];
@@ -326,12 +327,12 @@ template <typename T, typename From, typename To, bool has_rare>
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint k = 0; k < plan.stages; ++k) {
     switch (plan.radices[k]) {
-      case 2: fourier::stage<T, 2>(tile, plan, turns, k, own); break;
-      case 3: fourier::stage<T, 3>(tile, plan, turns, k, own); break;
-      case 4: fourier::stage<T, 4>(tile, plan, turns, k, own); break;
-      case 5: fourier::stage<T, 5>(tile, plan, turns, k, own); break;
-      case 8: fourier::stage<T, 8>(tile, plan, turns, k, own); break;
-      default: fourier::rare_stage<T, has_rare>(tile, plan, turns, k, own); break;
+      case 2: fourier::stage<T, 2>(tile, plan, twiddles, k, own); break;
+      case 3: fourier::stage<T, 3>(tile, plan, twiddles, k, own); break;
+      case 4: fourier::stage<T, 4>(tile, plan, twiddles, k, own); break;
+      case 5: fourier::stage<T, 5>(tile, plan, twiddles, k, own); break;
+      case 8: fourier::stage<T, 8>(tile, plan, twiddles, k, own); break;
+      default: fourier::rare_stage<T, has_rare>(tile, plan, twiddles, k, own); break;
     }
   }
   const fourier::Reach to = fourier::reach_of(given.to, group.z, group.y);
@@ -342,7 +343,7 @@ template <typename T, typename From, typename To, bool has_rare>
     const uint row = first + at.x, index = fourier::index_of(to, row, at.y);
     if (number < elements && row < given.rows && index < to.count) {
       vec<T, 2> value = tile[fourier::tile_index<T>(plan, at.x, at.y)];
-      value = scale * fourier::twiddled<T>(value, given, turns, row, at.y);
+      value = scale * fourier::twiddled<T>(value, given, twiddles, row, at.y);
       const long element = fourier::address_of(to, row, index);
       fourier::put<T>(results + element, to.is_exchanged ? value.yx : value);
     }

@@ -36,7 +36,7 @@ _PI = np.arccos(np.longdouble(-1))
 _DIVISOR = np.dtype([("by", np.uint32), ("factor", np.uint32)])
 _OPERAND = np.dtype(
     [(name, np.int64) for name in ("start", "batch", "middle", "row", "step")]
-    + [(name, np.uint32) for name in ("index_row", "index_middle", "index_place", "count",
+    + [(name, np.uint32) for name in ("index_row", "index_middle", "index_step", "count",
                                       "mirror", "by_rows", "exchanged")]
     + [("", np.uint32)],
 )  # fmt: skip
@@ -48,7 +48,7 @@ _PASS = np.dtype(
     + [("of_across", _DIVISOR), ("of_length", _DIVISOR)]
     + [("radices", np.uint32, _MAX_STAGES)]
     + [("done", _DIVISOR, _MAX_STAGES), ("many", _DIVISOR, _MAX_STAGES)]
-    + [("turns", np.uint32, _MAX_STAGES), ("", np.uint32)],
+    + [("twiddles", np.uint32, _MAX_STAGES), ("", np.uint32)],
 )  # fmt: skip
 
 
@@ -178,13 +178,13 @@ def _packed(length: int, rows: int, across: int, source: tuple[int, ...], to: tu
         "stages": len(radices), "of_across": _divisor(across), "of_length": _divisor(length),
     }.items():  # fmt: skip
         numbers[name] = value
-    done, turns = 1, length
+    done, twiddles = 1, length
     for stage, radix in enumerate(radices):
         numbers["radices"][stage] = radix
         numbers["done"][stage] = _divisor(done)
         numbers["many"][stage] = _divisor(length // radix)
-        numbers["turns"][stage] = turns
-        turns += (radix - 1) * done
+        numbers["twiddles"][stage] = twiddles
+        twiddles += (radix - 1) * done
         done *= radix
     return Buffer(numbers.reshape(1), device=device)
 

@@ -80,7 +80,7 @@ def transform_rows(x: Node, transform: Transform) -> Node:
 
 @functools.lru_cache(maxsize=32)
 def _table(length: int, is_half: bool, scale: float, real: DType, device: Device) -> Node:
-    """Twiddle factors of all passes, real and imaginary parts apart, and the scale."""
+    """Twiddle factors of all passes as split complex numbers, and the scale."""
     passes = _passes_of(length // 2 if is_half else length)
     assert passes is not None
     n, done, tables = passes.length, 1, []
@@ -89,12 +89,12 @@ def _table(length: int, is_half: bool, scale: float, real: DType, device: Device
         steps = np.arange(1, radix)[:, None] * np.arange(m) * done
         tables.append(np.repeat(steps, done, axis=1) if done == 8 else steps)
         done *= radix
-    turns = [unit_roots(steps.reshape(-1), n) for steps in tables]
+    twiddles = [unit_roots(steps.reshape(-1), n) for steps in tables]
     if is_half:
-        turns.append(unit_roots(np.arange(n + 1), 2 * n))
-    values = np.concatenate(turns)
-    parts = np.concatenate([values.real, values.imag, [scale]])
-    return from_numpy(parts.astype(real), device)
+        twiddles.append(unit_roots(np.arange(n + 1), 2 * n))
+    values = np.concatenate(twiddles)
+    planes = np.concatenate([values.real, values.imag, [scale]])
+    return from_numpy(planes.astype(real), device)
 
 
 def _table_size(passes: _Passes, is_half: bool) -> tuple[int, int]:
@@ -128,13 +128,13 @@ class _Rows(NamedTuple):
 
     @property
     def type_(self) -> str:
-        """The type of the parts in MSL."""
+        """The type of real and imaginary parts in MSL."""
         return msl_name(self.real)
 
     @property
-    def parts(self) -> str:
+    def split_complex(self) -> str:
         """The type of tables in MSL."""
-        return f"numpy::Parts<{self.type_}, device const {self.type_} *>"
+        return f"numpy::SplitComplex<{self.type_}, device const {self.type_} *>"
 
     def source(self) -> str:
         """Statements that define `from`, the elements of a row."""
@@ -142,16 +142,17 @@ class _Rows(NamedTuple):
         values = f"(device const {self.type_} *)x0 + 2 * row * params.length"
         if self.transform.to_real:
             return (
-                f"const numpy::Halves<{self.type_}, {self.parts}> from{{{values} + 2 * row,\n"
+                f"const numpy::HermitianRow<{self.type_}, {self.split_complex}> from{{\n"
+                f"    {values} + 2 * row,\n"
                 f"    {{x1 + params.half_start, params.size}}, params.length, {inverse}}};\n"
             )
         inverse = "false" if self.is_real else inverse
-        return f"const numpy::Numbers<{self.type_}> from{{{values}, {inverse}}};\n"
+        return f"const numpy::ComplexRow<{self.type_}> from{{{values}, {inverse}}};\n"
 
     def result(self) -> str:
         """Statements that define `to`, a row of the result."""
         is_inverse = self.transform.is_inverse or self.transform.to_real
-        kind, more = ("HalfResults", " + 2 * row") if self.is_real else ("Results", "")
+        kind, more = ("HermitianResult", " + 2 * row") if self.is_real else ("ComplexResult", "")
         return (
             f"const numpy::{kind}<{self.type_}> to{{\n"
             f"    (device {self.type_} *)out + 2 * row * params.length{more},\n"
@@ -173,21 +174,21 @@ def _call(rows: _Rows) -> LibraryCall:
         memory, even, odd = "", "out1 + row * 2 * params.stride", "out2 + row * 2 * params.stride"
     stride = f"{size}" if is_shared else "params.stride"
     head = (
-        f"{memory}const numpy::Parts<{type_}, {space} {type_} *> even{{{even}, {stride}}},\n"
+        f"{memory}const numpy::SplitComplex<{type_}, {space} {type_} *> even{{{even}, {stride}}},\n"
         f"    odd{{{odd}, {stride}}};\n"
-        f"const {rows.parts} turns{{x1, params.size}};\n"
+        f"const {rows.split_complex} twiddles{{x1, params.size}};\n"
         f"{rows.source()}{rows.result()}"
     )
     last = "to" if not rows.is_real else "even" if len(others) % 2 else "odd"
     body = (
-        f"numpy::transform_row<{type_}, {second}>(from, {last}, even, odd, turns, params.length,\n"
-        "    params.radices, lane);\n"
+        f"numpy::transform_row<{type_}, {second}>(from, {last}, even, odd, twiddles,\n"
+        "    params.length, params.radices, lane);\n"
     )
     if rows.is_real:
         body += (
             "simdgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);\n"
-            f"const {rows.parts} half_turns{{x1 + params.half_start, params.size}};\n"
-            f"numpy::finish_real<{type_}>({last}, to, half_turns, params.length,\n"
+            f"const {rows.split_complex} half_twiddles{{x1 + params.half_start, params.size}};\n"
+            f"numpy::finish_real<{type_}>({last}, to, half_twiddles, params.length,\n"
             "    lane);\n"
         )
     half_start, table_size = _table_size(rows.passes, rows.is_real or rows.transform.to_real)
@@ -214,5 +215,5 @@ def _call(rows: _Rows) -> LibraryCall:
 
 
 def _padded(length: int) -> int:
-    """Room for the parts of a row; not a power of two, whose parts share lines of a cache."""
+    """Capacity of a plane; not a power of two, so that planes use different sets of a cache."""
     return -(-length // 256) * 256 + 64

@@ -25,7 +25,7 @@ from metalloid.runtime.devices.device import Device
 #: These constants equal those of the .metal files.
 _LANES, _DIGITS = 32, 256
 MAX_BINS = 4096
-_WITH_INDICES = "_with_places"
+_WITH_INDICES = "_with_indices"
 #: Rows up to this length are sorted by comparison, without a radix sort.
 _SHORT_ROW = 64
 #: One simdgroup sorts each row if rows are at most this long, or there are at least this many.

@@ -1,10 +1,11 @@
 // Fourier transforms of rows by simdgroups: the passes of Stockham's algorithm, whose lanes have
-// neighbouring numbers in all passes but the first two (D. Bailey, "FFTs in external or hierarchical
-// memory", 1990). Real and imaginary parts are apart. Lengths are multiples of 32.
+// neighbouring numbers in all passes but the first two (D. Bailey, "FFTs in external or
+// hierarchical memory", 1990). Real and imaginary parts are in separate planes. Lengths are
+// multiples of 32.
 //
-// The pass after `done` numbers are transformed, of `radix` r, reads x[q + done (p + m k)] for k < r
-// and writes y[q + done (r p + k)] for all q < done, p < m. An inverse transform exchanges real and
-// imaginary parts of what it reads and writes.
+// The pass after `done` numbers are transformed, of `radix` r, reads x[q + done (p + m k)] for
+// k < r and writes y[q + done (r p + k)] for all q < done, p < m. An inverse transform exchanges
+// real and imaginary parts of what it reads and writes.
 namespace numpy {
 
 template <typename T>
@@ -28,15 +29,15 @@ METAL_FUNC Complex<T> operator*(Complex<T> a, Complex<T> b) {
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-// -i a
+// -i a.
 template <typename T>
-METAL_FUNC Complex<T> rotate_back(Complex<T> a) {
+METAL_FUNC Complex<T> times_minus_i(Complex<T> a) {
   return {a.im, -a.re};
 }
 
-// Parts of numbers, one plane after the other.
+// SplitComplex of numbers, one plane after the other.
 template <typename T, typename Pointer>
-struct Parts {
+struct SplitComplex {
   Pointer memory;
   uint size;
 
@@ -48,7 +49,7 @@ struct Parts {
 };
 
 template <typename T>
-struct Numbers {
+struct ComplexRow {
   device const T *values;
   bool is_inverse;
 
@@ -59,7 +60,7 @@ struct Numbers {
 };
 
 template <typename T>
-struct Results {
+struct ComplexResult {
   device T *values;
   T scale;
   bool is_inverse;
@@ -71,14 +72,14 @@ struct Results {
 };
 
 template <typename T, uint radix>
-METAL_FUNC void transform_few(thread Complex<T> (&a)[radix]) {
+METAL_FUNC void transform_radix(thread Complex<T> (&a)[radix]) {
   if constexpr (radix == 2) {
     const Complex<T> sum = a[0] + a[1];
     a[1] = a[0] - a[1];
     a[0] = sum;
   } else if constexpr (radix == 3) {
     const T sine = T(0.86602540378443864676l);
-    const Complex<T> sum = a[1] + a[2], difference = rotate_back(a[1] - a[2]);
+    const Complex<T> sum = a[1] + a[2], difference = times_minus_i(a[1] - a[2]);
     const Complex<T> even{a[0].re - T(0.5) * sum.re, a[0].im - T(0.5) * sum.im};
     const Complex<T> odd{sine * difference.re, sine * difference.im};
     a[0] = a[0] + sum;
@@ -86,7 +87,7 @@ METAL_FUNC void transform_few(thread Complex<T> (&a)[radix]) {
     a[2] = even - odd;
   } else if constexpr (radix == 4) {
     const Complex<T> even = a[0] + a[2], odd = a[1] + a[3];
-    const Complex<T> other = a[0] - a[2], rotated = rotate_back(a[1] - a[3]);
+    const Complex<T> other = a[0] - a[2], rotated = times_minus_i(a[1] - a[3]);
     a[0] = even + odd;
     a[1] = other + rotated;
     a[2] = even - odd;
@@ -95,7 +96,7 @@ METAL_FUNC void transform_few(thread Complex<T> (&a)[radix]) {
     const T c1 = T(0.30901699437494742410l), c2 = T(-0.80901699437494742410l);
     const T s1 = T(0.95105651629515357212l), s2 = T(0.58778525229247312917l);
     const Complex<T> u = a[1] + a[4], v = a[2] + a[3];
-    const Complex<T> f = rotate_back(a[1] - a[4]), g = rotate_back(a[2] - a[3]);
+    const Complex<T> f = times_minus_i(a[1] - a[4]), g = times_minus_i(a[2] - a[3]);
     const Complex<T> e1{a[0].re + c1 * u.re + c2 * v.re, a[0].im + c1 * u.im + c2 * v.im};
     const Complex<T> e2{a[0].re + c2 * u.re + c1 * v.re, a[0].im + c2 * u.im + c1 * v.im};
     const Complex<T> o1{s1 * f.re + s2 * g.re, s1 * f.im + s2 * g.im};
@@ -108,10 +109,10 @@ METAL_FUNC void transform_few(thread Complex<T> (&a)[radix]) {
   } else {
     const T diagonal = T(0.70710678118654752440l);
     Complex<T> even[4] = {a[0], a[2], a[4], a[6]}, odd[4] = {a[1], a[3], a[5], a[7]};
-    transform_few<T, 4>(even);
-    transform_few<T, 4>(odd);
+    transform_radix<T, 4>(even);
+    transform_radix<T, 4>(odd);
     odd[1] = {diagonal * (odd[1].re + odd[1].im), diagonal * (odd[1].im - odd[1].re)};
-    odd[2] = rotate_back(odd[2]);
+    odd[2] = times_minus_i(odd[2]);
     odd[3] = {diagonal * (odd[3].im - odd[3].re), diagonal * (-odd[3].re - odd[3].im)};
     #pragma clang loop unroll(full)
     for (uint k = 0; k < 4; ++k) {
@@ -121,9 +122,9 @@ METAL_FUNC void transform_few(thread Complex<T> (&a)[radix]) {
   }
 }
 
-// The first pass: 32 values of p. There is room for a multiple of 256 results.
+// The first pass: 32 values of p. The result has memory for a multiple of 256 numbers.
 template <typename T, typename From, typename To, typename Table>
-METAL_FUNC void first_pass(From from, To to, Table turns, uint length, uint block, ushort lane) {
+METAL_FUNC void first_pass(From from, To to, Table twiddles, uint length, uint block, ushort lane) {
   const uint m = length / 8, p = 32 * block + lane;
   Complex<T> a[8];
   #pragma clang loop unroll(full)
@@ -133,11 +134,11 @@ METAL_FUNC void first_pass(From from, To to, Table turns, uint length, uint bloc
       a[k] = from.at(p + m * k);
     }
   }
-  transform_few<T, 8>(a);
+  transform_radix<T, 8>(a);
   if (p < m) {
     #pragma clang loop unroll(full)
     for (uint k = 1; k < 8; ++k) {
-      a[k] = a[k] * turns.at((k - 1) * m + p);
+      a[k] = a[k] * twiddles.at((k - 1) * m + p);
     }
   }
   #pragma clang loop unroll(full)
@@ -147,7 +148,7 @@ METAL_FUNC void first_pass(From from, To to, Table turns, uint length, uint bloc
 }
 
 template <typename T>
-METAL_FUNC Complex<T> shuffle_number(Complex<T> x, ushort mask) {
+METAL_FUNC Complex<T> shuffle_complex(Complex<T> x, ushort mask) {
   if constexpr (sizeof(T) == 8) {
     return {as_type<T>(simd_shuffle_xor(as_type<uint2>(x.re), mask)),
             as_type<T>(simd_shuffle_xor(as_type<uint2>(x.im), mask))};
@@ -157,7 +158,7 @@ METAL_FUNC Complex<T> shuffle_number(Complex<T> x, ushort mask) {
 }
 
 template <typename T>
-METAL_FUNC Complex<T> select_number(Complex<T> a, Complex<T> b, bool is_second) {
+METAL_FUNC Complex<T> select_complex(Complex<T> a, Complex<T> b, bool is_second) {
   return {is_second ? b.re : a.re, is_second ? b.im : a.im};
 }
 
@@ -166,14 +167,15 @@ template <typename T>
 METAL_FUNC void exchange_lanes(thread Complex<T> &a, thread Complex<T> &b, ushort mask,
                                ushort lane) {
   const bool is_upper = (lane & mask) != 0;
-  const Complex<T> sent = shuffle_number(select_number(b, a, is_upper), mask);
-  a = select_number(a, sent, is_upper);
-  b = select_number(sent, b, is_upper);
+  const Complex<T> sent = shuffle_complex(select_complex(b, a, is_upper), mask);
+  a = select_complex(a, sent, is_upper);
+  b = select_complex(sent, b, is_upper);
 }
 
 // The second pass, after 8: lanes have eight values of q for each of four values of p.
 template <typename T, uint radix, typename From, typename To, typename Table>
-METAL_FUNC void second_pass(From from, To to, Table turns, uint length, uint block, ushort lane) {
+METAL_FUNC void second_pass(From from, To to, Table twiddles, uint length, uint block,
+                            ushort lane) {
   const uint step = length / radix, t = 32 * block + lane;
   Complex<T> a[radix];
   #pragma clang loop unroll(full)
@@ -183,11 +185,11 @@ METAL_FUNC void second_pass(From from, To to, Table turns, uint length, uint blo
       a[k] = from.at(t + step * k);
     }
   }
-  transform_few<T, radix>(a);
+  transform_radix<T, radix>(a);
   if (t < step) {
     #pragma clang loop unroll(full)
     for (uint k = 1; k < radix; ++k) {
-      a[k] = a[k] * turns.at((k - 1) * step + t);
+      a[k] = a[k] * twiddles.at((k - 1) * step + t);
     }
   }
   // Groups of eight lanes are transposed with four values of k.
@@ -208,7 +210,7 @@ METAL_FUNC void second_pass(From from, To to, Table turns, uint length, uint blo
 
 // Any other pass: 32 values of q.
 template <typename T, uint radix, typename From, typename To, typename Table>
-METAL_FUNC void next_pass(From from, To to, Table turns, uint length, uint done, uint block,
+METAL_FUNC void next_pass(From from, To to, Table twiddles, uint length, uint done, uint block,
                           ushort lane) {
   const uint m = length / (done * radix), blocks = done / 32, p = block / blocks;
   const uint q = block % blocks * 32 + lane;
@@ -217,83 +219,83 @@ METAL_FUNC void next_pass(From from, To to, Table turns, uint length, uint done,
   for (uint k = 0; k < radix; ++k) {
     a[k] = from.at(q + done * (p + m * k));
   }
-  transform_few<T, radix>(a);
+  transform_radix<T, radix>(a);
   #pragma clang loop unroll(full)
   for (uint k = 0; k < radix; ++k) {
     if (k > 0 && m > 1) {
-      a[k] = a[k] * turns.at((k - 1) * m + p);
+      a[k] = a[k] * twiddles.at((k - 1) * m + p);
     }
     to.put(q + done * (radix * p + k), a[k]);
   }
 }
 
 template <typename T, typename From, typename To, typename Table>
-METAL_FUNC void next_passes(From from, To to, Table turns, uint length, uint done, uint radix,
+METAL_FUNC void next_passes(From from, To to, Table twiddles, uint length, uint done, uint radix,
                             ushort lane) {
   for (uint block = 0; 32 * radix * block < length; ++block) {
     switch (radix) {
-      case 2: next_pass<T, 2>(from, to, turns, length, done, block, lane); break;
-      case 3: next_pass<T, 3>(from, to, turns, length, done, block, lane); break;
-      case 4: next_pass<T, 4>(from, to, turns, length, done, block, lane); break;
-      case 5: next_pass<T, 5>(from, to, turns, length, done, block, lane); break;
-      default: next_pass<T, 8>(from, to, turns, length, done, block, lane); break;
+      case 2: next_pass<T, 2>(from, to, twiddles, length, done, block, lane); break;
+      case 3: next_pass<T, 3>(from, to, twiddles, length, done, block, lane); break;
+      case 4: next_pass<T, 4>(from, to, twiddles, length, done, block, lane); break;
+      case 5: next_pass<T, 5>(from, to, twiddles, length, done, block, lane); break;
+      default: next_pass<T, 8>(from, to, twiddles, length, done, block, lane); break;
     }
   }
 }
 
-// Numbers that a table has for the first two passes, and for each other one.
-METAL_FUNC uint first_turns(uint length) { return 7 * (length / 8); }
-METAL_FUNC uint second_turns(uint length, uint radix) { return (radix - 1) * (length / radix); }
-METAL_FUNC uint next_turns(uint length, uint done, uint radix) {
+// ComplexRow that a table has for the first two passes, and for each other one.
+METAL_FUNC uint first_twiddles(uint length) { return 7 * (length / 8); }
+METAL_FUNC uint second_twiddles(uint length, uint radix) { return (radix - 1) * (length / radix); }
+METAL_FUNC uint next_twiddles(uint length, uint done, uint radix) {
   return (radix - 1) * (length / (done * radix));
 }
 
 // All passes. `radices` has four bits for each pass after the second one, of which there is one.
 template <typename T, uint second, typename From, typename To, typename Shared, typename Table>
-METAL_FUNC void transform_row(From from, To to, Shared even, Shared odd, Table turns, uint length,
-                              uint radices, ushort lane) {
+METAL_FUNC void transform_row(From from, To to, Shared even, Shared odd, Table twiddles,
+                              uint length, uint radices, ushort lane) {
   for (uint block = 0; 256 * block < length; ++block) {
-    first_pass<T>(from, even, turns, length, block, lane);
+    first_pass<T>(from, even, twiddles, length, block, lane);
   }
-  turns.memory += first_turns(length);
+  twiddles.memory += first_twiddles(length);
   simdgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
   for (uint block = 0; 32 * second * block < length; ++block) {
-    second_pass<T, second>(even, odd, turns, length, block, lane);
+    second_pass<T, second>(even, odd, twiddles, length, block, lane);
   }
-  turns.memory += second_turns(length, second);
+  twiddles.memory += second_twiddles(length, second);
   simdgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
   uint done = 8 * second;
   for (; radices > 15; radices /= 16) {
     const uint radix = radices % 16;
-    next_passes<T>(odd, even, turns, length, done, radix, lane);
-    turns.memory += next_turns(length, done, radix);
+    next_passes<T>(odd, even, twiddles, length, done, radix, lane);
+    twiddles.memory += next_twiddles(length, done, radix);
     simdgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
     const Shared other = odd;
     odd = even;
     even = other;
     done *= radix;
   }
-  next_passes<T>(odd, to, turns, length, done, radices, lane);
+  next_passes<T>(odd, to, twiddles, length, done, radices, lane);
 }
 
 // The first half of the transform of 2 * length real numbers, of which neighbours were taken as
-// real and imaginary parts. `turns` has a half turn in `length` steps.
+// real and imaginary parts. `twiddles` has a half turn in `length` steps.
 template <typename T, typename From, typename To, typename Table>
-METAL_FUNC void finish_real(From from, To to, Table turns, uint length, ushort lane) {
+METAL_FUNC void finish_real(From from, To to, Table twiddles, uint length, ushort lane) {
   for (uint k = lane; k <= length; k += 32) {
     const Complex<T> a = from.at(k < length ? k : 0), b = from.at(k > 0 ? length - k : 0);
     const Complex<T> even{T(0.5) * (a.re + b.re), T(0.5) * (a.im - b.im)};
     const Complex<T> odd{T(0.5) * (a.im + b.im), T(0.5) * (b.re - a.re)};
-    to.put(k, even + odd * turns.at(k));
+    to.put(k, even + odd * twiddles.at(k));
   }
 }
 
-// The inverse: what is transformed to pairs of real numbers. It is exchanged as all numbers of an
-// inverse transform.
+// The operand of the inverse of `finish_real`: complex numbers whose transform is pairs of real
+// numbers. Real and imaginary parts are exchanged, as of all operands of an inverse transform.
 template <typename T, typename Table>
-struct Halves {
+struct HermitianRow {
   device const T *values;
-  Table turns;
+  Table twiddles;
   uint length;
   bool is_inverse;
 
@@ -302,15 +304,15 @@ struct Halves {
     const T sign = k == 0 ? T(0) : is_inverse ? T(1) : T(-1);
     const Complex<T> a{values[2 * k], sign * values[2 * k + 1]};
     const Complex<T> b{values[2 * from_end], -sign * values[2 * from_end + 1]};
-    const Complex<T> turn = turns.at(k);
-    const Complex<T> even = a + b, odd = (a - b) * Complex<T>{turn.re, -turn.im};
+    const Complex<T> twiddle = twiddles.at(k);
+    const Complex<T> even = a + b, odd = (a - b) * Complex<T>{twiddle.re, -twiddle.im};
     return {even.im + odd.re, even.re - odd.im};
   }
 };
 
-// Half of a transform of real numbers; that of an inverse one is conjugate.
+// The first half of a transform of real numbers, conjugate for an inverse transform.
 template <typename T>
-struct HalfResults {
+struct HermitianResult {
   device T *values;
   T scale;
   bool is_inverse;

@@ -208,17 +208,17 @@ template <typename Bits, bool with_indices>
 #define SORTING(name, Bits)                                                                 \
   template [[host_name("sort_rows_" #name)]] [[kernel]]                                     \
   decltype(sort_rows<Bits, false>) sort_rows<Bits, false>;                                  \
-  template [[host_name("sort_rows_with_places_" #name)]] [[kernel]]                                  \
+  template [[host_name("sort_rows_with_indices_" #name)]] [[kernel]]                                  \
   decltype(sort_rows<Bits, true>) sort_rows<Bits, true>;                                    \
   template [[host_name("sort_short_rows_" #name)]] [[kernel]]                               \
   decltype(sort_short_rows<Bits, false>) sort_short_rows<Bits, false>;                      \
-  template [[host_name("sort_short_rows_with_places_" #name)]] [[kernel]]                   \
+  template [[host_name("sort_short_rows_with_indices_" #name)]] [[kernel]]                   \
   decltype(sort_short_rows<Bits, true>) sort_short_rows<Bits, true>;                        \
   template [[host_name("count_chunks_" #name)]] [[kernel]]                                  \
   decltype(count_chunks<Bits>) count_chunks<Bits>;                                          \
   template [[host_name("move_chunks_" #name)]] [[kernel]]                                   \
   decltype(move_chunks<Bits, false>) move_chunks<Bits, false>;                              \
-  template [[host_name("move_chunks_with_places_" #name)]] [[kernel]]                        \
+  template [[host_name("move_chunks_with_indices_" #name)]] [[kernel]]                        \
   decltype(move_chunks<Bits, true>) move_chunks<Bits, true>;
 SORTING(8, uchar)
 SORTING(16, ushort)

@@ -230,7 +230,7 @@ template <typename Bits, bool with_indices>
   decltype(count_tiles<Bits>) count_tiles<Bits>;                              \
   template [[host_name("move_tiles_" #name)]] [[kernel]]                      \
   decltype(move_tiles<Bits, false>) move_tiles<Bits, false>;                  \
-  template [[host_name("move_tiles_with_places_" #name)]] [[kernel]]          \
+  template [[host_name("move_tiles_with_indices_" #name)]] [[kernel]]          \
   decltype(move_tiles<Bits, true>) move_tiles<Bits, true>;
 SORTING_TILES(8, uchar)
 SORTING_TILES(16, ushort)
