@@ -7,7 +7,7 @@ import operator
 import struct
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from metalloid.arrays.codegen.params import Packer
 from metalloid.arrays.execution.executable import ExecutablePlan, Launch
@@ -15,12 +15,52 @@ from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.node import Node
 from metalloid.runtime.launch.launches import Launcher, NativeRow, Repeater
 
-#: Plans with more memory for intermediate values allocate it for each run.
+#: More memory for intermediate values is taken from the pool for each run.
 MAX_SCRATCH_BYTES = 2**20
 #: Of leaves and results, for native functions (native/plan_run.h).
 MAX_ADDRESSES = 64
 #: Types of numbers in values.h, by format of `struct`.
 _NATIVE_FORMATS = {"f": "f", "d": "f", "i": "i", "q": "i", "I": "u", "Q": "u"}
+
+
+class Slots(NamedTuple):
+    """Memory for intermediate values.
+
+    Attributes
+    ----------
+    slot_of : dict
+        By source, the index of its slot.
+    sizes : list of int
+        In bytes, of the slots.
+    """
+
+    slot_of: dict[int, int]
+    sizes: list[int]
+
+
+def assign_slots(plan: ExecutablePlan, results: Sequence[int]) -> Slots:
+    """Assign intermediate values to slots; those that are alive at different steps share one.
+
+    A value takes the smallest free slot that is large enough, else the largest one, which grows.
+    """
+    slots = Slots({}, [])
+    free: list[int] = []
+    for allocate, release in zip(plan.allocate, plan.release, strict=True):
+        for source in allocate:
+            if source in results:
+                continue
+            nbytes = plan.sizes[source]
+            if free:
+                slot = min(free, key=lambda k: (slots.sizes[k] < nbytes,
+                                                abs(slots.sizes[k] - nbytes)))  # fmt: skip
+                free.remove(slot)
+                slots.sizes[slot] = max(slots.sizes[slot], nbytes)
+            else:
+                slot = len(slots.sizes)
+                slots.sizes.append(nbytes)
+            slots.slot_of[source] = slot
+        free += [slots.slot_of[source] for source in release if source in slots.slot_of]
+    return slots
 
 
 class RepeatedPlan:
@@ -49,6 +89,10 @@ class RepeatedPlan:
     def __init__(self, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool) -> None:
         self._plan, self.results, self._has_numbers = plan, results, has_numbers
         self._sizes = tuple(bucket_size(plan.sizes[source]) for source in results)
+        self._slots = assign_slots(plan, results)
+        self._passed_sizes: tuple[int, ...] = ()
+        if sum(self._slots.sizes) > MAX_SCRATCH_BYTES:
+            self._passed_sizes = tuple(map(bucket_size, self._slots.sizes))
         self._device = plan.device
         self.alignments: dict[int, int] = {}
         for step in plan.steps:
@@ -63,16 +107,9 @@ class RepeatedPlan:
     def of(cls, plan: ExecutablePlan, results: Sequence[int],
            has_numbers: bool) -> RepeatedPlan | None:  # fmt: skip
         """The form of a plan for repeated runs, if it has one."""
-        scratch = sum(
-            size
-            for k, (source, size) in enumerate(zip(plan.sources, plan.sizes, strict=True))
-            if source.leaf is None and k not in results
-        )
         is_simple = all(isinstance(step, Launch) for step in plan.steps) and not plan.empty
         is_simple &= type(plan.device).repeater is not Launcher.repeater
-        return (
-            cls(plan, results, has_numbers) if is_simple and scratch <= MAX_SCRATCH_BYTES else None
-        )
+        return cls(plan, results, has_numbers) if is_simple else None
 
     def __call__(self, leaves: Sequence[Memory], nodes: Sequence[Node], wait: bool,
                  offsets: Sequence[int] | None = None) -> list[Memory] | None:  # fmt: skip
@@ -94,7 +131,11 @@ class RepeatedPlan:
         results = list(map(pool_of(device).memory, self._sizes))
         buffers = [memory.bound for memory in results]
         addresses += [buffer.address for buffer in buffers]
-        frame = self._frames.pop() if self._frames else self._frame(leaves, results, nodes)
+        # Free again after the launches are added to the stream, which orders later ones after them.
+        scratch = list(map(pool_of(device).memory, self._passed_sizes))
+        addresses += [memory.address for memory in scratch]
+        passed = [*leaves, *results, *scratch]
+        frame = self._frames.pop() if self._frames else self._frame(len(leaves), passed, nodes)
         if frame.run is None:
             return None
         if self._has_numbers:
@@ -117,7 +158,7 @@ class RepeatedPlan:
             Writes the parameters of a frame for the numbers of a run.
         """
         row, address = self._row, pool_of(self._device).address
-        if row is None or not address:
+        if row is None or not address or self._passed_sizes:
             return None
         leaves, results = self._leaf_count, len(self.results)
         if leaves + results > MAX_ADDRESSES:
@@ -126,15 +167,19 @@ class RepeatedPlan:
         head = struct.pack(f"={6 + 2 * len(row.words)}Q", *numbers, *chain.from_iterable(row.words))
         return head, self._device, self._sizes, self._frames, row.fail, pack
 
-    def _frame(self, leaves: Sequence[Memory], results: Sequence[Memory],
+    def _frame(self, leaf_count: int, memories: Sequence[Memory],
                nodes: Sequence[Node]) -> Frame:  # fmt: skip
-        sources = self._plan.sources
+        sources, (slot_of, sizes) = self._plan.sources, self._slots
         passed = [None if source.leaf is None else source.leaf for source in sources]
         for k, source in enumerate(self.results):
-            passed[source] = len(leaves) + k
-        frame = Frame(self._plan, passed, [*leaves, *results], nodes)
+            passed[source] = leaf_count + k
+        if self._passed_sizes:
+            for source, slot in slot_of.items():
+                passed[source] = leaf_count + len(self.results) + slot
+            sizes = []
+        frame = Frame(self._plan, passed, memories, Slots(slot_of, sizes), nodes)
         if frame.run is not None and frame.run.native is not None:
-            self._row, self._leaf_count = frame.run.native, len(leaves)
+            self._row, self._leaf_count = frame.run.native, leaf_count
             frame.jobs, frame.numbers = self._row.jobs, frame.native_numbers()
         return frame
 
@@ -146,9 +191,12 @@ class Frame:
     ----------
     plan : ExecutablePlan
     passed : sequence of int or None
-        By source, the index of its address among those that each run passes; None for scratch.
+        By source, the index of its address among those that each run passes; None for those that
+        the frame holds.
     memories : sequence of Memory
         Of the first run.
+    slots : Slots
+        Memory that the frame holds.
 
     Attributes
     ----------
@@ -164,12 +212,13 @@ class Frame:
     numbers: bytes | None = None
 
     def __init__(self, plan: ExecutablePlan, passed: Sequence[int | None],
-                 memories: Sequence[Memory], nodes: Sequence[Node]) -> None:  # fmt: skip
+                 memories: Sequence[Memory], slots: Slots,
+                 nodes: Sequence[Node]) -> None:  # fmt: skip
+        self._scratch = [Memory(plan.device, size) for size in slots.sizes]
         bound = [
-            Memory(plan.device, size) if index is None else memories[index]
-            for index, size in zip(passed, plan.sizes, strict=True)
+            self._scratch[slots.slot_of[source]] if index is None else memories[index]
+            for source, index in enumerate(passed)
         ]
-        self._scratch = [own for own, index in zip(bound, passed, strict=True) if index is None]
         self._offsets = [0] * len(memories)
         self._packed: list[tuple[Packer, bytearray]] = []
         params: list[tuple[int, int, bytearray]] = []
