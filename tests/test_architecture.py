@@ -97,11 +97,11 @@ def test_there_are_no_import_cycles(package):
     graphlib.TopologicalSorter(graph).prepare()
 
 
-@pytest.mark.parametrize("package", MEMBERS)
-def test_folders_are_small_and_say_what_they_hold(package):
-    for folder in {path.parent for path in (PACKAGE / package).rglob("*.py")}:
+def test_folders_are_small_and_say_what_they_hold():
+    for folder in {path.parent for path in PACKAGE.rglob("*.py")}:
         files = [path for path in folder.iterdir() if path.suffix in (".py", ".c", ".h")]
-        assert len(files) <= MAX_FILES + 1, folder  # and __init__.py
+        is_of_metal = folder == PACKAGE / "compat" / "Metal"  # whose modules are Metal's protocols
+        assert len(files) <= MAX_FILES + 1 or is_of_metal, folder  # and __init__.py
         assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder
 
 

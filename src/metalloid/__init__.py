@@ -29,12 +29,12 @@ if TYPE_CHECKING:
         UnknownFunction,
         UnsupportedType,
     )
-    from metalloid.kernels.elementwise_kernel import ElementwiseKernel
+    from metalloid.kernels.builders.elementwise_kernel import ElementwiseKernel
+    from metalloid.kernels.builders.reduction_kernel import ReductionKernel
+    from metalloid.kernels.builders.scan_kernel import ScanKernel
     from metalloid.kernels.kernel import Kernel
     from metalloid.kernels.library import Library, library
     from metalloid.kernels.metal_kernel import MetalKernel, metal_kernel
-    from metalloid.kernels.reduction_kernel import ReductionKernel
-    from metalloid.kernels.scan_kernel import ScanKernel
     from metalloid.runtime.arguments.argument_buffer import ArgumentBuffer
     from metalloid.runtime.arguments.signature_binder import threadgroup_memory
     from metalloid.runtime.devices.device import Device
@@ -109,15 +109,15 @@ _HOMES = {
     "ArgumentBuffer": "runtime.arguments.argument_buffer",
     "Buffer": "runtime.memory.buffer",
     "Device": "runtime.devices.registry",
-    "ElementwiseKernel": "kernels.elementwise_kernel",
+    "ElementwiseKernel": "kernels.builders.elementwise_kernel",
     "Event": "runtime.launch.event",
     "Graph": "runtime.graph",
     "Kernel": "kernels.kernel",
     "Library": "kernels.library",
     "MetalKernel": "kernels.metal_kernel",
-    "ReductionKernel": "kernels.reduction_kernel",
+    "ReductionKernel": "kernels.builders.reduction_kernel",
     "Sampler": "runtime.textures.sampler",
-    "ScanKernel": "kernels.scan_kernel",
+    "ScanKernel": "kernels.builders.scan_kernel",
     "Texture": "runtime.textures.texture",
     "checkpoint": "transforms.custom",
     "compile": "transforms.compiling",

@@ -93,7 +93,9 @@ JOINED = {
     "scan": scan,
 }
 SHIPPED = sorted(PACKAGE.rglob("*.metal"))
-IN_JOINED = {path for path in SHIPPED if path.parent.name in ("metal", "fft", "kernels")}
+IN_JOINED = {
+    path for path in SHIPPED if path.parent.name in ("metal", "fft", "kernels", "builders")
+}
 ALONE = [path for path in (*SHIPPED, *sorted(EXAMPLES.glob("*.metal"))) if path not in IN_JOINED]
 
 

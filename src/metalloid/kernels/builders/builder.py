@@ -9,7 +9,11 @@ import numpy as np
 
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
-from metalloid.kernels.builder_parameters import BuilderParameter, parse_parameters, resolve_types
+from metalloid.kernels.builders.builder_parameters import (
+    BuilderParameter,
+    parse_parameters,
+    resolve_types,
+)
 from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.metal_kernel_checks import check_function_name, check_math_mode

@@ -12,8 +12,8 @@ import numpy as np
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
 from metalloid.kernels.bound_calls import BoundCall, BoundCalls, ContiguousArguments, Result
-from metalloid.kernels.builder import Builder, Types, result_of
-from metalloid.kernels.builder_text import (
+from metalloid.kernels.builders.builder import Builder, Types, result_of
+from metalloid.kernels.builders.builder_text import (
     Argument,
     layout_struct,
     layout_value,
@@ -246,7 +246,7 @@ def _generate(
     return GeneratedKernel(
         name,
         (
-            ("builders.metal", metal_source("metalloid.kernels", "builders")),
+            ("builders.metal", metal_source("metalloid.kernels.builders", "builders")),
             (name + SIGNATURE, types),
             (f"{name}.preamble", f"{preamble}\n" if preamble else ""),
             (name + SIGNATURE, head),

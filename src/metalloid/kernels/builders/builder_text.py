@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.kernels.builder_parameters import BuilderParameter, element_type
+from metalloid.kernels.builders.builder_parameters import BuilderParameter, element_type
 from metalloid.kernels.operands import Operand
 
 #: Names that the texts of builders use themselves.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.errors import ArgumentError
-from metalloid.kernels.builder_parameters import BuilderParameter
+from metalloid.kernels.builders.builder_parameters import BuilderParameter
 from metalloid.kernels.operands import (
     MAX_ELEMENTS,
     Operand,

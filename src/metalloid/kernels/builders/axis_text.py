@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metalloid.kernels.builder_text import Argument, signature
+from metalloid.kernels.builders.builder_text import Argument, signature
 from metalloid.kernels.generated_kernel import SIGNATURE, GeneratedKernel
 from metalloid.kernels.sources import metal_source
 
@@ -94,9 +94,9 @@ class AxisText:
         return GeneratedKernel(
             self.name,
             (
-                ("builders.metal", metal_source("metalloid.kernels", "builders")),
+                ("builders.metal", metal_source("metalloid.kernels.builders", "builders")),
                 *self._functions(own),
-                (file, metal_source("metalloid.kernels", file.removesuffix(".metal"))),
+                (file, metal_source("metalloid.kernels.builders", file.removesuffix(".metal"))),
                 *self._source(own),
                 (own, passes + finish.removesuffix("}\n")),
                 (f"{self.name}.post_map_expr", f"{self.post_map_expr};\n"),

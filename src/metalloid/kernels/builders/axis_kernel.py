@@ -10,10 +10,10 @@ import numpy as np
 
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
-from metalloid.kernels.axes import AxisPlan
-from metalloid.kernels.axis_text import AXIS_NAMES, AxisText
-from metalloid.kernels.builder import Builder, Types
-from metalloid.kernels.builder_text import Argument, layout_struct, layout_value, typedefs
+from metalloid.kernels.builders.axes import AxisPlan
+from metalloid.kernels.builders.axis_text import AXIS_NAMES, AxisText
+from metalloid.kernels.builders.builder import Builder, Types
+from metalloid.kernels.builders.builder_text import Argument, layout_struct, layout_value, typedefs
 from metalloid.kernels.generated_kernel import GeneratedKernel
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.metal_kernel_names import used_identifiers

@@ -6,17 +6,23 @@ import functools
 from typing import Any
 
 from metalloid.compiler.toolchain.target import MathMode
-from metalloid.kernels.axes import AxisPlan
-from metalloid.kernels.axis_kernel import AxisKernel, Kernels, chunks_of, input_values, temporary
-from metalloid.kernels.axis_text import (
+from metalloid.kernels.builders.axes import AxisPlan
+from metalloid.kernels.builders.axis_kernel import (
+    AxisKernel,
+    Kernels,
+    chunks_of,
+    input_values,
+    temporary,
+)
+from metalloid.kernels.builders.axis_text import (
     GROUP_IDS,
     SIZES,
     AxisText,
     kernel_text,
     passes,
 )
-from metalloid.kernels.builder import Types, result_of
-from metalloid.kernels.builder_text import layout_value
+from metalloid.kernels.builders.builder import Types, result_of
+from metalloid.kernels.builders.builder_text import layout_value
 from metalloid.kernels.generated_kernel import GeneratedKernel
 from metalloid.kernels.operands import MAX_ELEMENTS, Operand
 from metalloid.runtime.memory.buffer import Buffer
