@@ -79,6 +79,8 @@ IDENTIFIER_WORDS = {
 COMPILER_WORDS = IDENTIFIER_WORDS | {
     "origin": "base, underlying object, incoming block, predecessor",
     "origins": "predecessors, incoming blocks",
+    "part": "component, operand, chunk, sub-grid, or diverge",
+    "parts": "components, operands, chunks",
 }
 #: Terms that are standard although they have such a word.
 STANDARD_TERMS = re.compile("in_?place|at_?most|keep_?alive|not_?found", re.IGNORECASE)
@@ -225,6 +227,17 @@ def test_names_and_prose_use_standard_terms(folder):
             findings += [
                 f"{name_of(path)}:{f}" for f in check(path.read_text(), path.stem, private)
             ]
+    assert not findings, "\n".join(findings)
+
+
+def test_names_in_emitted_text_use_standard_terms():
+    findings = []
+    private = {k: v for k, v in COMPILER_WORDS.items() if k != "origin"}  # of a threadgroup
+    for folder in ("compiler", "backends/cpu/compile", "backends/cuda/compile"):
+        for path in (PACKAGE / folder).rglob("*.py"):
+            text = path.read_text()
+            names = at_lines(text, re.finditer(r"[%@](?:mtl|[a-z])[\w.]+", text))
+            findings += [f"{path.name}:{f}" for f in check_identifiers(names, private)]
     assert not findings, "\n".join(findings)
 
 

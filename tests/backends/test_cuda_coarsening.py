@@ -300,7 +300,7 @@ def test_threads_that_diverge_at_a_branch_start_over(both_forms):
         np.testing.assert_array_equal(y, expected, f"{many} of them")
 
 
-def test_a_branch_by_what_was_read_may_part_them(both_forms):
+def test_a_branch_on_a_loaded_value_may_diverge(both_forms):
     launch = both_forms(
         f"device float* y, device const int* at, device const float* x, {ONE}",
         "int k = at[i]; if (k >= 0) { y[i] = x[k]; } else if (k == -1) { y[i] = 7; }"

@@ -81,7 +81,7 @@ def test_lanes_that_agree_go_on(name, size):
 
 @pytest.mark.parametrize("n", [300, 293, 257, 20, 96])
 @pytest.mark.parametrize("name", ["strided", "some"])
-def test_lanes_that_part_are_missed_as_the_reference_says(name, n):
+def test_divergent_lanes_are_missed_as_the_reference_says(name, n):
     size = 128 if name == "some" or n > 200 else 45
     results = [outcome(engine, name, n, size) for engine in ("simd", "reference")]
     assert results[0] == results[1]
@@ -89,7 +89,7 @@ def test_lanes_that_part_are_missed_as_the_reference_says(name, n):
         assert "threadgroup_barrier that only" in results[0]
 
 
-def test_launches_with_relaxed_barriers_have_code_for_lanes_that_part():
+def test_launches_with_relaxed_barriers_have_code_for_divergent_lanes():
     with mtl.config.scope(strict_barriers=False):
         for name, n in (("strided", 300), ("some", 50)):
             results = [outcome(engine, name, n, 128) for engine in ("simd", "reference")]

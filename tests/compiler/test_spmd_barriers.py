@@ -231,7 +231,7 @@ def test_simdgroups_have_in_common_what_comes_from_arguments():
     assert common([line.format(limit="%u") for line in LOOP]) == {"%i", "%q"}
 
 
-def test_simdgroups_that_may_part_have_nothing_in_common():
+def test_simdgroups_that_may_diverge_have_no_uniform_values():
     assert common([line.format(limit="%x") for line in LOOP]) is None
 
 

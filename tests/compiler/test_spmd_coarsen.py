@@ -52,7 +52,7 @@ def test_as_many_rows_as_registers_allow():
     assert coarse(max_carried=1)[0] == 1
 
 
-def test_rows_that_part_are_run_one_by_one():
+def test_divergent_rows_are_run_one_by_one():
     guard = "%c = icmp ult i32 %y, %n; br i1 %c, label %loop, label %out"
     rows, function = coarse(guard)
     assert rows == 8

@@ -153,7 +153,7 @@ def test_members_of_one_element_are_a_group():
     assert len({group for group, _ in accesses.values()}) == 1
 
 
-def test_a_store_between_loads_parts_them():
+def test_a_store_between_loads_separates_them():
     accesses = members(f"{SHARED}; {load_of('y', 1)}; store i32 1, ptr %p; {load_of('z', 2)}")
     groups = {name: group for name, (group, _) in accesses.items()}
     assert groups["%y"] != groups["%z"]

@@ -134,7 +134,8 @@ NAMES = {
     "flatten": _flatten, "negative": mtl.negative,
     "full": lambda shape, value=None, dtype=None, **o: mtl.zeros(
         shape, dtype=dtype or array(o.get("vals", value)).dtype) + array(o.get("vals", value)),
-    "unflatten": lambda x, axis, shape: x.reshape(*x.shape[:axis], *shape, *x.shape[axis + 1 :]),
+    "unflatten": lambda x, axis, shape: x.reshape(
+        *x.shape[:axis], *shape, *x.shape[axis % x.ndim + 1 :]),
     "ones": lambda shape, dtype=mtl.float32: mtl.ones(shape, dtype=dtype),
     "zeros": lambda shape, dtype=mtl.float32: mtl.zeros(shape, dtype=dtype),
     "split": lambda x, n, axis=0: x.split(n, axis),

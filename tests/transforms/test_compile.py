@@ -10,6 +10,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid import TraceError
+from metalloid.transforms import state as states
 
 X = mtl.asarray([1.0, 2.0, 3.0])
 
@@ -258,6 +259,32 @@ def test_random_numbers_go_on():
     same(mtl.random.normal(shape=4), eager[2])
     same(draw()[0], eager[3])
     assert draw.traces == 1
+
+
+def test_a_state_that_is_first_used_in_a_trace(monkeypatch):
+    monkeypatch.setattr(states, "STATES", list(states.STATES))
+
+    class Count(states.State):
+        value = mtl.asarray([0.0])
+
+        def read(self):
+            return self.value
+
+        def write(self, value):
+            self.value = value
+
+    counts = []
+
+    @mtl.compile
+    def function(x):
+        if not counts:  # as by the import of a module
+            counts.append(Count())
+        counts[0].traced = counts[0].traced + 1
+        return x + counts[0].traced
+
+    for k in range(1, 4):
+        same(function(X), np.asarray(X) + k)
+    assert function.traces == 1
 
 
 def test_a_method():

@@ -67,10 +67,15 @@ def broadcast_shape(where: str, *shapes: Ints) -> Ints:
     result: list[int] = []
     rank = max(map(len, shapes), default=0)
     for axis in range(-rank, 0):
-        extents = {s[axis] for s in shapes if len(s) >= -axis} - {1}
-        if len(extents) > 1:
-            raise ArgumentError(
-                f"[{where}] the shapes {' and '.join(map(str, shapes))} do not broadcast."
-            )
-        result.append(extents.pop() if extents else 1)
+        common = 1
+        for shape in shapes:
+            if len(shape) < -axis or (extent := shape[axis]) == 1:
+                continue
+            if common == 1:
+                common = extent
+            elif extent != common:
+                raise ArgumentError(
+                    f"[{where}] the shapes {' and '.join(map(str, shapes))} do not broadcast."
+                )
+        result.append(common)
     return tuple(result)

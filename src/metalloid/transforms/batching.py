@@ -154,7 +154,7 @@ def _batch_size(nodes: Sequence[Node], axes: Sequence[int | None]) -> tuple[int,
         normalised.append(axis)
     if not sizes:
         raise ValueError("[vmap] at least one of in_axes must not be None.")
-    if len(set(sizes.values())) > 1:
+    if any(size != next(iter(sizes.values())) for size in sizes.values()):
         shapes = ", ".join(f"{nodes[k].shape} along {normalised[k]}" for k in sizes)
         raise ValueError(f"[vmap] the mapped axes must have one extent, got {shapes}.")
     return next(iter(sizes.values())), normalised

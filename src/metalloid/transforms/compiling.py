@@ -15,12 +15,21 @@ from metalloid.arrays.ir.node import BUFFER, CONSTANT, Node
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.settings import settings
 from metalloid.transforms.captures import assign, check, replaced
+from metalloid.transforms.extents import ExtentTrace
 from metalloid.transforms.numbers import NumberTrace, TracedNumber
 from metalloid.transforms.program import PlainCall, Program
-from metalloid.transforms.state import STATES
+from metalloid.transforms.shapeless import Template, adapted
+from metalloid.transforms.state import begin, end
 from metalloid.transforms.tracing import Trace
 from metalloid.transforms.tree import flatten
-from metalloid.transforms.variants import NUMBERS, Variant, describe, plain_calls, why
+from metalloid.transforms.variants import (
+    NUMBERS,
+    Variant,
+    describe,
+    plain_calls,
+    why,
+    without_sizes,
+)
 
 #: Programs of one function; more of them are a sign of values that always differ.
 MAX_PROGRAMS = 256
@@ -46,8 +55,9 @@ def compile(fun: Callable[..., Any], inputs: Any = None, outputs: Any = None,
     outputs : list or dict, optional
         Containers whose arrays `fun` replaces; each call replaces them.
     shapeless : bool
-        Accepted for programs of MLX. The text of kernels does not depend on extents: another shape
-        costs a trace, but usually compiles nothing.
+        Whether calls with other extents, of the same number of axes, use the trace. Extents are
+        variables then, also where `fun` computes with them. It is traced again where a function of
+        the library chooses by size, as in a broadcast of an extent that is 1 or no longer is.
 
     Returns
     -------
@@ -59,6 +69,9 @@ def compile(fun: Callable[..., Any], inputs: Any = None, outputs: Any = None,
     ------
     TraceError
         From the function returned: if `fun` reads the values of an array.
+    ValueError
+        From the function returned, if it is shapeless: if `fun` reads an extent that has changed,
+        as in ``if`` and ``range``.
 
     Examples
     --------
@@ -69,7 +82,7 @@ def compile(fun: Callable[..., Any], inputs: Any = None, outputs: Any = None,
     """
     check("inputs", inputs)
     check("outputs", outputs)
-    return CompiledFunction(fun, inputs, outputs)
+    return CompiledFunction(fun, inputs, outputs, shapeless)
 
 
 class CompiledFunction:
@@ -81,10 +94,12 @@ class CompiledFunction:
         How often the function was traced.
     """
 
-    def __init__(self, fun: Callable[..., Any], inputs: Any, outputs: Any) -> None:
+    def __init__(self, fun: Callable[..., Any], inputs: Any, outputs: Any,
+                 shapeless: bool) -> None:  # fmt: skip
         functools.update_wrapper(self, fun)
         self._fun, self._inputs, self._outputs = fun, inputs, outputs
         self._variants: dict[Any, list[Variant]] = {}
+        self._templates: dict[Any, list[Template]] | None = {} if shapeless else None
         self._lock = threading.RLock()
         self._plain_calls: dict[Any, tuple[PlainCall, ...]] = {}
         self._calls: tuple[PlainCall, ...] = ()
@@ -137,7 +152,7 @@ class CompiledFunction:
         for position, node in zip(positions, nodes, strict=True):
             key_items[position] = node.dtype, node.shape, node.data[0], node.device
         key = structure, settings.version, tuple(key_items)
-        variant = self._find(key, numbers) or self._trace(key, args, kwargs, numbers)
+        variant = self._find(key, numbers) or self._trace(key, args, kwargs, numbers, nodes)
         nodes += [state.read()._node for state in variant.states]
         results = [] if variant.program is None else variant.program(nodes, numbers)
         for state in reversed(variant.states):
@@ -173,25 +188,39 @@ class CompiledFunction:
         for key, variants in self._variants.items():
             for k, variant in enumerate(variants):
                 reason = "another value of a number that it reads" if k else why(before, key)
+                if variant.reason:
+                    reason = f"{reason} ({variant.reason})"
                 lines.append(f"{len(lines)}. {reason}: {describe(key, variant)}")
             before = key
         return "\n".join(lines)
 
     def _find(self, key: Any, numbers: Sequence[Any]) -> Variant | None:
         for variant in self._variants.get(key, ()):
-            if all(_is_same(numbers[k], value) for k, value in variant.fixed.items()):
+            if variant.is_for(numbers):
                 return variant
         return None
 
     def _trace(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
-               numbers: Sequence[Any]) -> Variant:  # fmt: skip
+               numbers: Sequence[Any], nodes: Sequence[Node]) -> Variant:  # fmt: skip
         with self._lock:
             variant = self._find(key, numbers)  # another thread may have traced it
             if variant is not None:
                 return variant
+            reason = ""
+            if self._templates is not None:
+                templates = self._templates.setdefault(without_sizes(key), [])
+                extents = [n for node in nodes for n in node.shape]
+                match = adapted(self.__name__, templates, numbers, extents,  # type: ignore[attr-defined]
+                                [node.layout for node in nodes])  # fmt: skip
+                if isinstance(match, Variant):
+                    return self._add(key, match)
+                reason = match
             self.traces += 1
             trace = Trace("compile")
-            traced = NumberTrace(trace.typed_placeholder)
+            traced = (
+                NumberTrace(trace.typed_placeholder) if self._templates is None
+                else ExtentTrace(trace.typed_placeholder, len(numbers))
+            )  # fmt: skip
             tracers: list[Node] = []
             layouts: list[Layout] = []
             given: list[Any] = []
@@ -209,7 +238,10 @@ class CompiledFunction:
                     given.append(Array(number.as_node(node.dtype, node.device)))
                     count += 1
                 else:
-                    tracers.append(trace.placeholder(node, node.shape))
+                    shape = node.shape
+                    if isinstance(traced, ExtentTrace):
+                        shape = traced.extents(shape)
+                    tracers.append(trace.placeholder(node, shape))
                     layouts.append(node.layout)
                     given.append(Array(tracers[-1]))
             positional, named, captured = structure.unflatten(iter(given))
@@ -219,31 +251,39 @@ class CompiledFunction:
                 layouts.append(value._node.layout)
                 return Array(tracers[-1])
 
-            for state in STATES:
-                state.begin(trace_state)
+            begin(trace_state)
             try:
                 with replaced(self._inputs, iter(flatten(captured)[0])):
                     value = self._fun(*positional, **named)
                     captured_results, state_structure = flatten(self._outputs)
             finally:
-                used = [(state, state.end()) for state in STATES]
+                used = end()
+                if isinstance(traced, ExtentTrace):
+                    traced.end()
             results, result_structure = flatten(value)
             results += captured_results
             roots = [leaf._node for leaf in results if isinstance(leaf, Array)]
-            states = [state for state, pair in used if pair is not None]
-            roots += [pair[1]._node for _, pair in used if pair is not None]
-            program = Program(roots, tracers, layouts, traced.nodes) if roots else None
+            states = [state for state, _, _ in used]
+            roots += [last._node for _, _, last in used]
             others = [None if isinstance(leaf, Array) else leaf for leaf in results]
             fixed = {k: numbers[k] for k in traced.fixed}
-            variant = Variant(fixed, program, result_structure, state_structure, others, states)
-            if sum(map(len, self._variants.values())) >= MAX_PROGRAMS:
-                self._variants.clear()
-            self._variants.setdefault(key, []).append(variant)
-            return variant
+            variant = Variant(fixed, None, result_structure, state_structure, others, states)
+            if isinstance(traced, ExtentTrace):
+                own = len(nodes)
+                template = Template(trace, traced, roots, tracers, layouts[own:], variant)
+                variant = template.program([*numbers, *extents], layouts[:own], reason)
+                templates.append(template)
+            elif roots:
+                program = Program(roots, tracers, layouts, traced.nodes)
+                variant = variant._replace(program=program)
+            return self._add(key, variant)
 
-
-def _is_same(a: Any, b: Any) -> bool:
-    return bool(a == b or (a != a and b != b))
+    def _add(self, key: Any, variant: Variant) -> Variant:
+        """Keep a program for later calls."""
+        if sum(map(len, self._variants.values())) >= MAX_PROGRAMS:
+            self._variants.clear()
+        self._variants.setdefault(key, []).append(variant)
+        return variant
 
 
 def _constant_key(leaf: Any) -> Any:

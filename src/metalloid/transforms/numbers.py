@@ -41,6 +41,10 @@ class NumberTrace:
         """The number at an index among those of the call."""
         return TracedNumber(self, value, operator.itemgetter(index), frozenset([index]))
 
+    def read(self, number: TracedNumber) -> None:
+        """Fix the numbers on which one depends: the function has read its value."""
+        self.fixed |= number.inputs
+
     def node(self, number: TracedNumber, dtype: DType, device: Device) -> Node:
         """A constant with the value of a number."""
         node = self._make_node(dtype, device)
@@ -53,22 +57,26 @@ class TracedNumber(SymbolicNumber):
 
     Attributes
     ----------
+    value : number
+        That of the traced call.
     compute : callable
         From the numbers of a call to its value.
+    inputs : frozenset of int
+        The numbers on which it depends.
     """
 
     def __init__(self, trace: NumberTrace, value: Number, compute: Compute,
                  inputs: frozenset[int] = frozenset()) -> None:  # fmt: skip
-        self._trace, self._value, self.compute, self._inputs = trace, value, compute, inputs
+        self.trace, self.value, self.compute, self.inputs = trace, value, compute, inputs
         self.type = type(value)
 
     def as_node(self, dtype: DType, device: Device) -> Node:
         """See `SymbolicNumber.as_node`."""
-        return self._trace.node(self, dtype, device)
+        return self.trace.node(self, dtype, device)
 
     def _read(self) -> Any:
-        self._trace.fixed |= self._inputs
-        return self._value
+        self.trace.read(self)
+        return self.value
 
     def _apply(self, function: Callable[..., Any], *others: Any) -> Any:
         """Arithmetic of this number and others."""
@@ -77,16 +85,16 @@ class TracedNumber(SymbolicNumber):
             if isinstance(other, TracedNumber):
                 operands.append(other)
             elif isinstance(other, bool | int | float | complex):
-                operands.append(TracedNumber(self._trace, other, _constant(other)))
+                operands.append(TracedNumber(self.trace, other, _constant(other)))
             else:
                 return NotImplemented
 
         def compute(numbers: Sequence[Any]) -> Any:
             return function(*(operand.compute(numbers) for operand in operands))
 
-        inputs = frozenset().union(*(operand._inputs for operand in operands))
-        value = function(*(operand._value for operand in operands))
-        return TracedNumber(self._trace, value, compute, inputs)
+        inputs = frozenset().union(*(operand.inputs for operand in operands))
+        value = function(*(operand.value for operand in operands))
+        return TracedNumber(self.trace, value, compute, inputs)
 
     def __bool__(self) -> bool:
         return bool(self._read())
@@ -128,7 +136,9 @@ def _comparison(name: str) -> Callable[[TracedNumber, Any], Any]:
     return compare
 
 
-def _arithmetic(function: Callable[..., Any], is_reflected: bool) -> Callable[..., Any]:
+def arithmetic(function: Callable[..., Any], is_reflected: bool) -> Callable[..., Any]:
+    """A method that applies an operator, to the operands in reverse order if it is reflected."""
+
     def apply(self: TracedNumber, *others: Any) -> Any:
         if is_reflected:
             return self._apply(lambda a, b: function(b, a), *others)
@@ -141,7 +151,7 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(TracedNumber, f"__{_name}__", _comparison(_name))
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
     _function = getattr(operator, _name)
-    setattr(TracedNumber, f"__{_name}__", _arithmetic(_function, False))
-    setattr(TracedNumber, f"__r{_name}__", _arithmetic(_function, True))
+    setattr(TracedNumber, f"__{_name}__", arithmetic(_function, False))
+    setattr(TracedNumber, f"__r{_name}__", arithmetic(_function, True))
 for _name in ("neg", "pos", "abs"):
-    setattr(TracedNumber, f"__{_name}__", _arithmetic(getattr(operator, _name), False))
+    setattr(TracedNumber, f"__{_name}__", arithmetic(getattr(operator, _name), False))

@@ -21,6 +21,8 @@ class State(ABC):
     def __init__(self) -> None:
         self._local = threading.local()
         STATES.append(self)
+        for make_tracer in _open_traces():  # its module is imported by a function that is traced
+            self._begin(make_tracer)
 
     @abstractmethod
     def read(self) -> Array:
@@ -37,12 +39,10 @@ class State(ABC):
         traces: list[_TracedState] = self._local.traces
         return traces
 
-    def begin(self, make_tracer: Callable[[Array], Array]) -> None:
-        """Trace the state in this thread, from now on."""
+    def _begin(self, make_tracer: Callable[[Array], Array]) -> None:
         self._traces.append(_TracedState(make_tracer))
 
-    def end(self) -> tuple[Array, Array] | None:
-        """Return the tracer and the last value of the state; None if it was not used."""
+    def _end(self) -> tuple[Array, Array] | None:
         trace = self._traces.pop()
         return None if trace.first is None or trace.last is None else (trace.first, trace.last)
 
@@ -69,3 +69,26 @@ class _TracedState:
 
 
 STATES: list[State] = []
+_thread = threading.local()
+
+
+def _open_traces() -> list[Callable[[Array], Array]]:
+    """The functions that make tracers, of the traces of this thread."""
+    if not hasattr(_thread, "traces"):
+        _thread.traces = []
+    traces: list[Callable[[Array], Array]] = _thread.traces
+    return traces
+
+
+def begin(make_tracer: Callable[[Array], Array]) -> None:
+    """Trace all states in this thread, from now on."""
+    for state in STATES:
+        state._begin(make_tracer)
+    _open_traces().append(make_tracer)
+
+
+def end() -> list[tuple[State, Array, Array]]:
+    """The states that were used since `begin`, with their tracers and last values."""
+    _open_traces().pop()
+    used = [(state, state._end()) for state in STATES]
+    return [(state, *pair) for state, pair in used if pair is not None]

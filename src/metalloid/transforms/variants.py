@@ -32,6 +32,8 @@ class Variant(NamedTuple):
         Leaves of both, in order: constants, and numbers that each call computes; None for arrays.
     states : list of State
         The states that the function uses; their values follow the other arrays, and results.
+    reason : str
+        Why it was made, if the arguments alone do not say it.
     """
 
     fixed: dict[int, Any]
@@ -40,6 +42,15 @@ class Variant(NamedTuple):
     state: TreeDef
     others: list[Any]
     states: list[State]
+    reason: str = ""
+
+    def is_for(self, numbers: Sequence[Any]) -> bool:
+        """Whether the numbers of a call have the values that the function has read."""
+        return all(_is_same(numbers[k], value) for k, value in self.fixed.items())
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    return bool(a == b or (a != a and b != b))
 
 
 class CheckedCall:
@@ -122,6 +133,16 @@ def _key_text(item: Any) -> str:
         return f"{dtype}{list(shape)}" + ("" if is_plain else f" with strides {list(strides)}")
     first, second = item
     return f"{first}[]" if not isinstance(first, type) else repr(second)
+
+
+def without_sizes(key: Any) -> Any:
+    """The key of all programs whose arrays have the same types and numbers of axes."""
+    structure, version, parts = key
+    sizeless = [
+        (part[0], len(part[1]), part[3]) if isinstance(part, tuple) and len(part) == 4 else part
+        for part in parts
+    ]
+    return structure, version, tuple(sizeless)
 
 
 def describe(key: Any, variant: Variant) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from metalloid.arrays.execution.executable import ExecutablePlan, executable, ru
 from metalloid.arrays.execution.known_evaluations import Numbering, native_evaluation
 from metalloid.arrays.execution.known_evaluations import plans as _plans
 from metalloid.arrays.execution.repeated_plan import RepeatedPlan
+from metalloid.arrays.ir.extents import at_extents, open_traces
 from metalloid.arrays.ir.index_checks import IndexCheck, checks_below, verify
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import UNORDERED, Memory
@@ -32,7 +34,8 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
     Returns
     -------
     sequence of Node
-        Leaves with the values: the roots, or copies of those that depend on tracers.
+        Leaves with the values: the roots, or copies of those that depend on tracers
+        or symbolic extents.
 
     Raises
     ------
@@ -46,6 +49,8 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
             if root.flags & TRACED and is_traced(root):
                 roots = concrete(roots)
                 break
+        if open_traces:
+            roots = at_extents(roots, {}, operator.index)
         by_device: dict[Device, list[Node]] = {}
         for root in roots:
             if root.kind is not BUFFER:

@@ -11,6 +11,7 @@ import numpy as np
 from metalloid.arrays.array import Array
 from metalloid.arrays.interop.dlpack import imported, imported_from_host, owned_copy, unshared
 from metalloid.arrays.ir.dtypes import DEFAULTS, DType, as_dtype, float32, int64, kind_of
+from metalloid.arrays.ir.extents import SymbolicExtent, as_extent
 from metalloid.arrays.ir.node import Node, broadcast, cast, iota, reshape
 from metalloid.arrays.ir.operands import (
     as_number,
@@ -19,6 +20,7 @@ from metalloid.arrays.ir.operands import (
     from_numpy,
     is_number,
     op,
+    python_type,
     to_node,
     to_numpy,
     where_node,
@@ -175,7 +177,7 @@ def full(shape: int | Sequence[int], fill_value: Any, *, dtype: Any = None,
     if not is_number(fill_value):
         value = asarray(fill_value, dtype=dtype, device=device)
         return Array(broadcast(value._node, as_shape("full", shape)))
-    result_dtype = DEFAULTS[type(fill_value)] if dtype is None else as_dtype(dtype)
+    result_dtype = DEFAULTS[python_type(fill_value)] if dtype is None else as_dtype(dtype)
     return _filled(fill_value, shape, result_dtype, device, "full")
 
 
@@ -234,13 +236,18 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
         raise ValueError("[arange] the step must not be 0.")
     is_integer = all(isinstance(n, int | np.integer) for n in (start, stop, step))
     result_dtype = (int64 if is_integer else float32) if dtype is None else as_dtype(dtype)
-    size = max(math.ceil((stop - start) / step), 0)
+    if is_integer:
+        start, stop, step = map(as_extent, (start, stop, step))
+    size = -((start - stop) // step) if is_integer else math.ceil((stop - start) / step)
+    size = max(as_extent(size), 0)
     target = get_device(device)
-    if not is_integer or kind_of(result_dtype) not in "iu":
+    is_symbolic = any(isinstance(n, SymbolicExtent) for n in (start, stop, step))
+    if not is_integer or (kind_of(result_dtype) not in "iu" and not is_symbolic):
         exact = start + step * np.arange(size, dtype=np.float64)
         return Array(from_numpy(exact.astype(result_dtype), target))
     indices = iota((size,), 0, target)
-    scaled = Array(indices) * int(step) + int(start)
+    scaled = Array(indices) * (step if is_integer else int(step))
+    scaled = scaled + (start if is_integer else int(start))
     return Array(cast(scaled._node, result_dtype))
 
 

@@ -173,9 +173,9 @@ concatenate = concat
 
 def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
     """Stack arrays of one shape along a new axis."""
-    shapes = {x.shape for x in arrays}
-    if len(shapes) != 1:
-        raise ValueError(f"[stack] expected arrays of one shape, got {sorted(shapes)}.")
+    if not arrays or any(x.shape != arrays[0].shape for x in arrays):
+        shapes = sorted({x.shape for x in arrays})
+        raise ValueError(f"[stack] expected arrays of one shape, got {shapes}.")
     return concat([expand_dims(x, axis) for x in arrays], axis=axis)
 
 

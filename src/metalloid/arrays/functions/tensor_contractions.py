@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.functions.elementwise import conj, multiply
@@ -76,9 +75,9 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
     free_a = [k for k in range(len(a.shape)) if k not in over_a]
     free_b = [k for k in range(len(b.shape)) if k not in over_b]
     shape = (*(a.shape[k] for k in free_a), *(b.shape[k] for k in free_b))
-    inner = int(np.prod([a.shape[k] for k in over_a], dtype=np.int64))
-    rows = int(np.prod([a.shape[k] for k in free_a], dtype=np.int64))
-    columns = int(np.prod([b.shape[k] for k in free_b], dtype=np.int64))
+    inner = math.prod(a.shape[k] for k in over_a)
+    rows = math.prod(a.shape[k] for k in free_a)
+    columns = math.prod(b.shape[k] for k in free_b)
     left = permute_dims(Array(a), (*free_a, *over_a))
     right = permute_dims(Array(b), (*over_b, *free_b))
     product = matmul(

@@ -18,6 +18,7 @@ from metalloid.arrays.execution.calls import KernelCall, call_nodes, read_array,
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import dlpack_capsule, export_of, owned_copy
 from metalloid.arrays.ir.dtypes import DType, as_dtype
+from metalloid.arrays.ir.extents import read_sizes
 from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.memory import bucket_size, pool_of
 from metalloid.arrays.ir.native import library
@@ -239,7 +240,8 @@ class Interop(BufferExporter):
                            results: Sequence[tuple[DType, Ints]],
                            device: Device, sizes: Any) -> list[Any]:  # fmt: skip
         """Return lazy results of a kernel."""
-        call = KernelCall(kernel, inputs, options, tuple(results), sizes)
+        options, known = read_sizes((options, tuple(results)))
+        call = KernelCall(kernel, inputs, options, known, sizes)
         return [self._new(node) for node in call_nodes(call, call.operands(inputs, device))]
 
 

@@ -213,19 +213,24 @@ def move(node: Node, view_op: ViewOp) -> Node:
             return Node(kind, (layout.strides, layout.offset), (), node.dtype, layout.shape,
                         node.device, node.memory)  # fmt: skip
     shape = viewed_shape(node.shape, view_op)
-    if shape == node.shape and view_op.kind in ("reshape", "broadcast"):
+    if view_op.kind in ("reshape", "broadcast") and is_same_shape(shape, node.shape):
         return node
     return expression(VIEW, view_op, (node,), node.dtype, shape, node.device)
 
 
+def is_same_shape(a: Ints, b: Ints) -> bool:
+    """Whether two shapes are equal. Symbolic extents are not compared if the lengths differ."""
+    return len(a) == len(b) and a == b
+
+
 def reshape(node: Node, shape: Ints) -> Node:
     """The same elements in another shape."""
-    return node if shape == node.shape else move(node, ViewOp("reshape", shape))
+    return node if is_same_shape(shape, node.shape) else move(node, ViewOp("reshape", shape))
 
 
 def broadcast(node: Node, shape: Ints) -> Node:
     """Repeat along new axes, and along axes of extent 1."""
-    return node if shape == node.shape else move(node, ViewOp("broadcast", shape))
+    return node if is_same_shape(shape, node.shape) else move(node, ViewOp("broadcast", shape))
 
 
 def permute(node: Node, axes: Ints) -> Node:

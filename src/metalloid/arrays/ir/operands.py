@@ -34,6 +34,7 @@ from metalloid.arrays.ir.node import (
     cast,
     constant,
     in_memory,
+    is_same_shape,
     operation,
     topological_ids,
 )
@@ -132,7 +133,7 @@ def is_number(value: Any) -> bool:
     )
 
 
-def _type_of(value: Any) -> type:
+def python_type(value: Any) -> type:
     """Python's type of a number."""
     if isinstance(value, SymbolicNumber):
         return value.type
@@ -152,7 +153,7 @@ def to_node(value: Any, where: str, dtype: DType | None = None,
     if isinstance(node, Node):
         return node
     if is_number(value):
-        return as_number(value, dtype or as_dtype(_type_of(value)), device or get_device())
+        return as_number(value, dtype or as_dtype(python_type(value)), device or get_device())
     return from_numpy(to_numpy(value, where), device or get_device())
 
 
@@ -268,7 +269,8 @@ def binary(op: Op, a: Any, b: Any) -> Node:
         first = converted(first, computed)
     if second.dtype is not computed:
         second = converted(second, computed)
-    if first.shape != second.shape and first.kind is not CONSTANT and second.kind is not CONSTANT:
+    is_same = is_same_shape(first.shape, second.shape)
+    if not is_same and first.kind is not CONSTANT and second.kind is not CONSTANT:
         first, second = broadcast_operands(op.name, first, second)
     return operation(op, (first, second), result, first.shape or second.shape, first.device)
 
@@ -329,7 +331,7 @@ def _weak_scalar(node: Node, value: Any) -> Node:
 
 @functools.lru_cache(maxsize=1024, typed=True)
 def _shared_number(value: Any, partner: DType, device: Device) -> Node:
-    return as_number(value, type_of_number(_type_of(value), partner), device)
+    return as_number(value, type_of_number(python_type(value), partner), device)
 
 
 def broadcast_operands(where: str, *nodes: Node) -> tuple[Node, ...]:

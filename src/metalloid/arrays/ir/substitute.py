@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
+from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import (
     ABSTRACT,
     CHECKED,
@@ -46,12 +48,17 @@ def traced_nodes(
 
 def with_args(node: Node, args: tuple[Node, ...]) -> Node:
     """The same operation on other operands."""
-    kind, data = node.kind, node.data
+    return with_sizes(node, args, node.data, node.shape)
+
+
+def with_sizes(node: Node, args: tuple[Node, ...], data: Any, shape: Ints) -> Node:
+    """The same operation on other operands, with data and a shape for their sizes."""
+    kind = node.kind
     if kind is VIEW:
         return move(args[0], data)
     if kind is CUSTOM_CALL or kind is MATMUL:
         data = data.copy()
-    copy = Node(kind, data, args, node.dtype, node.shape, node.device)
+    copy = Node(kind, data, args, node.dtype, shape, node.device)
     if kind is PRIMITIVE:
         copy.flags |= HAS_PRIMITIVES | node.flags & CHECKED
     elif kind is MATMUL:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.extents import as_extent
 from metalloid.arrays.ir.layout import Ints, ViewOp
 from metalloid.arrays.ir.node import SCATTER_SLICES, Node, move, permute, reshape
 from metalloid.arrays.ir.operands import axes_of
@@ -29,9 +29,9 @@ def as_shape(where: str, shape: int | Sequence[int]) -> Ints:
 
 def _as_ints(shape: int | Sequence[int]) -> Ints:
     try:
-        return (operator.index(shape),)  # type: ignore[arg-type]
+        return (as_extent(shape),)
     except TypeError:
-        return tuple(operator.index(n) for n in shape)  # type: ignore[union-attr]
+        return tuple(map(as_extent, shape))  # type: ignore[arg-type]
 
 
 def reshaped(node: Node, shape: int | Sequence[int]) -> Node:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from metalloid.arrays.execution.calls import to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import int64, kind_of, uint64
+from metalloid.arrays.ir.extents import as_extent, slice_numbers
 from metalloid.arrays.ir.index_checks import IndexCheck, checked, out_of_range, users_line
 from metalloid.arrays.ir.layout import Ints, reach
 from metalloid.arrays.ir.node import (
@@ -96,8 +96,7 @@ class Selection:
             elif item is None:
                 self.shape.append(1)
             elif isinstance(item, slice):
-                first, stop, step = item.indices(node.shape[axis])
-                self._add_slice((first, step, len(range(first, stop, step))))
+                self._add_slice(slice_numbers(item, node.shape[axis]))
             elif isinstance(item, Node):
                 self._array(item, node)
             else:
@@ -142,7 +141,7 @@ class Selection:
         own = getattr(item, "_node", None)
         if own is None:
             try:
-                return operator.index(item)
+                return as_extent(item)
             except TypeError:
                 own = to_node(item, "index", device=node.device)
                 if isinstance(item, list | np.ndarray):

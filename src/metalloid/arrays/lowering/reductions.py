@@ -7,8 +7,8 @@ import math
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import DType, bool_, float32, int64, kind_of, value_index_dtype
 from metalloid.arrays.ir.layout import Ints
-from metalloid.arrays.ir.node import Node, apply, broadcast, cast, constant, iota, reduce, reshape
-from metalloid.arrays.ir.operands import axes_of, op, wide_integer
+from metalloid.arrays.ir.node import Node, apply, broadcast, cast, iota, reduce, reshape
+from metalloid.arrays.ir.operands import as_number, axes_of, op, wide_integer
 from metalloid.arrays.ir.ops import INDEX_OF, VALUE_INDEX
 
 Axis = int | tuple[int, ...] | None
@@ -87,7 +87,7 @@ def mean(node: Node, axis: Axis, keepdims: bool) -> Node:
     dtype = node.dtype if kind_of(node.dtype) in "fc" else float32
     wide = float32 if dtype.itemsize == 2 else dtype
     total = reduced(cast(node, wide), "sum", axis, keepdims)
-    n = constant(float(counted(node, axis)), wide, node.device)
+    n = as_number(counted(node, axis), wide, node.device)
     return cast(apply(op("divide"), wide, total, n), dtype)
 
 
@@ -106,7 +106,7 @@ def variance(node: Node, axis: Axis, correction: float, keepdims: bool) -> Node:
         dtype = wide
     total = reduced(squares, "sum", axis, keepdims)
     divisor = max(counted(node, axis) - correction, 0)
-    n = constant(float(divisor), wide, node.device)
+    n = as_number(divisor, wide, node.device)
     return cast(apply(op("divide"), wide, total, n), dtype)
 
 

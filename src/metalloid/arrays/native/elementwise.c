@@ -59,7 +59,7 @@ static PyObject* shape_of(PyObject* state, PyObject* const* nodes, Py_ssize_t co
   if (count == 1) return first;
   PyObject* second = get(nodes[1], NODE, NODE_SHAPE);
   if (get(nodes[0], NODE, NODE_KIND) != constant && get(nodes[1], NODE, NODE_KIND) != constant &&
-      !is_equal(first, second))
+      (PyTuple_Size(first) != PyTuple_Size(second) || !is_equal(first, second)))
     return 0;
   return PyTuple_Size(first) ? first : second;
 }
