@@ -3,6 +3,9 @@
 CPU time of one thread. Each cell is the speed of a back end relative to the host (NumPy's BLAS;
 halves are widened, integers are loops), which is given in full. With ``+`` a bias is added and the
 result squared. `metalloid.arrays.planning.matmul_dispatch` is what was made of it.
+
+``python benchmarks/products.py peers [types]`` compares the chosen back end with NumPy, torch and
+JAX instead, and with the processor's limit, which a kernel of multiply-adds measures.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 os.environ["METALLOID_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
 
 import numpy as np
-from timing import best, show, table
+from timing import best, installed, show, table
 
 import metalloid as mtl
 from metalloid.arrays.ir.dtypes import as_dtype
@@ -113,6 +119,83 @@ def compare(dtype: str) -> None:
     table(dtype, ["", *BACKENDS, *(f"{backend} +" for backend in BACKENDS)], rows)
 
 
+CEILING = """
+kernel void multiply_and_add(device float *out, constant uint &count,
+                             uint at [[thread_position_in_grid]]) {
+  float sums[12];
+  for (ushort i = 0; i < 12; ++i) {
+    sums[i] = out[at] + i;
+  }
+  for (uint k = 0; k < count; ++k) {
+    for (ushort i = 0; i < 12; ++i) {
+      sums[i] = fma(sums[i], 0.5f, 1.0f);
+    }
+  }
+  for (ushort i = 0; i < 12; ++i) {
+    out[at] += sums[i];
+  }
+}
+"""
+PEERS = ("numpy", "torch", "jax")
+
+
+def ceiling() -> float:
+    """Multiplications of float32 with additions per second of one core, from registers."""
+    kernel = mtl.library(f"#include <metal_stdlib>\nusing namespace metal;\n{CEILING}")
+    out, count = np.zeros(32, np.float32), 100_000
+    run = functools.partial(kernel["multiply_and_add"], out, count, threads=32)
+    return 32 * 12 * count / best(run, 30, 1, time.process_time)
+
+
+def peers(dtype: str, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], object]]:
+    """Products by other libraries, of the same strides."""
+    actions: dict[str, Callable[[], object]] = {"numpy": lambda: x @ y}
+    if torch := installed("torch"):
+        torch.set_num_threads(1)
+        a, b = torch.from_numpy(x), torch.from_numpy(y)
+        actions["torch"] = lambda: a @ b
+    if jax := installed("jax"):
+        jax.config.update("jax_enable_x64", dtype == "float64")
+        # JAX has no strides: a transposed factor is transposed in the compiled function.
+        bases = [(v if v.flags.c_contiguous else v.T) for v in (x, y)]
+        transposed = [not v.flags.c_contiguous for v in (x, y)]
+
+        def product(*values: Any) -> Any:
+            left, right = (v.T if is_so else v for v, is_so in zip(values, transposed, strict=True))
+            return left @ right
+
+        compiled, own = jax.jit(product), [jax.numpy.asarray(v) for v in bases]
+        actions["jax"] = lambda: compiled(*own).block_until_ready()
+    return actions
+
+
+def compare_with_peers(dtype: str) -> None:
+    """The speed of the chosen back end as a share of the limit, and relative to peers."""
+    limit = ceiling() * 4 / np.dtype(dtype).itemsize
+    rows = []
+    for n in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096):
+        rng = np.random.default_rng(0)
+        values = [rng.random((n, n)).astype(dtype) for _ in range(2)]
+        for name, transposed in (
+            ("", (0, 0)),
+            ("right transposed", (0, 1)),
+            ("left transposed", (1, 0)),
+        ):
+            x, y = (v.T if is_so else v for v, is_so in zip(values, transposed, strict=True))
+            a, b = mtl.asarray(x), mtl.asarray(y)
+            run = functools.partial(lambda p, q: mtl.eval(p @ q), a, b)
+            took = timed({"ours": run, **peers(dtype, x, y)}, n**3)
+            share = n**3 / took["ours"] / limit
+            cells = [f"{took[p] / took['ours']:.2f}" if p in took else "" for p in PEERS]
+            rows.append([f"{n} {name}", show(took["ours"]), f"{share:.2f}", *cells])
+    title = f"{dtype}; the limit is {2 * limit / 1e9:.0f} GFLOP/s"
+    table(title, ["", "ours", "share", *PEERS], rows)
+
+
 if __name__ == "__main__":
-    for dtype in sys.argv[1:] or TYPES:
-        compare(dtype)
+    if sys.argv[1:2] == ["peers"]:
+        for dtype in sys.argv[2:] or ("float32", "float64"):
+            compare_with_peers(dtype)
+    else:
+        for dtype in sys.argv[1:] or TYPES:
+            compare(dtype)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
+from metalloid.arrays.planning import packing
 from metalloid.arrays.planning.matmul_dispatch import choose_backend, is_sum, is_transposed
 from metalloid.runtime.devices.libraries import Libraries
 from metalloid.runtime.devices.traits import MANY_THREADS, MATRIX_UNITS
@@ -205,8 +206,9 @@ def test_stacks_by_one_matrix_are_one_product():
 
 def test_halves_are_rounded_as_if_the_product_lay_in_memory():
     x, w, b = (mtl.asarray(v.astype(np.float16)) for v in (X, W, BIAS))
-    product = x @ w
-    fused = mtl.maximum(x @ w + b, 0)
+    with mtl.config.scope(products="registers"):
+        product = x @ w
+        fused = mtl.maximum(x @ w + b, 0)
     assert kernels(fused)[0] == 1
     mtl.eval(product)
     assert np.array_equal(np.asarray(fused), np.asarray(mtl.maximum(product + b, 0)))
@@ -300,22 +302,49 @@ CPU = mtl.ones(1).device
 @pytest.mark.parametrize(
     ("dtype", "shape", "depth", "fused", "backend"),
     [
-        ("float32", (1024, 1024), 1024, [], "host"),
-        ("float32", (1024, 1024), 1024, [2**20], "host"),
+        ("float32", (1024, 1024), 1024, [], "panels"),
+        ("float32", (1024, 1024), 1024, [2**20], "panels"),
         ("float32", (256, 256), 256, [2**16], "panels"),
         ("float32", (64, 16, 16), 16, [], "panels"),
-        ("float64", (512, 512), 512, [2**18], "host"),
+        ("float64", (512, 512), 512, [2**18], "panels"),
         ("complex64", (128, 128), 128, [], "host"),
-        ("float16", (1024, 1024), 1024, [], "registers"),
+        ("float16", (1024, 1024), 1024, [], "panels"),
         ("int8", (256, 256), 256, [], "registers"),
         ("int64", (256, 256), 256, [], "registers"),
         ("int32", (256, 4, 4), 4, [], "host"),
         ("float32", (1, 1024), 1024, [], "host"),
-        ("float16", (16, 16), 16, [], "registers"),
+        ("float16", (16, 16), 16, [], "panels"),
     ],
 )
 def test_the_backend_of_a_product(dtype, shape, depth, fused, backend):
     assert choose_backend(CPU, np.dtype(dtype), shape, depth, fused) == backend
+
+
+@pytest.mark.needs("the CPU")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int8"])
+@pytest.mark.parametrize("stack", [(), (3,)])
+def test_column_major_factors_are_packed(monkeypatch, dtype, stack):
+    """Extents are around those of panels, and the depth around the steps that are added up."""
+    monkeypatch.setattr(packing, "packed_factors", lambda *_: (True, True))
+    for m, n, k in [(64, 32, 7), (65, 33, 129), (31, 70, 515), (2, 3, 2)]:
+        left, right = random((*stack, k, m), dtype), random((n, k), dtype)
+        with mtl.config.scope(products="panels"):
+            product = mtl.asarray(left).mT @ mtl.asarray(right).T
+            rows = mtl.asarray(left)[..., 1:].mT[..., 1:, :] @ mtl.asarray(right)[:, :].T
+        is_one_stack = m % 32 == 0 or not stack
+        assert mtl.explain(product).count("numpy::pack_panel") == 1 + is_one_stack
+        check(product, left.swapaxes(-1, -2), right.T)
+        check(rows, left[..., 2:].swapaxes(-1, -2), right.T)
+
+
+@pytest.mark.needs("the CPU")
+def test_a_matrix_is_packed_once_for_a_stack():
+    with mtl.config.scope(products="panels"):
+        product = mtl.asarray(X) @ mtl.asarray(W.T.copy()).T
+    text = mtl.explain(product)
+    assert "pack_panels -> float32[1, 3, 40, 32]" in text
+    assert re.search(r"\n   \d+ x 4 threads", text)
+    check(product, X, W)
 
 
 def test_which_factors_are_transposed():

@@ -159,7 +159,9 @@ def _render_library_kernel(kernel: LibraryKernel, sources: Sequence[BufferSpec])
     members = [*starts, *(Member(name, "uint", "I", value) for name, value in launch.numbers)]
     buffers = [*(source for source, _ in kernel.reads), *kernel.writes]
     types = [msl_name(sources[source].dtype) for source in buffers]
-    positions = _IN_GROUPS if launch.group_size else _IN_GRID
+    positions: Sequence[str] = _IN_GRID
+    if launch.group_size:
+        positions = _IN_GROUPS if launch.uses_lanes else _IN_PANELS
     head = _head(launch.name, types, members, positions, written=len(kernel.writes))
     lines = [f"  x{k} += params.start{k};" for k in range(len(kernel.reads))]
     lines += [f"  {line}" for line in launch.body.splitlines()]

@@ -233,7 +233,7 @@ class _FunctorWriter(Writer):
         return msl_name(self.ops[index].dtype)
 
     def at(self, type_: str, is_direct: bool) -> list[str]:
-        """The method for the address of an element, if the factor is a plain buffer."""
+        """The method for the address of an element, if the factor is read directly."""
         at = self._address(self.kernel.result) if is_direct else "nullptr"
         return [
             f"  METAL_FUNC device const {type_} *at(uint row, uint column) const {{",
@@ -349,12 +349,14 @@ class ProductWriter:
                 packed = self._packed(k, downs[k]) if has_fours else frozenset[int]()
                 self.structs += writer.fetch_and_make(packed, type_, downs[k], has_fours)
                 self.structs += writer.at(type_, copied[k])
+            elif form is PANELS and name != "Store":
+                self.structs += writer.at(type_, self.kernel.factors[k].is_packed)
             elif form.has_fours and name != "Store":
                 self.structs += writer.four(self._packed(k, downs[k]), type_, downs[k])
             self.structs += ["};", ""]
         given = [type_, *filter(None, [form.each])]
-        if form is not PANELS:
-            given += ["true" if is_so else "false" for is_so in (*downs, *copied)]
+        flags = [factor.is_packed for factor in self.kernel.factors] if form is PANELS else downs
+        given += ["true" if is_so else "false" for is_so in (*flags, *copied)]
         self.lines = [f"  threadgroup {type_} tiles[numpy::{form.capacity.format(T=type_)}];"]
         self._batch()
         self.lines += [w.constructor(name) for w, name in zip(self.writers, names, strict=True)]

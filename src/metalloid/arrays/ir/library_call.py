@@ -31,6 +31,9 @@ class LibraryLaunch:
         Members of ``params``, of the type ``uint``.
     threads : tuple of int
     group_size : tuple of int or None
+    uses_lanes : bool
+        Whether threads of a group are told by `simdgroup` and `lane`; otherwise by `thread_`, which
+        does not fix the number of lanes.
     """
 
     name: str
@@ -41,6 +44,7 @@ class LibraryLaunch:
     numbers: tuple[tuple[str, int], ...]
     threads: Size
     group_size: Size | None = None
+    uses_lanes: bool = True
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ namespace numpy {
 
 constant constexpr double LEAST_NORMAL = 0x1p-1022l;
 
+METAL_FUNC double times_plus(double a, double b, double sum) { return metal::fma(a, b, sum); }
+
 template <ushort N>
 METAL_FUNC double polynomial(const thread double (&of)[N], double x) {
   double sum = of[0];

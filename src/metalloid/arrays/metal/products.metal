@@ -133,50 +133,88 @@ METAL_FUNC void multiply_in_simdgroups(threadgroup T *tiles, Left left, Right ri
   }
 }
 
-// With sums in registers and factors where they are, for CPUs, whose caches do what threadgroup
-// memory does on GPUs: a threadgroup of 32 threads makes `panel_rows` rows of 32 columns. A thread
-// has a column, and 8 rows at a time. `own` is its position in the threadgroup: other than its
+// With sums in registers and no copies of tiles, for CPUs, whose caches do what threadgroup memory
+// does on GPUs: a threadgroup of 32 threads makes `panel_rows` rows of 32 columns. A thread has a
+// column, and `panel_sums` rows at a time. `own` is its position in the threadgroup: other than its
 // index in the simdgroup, it does not fix the number of lanes.
 constexpr constant uint panel_rows = 64, panel_columns = 32;
-// Elements of the depth that are added before the next rows are begun: those of the second factor
-// stay in the first-level cache. The tile holds the sums meanwhile.
-constexpr constant uint panel_depth = 256;
+// Elements of the depth that are added before the next rows are begun: those of the right factor
+// stay in a cache, from which they are fetched ahead if they are packed. The tile holds the sums
+// meanwhile.
+constexpr constant uint panel_depth = 256, packed_panel_depth = 512;
+// As many rows as half of AVX-512's registers hold.
+template <typename T>
+constexpr uint panel_sums() { return sizeof(T) > 4 ? 4 : 8; }
 
-template <typename T, typename Left, typename Right, typename Store>
+// A factor that is packed lies in panels of 32 rows of the left, or 32 columns of the right factor;
+// the 32 elements of one index of the depth are contiguous. `at` is the address of the first of them.
+template <typename T, bool left_is_packed, bool right_is_packed, typename Left, typename Right,
+          typename Store>
 METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, Store store,
                                    uint3 size, uint3 group, uint own) {
+  constexpr uint count = panel_sums<T>();
+  constexpr uint step = right_is_packed ? packed_panel_depth : panel_depth;
   const uint first = group.y * panel_rows, column = group.x * panel_columns + own;
   if (column >= size.y) {
     return;
   }
   const uint rows = min(panel_rows, size.x - first), last = size.x - 1;
-  for (uint start = 0; start == 0 || start < size.z; start += panel_depth) {
-    const uint end = min(start + panel_depth, size.z);
-    for (uint i = 0; i < rows; i += 8) {
-      const uint row = first + i;
+  for (uint start = 0; start == 0 || start < size.z; start += step) {
+    const uint depth = min(step, size.z - start);
+    device const T *b = right_is_packed ? right.at(start, column - own) + own : nullptr;
+    for (uint i = 0; i < rows; i += count) {
+      const uint row = first + i, within = row % panel_columns;
+      device const T *a = left_is_packed ? left.at(row - within, start) + within : nullptr;
       threadgroup T *part = tile + i * panel_columns + own;
-      T sums[8];
-      for (uint j = 0; j < 8; ++j) {
+      T sums[count];
+      for (uint j = 0; j < count; ++j) {
         sums[j] = start == 0 ? T(0) : part[j * panel_columns];
       }
       // Beyond the last row, it is read again.
-      for (uint k = start; k < end; ++k) {
-        const T b = T(right(k, column));
-        for (uint j = 0; j < 8; ++j) {
-          sums[j] = times_plus(T(left(min(row + j, last), k)), b, sums[j]);
+      for (uint k = 0; k < depth; ++k) {
+        const T y = right_is_packed ? b[k * panel_columns] : T(right(start + k, column));
+        for (uint j = 0; j < count; ++j) {
+          const T x = left_is_packed ? a[k * panel_columns + j]
+                                     : T(left(min(row + j, last), start + k));
+          sums[j] = times_plus(x, y, sums[j]);
         }
       }
-      if (end < size.z) {
-        for (uint j = 0; j < 8; ++j) {
+      if (start + depth < size.z) {
+        for (uint j = 0; j < count; ++j) {
           part[j * panel_columns] = sums[j];
         }
       } else {
-        for (uint j = 0; j < 8; ++j) {
+        for (uint j = 0; j < count; ++j) {
           if (row + j < size.x) {
             store(row + j, column, sums[j]);
           }
         }
       }
+    }
+  }
+}
+
+// Pack a matrix of `size.x` rows, or columns, and the depth `size.y`, contiguous along one of them,
+// with a stride along the other. A threadgroup of 32 threads copies `packed_depth` elements of the
+// depth of a panel.
+constexpr constant uint packed_depth = 128;
+
+template <typename T, bool is_along_depth, typename Element>
+METAL_FUNC void pack_panel(device const Element *from, device T *to, uint2 size, ulong stride,
+                           uint3 group, uint own) {
+  const uint start = group.x * packed_depth, end = min(start + packed_depth, size.y);
+  const uint first = group.y * panel_columns, count = min(panel_columns, size.x - first);
+  from += first * (is_along_depth ? stride : 1);
+  to += ulong(first) * size.y;
+  if (is_along_depth) {  // adjacent threads read adjacent elements of the depth
+    for (uint k = start + own; k < end; k += panel_columns) {
+      for (uint i = 0; i < count; ++i) {
+        to[k * panel_columns + i] = T(from[i * stride + k]);
+      }
+    }
+  } else if (own < count) {
+    for (uint k = start; k < end; ++k) {
+      to[k * panel_columns + own] = T(from[k * stride + own]);
     }
   }
 }

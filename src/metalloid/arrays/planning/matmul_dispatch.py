@@ -1,8 +1,8 @@
 """Chooses the backend of a matrix product: the host's BLAS, a generated kernel, or a reduction.
 
 On the CPU a cost model decides. Its constants were measured with ``benchmarks/products.py`` on one
-core against OpenBLAS: those of float32 and float64 on an EPYC (Zen 4), the others on a Xeon
-(Sapphire Rapids). Without AVX-512 they favour our kernels too much.
+core against OpenBLAS: those of complex numbers and of 64-bit integers on a Xeon (Sapphire Rapids),
+the others on an EPYC (Zen 4). Without AVX-512 they favour our kernels too much.
 """
 
 from __future__ import annotations
@@ -58,8 +58,7 @@ class _Times(NamedTuple):
     multiplication, element : float
         For the host: per multiplication, and per element read, converted and written.
     panel : float
-        For a kernel that reads factors where they are, per multiplication; infinite if it is not
-        faster than tiles.
+        For a kernel of panels, per multiplication; infinite if it is not faster than tiles.
     """
 
     tile: float
@@ -70,25 +69,30 @@ class _Times(NamedTuple):
 
 _TIMES = {
     float32: _Times(85, 0.0189, 0.2, 0.0185),
-    float16: _Times(64, 0.0132, 2.2),
-    bfloat16: _Times(64, 0.0132, 1.1),
-    float64: _Times(245, 0.041, 0.3, 0.053),
+    float16: _Times(85, 0.0185, 2.2, 0.0195),
+    bfloat16: _Times(85, 0.0185, 0.8, 0.0195),
+    float64: _Times(245, 0.041, 0.3, 0.0395),
     complex64: _Times(400, 0.048, 0.3),
     complex128: _Times(800, 0.1, 0.5),
 }
-_SHORT, _LONG = _Times(138, 0.85, 0.2), _Times(400, 0.85, 0.3)  # integers
+_SHORT, _LONG = _Times(100, 0.85, 0.2, 0.0225), _Times(400, 0.85, 0.3)  # integers
 #: Nanoseconds to start a tile, to transpose a step of it, and per element that it reads or writes;
 #: to start a matrix of the host's; to start one more kernel, and per element of it.
-_TILE, _TRANSPOSE, _ELEMENT, _MATRIX, _KERNEL, _KERNEL_ELEMENT = 300, 30, 0.2, 50, 45_000, 1.2
+_TILE, _TRANSPOSE, _ELEMENT, _MATRIX, _KERNEL, _KERNEL_ELEMENT = 300, 25, 0.1, 50, 45_000, 1.2
 #: Nanoseconds to call a function of the host between kernels: 25,000 more than a launch if it is
 #: evaluated alone, 100,000 in a compiled program, whose other launches are then bound one by one.
 _CALL = 40_000
 #: Rows and columns that a panel kernel computes at a time; nanoseconds per element of its operands;
-#: rows for which it reads the right factor once.
+#: rows for which it reads the right factor once, and columns for which it reads the left one.
 _PANEL_ROWS, _PANEL_COLUMNS, _PANEL_ELEMENT, _PANEL_PASS = 8, 32, 0.05, 64
-#: A right factor with more elements leaves the second-level cache between passes, which makes
-#: multiplications slower by this factor.
-_MAX_PANEL_ELEMENTS, _PANEL_MISSES = 2**19, 1.5
+#: Factors of at least so many bytes leave the second-level cache between passes; they are packed.
+_MIN_PACKED_BYTES = 2**21
+#: Nanoseconds to pack a factor, per element, and per element of one that is contiguous along the
+#: depth: usually, and with more than a page between rows or so many elements.
+_PACK, _PACKED_ELEMENT, _TRANSPOSED_ELEMENTS = 3_000, 0.2, (0.6, 1.2)
+_PAGE, _MANY_PACKED = 4096, 2**21
+#: Converting elements whenever they are read makes multiplications slower by this factor.
+_PANEL_CONVERSIONS = 1.5
 
 
 def shape_of_work(shape: Ints, right: Node) -> Ints:
@@ -115,7 +119,7 @@ def is_transposed(node: Node) -> bool:
 
 
 def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequence[int] = (),
-                   is_transposed: bool = False) -> str:  # fmt: skip
+                   are_transposed: tuple[bool, bool] = (False, False)) -> str:  # fmt: skip
     """The fastest backend for a product.
 
     Parameters
@@ -123,8 +127,8 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     fused : sequence of int
         Sizes of the operations that a generated kernel would fuse, each a kernel of its own
         otherwise.
-    is_transposed : bool
-        Whether the right factor is column-major.
+    are_transposed : pair of bool
+        Which factors are column-major.
     """
     if device.name != "cpu":
         much = math.prod(shape) * depth >= _MAX_FUSED_WORK or not fused
@@ -135,20 +139,50 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     tiles = -(-rows // TILE) * -(-columns // TILE)
     padded_depth = -(-depth // STEP) * STEP
     elements = rows * depth + depth * columns + rows * columns
-    step = times.tile + (_TRANSPOSE if is_transposed else 0)
+    step = times.tile + (_TRANSPOSE if are_transposed[1] else 0)
     ours = matrices * (tiles * (_TILE + padded_depth * step) + elements * _ELEMENT)
     multiplied = rows * columns * depth * times.multiplication
     element = times.element / (2 if 1 in (rows, columns) else 1)  # BLAS streams a single matrix
     host = matrices * (_MATRIX + multiplied + elements * element)
     host += sum(_KERNEL + _KERNEL_ELEMENT * size for size in fused) + _CALL
-    backends = {REGISTERS: ours, HOST: host}
-    if not is_transposed:  # otherwise each row of the right factor would be gathered
-        padded = -(-rows // _PANEL_ROWS) * _PANEL_ROWS * -(-columns // _PANEL_COLUMNS)
-        misses = rows > _PANEL_PASS and depth * columns > _MAX_PANEL_ELEMENTS
-        panel = times.panel * (_PANEL_MISSES if misses else 1)
-        multiplied = padded * _PANEL_COLUMNS * depth * panel
-        backends[PANELS] = matrices * (_TILE + multiplied + elements * _PANEL_ELEMENT)
+    padded = -(-rows // _PANEL_ROWS) * _PANEL_ROWS * -(-columns // _PANEL_COLUMNS) * _PANEL_COLUMNS
+    packed = packed_factors(dtype, (rows, columns), depth, are_transposed)
+    is_wide = dtype.itemsize >= 4 or (packed[1] and (packed[0] or dtype == bfloat16))
+    multiplied = padded * depth * times.panel * (1 if is_wide else _PANEL_CONVERSIONS)
+    panels = matrices * (_TILE + multiplied + elements * _PANEL_ELEMENT)
+    for width, is_packed, is_along_depth in (
+        (rows, packed[0], not are_transposed[0]),
+        (columns, packed[1], are_transposed[1]),
+    ):
+        if is_packed:
+            is_far = depth * dtype.itemsize > _PAGE or width * depth >= _MANY_PACKED
+            each = _TRANSPOSED_ELEMENTS[is_far] if is_along_depth else _PACKED_ELEMENT
+            panels += _PACK + matrices * width * depth * each
+    backends = {REGISTERS: ours, HOST: host, PANELS: panels}
     return min(backends, key=backends.__getitem__)
+
+
+def packed_factors(dtype: DType, shape: Ints, depth: int,
+                   are_transposed: tuple[bool, bool]) -> tuple[bool, bool]:  # fmt: skip
+    """Whether a kernel of panels packs the left and the right factor.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Rows and columns of the product.
+    are_transposed : pair of bool
+        Which factors are column-major.
+    """
+    rows, columns = shape
+    left, right = are_transposed
+    is_short = dtype.itemsize < 4
+    is_slow = is_short and dtype != bfloat16  # to convert for each row of the left factor
+    left &= rows * depth * dtype.itemsize >= _MIN_PACKED_BYTES
+    right_is_large = depth * columns * dtype.itemsize >= _MIN_PACKED_BYTES
+    return (
+        columns > _PANEL_PASS and (is_slow or left),
+        right or (rows > _PANEL_PASS and (is_short or right_is_large)),
+    )
 
 
 def kernel_for(device: Device, dtype: DType) -> str:

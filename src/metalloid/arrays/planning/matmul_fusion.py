@@ -32,6 +32,7 @@ from metalloid.arrays.planning.matmul_dispatch import (
     is_transposed,
     shape_of_work,
 )
+from metalloid.arrays.planning.packing import pack
 from metalloid.arrays.planning.schedule import Factor, FusedKernel, MaterializeReason, ProductKernel
 
 #: Limits of a factor that every tile recomputes: cost in additions, and loads.
@@ -62,7 +63,8 @@ def backend(planner: PlanContext, index: int, has_epilogue: bool) -> str:
     left, right = (nodes[arg] for arg in args[index])
     shape = shape_of_work(node.shape, right)
     depth = left.shape[-1]
-    return choose_backend(node.device, node.dtype, shape, depth, fused, is_transposed(right))
+    transposed = is_transposed(left), is_transposed(right)
+    return choose_backend(node.device, node.dtype, shape, depth, fused, transposed)
 
 
 def product_below(planner: PlanContext, index: int) -> int | None:
@@ -110,10 +112,11 @@ def compute(planner: PlanContext, index: int, product: int, out: int) -> None:
     ops = tuple(builder.ops)
     step = FusedKernel(shape, (), ops, result, out, strides, nodes=frozenset(builder.fused_nodes))
     if product in builder.fused_nodes:
-        across = tuple(-(-n // TILE) for n in reversed(shape[-2:]))
         by = backend(planner, product, True)
-        operands = zip(planner.graph.args[product], across, strict=True)
-        factors = tuple(_factor(planner, builder, arg, times, by) for arg, times in operands)
+        operands = zip(planner.graph.args[product], reversed(shape[-2:]), strict=True)
+        factors = tuple(_factor(planner, builder, arg, other, by) for arg, other in operands)
+        if by == PANELS:
+            factors = pack(planner, factors)
         fused = frozenset(builder.fused_nodes)  # those of the factors, too
         step = ProductKernel(shape, (), ops, result, out, strides, nodes=fused, factors=factors,
                              backend=by)  # fmt: skip
@@ -122,8 +125,9 @@ def compute(planner: PlanContext, index: int, product: int, out: int) -> None:
         planner.steps.append(step)
 
 
-def _factor(planner: PlanContext, kernel: KernelBuilder, index: int, times: int, by: str) -> Factor:
-    """One operand of a product, each element of which is read `times` times."""
+def _factor(planner: PlanContext, kernel: KernelBuilder, index: int, other: int, by: str) -> Factor:
+    """One operand of a product, by whose elements `other` rows or columns are multiplied."""
+    times = -(-other // TILE)  # that each element is read
     # Only copies from memory keep up with tensor cores; panels read elements more often than tiles.
     is_reread = by == TENSOR_CORES and times > 1
     if by == PANELS:

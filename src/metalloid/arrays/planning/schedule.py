@@ -30,6 +30,7 @@ class MaterializeReason(Enum):
     GATHER = "read at computed indices"
     MATMUL = "a matrix product whose users need several elements"
     FACTOR = "a factor of a product, too costly to recompute for every tile"
+    PACKED = "a factor of a product, in the order in which it is read"
 
 
 @dataclass(frozen=True)
@@ -160,11 +161,14 @@ class Factor:
     ops : tuple of KernelOp
     result : int
         Index of the operation whose value is multiplied.
+    is_packed : bool
+        Whether it is a buffer with panels, as `pack_panel` of ``products.metal`` writes them.
     """
 
     iteration_space: Ints
     ops: tuple[KernelOp, ...]
     result: int
+    is_packed: bool = False
 
     @property
     def dtype(self) -> DType:
