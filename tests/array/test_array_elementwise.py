@@ -297,7 +297,7 @@ def test_what_has_no_meaning_is_refused():
 # -- shapes
 
 
-@hypothesis.settings(max_examples=25)
+@hypothesis.settings(max_examples=12)
 @hypothesis.given(
     shapes=hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=5),
     name=st.sampled_from(["add", "multiply", "maximum", "less_equal"]),

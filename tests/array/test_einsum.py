@@ -62,7 +62,7 @@ def test_cases(rng, text, dtype):
 
 
 @given(st.data())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_random_texts(data):
     letters = string.ascii_letters[: data.draw(st.integers(1, 5))]
     extents = {letter: data.draw(st.integers(0, 4)) for letter in letters}

@@ -46,7 +46,7 @@ def ours(key):
     return tuple(mtl.asarray(k) if isinstance(k, np.ndarray) else k for k in key)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(shape=SHAPES, data=st.data(), is_lazy=st.booleans())
 def test_getting(shape, data, is_lazy):
     key = data.draw(keys(shape))
@@ -58,7 +58,7 @@ def test_getting(shape, data, is_lazy):
     np.testing.assert_array_equal(got, expected)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(shape=SHAPES, data=st.data())
 def test_setting(shape, data):
     key = data.draw(keys(shape))
@@ -137,7 +137,7 @@ def test_indices_that_do_not_fit(key, error):
         np.asarray(mtl.zeros((4, 3))[key])
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data(), shape=st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple),
        dtype=st.sampled_from(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]),
        is_lazy=st.booleans())  # fmt: skip

@@ -104,7 +104,7 @@ SHAPE_BEFORE = {
 EXTENTS = st.sampled_from([0, 2, 7, 31, 63, 64, 65, 129])  # 1 would be another text
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     m=EXTENTS,
     n=EXTENTS,

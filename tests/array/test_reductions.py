@@ -26,7 +26,7 @@ def layouts(draw):
     return x
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(x=layouts(), data=st.data())
 def test_any_axes_of_any_layout(x, data):
     own = (

@@ -148,7 +148,7 @@ def test_indices_on_devices_are_checked_when_a_result_is_read(device):
         np.asarray(taken)
     assert "test_scatter.py" in caught.value.__notes__[0]
     taken = x.at[wrong].add(1)
-    mtl.eval(taken)  # without waiting
+    mtl.async_eval(taken)
     with pytest.raises(IndexError, match="5 is out of range for axis 0 of extent 4"):
         np.asarray(taken)
     np.testing.assert_array_equal(np.asarray(x.at[wrong - 2].set(1)), [0, 0, 0, 1])

@@ -116,7 +116,7 @@ def test_a_tree_stays_in_registers():
     command = [*kernel._program._first.code_command, "-S", "-emit-llvm", "-o", "-", "-"]
     text = clang.run(command, kernel.asm["ll"]).text
     entry = re.search(r"^define void @mtl_kernel\(.*?^\}", text, re.M | re.S)[0]
-    own = {*re.findall(r"(%own_memory\S*) = alloca", entry)}
+    own = {*re.findall(r"(%stack_memory\S*) = alloca", entry)}
     assert own
-    own |= {*re.findall(r"(%\S+) = getelementptr .*%own_memory\b", entry)}
+    own |= {*re.findall(r"(%\S+) = getelementptr .*%stack_memory\b", entry)}
     assert own.isdisjoint(re.findall(r"= load .*ptr (%[^\s,]+),", entry))

@@ -11,7 +11,7 @@ from metalloid.arrays.planning.plan import FusedKernel, make_plan
 
 
 @given(st.integers(1, 300), st.floats(1e-3, 1e3), st.sampled_from(["float32", "float64"]))
-@settings(max_examples=12)
+@settings(max_examples=6)
 def test_frequencies(n, d, dtype):
     for name in ("fftfreq", "rfftfreq"):
         got = getattr(mtl.fft, name)(n, d=d, dtype=dtype)
@@ -28,7 +28,7 @@ def test_more_samples_than_float32_can_count():
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=3), st.data())
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_shifts(shape, data):
     x = np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)
     axes = data.draw(st.none() | st.permutations(range(len(shape))).map(tuple))
