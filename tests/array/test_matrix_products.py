@@ -430,12 +430,12 @@ def test_large(dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("depth", "columns"), [(3, 3), (1, 2), (4, 2), (2, 4)])
 def test_short_rows_and_a_small_matrix(rng, dtype, depth, columns):
-    points, matrix = rng.random((2, 40, depth)), rng.random((depth, columns))
+    points, matrix = rng.random((2, 2500, depth)), rng.random((depth, columns))
     x, m = mtl.asarray(points, dtype=dtype), mtl.asarray(matrix, dtype=dtype)
     product = mtl.sqrt(x + 1) @ m.T.T * 2
     expected = np.sqrt(points + 1) @ matrix * 2
     np.testing.assert_allclose(np.asarray(product), expected, rtol=8 * np.finfo(dtype).eps)
-    transposed = mtl.asarray(np.asarray(rng.random((depth, 70)), dtype)).T
+    transposed = mtl.asarray(np.asarray(rng.random((depth, 5000)), dtype)).T
     np.testing.assert_allclose(
         np.asarray(transposed @ m), np.asarray(transposed).astype(float) @ np.asarray(m).astype(float),
         rtol=8 * np.finfo(dtype).eps,
@@ -444,5 +444,5 @@ def test_short_rows_and_a_small_matrix(rng, dtype, depth, columns):
 
 @pytest.mark.needs("the CPU")
 def test_short_rows_times_a_small_matrix_take_no_call_of_the_host():
-    text = mtl.explain(mtl.zeros((100, 3)) @ mtl.asarray(np.eye(3, dtype=np.float32)))
+    text = mtl.explain(mtl.zeros((5000, 3)) @ mtl.asarray(np.eye(3, dtype=np.float32)))
     assert "a function of its own" not in text

@@ -13,7 +13,8 @@ from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.views import concatenated, full_slices, sliced
 from metalloid.arrays.planning.matmul_dispatch import AUTO, shape_of_work
 
-_MAX_EXTENT, _MIN_ROWS = 4, 64
+#: With fewer rows a kernel of panels is quick enough, and fewer nodes are made.
+_MAX_EXTENT, _MIN_ROWS = 4, 2**12
 
 
 def is_narrow(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
