@@ -7,6 +7,7 @@ than such a kernel runs. XLA has the same pass, and optimizers of PyTorch do it 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -21,9 +22,8 @@ from metalloid.arrays.planning.schedule import (
     Step,
     buffers_read,
     buffers_written,
-    can_move_down,
-    can_move_up,
     is_elementwise,
+    merge_with_earlier,
 )
 from metalloid.runtime.devices.traits import DeviceTraits
 
@@ -31,8 +31,6 @@ from metalloid.runtime.devices.traits import DeviceTraits
 _MAX_ELEMENTS = 2**20
 #: Limits of one kernel: parameters (Metal has 31 buffers), and the time to compile it.
 _MAX_BUFFERS, _MAX_KERNELS, _MAX_OPS = 28, 16, 512
-#: Steps to look back, which bounds the time for long plans.
-_MAX_DISTANCE = 64
 
 
 def merge_kernels(graph: LinearizedGraph, steps: Sequence[Step], sources: Sequence[BufferSpec],
@@ -45,35 +43,14 @@ def merge_kernels(graph: LinearizedGraph, steps: Sequence[Step], sources: Sequen
 def _fuse_horizontally(steps: Sequence[Step], sources: Sequence[BufferSpec]) -> list[Step]:
     fused: list[Step] = []
     for step in steps:
-        if not (_is_small(step) and _join(fused, step, sources)):
+        join = functools.partial(_joined, later=step, sources=sources)
+        if not (_is_small(step) and merge_with_earlier(fused, step, join)):
             fused.append(step)
     return fused
 
 
 def _is_small(step: Step) -> bool:
     return is_elementwise(step) and 0 < math.prod(step.iteration_space) <= _MAX_ELEMENTS
-
-
-def _join(steps: list[Step], later: Step, sources: Sequence[BufferSpec]) -> bool:
-    """Add a kernel to one of the steps before it; whether that was possible."""
-    for position in reversed(range(max(0, len(steps) - _MAX_DISTANCE), len(steps))):
-        earlier = steps[position]
-        if not isinstance(earlier, HorizontalKernel) and not _is_small(earlier):
-            continue
-        between = steps[position + 1 :]
-        moves_up = can_move_up(later, between)
-        if not moves_up and not can_move_down(earlier, between):
-            continue
-        kernel = _joined(_kernels(earlier), _kernels(later), sources)
-        if kernel is None:
-            continue
-        if moves_up:
-            steps[position] = kernel
-        else:
-            del steps[position]
-            steps.append(kernel)
-        return True
-    return False
 
 
 def _kernels(step: Step) -> tuple[FusedKernel, ...]:
@@ -83,10 +60,12 @@ def _kernels(step: Step) -> tuple[FusedKernel, ...]:
     return (step,)
 
 
-def _joined(earlier: tuple[FusedKernel, ...], later: tuple[FusedKernel, ...],
+def _joined(earlier: Step, later: Step,
             sources: Sequence[BufferSpec]) -> HorizontalKernel | None:  # fmt: skip
-    """One launch for all; None if they depend on each other, or would be too large."""
-    kernel = HorizontalKernel((*earlier, *later))
+    """One launch for both; None if they depend on each other, or would be too large."""
+    if not isinstance(earlier, HorizontalKernel) and not _is_small(earlier):
+        return None
+    kernel = HorizontalKernel((*_kernels(earlier), *_kernels(later)))
     read, written = buffers_read(kernel), buffers_written(kernel)
     is_small = (
         len(kernel.kernels) <= _MAX_KERNELS
@@ -95,8 +74,8 @@ def _joined(earlier: tuple[FusedKernel, ...], later: tuple[FusedKernel, ...],
     )
     if not is_small or read & written:
         return None
-    outputs = [(output, each) for each in earlier for output in each.outputs]
-    for kernel_of_output in later:
+    outputs = [(output, each) for each in _kernels(earlier) for output in each.outputs]
+    for kernel_of_output in _kernels(later):
         for output in kernel_of_output.outputs:
             for other, kernel_of_other in outputs:
                 if output.out == other.out and not _are_disjoint(

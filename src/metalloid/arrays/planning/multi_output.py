@@ -6,6 +6,7 @@ With one kernel for all of them, what they share is read and computed once. XLA 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,15 +20,12 @@ from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.schedule import (
     FusedKernel,
     Step,
-    can_move_down,
-    can_move_up,
     is_elementwise,
+    merge_with_earlier,
 )
 
 #: More outputs would need more registers and streams to memory than a processor has.
 _MAX_OUTPUTS = 8
-#: Steps to look back, which bounds the time for long plans.
-_MAX_DISTANCE = 64
 
 
 def merge_outputs(graph: LinearizedGraph, steps: Sequence[Step]) -> list[Step]:
@@ -38,7 +36,8 @@ def merge_outputs(graph: LinearizedGraph, steps: Sequence[Step]) -> list[Step]:
             merged.append(step)
             continue
         kernel = _without_unit_axes(step)
-        if not _merge_into(merged, kernel, graph):
+        merge = functools.partial(_merged, later=kernel, graph=graph)
+        if not merge_with_earlier(merged, kernel, merge):
             merged.append(kernel)
     return merged
 
@@ -58,31 +57,11 @@ def _without_unit_axes(kernel: FusedKernel) -> FusedKernel:
     )
 
 
-def _merge_into(steps: list[Step], later: FusedKernel, graph: LinearizedGraph) -> bool:
-    """Merge a kernel with one of the steps before it; whether that was possible."""
-    for position in reversed(range(max(0, len(steps) - _MAX_DISTANCE), len(steps))):
-        earlier = steps[position]
-        if not is_elementwise(earlier) or earlier.iteration_space != later.iteration_space:
-            continue
-        between = steps[position + 1 :]
-        moves_up = can_move_up(later, between)
-        if not moves_up and not can_move_down(earlier, between):
-            continue
-        kernel = _merged(earlier, later, graph)
-        if kernel is None:
-            continue
-        if moves_up:
-            steps[position] = kernel
-        else:
-            del steps[position]
-            steps.append(kernel)
-        return True
-    return False
-
-
-def _merged(earlier: FusedKernel, later: FusedKernel,
+def _merged(earlier: Step, later: FusedKernel,
             graph: LinearizedGraph) -> FusedKernel | None:  # fmt: skip
-    """One kernel for two; None if it would be too large, or save nothing."""
+    """One kernel for two over the same indices; None if it would be too large, or save nothing."""
+    if not is_elementwise(earlier) or earlier.iteration_space != later.iteration_space:
+        return None
     ops = list(earlier.ops)
     index_of = {_key(op): index for index, op in enumerate(ops)}
     stored = {(o.out, o.strides, o.offset): o.result for o in earlier.outputs}

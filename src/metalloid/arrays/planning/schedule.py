@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, TypeGuard
@@ -11,6 +11,9 @@ from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, Layout
 from metalloid.arrays.ir.library_call import LibraryLaunch
 from metalloid.arrays.planning.kernel_op import KernelOp
+
+#: Steps that `merge_with_earlier` looks back, which bounds the time for long plans.
+_MAX_DISTANCE = 64
 
 
 class MaterializeReason(Enum):
@@ -277,3 +280,31 @@ def buffers_written(step: Step) -> set[int]:
     if isinstance(step, HorizontalKernel):
         return set().union(*map(buffers_written, step.kernels))
     return {output.out for output in step.outputs}
+
+
+def merge_with_earlier(steps: list[Step], later: Step,
+                       merge: Callable[[Step], Step | None]) -> bool:  # fmt: skip
+    """Merge a step with one of those before it; whether that was possible.
+
+    Parameters
+    ----------
+    steps : list of Step
+        The merged step stands where both may run: in place of the earlier one, or at the end.
+    merge : callable
+        From an earlier step to the merged one; None if the two stay separate.
+    """
+    for position in reversed(range(max(0, len(steps) - _MAX_DISTANCE), len(steps))):
+        earlier, between = steps[position], steps[position + 1 :]
+        moves_up = can_move_up(later, between)
+        if not moves_up and not can_move_down(earlier, between):
+            continue
+        merged = merge(earlier)
+        if merged is None:
+            continue
+        if moves_up:
+            steps[position] = merged
+        else:
+            del steps[position]
+            steps.append(merged)
+        return True
+    return False

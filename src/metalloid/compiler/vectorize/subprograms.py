@@ -85,7 +85,7 @@ def add_subprogram(function: Function, template: str, nodes: _Nodes) -> None:
                 for name, node in instruction.metadata
             )
         elif instruction.op == "call":
-            # LLVM wants a location at each call that it may inline.
+            # LLVM requires a location at each call that it may inline.
             instruction.metadata += ((_DEBUG, caller),)
     function.attributes = f"{function.attributes} {_DEBUG} {own}".lstrip()
 
