@@ -245,7 +245,7 @@ def _kernel(name: str, size: int, device: Device) -> Any:
 @functools.cache
 def text() -> str:
     """The Metal source."""
-    return metal_source("order", "sorting", "wide_sorting", "selecting", "searching")
+    return metal_source("order", "radix_sort", "sorting", "wide_sorting", "selecting", "searching")
 
 
 @functools.cache
