@@ -82,9 +82,9 @@ def test_memory_that_begins_anywhere(device):
     x = normal(1003)
     array = mtl.asarray(x, device=device)
     for first in (0, 3, 0, 2, 1):
-        part = array[first : first + 1000]
-        np.testing.assert_array_equal(np.asarray(part + part), x[first : first + 1000] * 2)
-        np.testing.assert_allclose(float((part * part).sum()), np.sum(
+        view = array[first : first + 1000]
+        np.testing.assert_array_equal(np.asarray(view + view), x[first : first + 1000] * 2)
+        np.testing.assert_allclose(float((view * view).sum()), np.sum(
             x[first : first + 1000].astype(np.float64) ** 2), rtol=1e-6)  # fmt: skip
 
 

@@ -145,7 +145,7 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
     head = _head(name, types, members, positions, writer.structs)
     groups = (kernel.ops, *(factor.ops for factor in kernel.factors))
     files = _files([op for ops in groups for op in ops], "elementwise")
-    files += ("products", *writer.form.files)
+    files += ("products/products", *writer.form.files)
     return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members,
                     *writer.launch(), files, writer.aligned)  # fmt: skip
 
@@ -241,6 +241,6 @@ def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
 
 def _files_of_doubles(ops: Sequence[KernelOp], is_complex: bool) -> list[str]:
     """The modules of 64-bit floats; complex functions may use any of them."""
-    used = {chapter for op in ops if op.kind == "elementwise" for chapter in op.data.doubles}
-    chapters = [name for name in MODULES if is_complex or name in used]
-    return ["doubles", *(f"doubles_{name}" for name in chapters)]
+    used = {module for op in ops if op.kind == "elementwise" for module in op.data.doubles}
+    modules = [name for name in MODULES if is_complex or name in used]
+    return ["doubles/arithmetic", *(f"doubles/{name}" for name in modules)]

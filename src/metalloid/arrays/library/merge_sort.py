@@ -15,7 +15,7 @@ from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library
 from metalloid.arrays.ir.node import Node, permute
 from metalloid.kernels.operands import MAX_ELEMENTS
 
-_FILES = ("order", "merge_sort")
+_FILES = ("sorts/order", "sorts/merge_sort")
 _LANES, _BLOCK = 32, 256
 #: Rows that one thread sorts, by words of an item; and how many fill the threads of a GPU.
 _SHORT_ROW, _MANY_ROWS = (0, 32, 16, 16), 1024

@@ -13,7 +13,7 @@ from metalloid.arrays.ir.node import Node, permute
 from metalloid.arrays.library.merge_sort import MSL_BITS, order_text
 from metalloid.kernels.operands import MAX_ELEMENTS
 
-_FILES = ("order", "radix_sort")
+_FILES = ("sorts/order", "sorts/radix_sort")
 #: Threads of a threadgroup, and values of a digit.
 _THREADS = 256
 #: Maximum elements of a row: words of tiles count them in 30 bits.
