@@ -59,7 +59,7 @@ class KnownEvaluation(NamedTuple):
     ----------
     plan : tuple or None
         See `RepeatedPlan.native`.
-    leaves, first : bytes
+    leaves, inputs : bytes
         Leaves of the plan, and its leaves and constants: 32-bit indices of nodes.
     has_numbers : bool
         Whether there are constants.
@@ -68,8 +68,8 @@ class KnownEvaluation(NamedTuple):
         the results of the plan, and strides and offset.
     unsaved : bytes
         Nodes that are computed without being saved.
-    forms : bytes
-        By leaf: its alignment and the size of an element, in bytes.
+    elements : bytes
+        By leaf: alignment and size of its elements, in bytes.
     repeated : RepeatedPlan
     types : frozenset of numpy.dtype
         Those whose addresses are in the key.
@@ -77,11 +77,11 @@ class KnownEvaluation(NamedTuple):
 
     plan: tuple[Any, ...] | None
     leaves: bytes
-    first: bytes
+    inputs: bytes
     has_numbers: bool
     results: tuple[tuple[tuple[int, ...], int, tuple[Any, ...]], ...]
     unsaved: bytes
-    forms: bytes
+    elements: bytes
     repeated: RepeatedPlan
     types: frozenset[Any]
 
@@ -90,9 +90,9 @@ class KnownEvaluation(NamedTuple):
         leaves = [nodes[k] for k in memoryview(self.leaves).cast("I")]
         memories = [leaf.memory for leaf in leaves]
         offsets = [leaf.data[1] * leaf.dtype.itemsize for leaf in leaves]
-        first = [nodes[k] for k in memoryview(self.first).cast("I")]
+        inputs = [nodes[k] for k in memoryview(self.inputs).cast("I")]
         stored: list[Memory] | None
-        stored = self.repeated(memories, first, wait, offsets)  # type: ignore[arg-type]
+        stored = self.repeated(memories, inputs, wait, offsets)  # type: ignore[arg-type]
         if stored is None:
             return False
         for k in memoryview(self.unsaved).cast("I"):
@@ -149,9 +149,9 @@ class Numbering(NamedTuple):
             nodes |= {root for root, k in zip(roots, graph.roots, strict=True) if k == result.node}
             numbers = tuple(self.index_of[node] for node in nodes)
             results.append((numbers, repeated.results.index(result.source), result.layout[1:]))
-        forms: list[int] = []
+        elements: list[int] = []
         for k, leaf in enumerate(graph.leaves):
-            forms += repeated.alignments.get(k, 1), leaf.dtype.itemsize
+            elements += repeated.alignments.get(k, 1), leaf.dtype.itemsize
         unsaved = [graph.nodes[index] for index in plan.unsaved_outputs]
         plans[self.key] = KnownEvaluation(
             native,
@@ -160,7 +160,7 @@ class Numbering(NamedTuple):
             bool(graph.numbers),
             tuple(results),
             indices([node for node in unsaved if node in self.index_of]),
-            array("Q", forms).tobytes(),
+            array("Q", elements).tobytes(),
             repeated,
             frozenset(node.dtype for node in self.index_of),
         )
