@@ -176,7 +176,7 @@ NATIVE_BINDERS: dict[type, int] = {}
 
 
 class NativeStream(NamedTuple):
-    """What native functions call when a device adds launches to a stream.
+    """Functions that native ones call when a device adds launches to a stream.
 
     Attributes
     ----------
