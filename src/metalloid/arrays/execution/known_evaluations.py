@@ -17,7 +17,8 @@ from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.native import library
-from metalloid.arrays.ir.node import BUFFER, CONSTANT, CUSTOM_CALL, ELEMENTWISE, Node
+from metalloid.arrays.ir.node import BUFFER, CONSTANT, CUSTOM_CALL, ELEMENTWISE, PRIMITIVE, Node
+from metalloid.arrays.ir.primitives import structural
 
 #: Plans by the structure of a graph; the keys of native functions are among them.
 plans: dict[Any, Any] = {}
@@ -45,7 +46,7 @@ def native_evaluation() -> NativeEvaluation | None:
     functions = library()
     if functions is None:
         return None
-    kinds = BUFFER, CONSTANT, ELEMENTWISE, CUSTOM_CALL
+    kinds = BUFFER, CONSTANT, ELEMENTWISE, CUSTOM_CALL, PRIMITIVE, structural
     return NativeEvaluation(*functions.mtl_evaluation(ctypes.py_object((plans, kinds, ()))))
 
 
@@ -103,33 +104,43 @@ class KnownEvaluation(NamedTuple):
 
 
 class Numbering(NamedTuple):
-    """The key of a structure, and the indices of its nodes."""
+    """The key of a structure, the indices of its nodes, and the number of nodes without operands.
+
+    Primitives may be lowered since.
+    """
 
     key: Any
     index_of: dict[Node, int]
+    leaves: int
 
     @classmethod
-    def of(cls, graph: LinearizedGraph, roots: list[Node]) -> Numbering | None:
-        """Number the nodes; None if leaves or constants were merged, which the key tells apart."""
+    def of(cls, roots: list[Node]) -> Numbering | None:
+        """Number the nodes; None if their structure has no key."""
         native = native_evaluation()
         walked = None if native is None else native.graph_key(roots)
         if walked is None:
             return None
         key, nodes = walked
-        if sum(not node.args for node in nodes) != len(graph.leaves) + len(graph.numbers):
-            return None
-        return cls(key, {node: k for k, node in enumerate(nodes)})
+        leaves = sum(not node.args for node in nodes)
+        return cls(key, {node: k for k, node in enumerate(nodes)}, leaves)
 
     def remember(self, graph: LinearizedGraph, roots: list[Node], plan: ExecutablePlan,
                  repeated: RepeatedPlan) -> None:  # fmt: skip
-        """Let native functions find a plan that has run."""
+        """Let native functions find a plan that has run.
+
+        Not if leaves or constants were merged, which the key tells apart, nor if there are results
+        or leaves that the lowering of a primitive made.
+        """
+        first = graph.nodes[: len(graph.leaves) + len(graph.numbers)]
+        given = [*first, *(graph.nodes[result.node] for result in plan.results)]
+        if len(first) != self.leaves or any(node not in self.index_of for node in given):
+            return
 
         def indices(nodes: Sequence[Node]) -> bytes:
             return array("I", [self.index_of[node] for node in nodes]).tobytes()
 
-        is_native = plan.device.memory != "own"
-        native = repeated.native(Frame.pack) if is_native else None
-        if is_native and native is None:
+        native = repeated.native(Frame.pack)
+        if native is None and plan.device.memory != "own":
             return
         results = []
         for result in sorted(plan.results, key=lambda result: result.node):
@@ -139,14 +150,15 @@ class Numbering(NamedTuple):
             results.append((numbers, repeated.results.index(result.source), result.layout[1:]))
         elements: list[int] = []
         for k, leaf in enumerate(graph.leaves):
-            elements += repeated.alignments.get(k, 1), leaf.dtype.itemsize
+            elements += repeated.alignment_of(k), leaf.dtype.itemsize
+        unsaved = [graph.nodes[index] for index in plan.unsaved_outputs]
         plans[self.key] = KnownEvaluation(
             native,
             indices(graph.leaves),
-            indices(graph.nodes[: len(graph.leaves) + len(graph.numbers)]),
+            indices(first),
             bool(graph.numbers),
             tuple(results),
-            indices([graph.nodes[index] for index in plan.unsaved_outputs]),
+            indices([node for node in unsaved if node in self.index_of]),
             array("Q", elements).tobytes(),
             repeated,
             frozenset(node.dtype for node in self.index_of),
