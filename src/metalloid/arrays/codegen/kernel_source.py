@@ -15,7 +15,7 @@ from metalloid.arrays.codegen.gpu_column_reduction import WideColumnWriter, has_
 from metalloid.arrays.codegen.gpu_elementwise import WideWriter
 from metalloid.arrays.codegen.gpu_row_reduction import LONG, WideRowWriter
 from metalloid.arrays.codegen.horizontal import HorizontalWriter
-from metalloid.arrays.codegen.matmul import PANELS, ProductWriter, form_of
+from metalloid.arrays.codegen.matmul import ProductWriter, form_of
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.codegen.reduction import RowWriter
 from metalloid.arrays.codegen.short_rows import ShortRowWriter, is_short
@@ -141,7 +141,7 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
     members = _by_size(writer.members)
     name = _name(kernel.ops)
     types = [msl_name(sources[source].dtype) for source in writer.buffers]
-    positions = _IN_PANELS if writer.form is PANELS else _IN_TILES
+    positions = _IN_PANELS if writer.form.name == "panels" else _IN_TILES
     head = _head(name, types, members, positions, writer.structs)
     groups = (kernel.ops, *(factor.ops for factor in kernel.factors))
     files = _files([op for ops in groups for op in ops], "elementwise")
