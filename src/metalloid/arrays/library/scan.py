@@ -79,4 +79,4 @@ def text(name: str, type_: str) -> str:
 
 @functools.cache
 def _library(name: str, type_: str, device: Device) -> Library:
-    return library(text(name, type_), device=device)
+    return library(text(name, type_), device=device, bounds="unchecked")
