@@ -7,81 +7,25 @@ without masks (`transforms.assertions`)::
     %inside = icmp ult i32 %index, %limit
     br i1 %inside, label %after, label %mtl.outside
 
-Accesses in a block at constant distances from each other share a site. A site that another one has
-checked on all paths needs no check. A launch may prove sites from the ranges of their offsets
+Accesses are checked by sites (`sites`). A launch may prove sites from the ranges of their offsets
 (`ranges`): these are checked only in code for launches that cannot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from metalloid.compiler.bounds.objects import Interface, MemoryObject, Place, Places
-from metalloid.compiler.bounds.ranges import Op, RangeProgram, Ranges
-from metalloid.compiler.ir.cfg import immediate_dominators, reverse_postorder
+from metalloid.compiler.bounds.objects import Interface, MemoryObject, Places
+from metalloid.compiler.bounds.range_program import Op, RangeProgram
+from metalloid.compiler.bounds.ranges import Ranges
+from metalloid.compiler.bounds.sites import Site, sites_of
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
-from metalloid.compiler.ir.types import I1, I32, I64, POINTER, Integer, Type, Unsupported, Vector, bits_of
+from metalloid.compiler.ir.types import I1, I32, I64, POINTER, Integer, Type, Unsupported
 from metalloid.compiler.transforms.assertions import OUTSIDE
 
 _OUTSIDE_BLOCK = "%mtl.outside"
-_COPIES = ("@llvm.memcpy.", "@llvm.memmove.")
-_FILL = "@llvm.memset."
 _WORD_BYTES = 8
-
-
-@dataclass(frozen=True)
-class Access:
-    """One access of a site.
-
-    Attributes
-    ----------
-    distance, nbytes : int
-        From the site's offset, and its size.
-    writes : bool
-    debug : str
-        Its ``!dbg`` attachment.
-    """
-
-    distance: int
-    nbytes: int
-    writes: bool
-    debug: str
-
-
-@dataclass
-class Site:
-    """Accesses that are checked together.
-
-    Attributes
-    ----------
-    object : MemoryObject
-    terms : tuple of (Value, int)
-        Of their offset, see `objects.Place`.
-    block : str
-    at : Instruction
-        The first access.
-    accesses : list of Access
-    node : int
-        Of the range of the offset without distances; -1 if it has no terms, -2 if it is unknown.
-    """
-
-    object: MemoryObject
-    terms: tuple[tuple[Value, int], ...]
-    block: str
-    at: Instruction
-    accesses: list[Access] = field(default_factory=list)
-    node: int = -2
-
-    @property
-    def first(self) -> int:
-        """The lowest distance."""
-        return min(access.distance for access in self.accesses)
-
-    @property
-    def end(self) -> int:
-        """The highest end of an access."""
-        return max(access.distance + access.nbytes for access in self.accesses)
 
 
 @dataclass(frozen=True)
@@ -124,7 +68,7 @@ def check_accesses(
         Whether launches may.
     """
     places = Places(function, interface, sizes)
-    sites = list(_sites(function, places, known_bytes))
+    sites = list(sites_of(function, places, known_bytes))
     try:
         ranges = Ranges(function, places) if with_ranges else None
     except Unsupported:  # control flow that the vectoriser refuses
@@ -140,88 +84,6 @@ def check_accesses(
     if checked:
         _Inserter(function, places, interface).insert(checked)
     return Checks(sites, program)
-
-
-# ---- the sites ----
-
-
-def _sites(
-    function: Function, places: Places, known_bytes: Mapping[int, int]
-) -> Iterator[Site]:
-    """The sites of a function, except those that others or static sizes cover."""
-    blocks = function.blocks
-    order = reverse_postorder(function.entry.name, lambda name: blocks[name].successors)
-    predecessors: dict[str, list[str]] = {name: [] for name in order}
-    for name in order:
-        for successor in blocks[name].successors:
-            predecessors[successor].append(name)
-    dominator = immediate_dominators(order, predecessors)
-
-    def dominates(above: str, below: str) -> bool:
-        while below != above and below != order[0]:
-            below = dominator[below]
-        return below == above
-
-    covering: dict[object, list[Site]] = {}
-    for name in order:
-        block = blocks[name]
-        in_block: dict[object, Site] = {}
-        for instruction in [*block.body]:
-            if _ends_grouping(instruction):
-                in_block = {}
-            for address, nbytes, writes in _accessed(instruction):
-                place = places.place(address)
-                if place is None or nbytes == 0:
-                    continue
-                size = place.object.nbytes or known_bytes.get(place.object.word, 0)
-                if not place.terms and 0 <= place.distance and place.distance + nbytes <= size:
-                    continue
-                access = Access(place.distance, nbytes, writes, instruction.debug)
-                key = (place.object, tuple((index.name, step) for index, step in place.terms))
-                site = in_block.get(key)
-                if site is not None:
-                    site.accesses.append(access)
-                    continue
-                if any(
-                    site.first <= place.distance and place.distance + nbytes <= site.end
-                    and dominates(site.block, name)
-                    for site in covering.get(key, ())
-                ):  # fmt: skip
-                    continue
-                site = Site(place.object, place.terms, name, instruction, [access])
-                in_block[key] = site
-                covering.setdefault(key, []).append(site)
-    for of_key in covering.values():
-        yield from of_key
-
-
-def _ends_grouping(instruction: Instruction) -> bool:
-    """Whether what follows an instruction may not be reached."""
-    return instruction.op == "call" and not instruction.callee.startswith("@llvm.")
-
-
-def _accessed(instruction: Instruction) -> Iterator[tuple[Value, int, bool]]:
-    """Address, number of bytes, and whether it writes, of each access of an instruction."""
-    operands = instruction.operands
-    match instruction.op:
-        case "load":
-            yield operands[0], _stored_bytes(instruction.type), False
-        case "store":
-            yield operands[1], _stored_bytes(operands[0].type), True
-        case "atomicrmw" | "cmpxchg":
-            yield operands[0], operands[1].type.size, True
-        case "call" if instruction.callee.startswith(_COPIES):
-            for address, writes in ((operands[1], False), (operands[0], True)):
-                yield address, operands[2].integer or 0, writes
-        case "call" if instruction.callee.startswith(_FILL):
-            yield operands[0], operands[2].integer or 0, True
-
-
-def _stored_bytes(type: Type) -> int:
-    """Bytes that an access of a type touches: a vector of three elements has no padding."""
-    if isinstance(type, Vector):
-        return -(-type.lanes * bits_of(type.element) // 8)
-    return type.size
 
 
 def _range_of(site: Site, ranges: Ranges) -> int:
@@ -268,9 +130,7 @@ class _Inserter:
         function.blocks = blocks
         self._insert_prologue()
 
-    def _split(
-        self, block: Block, sites: list[tuple[int, Site]], outside: Block
-    ) -> list[Block]:
+    def _split(self, block: Block, sites: list[tuple[int, Site]], outside: Block) -> list[Block]:
         """The pieces of a block, between which there are checks."""
         first, pieces = block.name, [block]
         at: dict[Instruction, list[tuple[int, Site]]] = {}
@@ -367,27 +227,26 @@ class _Inserter:
 
     def _new_limit(self, found: MemoryObject, end: int, size: int, largest: int) -> Value:
         if found.word < 0:
-            count = (found.nbytes - end) // size + 1 if found.nbytes >= end else 0
-            return Value(I64, str(min(count, largest)))
+            known = (found.nbytes - end) // size + 1 if found.nbytes >= end else 0
+            return Value(I64, str(min(known, largest)))
         extent = self._extent(found)
         if end == 1 and size == 1:
             return extent
-        body = self._prologue
-        fits = self._new(body, "icmp", I1, extent, Value(I64, str(end)), predicate="uge")
-        left = self._new(body, "sub", I64, extent, Value(I64, str(end)))
-        count = left
-        if size & (size - 1) == 0:
-            if size > 1:
-                count = self._new(body, "lshr", I64, left, Value(I64, str(size.bit_length() - 1)))
-        else:
-            count = self._new(body, "udiv", I64, left, Value(I64, str(size)))
-        count = self._new(body, "add", I64, count, Value(I64, "1"))
-        count = self._new(body, "select", I64, fits, count, Value(I64, "0"))
+
+        def new(op: str, left: Value, right: int) -> Value:
+            return self._new(self._prologue, op, I64, left, Value(I64, str(right)))
+
+        left = new("sub", extent, end)
+        is_power = size & (size - 1) == 0
+        steps = new("lshr", left, size.bit_length() - 1) if is_power else new("udiv", left, size)
+        count = new("add", steps, 1)
+        fits = self._new(self._prologue, "icmp", I1, extent, Value(I64, str(end)), predicate="uge")
+        count = self._new(self._prologue, "select", I64, fits, count, Value(I64, "0"))
         if largest >= 2**63:
             return count
         most = Value(I64, str(largest))
-        is_less = self._new(body, "icmp", I1, count, most, predicate="ult")
-        return self._new(body, "select", I64, is_less, count, most)
+        is_less = self._new(self._prologue, "icmp", I1, count, most, predicate="ult")
+        return self._new(self._prologue, "select", I64, is_less, count, most)
 
     def _truncated(self, limit: Value, type: Type) -> Value:
         if type == I64:
@@ -397,7 +256,7 @@ class _Inserter:
             return Value(type, str(number - 2**32 if number >> 31 else number))
         key = ("truncated", limit.name, type)
         if key not in self._limits:
-            self._limits[key] = self._new(self._prologue, "trunc", type, limit)
+            self._limits[key] = self._new(self._prologue, "trunc", I32, limit)
         return self._limits[key]
 
     def _extent(self, found: MemoryObject) -> Value:
@@ -416,5 +275,3 @@ class _Inserter:
             self._prologue += [address, load]
             self._limits[key] = load.value
         return self._limits[key]
-
-

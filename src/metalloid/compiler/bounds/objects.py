@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction, Value, gep_terms
 from metalloid.compiler.ir.lexer import variable_of
-from metalloid.compiler.ir.types import I64, Pointer, Unsupported
+from metalloid.compiler.ir.types import I64, Unsupported
 
 _CASTS = ("bitcast", "addrspacecast")
 _WORD_BYTES = 8
@@ -34,7 +34,6 @@ class Interface:
     count: int
 
 
-#: The function of one thread of the vector engine (METALLOID_THREAD_PARAMETERS in rows.h).
 def vector_interface(count: int) -> Interface:
     """The interface of the vector engine's function of one thread (rows.h)."""
     return Interface((1, -1), (2, -1), count)
@@ -118,7 +117,7 @@ class Places:
         step = self._computed_by.get(address.name)
         if step is None or step.op in ("alloca", "load"):
             found = self._object(address)
-            return found and Place(found, (), self._constant_offset(address))
+            return None if found is None else Place(found, (), self._constant_offset(address))
         if step.op in _CASTS:
             return self.place(step.operands[0])
         if step.op == "getelementptr":
@@ -187,7 +186,7 @@ class Places:
 
     def _private(self, alloca: Instruction) -> MemoryObject | None:
         count = alloca.operands[0].integer if alloca.operands else 1
-        return count and MemoryObject(alloca.result, -1, count * alloca.source.size) or None
+        return (count and MemoryObject(alloca.result, -1, count * alloca.source.size)) or None
 
     def _is_pointer(self, value: Value, pointer: tuple[int, int]) -> bool:
         """Whether a value is a pointer of the interface."""
@@ -234,7 +233,8 @@ class Places:
 
     def _threadgroup_parameter(self, step: Instruction) -> MemoryObject | None:
         """The object of threadgroup memory plus a word, which is its offset there."""
-        if len(step.operands) != 2 or not self._is_pointer(step.operands[0], self._interface.memory):
+        base = step.operands[0]
+        if len(step.operands) != 2 or not self._is_pointer(base, self._interface.memory):
             return None
         word = self._computed_by.get(step.operands[1].name)
         if word is not None and word.op == "ptrtoint":
@@ -292,8 +292,3 @@ class Places:
             factor = wide if size == 1 else add("mul", wide, Value(I64, str(size)))
             total = factor if total.integer == 0 else add("add", factor, total)
         return total
-
-
-def is_pointer(value: Value) -> bool:
-    """Whether a value is an address."""
-    return isinstance(value.type, Pointer)

@@ -1,82 +1,19 @@
-"""Ranges of integers as programs of intervals, which each launch evaluates.
+"""Ranges of a function's integers, as range programs (`range_program`).
 
-A `RangeProgram` is a list of operations on intervals; `native/bounds.c` evaluates them with the
-sizes of a launch and the numbers that its constant arguments point to. The interval of a value
-holds in the block that it is asked for: branches on the path to the block narrow it, and the end of
-a loop limits what counts its iterations.
-
-An interval of w-bit integers has 64-bit ends and stands for its numbers modulo 2^w.
+The range of a value holds in the block that it is asked for: branches on the path to the block
+narrow it, and the end of a loop limits what counts its iterations.
 """
 
 from __future__ import annotations
 
-import enum
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from metalloid.compiler.bounds.objects import Places
+from metalloid.compiler.bounds.range_program import Op, RangeProgram, Variable
 from metalloid.compiler.ir.cfg import Graph, Loop
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value
 from metalloid.compiler.ir.types import Integer, Vector
-
-
-class Op(enum.IntEnum):
-    """Operations of a range program, in the order of the `enum` in bounds.c."""
-
-    FULL = 0
-    CONSTANT = enum.auto()
-    VARIABLE = enum.auto()
-    ARGUMENT = enum.auto()
-    ADD = enum.auto()
-    SUB = enum.auto()
-    MUL = enum.auto()
-    UDIV = enum.auto()
-    UREM = enum.auto()
-    LSHR = enum.auto()
-    SHL = enum.auto()
-    AND = enum.auto()
-    OR = enum.auto()
-    XOR = enum.auto()
-    SDIV = enum.auto()
-    SREM = enum.auto()
-    ASHR = enum.auto()
-    ZEXT = enum.auto()
-    SEXT = enum.auto()
-    TRUNC = enum.auto()
-    UMIN = enum.auto()
-    UMAX = enum.auto()
-    SMIN = enum.auto()
-    SMAX = enum.auto()
-    UNION = enum.auto()
-    ULT = enum.auto()  # the first, where it is less than the second
-    ULE = enum.auto()
-    UGT = enum.auto()
-    UGE = enum.auto()
-    SLT = enum.auto()
-    SLE = enum.auto()
-    SGT = enum.auto()
-    SGE = enum.auto()
-    EQ = enum.auto()
-    NE = enum.auto()
-    UP_TO = enum.auto()  # from the first by the step c, while it is less than the second
-    UP_TO_EQUAL = enum.auto()  # the same until it is equal
-    DOWN_TO = enum.auto()
-    DOWN_TO_EQUAL = enum.auto()
-    SPAN = enum.auto()  # iterations: from 0 to the first's extent, divided by the step c
-
-
-class Variable(enum.IntEnum):
-    """What differs by thread or launch, in the order of the `enum` in bounds.c; x of three."""
-
-    POSITION = 0
-    GRID_POSITION = 3
-    INDEX = 6
-    GROUP = 7
-    GROUP_SIZE = 10
-    DISPATCHED_SIZE = 13
-    GRID = 16
-    GROUPS = 19
-
 
 #: Offset of each in `thread_ids` (kernel_entry.h).
 _IDS = {48: Variable.GROUP, 64: Variable.GROUP_SIZE, 80: Variable.DISPATCHED_SIZE,
@@ -101,55 +38,6 @@ _SWAPPED = {"ult": "ugt", "ule": "uge", "ugt": "ult", "uge": "ule", "slt": "sgt"
 _MAX_NODES = 4000
 _MAX_DEPTH = 60
 _ELEMENT = re.compile(r"\bi\d+ (-?\d+)")
-
-
-@dataclass(frozen=True)
-class Node:
-    """An operation: its operands `a` and `b` are nodes by number, or constants."""
-
-    op: Op
-    width: int
-    a: int = 0
-    b: int = 0
-    c: int = 0
-
-
-@dataclass
-class RangeProgram:
-    """Operations, each after those it uses."""
-
-    nodes: list[Node] = field(default_factory=list)
-    _numbers: dict[Node, int] = field(default_factory=dict)
-
-    def add(self, op: Op, width: int, a: int = 0, b: int = 0, c: int = 0) -> int:
-        """The number of an operation."""
-        node = Node(op, width, a, b, c)
-        if node not in self._numbers:
-            self._numbers[node] = len(self.nodes)
-            self.nodes.append(node)
-        return self._numbers[node]
-
-    def is_bounded(self, number: int, known: dict[int, bool] | None = None) -> bool:
-        """Whether a launch can give it a range that is less than everything."""
-        known = {} if known is None else known
-        if number not in known:
-            node = self.nodes[number]
-            a = lambda: self.is_bounded(node.a, known)  # noqa: E731
-            b = lambda: self.is_bounded(node.b, known)  # noqa: E731
-            if node.op == Op.FULL:
-                known[number] = node.width < 32
-            elif node.op in (Op.CONSTANT, Op.VARIABLE, Op.ARGUMENT):
-                known[number] = True
-            elif node.op in (Op.AND, Op.UMIN, Op.ULT, Op.ULE, Op.EQ):
-                known[number] = a() or b()
-            elif node.op in (Op.UREM, Op.SREM):
-                known[number] = b()
-            elif node.op in (Op.UGT, Op.UGE, Op.SLT, Op.SLE, Op.SGT, Op.SGE, Op.NE, Op.ZEXT,
-                             Op.SEXT, Op.TRUNC, Op.SPAN):  # fmt: skip
-                known[number] = a()
-            else:
-                known[number] = a() and b()
-        return known[number]
 
 
 @dataclass(frozen=True)
@@ -402,16 +290,21 @@ class Ranges:
         return number
 
     def _counter(self, phi: Instruction, loop: Loop) -> int:
-        full = self._full(phi.value)
         if not loop.latch:
-            return full
+            return self._full(phi.value)
         after = phi.operands[phi.labels.index(loop.latch)]
         step = self._places.computed_by(after)
         if after.name == phi.result:
             return self._initial(phi, loop)
+
+        def either() -> int:
+            """What it is at first, or after an iteration from anything."""
+            later = self._range(after, 0, self._context(loop.latch))
+            return self.program.add(Op.UNION, _bits(after), self._initial(phi, loop), later)
+
         if step is None or not step.operands or step.operands[0].name != phi.result:
             if step is None or step.op != "add" or step.operands[1].name != phi.result:
-                return full
+                return either()
             step = Instruction("add", step.result, step.type, step.operands[::-1])
         if step.op in ("lshr", "udiv", "and", "urem"):
             zero = self.program.add(Op.CONSTANT, _bits(phi.value), 0)
@@ -424,20 +317,32 @@ class Ranges:
             return self._secondary(phi, loop, step)
         if step.op == "shl":
             return self._stepped(phi, loop, step, 0)
-        return full
+        return either()
 
     def _is_invariant(self, value: Value, loop: Loop) -> bool:
+        """Whether a value is the same in all iterations; so is a number of the launch."""
         block = self._block_of.get(value.name)
-        return block is None or block.name not in loop.blocks
+        if block is None or block.name not in loop.blocks:
+            return True
+        step = self._places.computed_by(value)
+        if step is None:
+            return False
+        if step.op == "load":
+            return self.program.nodes[self._loaded(step, 0, _bits(value) or 1)].op != Op.FULL
+        if step.op == "phi":
+            nodes = {
+                self._loaded(load, 0, _bits(value)) if load and load.op == "load" else -1
+                for load in map(self._places.computed_by, step.operands)
+            }
+            return len(nodes) == 1 and nodes != {-1}
+        return step.op in ("zext", "sext", "trunc") and self._is_invariant(step.operands[0], loop)
 
     def _stepped(self, phi: Instruction, loop: Loop, step: Instruction, size: int) -> int:
         """A phi to which a constant is added: it ends by its own exit, or with another."""
         initial, bits = self._initial(phi, loop), _bits(phi.value)
         number = self._until(phi, loop, step, size, initial)
         if number is None:
-            if step.op == "shl" or (number := self._secondary(phi, loop, step)) is None:
-                return self._full(phi.value)
-            return number
+            return self._full(phi.value) if step.op == "shl" else self._secondary(phi, loop, step)
         if step.op == "shl":
             zero = self.program.add(Op.CONSTANT, bits, 0)
             return self.program.add(Op.UNION, bits, zero, number)
@@ -489,7 +394,7 @@ class Ranges:
             if other is phi or not isinstance(other.type, Integer) or not loop.latch:
                 continue
             after = self._places.computed_by(other.operands[other.labels.index(loop.latch)])
-            if after is None or after.op != "add" or not after.operands[0].name == other.result:
+            if after is None or after.op != "add" or after.operands[0].name != other.result:
                 continue
             size = after.operands[1].integer
             if not size:

@@ -23,8 +23,8 @@ from metalloid.compiler.ir.types import VOID, Array, Struct, Type, Unsupported, 
 #:   ``half_of_pair``: see `transforms.matrix_products`
 DIALECT = frozenset(
     (
-        "assert", "assert_not", "assert_inside", "copy", "fill", "to_matrix", "of_matrix", "load_matrix",
-        "multiply_matrices", "join_matrices", "half_of_pair",
+        "assert", "assert_not", "assert_inside", "copy", "fill", "to_matrix", "of_matrix",
+        "load_matrix", "multiply_matrices", "join_matrices", "half_of_pair",
     )
 )  # fmt: skip
 

@@ -110,8 +110,8 @@ class Arguments:
     """
 
     __slots__ = (
-        "buffers", "constants", "extents", "host_memory", "keep_alive", "limit_ns", "pointers", "staged",
-        "threadgroup_bytes", "words",
+        "buffers", "constants", "extents", "host_memory", "keep_alive", "limit_ns", "pointers",
+        "staged", "threadgroup_bytes", "words",
     )  # fmt: skip
 
     def __init__(self, parameters: int) -> None:

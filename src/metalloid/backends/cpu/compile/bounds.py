@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from metalloid.compiler.bounds.check_accesses import Checks, Site, check_accesses
+from metalloid.compiler.bounds.check_accesses import Checks, check_accesses
 from metalloid.compiler.bounds.objects import box_interface, vector_interface
+from metalloid.compiler.bounds.sites import Site
 from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.ir.parser import function_names, parse_function, replace_function, type_of
@@ -19,9 +20,7 @@ from metalloid.msl.signature import Signature
 
 #: The function of one thread of the vector engine (vector.py).
 THREAD = "mtl_thread"
-_VARIABLE = re.compile(
-    r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*?\b(?:global|constant) ([^\n]*)$', re.M
-)
+_VARIABLE = re.compile(r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*?\b(?:global|constant) ([^\n]*)$', re.M)
 _LENGTH = re.compile(r"\d+")
 
 
@@ -143,5 +142,5 @@ def _shown(name: str) -> str:
     if name.startswith("%"):
         return re.split(r"\.(?:i|sroa)\b", name[1:])[0]
     bare = re.sub(r"_\d+$|\.\d+$", "", name[1:].strip('"'))
-    ends = ((int(match[0]), bare[match.end() :]) for match in _LENGTH.finditer(bare))
-    return next((rest for length, rest in ends if len(rest) == length), bare)
+    ends = [(int(match[0]), bare[match.end() :]) for match in _LENGTH.finditer(bare)]
+    return next((rest for length, rest in reversed(ends) if len(rest) == length), bare)

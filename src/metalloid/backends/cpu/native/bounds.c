@@ -258,7 +258,12 @@ static interval counted(enum op op, interval a, interval b, int64_t size, bool i
         if (op == UP_TO) {
             if (size == 0 && is_signed) return full(width);
             if (__builtin_add_overflow(b.high, size, &next) || next - 1 > most) return full(width);
-            return (interval){a.low, b.high == least ? a.high : max(a.high, b.high - 1)};
+            if (b.high == least || b.high - 1 <= a.high) return a;
+            int64_t last = b.high - 1, distance;
+            if (size > 1 && is_single(a) && !__builtin_sub_overflow(last, a.low, &distance)) {
+                last -= distance % size;
+            }
+            return (interval){a.low, last};
         }
         if (__builtin_sub_overflow(b.low, size, &next) || next + 1 < least || b.low == INT64_MAX) {
             return full(width);

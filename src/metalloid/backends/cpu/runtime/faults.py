@@ -102,7 +102,9 @@ def error_of(
     location: tuple[str, int] | None = None
     if describe is not None:
         reason, location, advice = describe(outcome)
-    has_line = outcome.code and location is None and outcome.status not in (ASSERTION, BARRIER_NOT_REACHED)
+    has_line = (
+        outcome.code and location is None and outcome.status not in (ASSERTION, BARRIER_NOT_REACHED)
+    )
     if has_line:
         location = source_line(outcome.code)
     file, line = location or (None, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import weakref
@@ -201,10 +202,8 @@ class CpuProgram(Program):
             entry, _ = self._variants.get((variant, bounds), (0, 0))
             if base and load_address(entry) == base:
                 table = kernel.bounds
-                try:
+                with contextlib.suppress(MetalloidError):  # such as on a full disk
                     table = self._compile_variant(variant, bounds, debug_lines=True).bounds
-                except MetalloidError:  # the fault is told without it, such as on a full disk
-                    pass
         return describe_outside(outcome, table, self.signature)
 
     def _source_line(self, address: int) -> tuple[str, int] | None:
