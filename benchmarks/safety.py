@@ -23,7 +23,7 @@ import metalloid as mtl
 from metalloid.bench.cases import cases, kernels
 from metalloid.bench.measure import in_turns
 
-GOAL, MOST = 1.05, 1.3
+GOAL, LIMIT = 1.05, 1.3
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -59,7 +59,7 @@ def own_cases(names: Sequence[str], tiny: bool, repeat: int) -> None:
 def _print(title: str, rows: list[tuple[str, ...]], ratios: Sequence[float]) -> None:
     mean = statistics.geometric_mean(ratios)
     rows.append(("geometric mean", "", "", f"{mean:.3f} ({GOAL})"))
-    rows.append(("most", "", "", f"{max(ratios):.3f} ({MOST})"))
+    rows.append(("most", "", "", f"{max(ratios):.3f} ({LIMIT})"))
     table(title, ("", "unchecked", "checked", "ratio"), rows)
 
 

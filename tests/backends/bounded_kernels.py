@@ -21,8 +21,8 @@ class Expression(NamedTuple):
     value: Callable[[Environment], int]
 
 
-def _constant(rng: random.Random, most: int) -> Expression:
-    number = rng.randrange(most)
+def _constant(rng: random.Random, below: int) -> Expression:
+    number = rng.randrange(below)
     return Expression(f"{number}u", lambda env: number)
 
 
@@ -37,7 +37,7 @@ def expression(rng: random.Random, depth: int, names: tuple[str, ...]) -> Expres
     right = expression(rng, depth - 1, names)
     small = rng.randrange(1, 20)
     bits = rng.randrange(1, 6)
-    op = rng.choice("+ + + - * / % & >> << min max ?".split())
+    op = rng.choice(["+", "+", "+", "-", "*", "/", "%", "&", ">>", "<<", "min", "max", "?"])
     match op:
         case "+":
             return Expression(f"({left.text} + {right.text})",

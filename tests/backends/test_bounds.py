@@ -19,14 +19,14 @@ def engine(request):
 
 def guarded(count, dtype=np.int32):
     """A view of zeros in the middle of an array, and the array."""
-    whole = np.full(count + 2 * MARGIN, _CANARY, np.int32).view(dtype)
-    view = whole[MARGIN : MARGIN + count]
+    memory = np.full(count + 2 * MARGIN, _CANARY, np.int32).view(dtype)
+    view = memory[MARGIN : MARGIN + count]
     view[:] = 0
-    return view, whole
+    return view, memory
 
 
-def is_intact(whole):
-    ends = np.concatenate([whole[:MARGIN], whole[-MARGIN:]])
+def is_intact(memory):
+    ends = np.concatenate([memory[:MARGIN], memory[-MARGIN:]])
     return bool((ends.view(np.int32) == _CANARY).all())
 
 

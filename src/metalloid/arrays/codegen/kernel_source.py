@@ -15,7 +15,7 @@ from metalloid.arrays.codegen.gpu_column_reduction import WideColumnWriter, has_
 from metalloid.arrays.codegen.gpu_elementwise import WideWriter
 from metalloid.arrays.codegen.gpu_row_reduction import LONG, WideRowWriter
 from metalloid.arrays.codegen.horizontal import HorizontalWriter
-from metalloid.arrays.codegen.matmul import PANELS, ProductWriter, form_of
+from metalloid.arrays.codegen.matmul import ProductWriter, form_of
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.codegen.reduction import RowWriter
 from metalloid.arrays.codegen.short_rows import ShortRowWriter, is_short
@@ -94,7 +94,7 @@ def render(kernel: GeneratedKernel, sources: Sequence[BufferSpec], traits: Devic
         Whether leaves are aligned as `Rendered.aligned` says.
     """
     if isinstance(kernel, LibraryKernel):
-        return _render_library_kernel(kernel, sources)
+        return _render_library_kernel(kernel, sources, is_aligned)
     if isinstance(kernel, HorizontalKernel):
         return _render_horizontal(kernel, sources)
     if isinstance(kernel, ProductKernel):
@@ -141,16 +141,17 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
     members = _by_size(writer.members)
     name = _name(kernel.ops)
     types = [msl_name(sources[source].dtype) for source in writer.buffers]
-    positions = _IN_PANELS if writer.form is PANELS else _IN_TILES
+    positions = _IN_PANELS if writer.form.name == "panels" else _IN_TILES
     head = _head(name, types, members, positions, writer.structs)
     groups = (kernel.ops, *(factor.ops for factor in kernel.factors))
     files = _files([op for ops in groups for op in ops], "elementwise")
-    files += ("products", *writer.form.files)
+    files += ("products/products", *writer.form.files)
     return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members,
                     *writer.launch(), files, writer.aligned)  # fmt: skip
 
 
-def _render_library_kernel(kernel: LibraryKernel, sources: Sequence[BufferSpec]) -> Rendered:
+def _render_library_kernel(kernel: LibraryKernel, sources: Sequence[BufferSpec],
+                           is_aligned: bool) -> Rendered:  # fmt: skip
     launch = kernel.launch
     starts = [
         Member(f"start{k}", "long", "q", offset, sources[source].leaf)
@@ -162,13 +163,24 @@ def _render_library_kernel(kernel: LibraryKernel, sources: Sequence[BufferSpec])
     positions: Sequence[str] = _IN_GRID
     if launch.group_size:
         positions = _IN_GROUPS if launch.uses_lanes else _IN_PANELS
-    head = _head(launch.name, types, members, positions, written=len(kernel.writes))
+    head = _head(launch.name, types, members, positions, written=len(kernel.writes),
+                 max_threads=launch.max_threads)  # fmt: skip
     lines = [f"  x{k} += params.start{k};" for k in range(len(kernel.reads))]
+    aligned: tuple[tuple[int, int], ...] = ()
+    if each := launch.aligned_to:
+        aligned = tuple(
+            (source, each * sources[source].dtype.itemsize)
+            for source, _ in kernel.reads
+            if sources[source].leaf is not None
+        )
+        is_aligned &= all(offset % each == 0 for source, offset in kernel.reads
+                          if sources[source].leaf is None)  # fmt: skip
+        lines.append(f"  constexpr bool is_aligned = {str(is_aligned).lower()};")
     lines += [f"  {line}" for line in launch.body.splitlines()]
     text = head + "\n".join(lines) + "\n}\n"
     files = ("arrays", *launch.files)
     return Rendered(launch.name, text, buffers, members, launch.threads, launch.group_size, files,
-                    written=len(kernel.writes))  # fmt: skip
+                    aligned, len(kernel.writes))  # fmt: skip
 
 
 def _render_horizontal(kernel: HorizontalKernel, sources: Sequence[BufferSpec]) -> Rendered:
@@ -201,7 +213,7 @@ def _name(ops: Sequence[KernelOp]) -> str:
 
 def _head(name: str, types: Sequence[str], members: Sequence[Member],
           positions: Sequence[str] = _IN_GRID, structs: Sequence[str] = (),
-          written: int = 1) -> str:  # fmt: skip
+          written: int = 1, max_threads: int | None = None) -> str:  # fmt: skip
     """The struct of parameters, and the signature."""
     read = len(types) - written
     parameters = [
@@ -217,7 +229,8 @@ def _head(name: str, types: Sequence[str], members: Sequence[Member],
         given = f"struct Params {{\n{rows}}};\n\n"
     parameters += positions
     given += "".join(f"{line}\n" for line in structs)
-    return f"{given}kernel void {name}(\n    " + ",\n    ".join(parameters) + ")\n{\n"
+    limit = f"[[max_total_threads_per_threadgroup({max_threads})]]\n" if max_threads else ""
+    return f"{given}{limit}kernel void {name}(\n    " + ",\n    ".join(parameters) + ")\n{\n"
 
 
 def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
@@ -239,6 +252,6 @@ def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
 
 def _files_of_doubles(ops: Sequence[KernelOp], is_complex: bool) -> list[str]:
     """The modules of 64-bit floats; complex functions may use any of them."""
-    used = {chapter for op in ops if op.kind == "elementwise" for chapter in op.data.doubles}
-    chapters = [name for name in MODULES if is_complex or name in used]
-    return ["doubles", *(f"doubles_{name}" for name in chapters)]
+    used = {module for op in ops if op.kind == "elementwise" for module in op.data.doubles}
+    modules = [name for name in MODULES if is_complex or name in used]
+    return ["doubles/arithmetic", *(f"doubles/{name}" for name in modules)]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from metalloid.compiler.bounds.objects import Interface, MemoryObject, Places
+from metalloid.compiler.bounds.objects import Addresses, Interface, MemoryObject
 from metalloid.compiler.bounds.range_program import Op, RangeProgram
 from metalloid.compiler.bounds.ranges import Ranges
 from metalloid.compiler.bounds.sites import Site, sites_of
@@ -57,7 +57,7 @@ def check_accesses(
     ----------
     function : Function
     interface : Interface
-        Its way to the words of a launch.
+        How it reaches the words of a launch.
     sizes : mapping
         Bytes of the module's variables.
     known_bytes : mapping
@@ -67,10 +67,10 @@ def check_accesses(
     with_ranges : bool
         Whether launches may.
     """
-    places = Places(function, interface, sizes)
-    sites = list(sites_of(function, places, known_bytes))
+    addresses = Addresses(function, interface, sizes)
+    sites = list(sites_of(function, addresses, known_bytes))
     try:
-        ranges = Ranges(function, places) if with_ranges else None
+        ranges = Ranges(function, addresses) if with_ranges else None
     except Unsupported:  # control flow that the vectoriser refuses
         ranges = None
     if ranges is not None:
@@ -82,7 +82,7 @@ def check_accesses(
         if is_checked(number, site.node != -2)
     ]  # fmt: skip
     if checked:
-        _Inserter(function, places, interface).insert(checked)
+        _Inserter(function, addresses, interface).insert(checked)
     return Checks(sites, program)
 
 
@@ -104,8 +104,8 @@ def _range_of(site: Site, ranges: Ranges) -> int:
 
 
 class _Inserter:
-    def __init__(self, function: Function, places: Places, interface: Interface) -> None:
-        self._function, self._places, self._interface = function, places, interface
+    def __init__(self, function: Function, addresses: Addresses, interface: Interface) -> None:
+        self._function, self._addresses, self._interface = function, addresses, interface
         self._prologue: list[Instruction] = []
         self._limits: dict[object, Value] = {}
         self._words = self._pointer_to_words()
@@ -124,8 +124,8 @@ class _Inserter:
             by_block.setdefault(each[1].block, []).append(each)
         blocks: dict[str, Block] = {}
         for name, block in function.blocks.items():
-            parts = self._split(block, by_block[name], outside) if name in by_block else [block]
-            blocks.update((part.name, part) for part in parts)
+            pieces = self._split(block, by_block[name], outside) if name in by_block else [block]
+            blocks.update((piece.name, piece) for piece in pieces)
         blocks[_OUTSIDE_BLOCK] = outside
         function.blocks = blocks
         self._insert_prologue()
@@ -138,7 +138,7 @@ class _Inserter:
             at.setdefault(each[1].at, []).append(each)
         body, block.body = block.body, []
         end, block.end = block.end, Instruction("unreachable")
-        names = self._places.names
+        names = self._addresses.names
         for instruction in body:
             for number, site in at.get(instruction, ()):
                 inside, offset = self._check(site, block.body)
@@ -159,7 +159,7 @@ class _Inserter:
 
     def _new(self, body: list[Instruction], op: str, type: Integer, *operands: Value,
              predicate: str = "") -> Value:  # fmt: skip
-        name = self._places.names("%mtl.check")
+        name = self._addresses.names("%mtl.check")
         body.append(Instruction(op, name, type, [*operands], predicate=predicate))
         return body[-1].value
 
@@ -180,17 +180,17 @@ class _Inserter:
                 inside = self._new(
                     body, "icmp", I1, narrow, self._truncated(limit, narrow.type), predicate="ult"
                 )
-                return inside, self._places.materialize(site.terms, 0, body)
-        offset = self._places.materialize(site.terms, first, body)
+                return inside, self._addresses.materialize(site.terms, 0, body)
+        offset = self._addresses.materialize(site.terms, first, body)
         limit = self._limit(site.object, end - first, 1, 2**63)
         inside = self._new(body, "icmp", I1, offset, limit, predicate="ult")
-        return inside, self._places.materialize(site.terms, 0, body)
+        return inside, self._addresses.materialize(site.terms, 0, body)
 
     def _narrow(self, index: Value) -> tuple[Value, bool]:
-        """What an index was before it was extended, and whether it is never negative."""
+        """An index before it was extended, and whether it is never negative."""
         if index.type.size < 8:
             return index, False
-        step = self._places.computed_by(index)
+        step = self._addresses.computed_by(index)
         if step is not None and step.op in ("zext", "sext") and step.operands[0].type == I32:
             return step.operands[0], step.op == "zext"
         return index, False
@@ -203,33 +203,33 @@ class _Inserter:
         if distance < 0:
             return parameter
         address = Instruction(
-            "getelementptr", self._places.names("%mtl.words.at"), POINTER,
+            "getelementptr", self._addresses.names("%mtl.words.at"), POINTER,
             [parameter, Value(I64, str(distance))], source=Integer(8),
         )  # fmt: skip
         load = Instruction(
-            "load", self._places.names("%mtl.words"), POINTER, [address.value], align=8
+            "load", self._addresses.names("%mtl.words"), POINTER, [address.value], align=8
         )
         self._prologue += [address, load]
         return load.value
 
     def _insert_prologue(self) -> None:
         body = self._function.entry.body
-        # Behind allocas, so that they stay static.
+        # After allocas, so that they stay static.
         at = next((n for n, i in enumerate(body) if i.op != "alloca"), len(body))
         body[at:at] = self._prologue
 
-    def _limit(self, found: MemoryObject, end: int, size: int, largest: int) -> Value:
+    def _limit(self, target: MemoryObject, end: int, size: int, largest: int) -> Value:
         """The number of indices with which an access that ends at `end` is inside."""
-        key = (found, end, size, largest)
+        key = (target, end, size, largest)
         if key not in self._limits:
-            self._limits[key] = self._new_limit(found, end, size, largest)
+            self._limits[key] = self._new_limit(target, end, size, largest)
         return self._limits[key]
 
-    def _new_limit(self, found: MemoryObject, end: int, size: int, largest: int) -> Value:
-        if found.word < 0:
-            known = (found.nbytes - end) // size + 1 if found.nbytes >= end else 0
+    def _new_limit(self, target: MemoryObject, end: int, size: int, largest: int) -> Value:
+        if target.word < 0:
+            known = (target.nbytes - end) // size + 1 if target.nbytes >= end else 0
             return Value(I64, str(min(known, largest)))
-        extent = self._extent(found)
+        extent = self._extent(target)
         if end == 1 and size == 1:
             return extent
 
@@ -244,9 +244,9 @@ class _Inserter:
         count = self._new(self._prologue, "select", I64, fits, count, Value(I64, "0"))
         if largest >= 2**63:
             return count
-        most = Value(I64, str(largest))
-        is_less = self._new(self._prologue, "icmp", I1, count, most, predicate="ult")
-        return self._new(self._prologue, "select", I64, is_less, count, most)
+        limit = Value(I64, str(largest))
+        is_less = self._new(self._prologue, "icmp", I1, count, limit, predicate="ult")
+        return self._new(self._prologue, "select", I64, is_less, count, limit)
 
     def _truncated(self, limit: Value, type: Type) -> Value:
         if type == I64:
@@ -259,18 +259,18 @@ class _Inserter:
             self._limits[key] = self._new(self._prologue, "trunc", I32, limit)
         return self._limits[key]
 
-    def _extent(self, found: MemoryObject) -> Value:
-        if found.word < 0:
-            return Value(I64, str(found.nbytes))
-        key = ("extent", found.word)
+    def _extent(self, target: MemoryObject) -> Value:
+        if target.word < 0:
+            return Value(I64, str(target.nbytes))
+        key = ("extent", target.word)
         if key not in self._limits:
-            distance = _WORD_BYTES * (self._interface.count + found.word)
+            distance = _WORD_BYTES * (self._interface.count + target.word)
             address = Instruction(
-                "getelementptr", self._places.names("%mtl.extent.at"), POINTER,
+                "getelementptr", self._addresses.names("%mtl.extent.at"), POINTER,
                 [self._words, Value(I64, str(distance))], source=Integer(8),
             )  # fmt: skip
             load = Instruction(
-                "load", self._places.names("%mtl.extent"), I64, [address.value], align=8
+                "load", self._addresses.names("%mtl.extent"), I64, [address.value], align=8
             )
             self._prologue += [address, load]
             self._limits[key] = load.value

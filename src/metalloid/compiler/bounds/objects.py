@@ -64,7 +64,7 @@ class MemoryObject:
 
 
 @dataclass(frozen=True)
-class Place:
+class ObjectAddress:
     """An address as an object and an offset.
 
     Attributes
@@ -80,10 +80,10 @@ class Place:
     distance: int
 
 
-class Places:
-    """Finds the places of addresses in one function.
+class Addresses:
+    """Finds the objects and the offsets of addresses in one function.
 
-    A phi of addresses gets a phi of offsets beside it, which is added to the function.
+    A phi of addresses gets a phi of offsets, which is added to the function.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Places:
         self._function, self._interface, self._sizes = function, interface, sizes
         self._computed_by = {i.result: i for i in function.instructions() if i.result}
         self.names = FreshNames(function)
-        self._known: dict[str, Place | None] = {}
+        self._known: dict[str, ObjectAddress | None] = {}
         self._objects: dict[str, MemoryObject | None] = {}
         self._block_of = {
             phi.result: block for block in function.blocks.values() for phi in block.phis
@@ -107,24 +107,28 @@ class Places:
         """The instruction that computes a value."""
         return self._computed_by.get(value.name)
 
-    def place(self, address: Value) -> Place | None:
-        """The place of an address; None if its object is unknown."""
+    def locate(self, address: Value) -> ObjectAddress | None:
+        """The object and the offset of an address; None if its object is unknown."""
         if address.name not in self._known:
             self._known[address.name] = self._find(address)
         return self._known[address.name]
 
-    def _find(self, address: Value) -> Place | None:
+    def _find(self, address: Value) -> ObjectAddress | None:
         step = self._computed_by.get(address.name)
         if step is None or step.op in ("alloca", "load"):
-            found = self._object(address)
-            return None if found is None else Place(found, (), self._constant_offset(address))
+            target = self._object(address)
+            return (
+                None
+                if target is None
+                else ObjectAddress(target, (), self._constant_offset(address))
+            )
         if step.op in _CASTS:
-            return self.place(step.operands[0])
+            return self.locate(step.operands[0])
         if step.op == "getelementptr":
             threadgroup = self._threadgroup_parameter(step)
             if threadgroup is not None:
-                return Place(threadgroup, (), 0)
-            base = self.place(step.operands[0])
+                return ObjectAddress(threadgroup, (), 0)
+            base = self.locate(step.operands[0])
             if base is None:
                 return None
             try:
@@ -133,12 +137,12 @@ class Places:
                 return None
             if any(index.type.size not in (4, 8) for index, _ in variable):
                 return None
-            return Place(base.object, (*base.terms, *variable), base.distance + distance)
+            return ObjectAddress(base.object, (*base.terms, *variable), base.distance + distance)
         if step.op in ("phi", "select"):
-            found = self._object(address)
-            if found is None:
+            target = self._object(address)
+            if target is None:
                 return None
-            return self._joined(step, found)
+            return self._joined(step, target)
         return None
 
     def _constant_offset(self, address: Value) -> int:
@@ -244,31 +248,31 @@ class Places:
 
     # -- phis and selects of addresses
 
-    def _joined(self, step: Instruction, found: MemoryObject) -> Place | None:
+    def _joined(self, step: Instruction, target: MemoryObject) -> ObjectAddress | None:
         offset = Instruction(step.op, self.names(f"{step.result}.offset"), I64)
-        place = Place(found, ((offset.value, 1),), 0)
-        self._known[step.result] = place  # a loop comes back to it
+        located = ObjectAddress(target, ((offset.value, 1),), 0)
+        self._known[step.result] = located  # a loop comes back to it
         self._computed_by[offset.result] = offset
         if step.op == "select":
             block = next(b for b in self._function.blocks.values() if step in b.body)
             body: list[Instruction] = []
-            sides = [self._offset(value, body) for value in step.operands[1:]]
-            offset.operands = [step.operands[0], *sides]
+            operands = [self._offset(value, body) for value in step.operands[1:]]
+            offset.operands = [step.operands[0], *operands]
             at = block.body.index(step)
             block.body[at:at] = [*body, offset]
-            return place
+            return located
         block = self._block_of[step.result]
         offset.labels = list(step.labels)
         for value, label in zip(step.operands, step.labels, strict=True):
             offset.operands.append(self._offset(value, self._function.blocks[label].body))
         block.phis.append(offset)
-        return place
+        return located
 
     def _offset(self, address: Value, body: list[Instruction]) -> Value:
-        place = self.place(address)
-        if place is None:
+        located = self.locate(address)
+        if located is None:
             raise Unsupported("an address of two objects")
-        return self.materialize(place.terms, place.distance, body)
+        return self.materialize(located.terms, located.distance, body)
 
     def materialize(
         self, terms: tuple[tuple[Value, int], ...], distance: int, body: list[Instruction]

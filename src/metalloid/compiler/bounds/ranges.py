@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from metalloid.compiler.bounds.objects import Places
+from metalloid.compiler.bounds.objects import Addresses
 from metalloid.compiler.bounds.range_program import Op, RangeProgram, Variable
 from metalloid.compiler.ir.cfg import Graph, Loop
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value
@@ -57,13 +57,13 @@ class Ranges:
     ----------
     function : Function
         The function of one thread (rows.h).
-    places : Places
+    addresses : Addresses
         Of its addresses.
     """
 
-    def __init__(self, function: Function, places: Places) -> None:
+    def __init__(self, function: Function, addresses: Addresses) -> None:
         self.program = RangeProgram()
-        self._function, self._places = function, places
+        self._function, self._addresses = function, addresses
         self._graph = Graph(function)
         self._block_of = {
             i.result: block
@@ -114,7 +114,7 @@ class Ranges:
         return tuple(self._comparisons(end.operands[0], end.labels[0] == block, above))
 
     def _comparisons(self, condition: Value, holds: bool, block: str) -> list[_Condition]:
-        step = self._places.computed_by(condition)
+        step = self._addresses.computed_by(condition)
         if step is None:
             return []
         if step.op == "icmp" and isinstance(step.operands[0].type, Integer):
@@ -178,7 +178,7 @@ class Ranges:
         variable = self._variables.get(value.name)
         if variable is not None:
             return add(Op.VARIABLE, 32, variable)
-        step = self._places.computed_by(value)
+        step = self._addresses.computed_by(value)
         bits = _bits(value)
         if step is None or not bits:
             return self._full(value)
@@ -223,7 +223,7 @@ class Ranges:
     def _loaded(self, load: Instruction, lane: int, bits: int) -> int:
         """A number of the launch."""
         address = load.operands[0]
-        offset = self._places.distance_from(address, self._function.parameters[0].name)
+        offset = self._addresses.distance_from(address, self._function.parameters[0].name)
         nbytes = bits // 8
         if offset is not None and bits == 32:
             offset += lane * nbytes
@@ -231,13 +231,13 @@ class Ranges:
                 axis = (offset - start) // 4
                 if 0 <= axis < 3 and offset % 4 == 0:
                     return self.program.add(Op.VARIABLE, 32, variable + axis)
-        place = self._places.place(address)
+        located = self._addresses.locate(address)
         if (
-            place is not None and place.object.word >= 0 and not place.terms
-            and "invariant" in load.flags and bits in (8, 16, 32, 64) and place.distance >= 0
+            located is not None and located.object.word >= 0 and not located.terms
+            and "invariant" in load.flags and bits in (8, 16, 32, 64) and located.distance >= 0
         ):  # fmt: skip
-            distance = place.distance + lane * nbytes
-            return self.program.add(Op.ARGUMENT, bits, place.object.word, distance)
+            distance = located.distance + lane * nbytes
+            return self.program.add(Op.ARGUMENT, bits, located.object.word, distance)
         return self._full(load.value)
 
     # -- phis
@@ -293,12 +293,12 @@ class Ranges:
         if not loop.latch:
             return self._full(phi.value)
         after = phi.operands[phi.labels.index(loop.latch)]
-        step = self._places.computed_by(after)
+        step = self._addresses.computed_by(after)
         if after.name == phi.result:
             return self._initial(phi, loop)
 
         def either() -> int:
-            """What it is at first, or after an iteration from anything."""
+            """Its initial range, or that after an iteration from any number."""
             later = self._range(after, 0, self._context(loop.latch))
             return self.program.add(Op.UNION, _bits(after), self._initial(phi, loop), later)
 
@@ -324,7 +324,7 @@ class Ranges:
         block = self._block_of.get(value.name)
         if block is None or block.name not in loop.blocks:
             return True
-        step = self._places.computed_by(value)
+        step = self._addresses.computed_by(value)
         if step is None:
             return False
         if step.op == "load":
@@ -332,7 +332,7 @@ class Ranges:
         if step.op == "phi":
             nodes = {
                 self._loaded(load, 0, _bits(value)) if load and load.op == "load" else -1
-                for load in map(self._places.computed_by, step.operands)
+                for load in map(self._addresses.computed_by, step.operands)
             }
             return len(nodes) == 1 and nodes != {-1}
         return step.op in ("zext", "sext", "trunc") and self._is_invariant(step.operands[0], loop)
@@ -368,7 +368,7 @@ class Ranges:
                 if not (is_next or left.name == phi.result) or not self._is_invariant(right, loop):
                     continue
                 limit = self._range(right, 0, self._context(self._outside(loop)))
-                if not is_next:  # what is compared is one step behind
+                if not is_next:  # the comparison is of the number before the step
                     moved = add(Op.CONSTANT, bits, size)
                     limit = add(Op.ADD, bits, limit, moved)
                 if predicate in ("ule", "sle", "uge", "sge"):
@@ -393,7 +393,7 @@ class Ranges:
         for other in header.phis:
             if other is phi or not isinstance(other.type, Integer) or not loop.latch:
                 continue
-            after = self._places.computed_by(other.operands[other.labels.index(loop.latch)])
+            after = self._addresses.computed_by(other.operands[other.labels.index(loop.latch)])
             if after is None or after.op != "add" or after.operands[0].name != other.result:
                 continue
             size = after.operands[1].integer

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from metalloid.compiler.bounds.objects import MemoryObject, Places
+from metalloid.compiler.bounds.objects import Addresses, MemoryObject
 from metalloid.compiler.ir.cfg import immediate_dominators, reverse_postorder
 from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.types import Type, Vector, bits_of
@@ -45,7 +45,7 @@ class Site:
     ----------
     object : MemoryObject
     terms : tuple of (Value, int)
-        Of their offset, see `objects.Place`.
+        Of their offset, see `objects.ObjectAddress`.
     block : str
     at : Instruction
         The first access.
@@ -72,13 +72,15 @@ class Site:
         return max(access.distance + access.nbytes for access in self.accesses)
 
 
-def sites_of(function: Function, places: Places, known_bytes: Mapping[int, int]) -> Iterator[Site]:
+def sites_of(
+    function: Function, addresses: Addresses, known_bytes: Mapping[int, int]
+) -> Iterator[Site]:
     """The sites of a function, except those that others or known sizes cover.
 
     Parameters
     ----------
     function : Function
-    places : Places
+    addresses : Addresses
         Of its addresses.
     known_bytes : mapping
         Bytes that each launch has at least, by position of the parameter.
@@ -104,25 +106,29 @@ def sites_of(function: Function, places: Places, known_bytes: Mapping[int, int])
             if _ends_grouping(instruction):
                 in_block = {}
             for address, nbytes, writes in _accessed(instruction):
-                place = places.place(address)
-                if place is None or nbytes == 0:
+                located = addresses.locate(address)
+                if located is None or nbytes == 0:
                     continue
-                size = place.object.nbytes or known_bytes.get(place.object.word, 0)
-                if not place.terms and place.distance >= 0 and place.distance + nbytes <= size:
+                size = located.object.nbytes or known_bytes.get(located.object.word, 0)
+                if (
+                    not located.terms
+                    and located.distance >= 0
+                    and located.distance + nbytes <= size
+                ):
                     continue
-                access = Access(place.distance, nbytes, writes, instruction.debug)
-                key = (place.object, tuple((index.name, step) for index, step in place.terms))
+                access = Access(located.distance, nbytes, writes, instruction.debug)
+                key = (located.object, tuple((index.name, step) for index, step in located.terms))
                 site = in_block.get(key)
                 if site is not None:
                     site.accesses.append(access)
                     continue
                 if any(
-                    site.first <= place.distance and place.distance + nbytes <= site.end
+                    site.first <= located.distance and located.distance + nbytes <= site.end
                     and dominates(site.block, name)
                     for site in covering.get(key, ())
                 ):  # fmt: skip
                     continue
-                site = Site(place.object, place.terms, name, instruction, [access])
+                site = Site(located.object, located.terms, name, instruction, [access])
                 in_block[key] = site
                 covering.setdefault(key, []).append(site)
     for of_key in covering.values():

@@ -22,18 +22,20 @@ def write_assertion(builder: Builder, instruction: Instruction) -> None:
     failure = OUTSIDE_IN_THREAD if instruction.op == "assert_inside" else FAILED_IN_THREAD
 
     def ask_each() -> None:
-        differing = {value: builder.vector(value) for value in reported
-                     if not (value.is_constant or builder.is_uniform(value))}  # fmt: skip
-
-        def of_lane(value: Value, lane: str) -> str:
-            if value not in differing:
-                return builder.scalar(value)
-            whole = f"{builder.wide(value.type)} {differing[value]}"
-            return builder.new(f"extractelement {whole}, i{builder.width} {lane}")
+        # Computed here: what the failing block computes is not known after it.
+        first = builder.scalar(index)
+        uniform = {v: builder.scalar(v) for v in reported if builder.is_uniform(v)}
+        varying = {v: builder.vector(v) for v in reported if v not in uniform}
 
         def given(lane: str) -> list[tuple[str, str]]:
-            own = [(str(value.type), of_lane(value, lane)) for value in reported]
-            return [*own, ("i32", thread_of(builder, builder.scalar(index), lane))]
+            own = [
+                (str(v.type), uniform[v] if v in uniform else of_lane(v, lane)) for v in reported
+            ]
+            return [*own, ("i32", thread_of(builder, first, lane))]
+
+        def of_lane(value: Value, lane: str) -> str:
+            vector = f"{builder.wide(value.type)} {varying[value]}"
+            return builder.new(f"extractelement {vector}, i{builder.width} {lane}")
 
         bad = builder.vector(condition)
         if holds:

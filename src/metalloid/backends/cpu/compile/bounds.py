@@ -61,7 +61,7 @@ class BoundsTable:
         The same for code with the same sites.
     sites : list
         Of each site: word, name and size of its object, node of its range (-2: launches cannot
-        prove it), and its accesses: distance, bytes, whether it writes, and its place in the text.
+        prove it), and its accesses: distance, bytes, whether it writes, and its line in the text.
     nodes : list
         Operations of the range program.
     """

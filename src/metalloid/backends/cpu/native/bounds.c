@@ -247,17 +247,17 @@ static interval equal(interval a, interval b, unsigned width) {
 /* What a variable of a loop is: it begins in `a`, and goes by `size` while it is before `b`. */
 static interval counted(enum op op, interval a, interval b, int64_t size, bool is_signed,
                         unsigned width) {
-    int64_t least = 0, most = largest(width), next;
+    int64_t least = 0, greatest = largest(width), next;
     if (is_signed) {
-        most = width >= 64 ? INT64_MAX : largest(width) >> 1;
-        least = -most - 1;
+        greatest = width >= 64 ? INT64_MAX : largest(width) >> 1;
+        least = -greatest - 1;
     }
     if (op == UP_TO || op == DOWN_TO) {
         a = is_signed ? as_signed(a, width) : as_unsigned(a, width);
-        if (a.low < least || a.high > most || b.low < least || b.high > most) return full(width);
+        if (a.low < least || a.high > greatest || b.low < least || b.high > greatest) return full(width);
         if (op == UP_TO) {
             if (size == 0 && is_signed) return full(width);
-            if (__builtin_add_overflow(b.high, size, &next) || next - 1 > most) return full(width);
+            if (__builtin_add_overflow(b.high, size, &next) || next - 1 > greatest) return full(width);
             if (b.high == least || b.high - 1 <= a.high) return a;
             int64_t last = b.high - 1, distance;
             if (size > 1 && is_single(a) && !__builtin_sub_overflow(last, a.low, &distance)) {

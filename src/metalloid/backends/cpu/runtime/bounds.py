@@ -95,7 +95,7 @@ class RangeProof:
 def describe_outside(
     outcome: Outcome, table: BoundsTable, signature: Signature
 ) -> tuple[str, tuple[str, int] | None, str]:
-    """What a failed access did, its file and line, and the line with a caret."""
+    """Describe a failed access: in words, its file and line, and the line with a caret."""
     site: dict[str, Any] = table.sites[outcome.lane]
     offset = ctypes.c_int64(outcome.address).value
     extent = outcome.limit_ns
