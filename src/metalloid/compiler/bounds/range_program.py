@@ -57,7 +57,7 @@ class Op(enum.IntEnum):
 
 
 class Variable(enum.IntEnum):
-    """A number that differs by thread or launch, in the order of the `enum` in bounds.c; x of three."""
+    """A number that differs by thread or launch, in the order of bounds.c; x of three."""
 
     POSITION = 0
     GRID_POSITION = 3
