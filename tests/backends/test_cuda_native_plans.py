@@ -3,6 +3,7 @@
 import ctypes
 import struct
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from test_cuda_fast_launch import Card, native  # noqa: F401 - a fixture
 import metalloid as mtl
 from metalloid.arrays.execution.repeated_plan import RepeatedPlan
 from metalloid.arrays.ir.memory import pool_of
+from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
 from metalloid.runtime.devices.device import DeviceInfo
 from metalloid.runtime.devices.traits import CUDA_CORES
@@ -155,3 +157,51 @@ def test_references_are_given_back(card, x, scaled):
     for _ in range(500):
         scaled(x, 2.0)
     assert all(abs(now - then) < 50 for now, then in zip(counts(), before, strict=True))
+
+
+@pytest.fixture
+def reads(card, monkeypatch):
+    """Calls of the driver that copy memory to the host, or wait: memory holds its address."""
+    calls = []
+
+    def copy(to, address, nbytes, stream):
+        ctypes.memmove(to, struct.pack("=Q", address) * (nbytes // 8), nbytes)
+        calls.append("copy")
+        return (0,)
+
+    card.driver = SimpleNamespace(cuMemcpyDtoHAsync=copy)
+    monkeypatch.setattr(ArrayCard, "copy_out", ContextDevice.copy_out)
+    monkeypatch.setattr(ArrayCard, "synchronize", lambda self: calls.append("wait"))
+    return calls
+
+
+def test_small_results_of_a_run_are_copied_at_once(card, reads):
+    f = mtl.compile(lambda n: (n.sum(), n + 1, n[:600].sum(), mtl.stack([n.min(), n.max()])))
+    n = mtl.asarray(np.ones(1000, np.uint64), device=card)
+    for _ in range(3):
+        results = f(n)
+    reads.clear()
+    for k in (2, 0, 3):
+        array = np.asarray(results[k])
+        assert array.shape == results[k].shape
+        assert set(array.flat) == {address(results[k])}
+    assert reads == ["copy", "copy", "copy", "wait"]
+    for k in (1, 0):  # the large one, and a small one again
+        assert np.asarray(results[k]).flat[0] == address(results[k])
+    assert reads[4:] == ["copy", "wait"] * 2
+
+
+def test_a_copy_of_memory_that_a_kernel_writes_is_not_read(card, reads, monkeypatch):
+    monkeypatch.setattr(mtl.Array, "_is_uniquely_referenced", lambda self: True)
+    f = mtl.compile(lambda n: (n.sum(), n.max()))
+    n = mtl.asarray(np.ones(1000, np.uint64), device=card)
+    for _ in range(3):
+        total, largest = f(n)
+    int(total)
+    before = address(largest)
+    text = "kernel void k(device ulong *x) { x[0] = 1; }"
+    mtl.library(text, device=card).k(largest, threads=1)
+    assert address(largest) == before
+    reads.clear()
+    int(largest)
+    assert reads == ["copy", "wait"]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from metalloid.arrays.codegen.params import Packer
 from metalloid.arrays.execution.executable import ExecutablePlan, Launch
+from metalloid.arrays.execution.small_results import add_run, indices_of_small
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.node import Node
 from metalloid.runtime.launch.launches import LaunchBuffer, Launcher, NativeRow, Repeater
@@ -95,6 +96,7 @@ class RepeatedPlan:
         if sum(self._slots.sizes) > MAX_SCRATCH_BYTES:
             self._passed_sizes = tuple(map(bucket_size, self._slots.sizes))
         self._device = plan.device
+        self._small = indices_of_small(plan.device, self._sizes)
         self.alignments: dict[int, int] = {}
         for step in plan.steps:
             if isinstance(step, Launch):
@@ -148,6 +150,8 @@ class RepeatedPlan:
                 buffer.used_by(event)
             if wait:
                 event.wait()
+        if self._small:
+            add_run(device, [results[k] for k in self._small])
         return results
 
     def alignment_of(self, leaf: int) -> int:
@@ -173,8 +177,15 @@ class RepeatedPlan:
         sizes = self._sizes + self._passed_sizes
         stream = row.stream
         if stream is not None:
-            stream = stream._replace(finish=functools.partial(_finish, stream.finish))
+            stream = stream._replace(finish=functools.partial(self._finish, stream.finish))
         return head, self._device, sizes, self._frames, row.fail, pack, stream
+
+    def _finish(self, finish: Callable[[Sequence[LaunchBuffer]], None],
+                memories: Sequence[Memory]) -> None:  # fmt: skip
+        """Record that the launches of a run write to its results."""
+        finish([memory.bound for memory in memories])
+        if self._small:
+            add_run(self._device, [memories[k] for k in self._small])
 
     def _frame(self, leaf_count: int, memories: Sequence[Memory],
                nodes: Sequence[Node]) -> Frame:  # fmt: skip
@@ -192,11 +203,6 @@ class RepeatedPlan:
             frame.jobs, frame.params = self._row.jobs, self._row.params
             frame.numbers = frame.native_numbers()
         return frame
-
-
-def _finish(finish: Callable[[Sequence[LaunchBuffer]], None], memories: Sequence[Memory]) -> None:
-    """Record that launches write to memory."""
-    finish([memory.bound for memory in memories])
 
 
 class Frame:
