@@ -42,6 +42,7 @@ from metalloid.arrays.planning.matmul_dispatch import (
     TENSOR_CORES,
     is_for_library,
     is_sum,
+    is_transposed,
     kernel_for,
     shape_of_work,
 )
@@ -169,9 +170,13 @@ implement(
 def _is_sum(a: Node, b: Node, shape: Ints) -> bool:
     shape = shape_of_work(shape, b)
     matrix = b if shape[-2] == 1 else a
+    is_along_depth = (shape[-2] == 1 or not is_transposed(a)) and (
+        shape[-1] == 1 or is_transposed(b)
+    )
     while matrix.kind is VIEW:
         (matrix,) = matrix.args
-    return is_sum(a.device, a.dtype, shape, a.shape[-1], matrix.kind is ELEMENTWISE)
+    is_computed = matrix.kind is ELEMENTWISE
+    return is_sum(a.device, a.dtype, shape, a.shape[-1], is_computed, is_along_depth)
 
 
 def _summed(a: Node, b: Node) -> Node:
