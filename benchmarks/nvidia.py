@@ -226,8 +226,8 @@ def arrays(stream: Any, repeat: int) -> None:
     rows = []
     for name, make, peer, moved in cases:
         own, other = gpu_seconds([_evaluated(make), peer], stream, repeat)
-        part = moved / own / bandwidth
-        rows.append((name, micro(own), micro(other), f"{own / other:.2f}", f"{100 * part:.0f} %",
+        share = moved / own / bandwidth
+        rows.append((name, micro(own), micro(other), f"{own / other:.2f}", f"{100 * share:.0f} %",
                      _difference(make(), peer())))  # fmt: skip
     table(f"Arrays; a copy moves {bandwidth / 1e12:.2f} TB/s",
           ("", "metalloid", "torch", "ratio", "of the copy's bandwidth", "off"), rows)  # fmt: skip

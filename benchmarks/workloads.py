@@ -28,7 +28,7 @@ OURS = "compiled", "eager"
 
 def read(result: Any) -> Any:
     """Wait for a result, and read it."""
-    return [np.asarray(part) for part in (result if isinstance(result, tuple | list) else [result])]
+    return [np.asarray(v) for v in (result if isinstance(result, tuple | list) else [result])]
 
 
 def own_calls(function: Program, values: Sequence[np.ndarray],
@@ -80,7 +80,7 @@ def cuda_calls(function: Program, values: Sequence[np.ndarray]) -> dict[str, Cal
 
         def copied(result: Any) -> Any:
             parts = result if isinstance(result, tuple | list) else [result]
-            return [part.cpu().numpy() for part in parts]
+            return [value.cpu().numpy() for value in parts]
 
         calls["torch"] = lambda: copied(function(torch, *tensors))
         calls["inductor"] = lambda: copied(fast(*tensors))
@@ -90,7 +90,7 @@ def cuda_calls(function: Program, values: Sequence[np.ndarray]) -> dict[str, Cal
 
         def fetched(result: Any) -> Any:
             parts = result if isinstance(result, tuple | list) else [result]
-            return [cupy.asnumpy(part) for part in parts]
+            return [cupy.asnumpy(value) for value in parts]
 
         calls["cupy"] = lambda: fetched(function(cupy, *theirs))
     return calls

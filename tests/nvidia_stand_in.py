@@ -194,9 +194,9 @@ def _batched(letter):
             side[...] = getattr(lapack, letter + "getrs")(matrix, order, side)[0]
         ctypes.c_int.from_address(info).value = 0
 
-    def potrf_batched(handle, part, n, a, lda, infos, count):
+    def potrf_batched(handle, uplo, n, a, lda, infos, count):
         for k, matrix in enumerate(matrices(a, count, n, n, lda)):
-            info = _potrf(matrix, part)
+            info = _potrf(matrix, uplo)
             at(infos + 4 * k, np.int32, (1,))[...] = info
 
     def orgqr_buffer_size(handle, m, n, k, a, lda, scales):
@@ -239,9 +239,9 @@ def _batched(letter):
     return functions
 
 
-def _potrf(matrix, part):
+def _potrf(matrix, uplo):
     letter = _letter(matrix.dtype)
-    factor, info = getattr(lapack, letter + "potrf")(matrix, lower=part == 0, clean=0)
+    factor, info = getattr(lapack, letter + "potrf")(matrix, lower=uplo == 0, clean=0)
     matrix[...] = factor
     return info
 
@@ -298,9 +298,9 @@ def xgetrs(handle, parameters, turn, n, nrhs, a_type, a, lda, pivots, b_type, b,
     side[...] = getattr(lapack, _letter(matrix.dtype) + "getrs")(matrix, order, side)[0]
 
 
-def xpotrf(part, n, kind, a, lda, compute):
+def xpotrf(uplo, n, kind, a, lda, compute):
     assert kind == compute
-    return _potrf(columns_at(a, DTYPES[kind], n, n, lda), part)
+    return _potrf(columns_at(a, DTYPES[kind], n, n, lda), uplo)
 
 
 def xgeqrf(m, n, kind, a, lda, scale_type, scales, compute):
@@ -311,9 +311,9 @@ def xgeqrf(m, n, kind, a, lda, scale_type, scales, compute):
     return info
 
 
-def xsyevd(vectors, part, n, kind, a, lda, real, values, compute):
+def xsyevd(vectors, uplo, n, kind, a, lda, real, values, compute):
     assert kind == compute
-    assert part == 0
+    assert uplo == 0
     matrix = columns_at(a, DTYPES[kind], n, n, lda)
     eigenvalues = at(values, DTYPES[real], (n,))
     if not np.isfinite(matrix).all():
@@ -332,12 +332,12 @@ def xsyev_batched_buffer_size(handle, parameters, *args):
 xsyev_batched_buffer_size.takes = 12
 
 
-def xsyev_batched(handle, parameters, vectors, part, n, kind, a, lda, real, values, compute, space,
+def xsyev_batched(handle, parameters, vectors, uplo, n, kind, a, lda, real, values, compute, space,
                   on_device, host, on_host, infos, count):  # fmt: skip
     size, step = np.dtype(DTYPES[kind]).itemsize, np.dtype(DTYPES[real]).itemsize
     for k in range(count):
         at(infos + 4 * k, np.int32, (1,))[...] = xsyevd(
-            vectors, part, n, kind, a + size * n * n * k, lda, real, values + step * n * k, compute
+            vectors, uplo, n, kind, a + size * n * n * k, lda, real, values + step * n * k, compute
         )
 
 

@@ -9,7 +9,7 @@ import weakref
 
 from metalloid.backends.cpu.runtime.device import CpuDevice
 from metalloid.runtime.devices.device import Device
-from metalloid.runtime.devices.traits import MANY_THREADS
+from metalloid.runtime.devices.traits import CUDA_CORES
 from metalloid.runtime.memory.staging import blocks_of, contents, point_words
 
 
@@ -22,7 +22,7 @@ class OwnMemoryDevice(CpuDevice):
 
     name = "own:0"
     memory = "own"
-    traits = MANY_THREADS
+    traits = CUDA_CORES
 
     def __init__(self):
         super().__init__()

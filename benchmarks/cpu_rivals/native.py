@@ -72,8 +72,8 @@ def _words(argument: Any) -> Iterator[Any]:
     if isinstance(argument, np.ndarray):
         yield ctypes.c_void_p(argument.ctypes.data)
     elif isinstance(argument, tuple):
-        for part in argument:
-            yield from _words(part)
+        for item in argument:
+            yield from _words(item)
     elif isinstance(argument, int):
         yield ctypes.c_int(argument)
     else:

@@ -147,8 +147,8 @@ def check_kernel(kernel: mtl.Kernel, form: Form, op, dtype, rng) -> None:
             compare(op, x, y, out)
         return
     for (x, y), outs in run(kernel, form, pools, [result, result], dtype):
-        for part, out in zip(("FloorDivide", "Remainder"), outs, strict=True):
-            compare(part, x, y, out)
+        for op, out in zip(("FloorDivide", "Remainder"), outs, strict=True):
+            compare(op, x, y, out)
 
 
 def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:

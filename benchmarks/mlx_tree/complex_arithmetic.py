@@ -64,11 +64,11 @@ def arguments(op, rng):
 def remainder(x, y):
     """Part by part, x - y trunc(x / y) in float, moved to the sign of y."""
 
-    def part(a, b):
+    def of_reals(a, b):
         r = a - b * np.trunc(a / b)
         return np.where((r != 0) & ((r < 0) != (b < 0)), r + b, r)
 
-    return part(x.real, y.real) + 1j * part(x.imag, y.imag)
+    return of_reals(x.real, y.real) + 1j * of_reals(x.imag, y.imag)
 
 
 def _parts_near(out, exact, error):

@@ -134,12 +134,12 @@ def check_winograd_results(kernel, dtype, rng) -> None:
     matrix = _winograd_matrices()[2]
     for row in range(down):
         for column in range(across):
-            part = image[:, row * _TILE : (row + 1) * _TILE, column * _TILE : (column + 1) * _TILE]
-            part = part.transpose(0, 3, 1, 2)
-            left, right = matrix[: part.shape[-2]], matrix[: part.shape[-1]]
+            block = image[:, row * _TILE : (row + 1) * _TILE, column * _TILE : (column + 1) * _TILE]
+            block = block.transpose(0, 3, 1, 2)
+            left, right = matrix[: block.shape[-2]], matrix[: block.shape[-1]]
             tile = exactly(values[:, :, :, row, column]).transpose(2, 3, 0, 1)
             magnitude = np.abs(left) @ np.abs(tile) @ np.abs(right).T
-            assert_rounded(part, left @ tile @ right.T, product_error(magnitude, 2 * _EDGE + 4))
+            assert_rounded(block, left @ tile @ right.T, product_error(magnitude, 2 * _EDGE + 4))
 
 
 _WINOGRAD = {

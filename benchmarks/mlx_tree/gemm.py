@@ -156,8 +156,8 @@ def check_split(
     )  # fmt: skip
     dispatch(kernel, (tiles_n, tiles_m, parts), tiling.group_size, A=a, B=b, C=out, params=params)
     a, b = tiling.factors(a, b)
-    for part, (start, stop) in zip(out, ((0, size), (size, k)), strict=True):
-        assert_rounded(part, *product(a[:, start:stop], b[start:stop]))
+    for chunk, (start, stop) in zip(out, ((0, size), (size, k)), strict=True):
+        assert_rounded(chunk, *product(a[:, start:stop], b[start:stop]))
 
 
 def check_flat_split(library, name, dtype, tiling: Tiling, rng, *, unaligned: bool) -> None:
@@ -177,9 +177,9 @@ def check_flat_split(library, name, dtype, tiling: Tiling, rng, *, unaligned: bo
     dispatch(kernel, (tiles_n * tiles_m * parts, 1, 1), tiling.group_size, A=a, B=b, C=out,
              params=params)  # fmt: skip
     a, b = tiling.factors(a, b)
-    for part, start in zip(out, (0, size), strict=True):
+    for chunk, start in zip(out, (0, size), strict=True):
         span = slice(start, start + size)
-        assert_rounded(part, *product(a[:, span], b[span]))
+        assert_rounded(chunk, *product(a[:, span], b[span]))
 
 
 def check_accumulation(kernel, dtype, rng, *, axpby: bool) -> None:

@@ -85,8 +85,8 @@ def check_segments(library, name, dtype, tiling: Tiling, rng, *, unaligned: bool
     dispatch(library.function(name, constants), groups, tiling.group_size, A=a,
              B=b, C=out, segments=segments, params=tiling.params(a, b, m, n, k))  # fmt: skip
     a, b = tiling.factors(a, b)
-    for part, (start, stop) in zip(out, pairs if unaligned else segments, strict=True):
-        assert_rounded(part, *product(a[:, start:stop], b[start:stop]))
+    for chunk, (start, stop) in zip(out, pairs if unaligned else segments, strict=True):
+        assert_rounded(chunk, *product(a[:, start:stop], b[start:stop]))
 
 
 _CHECKS = {

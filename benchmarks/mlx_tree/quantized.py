@@ -154,7 +154,7 @@ def assert_product(out, x, entry: Entry, matrix, factor=1.0) -> None:
     """Compare with ``factor * x @ exact`` for the (exact, scaled, added) of a packed matrix."""
     x = factor * exactly(x)
     if entry.transposed:
-        matrix = [np.swapaxes(part, -1, -2) for part in matrix]
+        matrix = [np.swapaxes(chunk, -1, -2) for chunk in matrix]
     exact, scaled, added = matrix
     error = product_error(np.abs(x) @ (scaled + added), x.shape[-1] + 4)
     if "qmv" in entry.form:
@@ -238,10 +238,10 @@ def check_split(library, name: str, entry: Entry, rng) -> None:
             "b_strides": [size * w.scales.shape[1], w.scales.shape[1], 1],
         }  # fmt: skip
     launch(library.function(name), entry, parts, facts)
-    for part, start in zip(out, range(0, k, size), strict=True):
+    for chunk, start in zip(out, range(0, k, size), strict=True):
         span = slice(start, start + size)
         rows = (slice(None), span) if entry.transposed else (span, slice(None))
-        assert_product(part, x[:, span], entry, w.at(rows))
+        assert_product(chunk, x[:, span], entry, w.at(rows))
 
 
 def check_entry(library: mtl.Library, name: str, entry: Entry, rng) -> None:

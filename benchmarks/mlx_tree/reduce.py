@@ -101,7 +101,7 @@ def compare(op, x, out, axes, additions):
         else:
             parts = (x.real, x.imag) if x.dtype.kind == "c" else (x, x)
             _assert_parts(out, exact, *(
-                sum_error(part, additions, part.dtype, axis=axes) for part in parts
+                sum_error(chunk, additions, chunk.dtype, axis=axes) for chunk in parts
             ))  # fmt: skip
 
 

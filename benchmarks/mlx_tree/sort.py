@@ -145,7 +145,7 @@ def check(library: mtl.Library, name: str, rng: np.random.Generator) -> None:
         return
     match = _BLOCKS_SORT.fullmatch(name)
     assert match, name
-    kernels = {part: library.function(part + match[2]) for part in PARTS}
+    kernels = {step: library.function(step + match[2]) for step in PARTS}
     check_blocks(kernels, TYPES[match[3]], int(match[4]), int(match[5]), rng)
 
 

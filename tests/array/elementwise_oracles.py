@@ -45,7 +45,7 @@ def reals(dtype):
 def complexes(dtype):
     """Pairs of special values, points near the unit circle and the branch points, and others."""
     rng = np.random.default_rng(6)
-    part = real_of(dtype)
+    component = real_of(dtype)
     limits = _limits(dtype)
     special = np.array(
         [
@@ -77,7 +77,7 @@ def complexes(dtype):
     result = np.concatenate(parts)
     with np.errstate(all="ignore"):
         rounded = np.empty(len(result), dtype)
-        rounded.real, rounded.imag = result.real.astype(part), result.imag.astype(part)
+        rounded.real, rounded.imag = result.real.astype(component), result.imag.astype(component)
     return rounded
 
 
@@ -179,7 +179,7 @@ def exact(op: Op, *args: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     function = _MPMATH.get(op.name) or getattr(mpmath, op.name)
     for k in np.flatnonzero(np.logical_and.reduce([np.isfinite(a) & (a != 0) for a in args])):
         numbers = [arg[k].item() for arg in args]
-        parts = [abs(part) for x in numbers for part in (x.real, x.imag) if part]
+        parts = [abs(component) for x in numbers for component in (x.real, x.imag) if component]
         is_extreme = min(parts) < 2.0**-150 or max(parts) > 2.0**150
         if not np.isfinite(result[k]) and not (kind == "c" and is_extreme):
             continue

@@ -40,10 +40,11 @@ def _evaluate(rows, args):
     arrays = [mtl.asarray(arg) for arg in args]
     results = []
     for start in range(0, len(rows), _AT_ONCE):
-        part = rows[start : start + _AT_ONCE]
-        which = mtl.reshape(mtl.arange(len(part)), (-1, 1))
-        combined = mtl.broadcast_to(getattr(mtl, part[0].name)(*arrays), (len(part), len(args[0])))
-        for k, row in enumerate(part[1:], 1):
+        batch = rows[start : start + _AT_ONCE]
+        which = mtl.reshape(mtl.arange(len(batch)), (-1, 1))
+        combined = getattr(mtl, batch[0].name)(*arrays)
+        combined = mtl.broadcast_to(combined, (len(batch), len(args[0])))
+        for k, row in enumerate(batch[1:], 1):
             combined = mtl.where(mtl.equal(which, k), getattr(mtl, row.name)(*arrays), combined)
         results += list(np.asarray(combined))
     return results

@@ -162,7 +162,7 @@ def test_exact_functions(rng):
     y = np.concatenate([*bits[::-1], near, np.tile(SPECIAL, len(SPECIAL))])
     n = (rng.integers(-60, 60, len(x)) * rng.choice([1, 40], len(x))).astype(np.int32)
     n[::7] -= 1000  # to numbers below the normal ones
-    text = metal_source("doubles")
+    text = metal_source("doubles/arithmetic")
     out, powers = np.empty((len(x), 3)), np.empty(len(x), np.int32)
     mtl.library(_BIT_BY_BIT % text)["all"](x, y, n, out, powers, threads=len(x))
     with np.errstate(all="ignore"):

@@ -22,9 +22,9 @@ from metalloid.fft import kernels as transforms
 _FILES = ("arrays", "complex", "complex_functions", "special")
 
 
-def _kernel(dtype, rows, chapters=MODULES):
+def _kernel(dtype, rows, modules=MODULES):
     """MSL of one kernel that has some operations, each of which writes its result."""
-    doubles = ["doubles", *(f"doubles_{chapter}" for chapter in chapters)]
+    doubles = ["doubles/arithmetic", *(f"doubles/{module}" for module in modules)]
     name = msl_name(dtype)
     stores = [
         f"*(device {msl_name(row.result(dtype))} *)(out + {1024 * k}) = {row.text.format('a', 'b')};"
@@ -72,10 +72,10 @@ def test_every_operation_has_ptx(dtype):
     assert len(re.findall(r"^\s+st\.global\S*\s", ptx, re.M)) >= len(rows)
 
 
-@pytest.mark.parametrize("chapters", sorted({row.doubles for row in OPS.values()}), ids=str)
-def test_rows_name_the_chapters_that_they_take(chapters):
-    assert set(chapters) <= set(MODULES)
-    _ptx(_kernel(float64, [row for row in _rows(float64) if row.doubles == chapters], chapters))
+@pytest.mark.parametrize("modules", sorted({row.doubles for row in OPS.values()}), ids=str)
+def test_rows_name_the_chapters_that_they_take(modules):
+    assert set(modules) <= set(MODULES)
+    _ptx(_kernel(float64, [row for row in _rows(float64) if row.doubles == modules], modules))
 
 
 def test_sorts_and_searches_have_ptx():

@@ -37,11 +37,11 @@ def view_ops(draw, shape):
     if kind == "slice":
         numbers, key = [], []
         for n in shape:
-            part = draw(st.slices(n))
-            first, stop, step = part.indices(n)
+            index = draw(st.slices(n))
+            first, stop, step = index.indices(n)
             count = len(range(first, stop, step))
             numbers += [first if count else 0, step if count > 1 else 1, count]
-            key.append(part)
+            key.append(index)
         return ViewOp(kind, tuple(numbers)), lambda x: x[tuple(key)]
     if kind == "broadcast":
         wide = tuple(draw(st.integers(1, 3)) if n == 1 else n for n in shape)

@@ -30,6 +30,11 @@ def only_python(monkeypatch):
     monkeypatch.setattr(evaluate, "native_evaluation", lambda: None)
 
 
+def _on_host(x, y):
+    with mtl.config.scope(products="host"):
+        return x @ y
+
+
 #: Pairs of expressions whose graphs differ only in what the key of a plan might leave out.
 SIMILAR = {
     "equal and other constants": (lambda x, y: x * 2 + y * 2.0, lambda x, y: x * 2 + y * 3.0),
@@ -50,6 +55,9 @@ SIMILAR = {
     "slices": (lambda x, y: (x + y)[:2] * 2, lambda x, y: (x + y)[1:] * 2),
     "types": (lambda x, y: x > y, lambda x, y: x != y),
     "products": (lambda x, y: x @ y.T + 1, lambda x, y: y @ x.T + 1),
+    "shapes of products": (lambda x, y: x @ y.T, lambda x, y: x.T @ y),
+    "a product of one leaf": (lambda x, y: x @ x.T, lambda x, y: x @ y.T),
+    "settings of products": (lambda x, y: x @ y.T, lambda x, y: _on_host(x, y.T)),
     "many operands": (
         lambda x, y: mtl.concat([x, y, x + 1, y * 2, x - y]),
         lambda x, y: mtl.concat([x, y, x + 1, y * 2, y - x]),
@@ -229,3 +237,21 @@ def test_plans_that_python_runs(monkeypatch):
             assert new
             plans.update({key: value._replace(plan=None) for key, value in new.items()})
             monkeypatch.setattr(evaluate, "LinearizedGraph", None)
+
+
+def test_known_products_are_not_lowered(monkeypatch):
+    if native.library() is None:
+        pytest.skip("native functions are not available")
+    for k in range(3):
+        a, b = evaluated(X + k), evaluated(X.T - k)
+        product = a @ b
+        total, both = product + 1, (product * 2).sum()
+        with monkeypatch.context() as context:
+            if k:
+                context.setattr(evaluate, "lower", None)
+            mtl.eval(total)
+        expected = (X + k) @ (X.T - k)
+        np.testing.assert_allclose(np.asarray(total), expected + 1, rtol=1e-6)
+        # The product was not saved.
+        np.testing.assert_allclose(np.asarray(both), 2 * expected.sum(), rtol=1e-6)
+        np.testing.assert_allclose(np.asarray(product), expected, rtol=1e-6)

@@ -128,8 +128,8 @@ def test_what_is_repeated_takes_a_copy_where_rows_lie_otherwise():
 def test_more_arrays_than_a_kernel_has_buffers():
     parts = [mtl.asarray(np.full(3, k, np.float32)) for k in range(70)]
     total = parts[0]
-    for part in parts[1:]:
-        total = total + part
+    for term in parts[1:]:
+        total = total + term
     assert len(kernels(total)) > 1
     assert np.asarray(total).tolist() == [sum(range(70))] * 3
 

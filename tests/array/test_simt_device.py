@@ -9,6 +9,7 @@ import pytest
 import metalloid as mtl
 from metalloid.arrays.codegen import matmul as product_text
 from metalloid.arrays.execution import evaluate as evaluation
+from metalloid.arrays.library import radix_sort
 from metalloid.arrays.library import scan as scan_kernels
 from metalloid.arrays.library import sort as sort_kernels
 from metalloid.runtime.devices import registry
@@ -81,9 +82,9 @@ def test_memory_that_begins_anywhere(device):
     x = normal(1003)
     array = mtl.asarray(x, device=device)
     for first in (0, 3, 0, 2, 1):
-        part = array[first : first + 1000]
-        np.testing.assert_array_equal(np.asarray(part + part), x[first : first + 1000] * 2)
-        np.testing.assert_allclose(float((part * part).sum()), np.sum(
+        view = array[first : first + 1000]
+        np.testing.assert_array_equal(np.asarray(view + view), x[first : first + 1000] * 2)
+        np.testing.assert_allclose(float((view * view).sum()), np.sum(
             x[first : first + 1000].astype(np.float64) ** 2), rtol=1e-6)  # fmt: skip
 
 
@@ -189,6 +190,29 @@ def test_sorts(device, dtype, n):
     order = np.argsort(x, axis=1, kind="stable")
     np.testing.assert_array_equal(np.asarray(mtl.argsort(own)), order)
     np.testing.assert_array_equal(np.asarray(mtl.argsort(own[1:])), order[1:])
+
+
+@pytest.mark.parametrize("dtype", ["int32", slow("float64"), slow("uint8"), slow("float16")])
+def test_long_rows_are_sorted_by_digits(device, dtype):
+    x = (RNG.standard_normal((9001, 3)) * 100).astype(dtype)
+    x[:, 1] = 7  # no digit differs
+    x[:, 2] %= 5
+    own = mtl.asarray(x, device=device)
+    assert mtl.explain(mtl.sort(own, axis=0)).count(". sort_by_digit ->") == x.itemsize
+    np.testing.assert_array_equal(np.asarray(mtl.sort(own, axis=0)), np.sort(x, axis=0))
+    order = 9000 - np.flip(np.argsort(x[::-1], axis=0, kind="stable"), 0)
+    np.testing.assert_array_equal(np.asarray(mtl.argsort(own, axis=0, descending=True)), order)
+    values, indices = mtl.top_k(own, 4000, axis=0)
+    np.testing.assert_array_equal(np.asarray(indices), order[:4000])
+    np.testing.assert_array_equal(np.asarray(values), np.take_along_axis(x, order[:4000], 0))
+
+
+def test_sorts_without_forward_progress(device, monkeypatch):
+    monkeypatch.setattr(radix_sort, "has_launches", lambda x, axis: False)
+    x = normal(2, 9001)
+    own = mtl.asarray(x, device=device)
+    np.testing.assert_array_equal(np.asarray(mtl.sort(own)), np.sort(x))
+    np.testing.assert_array_equal(np.asarray(mtl.argsort(own)), np.argsort(x, 1, kind="stable"))
 
 
 def test_threads_sort_short_columns(device):
@@ -349,7 +373,7 @@ def test_what_tensor_cores_read_often_lies_in_memory(tensor_cores):
 def test_wide_kernels_are_portable(device):
     x = mtl.asarray(normal(3, 4096), device=device)
     for values in (softmax(x), x.argmax(), x.sum(axis=0), x * 2, x @ x.T, mtl.flip(x).var(axis=1),
-                   mtl.sort(x)):  # fmt: skip
+                   mtl.sort(x), mtl.argsort(x.reshape(-1))):  # fmt: skip
         for text in values.msl().split("#include <metal_stdlib>")[1:]:
             mtl.library("#include <metal_stdlib>" + text, portable=True)
     mtl.library(sort_kernels.text(), portable=True)

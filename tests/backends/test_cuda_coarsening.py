@@ -232,9 +232,9 @@ def both_forms(tmp_path):
             for position, array in zip(positions, arrays, strict=True):
                 words[position] = array.__array_interface__["data"][0]
             number = int(factor[1]) if coarsened else 1
-            for part in launches_of(grid, group, coarsening=number):
-                data = struct.pack(f"={count}Q10I", *words, *part.data)
-                run(int(part.coarsening > 1), data, struct.pack("=6I", *part.dimensions))
+            for dispatch in launches_of(grid, group, coarsening=number):
+                data = struct.pack(f"={count}Q10I", *words, *dispatch.data)
+                run(int(dispatch.coarsening > 1), data, struct.pack("=6I", *dispatch.dimensions))
 
         return launch
 

@@ -271,8 +271,8 @@ def test_the_command(tmp_path):
 def test_grids_cover_every_threadgroup_once():
     grid, group = (70, 70000, 140000), (32, 1, 1)
     seen = 0
-    for part in launches_of(grid, group):
-        blocks = part.dimensions[:3]
+    for launch in launches_of(grid, group):
+        blocks = launch.dimensions[:3]
         assert max(blocks[1:]) <= 65535
         seen += blocks[0] * blocks[1] * blocks[2]
     assert seen == 3 * 70000 * 140000

@@ -38,8 +38,8 @@ def test_what_is_transformed_stays_as_it_was(device, rng):
     for function in (mtl.fft.fft, mtl.fft.irfft, mtl.fft.ifft2):
         function(a).numpy()
     assert np.array_equal(a.numpy(), x)
-    part = a[1:, 1:]  # begins at an odd address
-    assert_near(mtl.fft.fft(part).numpy(), np.fft.fft(wide(x)[1:, 1:]), 8)
+    view = a[1:, 1:]  # begins at an odd address
+    assert_near(mtl.fft.fft(view).numpy(), np.fft.fft(wide(x)[1:, 1:]), 8)
 
 
 @pytest.mark.slow

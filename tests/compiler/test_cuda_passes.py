@@ -37,8 +37,8 @@ def kernel(blocks):
 
 def lines(function, block=None):
     """Instructions as text."""
-    part = function if block is None else function.blocks[block]
-    return [*map(instruction_text, part.instructions())]
+    scope = function if block is None else function.blocks[block]
+    return [*map(instruction_text, scope.instructions())]
 
 
 # ---- names

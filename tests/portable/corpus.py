@@ -17,9 +17,9 @@ def texts():
 
     for name, expression in generated.EXPRESSIONS.items():
         parts = expression(generated.FLOATS).msl().split(HEAD)[1:]
-        for number, part in enumerate(parts, 1):
+        for number, kernel in enumerate(parts, 1):
             count = f"_{number}" if len(parts) > 1 else ""
-            yield f"{name.replace(' ', '_')}{count}.metal", HEAD + part.rstrip() + "\n"
+            yield f"{name.replace(' ', '_')}{count}.metal", HEAD + kernel.rstrip() + "\n"
 
 
 if __name__ == "__main__":

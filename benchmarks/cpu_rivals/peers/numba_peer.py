@@ -93,15 +93,15 @@ def stencil(y, x, n):
 
 @_kernel
 def _histogram(counts, x, parts):
-    own = np.zeros((parts, 256), np.uint32)  # Numba has no atomics: a table per part
+    own = np.zeros((parts, 256), np.uint32)  # Numba has no atomics: a table per chunk
     share = x.size // parts
-    for part in prange(parts):
-        last = x.size if part == parts - 1 else (part + 1) * share
-        for i in range(part * share, last):
-            own[part, x[i]] += 1
-    for part in range(parts):
+    for chunk in prange(parts):
+        last = x.size if chunk == parts - 1 else (chunk + 1) * share
+        for i in range(chunk * share, last):
+            own[chunk, x[i]] += 1
+    for chunk in range(parts):
         for value in range(256):
-            counts[value] += own[part, value]
+            counts[value] += own[chunk, value]
 
 
 def histogram(counts, x, share):

@@ -148,7 +148,7 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
     head = _head(name, types, members, positions, writer.structs)
     groups = (kernel.ops, *(factor.ops for factor in kernel.factors))
     files = _files([op for ops in groups for op in ops], "elementwise")
-    files += ("products", *writer.form.files)
+    files += ("products/products", *writer.form.files)
     return Rendered(name, head + "\n".join(writer.lines) + "\n}\n", writer.buffers, members,
                     *writer.launch(), files, writer.aligned)  # fmt: skip
 
@@ -165,7 +165,8 @@ def _render_library_kernel(kernel: LibraryKernel, sources: Sequence[BufferSpec])
     positions: Sequence[str] = _IN_GRID
     if launch.group_size:
         positions = _IN_GROUPS if launch.uses_lanes else _IN_PANELS
-    head = _head(launch.name, types, members, positions, written=len(kernel.writes))
+    head = _head(launch.name, types, members, positions, written=len(kernel.writes),
+                 max_threads=launch.max_threads)  # fmt: skip
     lines = [f"  x{k} += params.start{k};" for k in range(len(kernel.reads))]
     lines += [f"  {line}" for line in launch.body.splitlines()]
     text = head + "\n".join(lines) + "\n}\n"
@@ -204,7 +205,7 @@ def _name(ops: Sequence[KernelOp]) -> str:
 
 def _head(name: str, types: Sequence[str], members: Sequence[Member],
           positions: Sequence[str] = _IN_GRID, structs: Sequence[str] = (),
-          written: int = 1) -> str:  # fmt: skip
+          written: int = 1, max_threads: int | None = None) -> str:  # fmt: skip
     """The struct of parameters, and the signature."""
     read = len(types) - written
     parameters = [
@@ -220,7 +221,8 @@ def _head(name: str, types: Sequence[str], members: Sequence[Member],
         given = f"struct Params {{\n{rows}}};\n\n"
     parameters += positions
     given += "".join(f"{line}\n" for line in structs)
-    return f"{given}kernel void {name}(\n    " + ",\n    ".join(parameters) + ")\n{\n"
+    limit = f"[[max_total_threads_per_threadgroup({max_threads})]]\n" if max_threads else ""
+    return f"{given}{limit}kernel void {name}(\n    " + ",\n    ".join(parameters) + ")\n{\n"
 
 
 def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
@@ -242,6 +244,6 @@ def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
 
 def _files_of_doubles(ops: Sequence[KernelOp], is_complex: bool) -> list[str]:
     """The modules of 64-bit floats; complex functions may use any of them."""
-    used = {chapter for op in ops if op.kind == "elementwise" for chapter in op.data.doubles}
-    chapters = [name for name in MODULES if is_complex or name in used]
-    return ["doubles", *(f"doubles_{name}" for name in chapters)]
+    used = {module for op in ops if op.kind == "elementwise" for module in op.data.doubles}
+    modules = [name for name in MODULES if is_complex or name in used]
+    return ["doubles/arithmetic", *(f"doubles/{name}" for name in modules)]

@@ -54,8 +54,8 @@ class Form:
     each: str = ""
 
 
-_WIDE = ("wide", "wide_products")
-_BLOCKS = ("wide", "tensor_blocks", "tensor_products")
+_WIDE = ("wide", "products/wide_products")
+_BLOCKS = ("wide", "products/tensor_blocks", "products/tensor_products")
 REGISTERS = Form("registers", TILE, TILE, 512, "product_capacity<{T}>()")
 SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_capacity<{T}>()")
 #: For CPUs: no barriers, and positions that do not fix the number of lanes.

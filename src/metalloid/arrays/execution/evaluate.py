@@ -10,14 +10,18 @@ from typing import NamedTuple
 
 from metalloid.arrays.execution.calls import first_number, run_call
 from metalloid.arrays.execution.executable import ExecutablePlan, executable, run, with_offset
-from metalloid.arrays.execution.known_evaluations import Numbering, native_evaluation
+from metalloid.arrays.execution.known_evaluations import (
+    NativeEvaluation,
+    Numbering,
+    native_evaluation,
+)
 from metalloid.arrays.execution.known_evaluations import plans as _plans
 from metalloid.arrays.execution.repeated_plan import RepeatedPlan
 from metalloid.arrays.ir.extents import at_extents, open_traces
 from metalloid.arrays.ir.index_checks import IndexCheck, checks_below, verify
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import UNORDERED, Memory
-from metalloid.arrays.ir.node import BUFFER, CHECKED, TRACED, Node
+from metalloid.arrays.ir.node import BUFFER, CHECKED, HAS_PRIMITIVES, TRACED, Node
 from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.ir.substitute import concrete, is_traced
 from metalloid.arrays.planning.plan import make_plan
@@ -109,15 +113,21 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
             checks = checks_below(roots)
             roots += [code for code, _ in checks]
             break
-    lower(roots)
-    if run_call(roots, wait):
-        return
     # Where codes are read at once, results of wrong indices do not become values of nodes.
     is_verified_first = bool(checks) and (wait or device.memory != "own")
     is_repeatable = wait or device.memory == "own"
     native = native_evaluation() if is_repeatable and not is_verified_first else None
-    known = None if native is None else native.evaluate(roots)
-    if known is True or (isinstance(known, tuple) and known[0].run(known[1], wait)):
+    known, numbering = None, None
+    if native is not None and any(root.flags & HAS_PRIMITIVES for root in roots):
+        known = _run_known(native, roots, wait)
+        numbering = Numbering.of(roots) if known is False else None
+    if not known:
+        lower(roots)
+        if run_call(roots, wait):
+            return
+        if native is not None and numbering is None:
+            known = _run_known(native, roots, wait)
+    if known:
         _verify_nodes(checks)
         return
     graph = LinearizedGraph(roots)
@@ -125,7 +135,8 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     leaves = [leaf.memory for leaf in graph.leaves]
     offsets = [leaf.data[1] for leaf in graph.leaves]
     if repeated is not None and is_repeatable and None not in leaves:
-        numbering = Numbering.of(graph, roots) if known is False else None
+        if numbering is None and known is False:
+            numbering = Numbering.of(roots)
         in_bytes = [leaf.data[1] * leaf.dtype.itemsize for leaf in graph.leaves]
         stored = repeated(leaves, graph.nodes, wait, in_bytes)  # type: ignore[arg-type]
         if stored is not None:
@@ -140,6 +151,7 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
             if not is_verified_first:
                 _verify_nodes(checks)
             return
+    numbering = None  # it refers to nodes
     retained = {
         source
         for index, source, _, references in plan.not_requested
@@ -157,6 +169,15 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     _finish(plan, graph, roots)
     if not is_verified_first:
         _verify_nodes(checks)
+
+
+def _run_known(native: NativeEvaluation, roots: list[Node], wait: bool) -> bool | None:
+    """True if a known evaluation computed the roots, False if none has their structure."""
+    known = native.evaluate(roots)
+    if isinstance(known, tuple):
+        evaluation, nodes = known
+        return evaluation.run(nodes, wait) or None
+    return known
 
 
 def _verify_nodes(checks: Sequence[tuple[Node, IndexCheck]]) -> None:

@@ -17,7 +17,8 @@ from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.native import library
-from metalloid.arrays.ir.node import BUFFER, CONSTANT, CUSTOM_CALL, ELEMENTWISE, Node
+from metalloid.arrays.ir.node import BUFFER, CONSTANT, CUSTOM_CALL, ELEMENTWISE, PRIMITIVE, Node
+from metalloid.arrays.ir.primitives import structural
 
 #: Plans by the structure of a graph; the keys of native functions are among them.
 plans: dict[Any, Any] = {}
@@ -45,7 +46,7 @@ def native_evaluation() -> NativeEvaluation | None:
     functions = library()
     if functions is None:
         return None
-    kinds = BUFFER, CONSTANT, ELEMENTWISE, CUSTOM_CALL
+    kinds = BUFFER, CONSTANT, ELEMENTWISE, CUSTOM_CALL, PRIMITIVE, structural
     return NativeEvaluation(*functions.mtl_evaluation(ctypes.py_object((plans, kinds, ()))))
 
 
@@ -58,7 +59,7 @@ class KnownEvaluation(NamedTuple):
     ----------
     plan : tuple or None
         See `RepeatedPlan.native`.
-    leaves, first : bytes
+    leaves, inputs : bytes
         Leaves of the plan, and its leaves and constants: 32-bit indices of nodes.
     has_numbers : bool
         Whether there are constants.
@@ -67,8 +68,8 @@ class KnownEvaluation(NamedTuple):
         the results of the plan, and strides and offset.
     unsaved : bytes
         Nodes that are computed without being saved.
-    forms : bytes
-        By leaf: its alignment and the size of an element, in bytes.
+    elements : bytes
+        By leaf: alignment and size of its elements, in bytes.
     repeated : RepeatedPlan
     types : frozenset of numpy.dtype
         Those whose addresses are in the key.
@@ -76,11 +77,11 @@ class KnownEvaluation(NamedTuple):
 
     plan: tuple[Any, ...] | None
     leaves: bytes
-    first: bytes
+    inputs: bytes
     has_numbers: bool
     results: tuple[tuple[tuple[int, ...], int, tuple[Any, ...]], ...]
     unsaved: bytes
-    forms: bytes
+    elements: bytes
     repeated: RepeatedPlan
     types: frozenset[Any]
 
@@ -89,9 +90,9 @@ class KnownEvaluation(NamedTuple):
         leaves = [nodes[k] for k in memoryview(self.leaves).cast("I")]
         memories = [leaf.memory for leaf in leaves]
         offsets = [leaf.data[1] * leaf.dtype.itemsize for leaf in leaves]
-        first = [nodes[k] for k in memoryview(self.first).cast("I")]
+        inputs = [nodes[k] for k in memoryview(self.inputs).cast("I")]
         stored: list[Memory] | None
-        stored = self.repeated(memories, first, wait, offsets)  # type: ignore[arg-type]
+        stored = self.repeated(memories, inputs, wait, offsets)  # type: ignore[arg-type]
         if stored is None:
             return False
         for k in memoryview(self.unsaved).cast("I"):
@@ -103,26 +104,37 @@ class KnownEvaluation(NamedTuple):
 
 
 class Numbering(NamedTuple):
-    """The key of a structure, and the indices of its nodes."""
+    """The key of a structure, the indices of its nodes, and the number of nodes without operands.
+
+    Primitives may be lowered since.
+    """
 
     key: Any
     index_of: dict[Node, int]
+    leaves: int
 
     @classmethod
-    def of(cls, graph: LinearizedGraph, roots: list[Node]) -> Numbering | None:
-        """Number the nodes; None if leaves or constants were merged, which the key tells apart."""
+    def of(cls, roots: list[Node]) -> Numbering | None:
+        """Number the nodes; None if their structure has no key."""
         native = native_evaluation()
         walked = None if native is None else native.graph_key(roots)
         if walked is None:
             return None
         key, nodes = walked
-        if sum(not node.args for node in nodes) != len(graph.leaves) + len(graph.numbers):
-            return None
-        return cls(key, {node: k for k, node in enumerate(nodes)})
+        leaves = sum(not node.args for node in nodes)
+        return cls(key, {node: k for k, node in enumerate(nodes)}, leaves)
 
     def remember(self, graph: LinearizedGraph, roots: list[Node], plan: ExecutablePlan,
                  repeated: RepeatedPlan) -> None:  # fmt: skip
-        """Let native functions find a plan that has run."""
+        """Let native functions find a plan that has run.
+
+        Not if leaves or constants were merged, which the key tells apart, nor if there are results
+        or leaves that the lowering of a primitive made.
+        """
+        first = graph.nodes[: len(graph.leaves) + len(graph.numbers)]
+        given = [*first, *(graph.nodes[result.node] for result in plan.results)]
+        if len(first) != self.leaves or any(node not in self.index_of for node in given):
+            return
 
         def indices(nodes: Sequence[Node]) -> bytes:
             return array("I", [self.index_of[node] for node in nodes]).tobytes()
@@ -137,17 +149,18 @@ class Numbering(NamedTuple):
             nodes |= {root for root, k in zip(roots, graph.roots, strict=True) if k == result.node}
             numbers = tuple(self.index_of[node] for node in nodes)
             results.append((numbers, repeated.results.index(result.source), result.layout[1:]))
-        forms: list[int] = []
+        elements: list[int] = []
         for k, leaf in enumerate(graph.leaves):
-            forms += repeated.alignments.get(k, 1), leaf.dtype.itemsize
+            elements += repeated.alignments.get(k, 1), leaf.dtype.itemsize
+        unsaved = [graph.nodes[index] for index in plan.unsaved_outputs]
         plans[self.key] = KnownEvaluation(
             native,
             indices(graph.leaves),
-            indices(graph.nodes[: len(graph.leaves) + len(graph.numbers)]),
+            indices(first),
             bool(graph.numbers),
             tuple(results),
-            indices([graph.nodes[index] for index in plan.unsaved_outputs]),
-            array("Q", forms).tobytes(),
+            indices([node for node in unsaved if node in self.index_of]),
+            array("Q", elements).tobytes(),
             repeated,
             frozenset(node.dtype for node in self.index_of),
         )

@@ -14,7 +14,8 @@ from metalloid.arrays.ir.dtypes import bfloat16, int64, uint32
 from metalloid.arrays.ir.node import Node, cast, fresh
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
-from metalloid.arrays.ir.views import moved_axes
+from metalloid.arrays.ir.views import full_slices, moved_axes, sliced
+from metalloid.arrays.library import radix_sort
 from metalloid.arrays.library.merge_sort import has_launches, sort_indices, sort_values
 from metalloid.arrays.library.sort import sorted_rows, top_k_rows
 from metalloid.arrays.lowering.indexing import gathered, indices_along
@@ -99,8 +100,25 @@ def _argsort_by_merges(x: Node, axis: int, descending: bool, setting: str) -> No
 
 
 def _top_k_by_merges(rows: Node, k: int, setting: str) -> tuple[Node, ...]:
+    return _largest(rows, sort_indices(rows, len(rows.shape) - 1, True, k))
+
+
+def _sort_by_digits(x: Node, axis: int, descending: bool, setting: str) -> Node:
+    return radix_sort.sort_values(x, axis, descending)
+
+
+def _argsort_by_digits(x: Node, axis: int, descending: bool, setting: str) -> Node:
+    return radix_sort.sort_indices(x, axis, descending)
+
+
+def _top_k_by_digits(rows: Node, k: int, setting: str) -> tuple[Node, ...]:
+    indices = radix_sort.sort_indices(rows, len(rows.shape) - 1, True)
+    return _largest(rows, sliced(indices, [*full_slices(rows.shape[:-1]), (0, 1, k)]))
+
+
+def _largest(rows: Node, indices: Node) -> tuple[Node, Node]:
+    """Elements of rows, and their indices."""
     axis = len(rows.shape) - 1
-    indices = sort_indices(rows, axis, True, k)
     return gathered(rows, list(range(axis + 1)), indices_along(indices, axis)), indices
 
 
@@ -158,13 +176,28 @@ def _is_by_merges(name: str) -> Callable[..., bool]:
     return is_applicable
 
 
+def _is_by_digits(name: str) -> Callable[..., bool]:
+    def is_applicable(x: Node, *params: Any) -> bool:
+        is_supported = radix_sort.has_launches(x, params[0])
+        return is_supported and by_kernels(name, x.dtype, x.device, x.shape[params[0]], params[-1])
+
+    return is_applicable
+
+
 def _is_top_k_by_merges(rows: Node, k: int, setting: str) -> bool:
+    return has_launches(rows, len(rows.shape) - 1, True) and _is_sorted_for_top_k(rows, k, setting)
+
+
+def _is_top_k_by_digits(rows: Node, k: int, setting: str) -> bool:
+    is_supported = radix_sort.has_launches(rows, len(rows.shape) - 1)
+    return is_supported and _is_sorted_for_top_k(rows, k, setting)
+
+
+def _is_sorted_for_top_k(rows: Node, k: int, setting: str) -> bool:
     """Whether to sort rows, instead of selecting the largest elements first."""
     count = rows.shape[-1]
     is_short = count <= _SORTED_FOR_TOP_K or 4 * k >= count
-    is_supported = has_launches(rows, len(rows.shape) - 1, True)
-    is_by_kernels = by_kernels("top_k", rows.dtype, rows.device, count, setting)
-    return k > 0 and is_short and is_supported and is_by_kernels
+    return k > 0 and is_short and by_kernels("top_k", rows.dtype, rows.device, count, setting)
 
 
 def comparable(x: np.ndarray) -> np.ndarray:
@@ -193,9 +226,12 @@ def _top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 implement("sort", Implementation(_sort_by_merges, _is_by_merges("sort")),
+          Implementation(_sort_by_digits, _is_by_digits("sort")),
           Implementation(_sort_by_kernels, _is_by_kernels("sort")), _sort_on_host)  # fmt: skip
 implement("argsort", Implementation(_argsort_by_merges, _is_by_merges("argsort")),
+          Implementation(_argsort_by_digits, _is_by_digits("argsort")),
           Implementation(_argsort_by_kernels, _is_by_kernels("argsort")),
           _argsort_on_host)  # fmt: skip
 implement("top_k", Implementation(_top_k_by_merges, _is_top_k_by_merges),
+          Implementation(_top_k_by_digits, _is_top_k_by_digits),
           Implementation(_top_k_by_kernels, _is_by_kernels("top_k")), _top_k_on_host)  # fmt: skip

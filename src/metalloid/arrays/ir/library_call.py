@@ -34,6 +34,8 @@ class LibraryLaunch:
     uses_lanes : bool
         Whether threads of a group are told by `simdgroup` and `lane`; otherwise by `thread_`, which
         does not fix the number of lanes.
+    max_threads : int or None
+        Maximum threads of a threadgroup, on which the number of a thread's registers depends.
     """
 
     name: str
@@ -45,6 +47,7 @@ class LibraryLaunch:
     threads: Size
     group_size: Size | None = None
     uses_lanes: bool = True
+    max_threads: int | None = None
 
 
 @dataclass(frozen=True)

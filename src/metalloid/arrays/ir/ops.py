@@ -16,7 +16,7 @@ from metalloid.arrays.ir.dtypes import DType, bool_, float32, kind_of, real_of
 INTEGERS, REALS, NUMBERS = "iu", "iuf", "iufc"
 FLOATS, FLOATS_AND_COMPLEX, ANY = "f", "fc", "biufc"
 
-#: Modules with functions of 64-bit floats, ``doubles_*.metal``, in their order.
+#: Modules with functions of 64-bit floats, ``metal/doubles/*.metal``, in their order.
 MODULES = ("exponential", "trigonometric", "inverse", "hyperbolic", "special")
 
 #: `Op.tangents` of operations whose results are booleans, integers or bits.

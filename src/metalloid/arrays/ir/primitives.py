@@ -56,14 +56,24 @@ class Implementation:
 
 #: Operands and parameters of primitives with the flag `CHECKED`, by the nodes that were lowered.
 lowered: WeakKeyDictionary[Node, tuple[Node, tuple[Any, ...]]] = WeakKeyDictionary()
+#: Names of primitives whose nodes depend on nothing but the structure of their operands, so that
+#: an evaluation can find its plan before they are lowered.
+structural: set[str] = set()
 _implementations: dict[str, tuple[Implementation, ...]] = {}
 
 
-def implement(name: str, *table: Implementation | Build) -> None:
+def implement(name: str, *table: Implementation | Build, is_structural: bool = False) -> None:
     """State the implementations of a primitive; the first applicable one is used.
 
     The last one is used for all other operands.
+
+    Parameters
+    ----------
+    is_structural : bool
+        Whether neither values nor settings influence the choice and the nodes.
     """
+    if is_structural:
+        structural.add(name)
     rows = [row if isinstance(row, Implementation) else Implementation(row) for row in table]
     assert rows[-1].is_applicable is None, name
     _implementations[name] = tuple(rows)
@@ -121,7 +131,9 @@ def _lower_node(node: Node) -> None:
         _renumber(results, node)  # first: nodes of nested primitives are numbered before these
         lower(results)
         if len(results) == 1:
+            inlined = node.inlined
             node.become(results[0])
+            node.inlined |= inlined
             return
         node.kind, node.data, node.args = TUPLE, None, results
     elif node.kind is GET_TUPLE_ITEM and node.args[0].kind is TUPLE:

@@ -15,14 +15,14 @@ from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library
 from metalloid.arrays.ir.node import Node, permute
 from metalloid.kernels.operands import MAX_ELEMENTS
 
-_FILES = ("order", "merge_sort")
+_FILES = ("sorts/order", "sorts/merge_sort")
 _LANES, _BLOCK = 32, 256
 #: Rows that one thread sorts, by words of an item; and how many fill the threads of a GPU.
 _SHORT_ROW, _MANY_ROWS = (0, 32, 16, 16), 1024
 #: By words: items in half of the threadgroup memory, and in all of it.
 _CHUNK, _CHUNK_OF_SIMT = (0, 4096, 2048, 1024), (0, 4096, 4096, 2048)
 _SUFFIXES = {4: "u", 8: "ul"}
-_MSL_BITS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
+MSL_BITS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
 
 class _Sort(NamedTuple):
@@ -233,17 +233,21 @@ def _launch(sort: _Sort, body: str, source: int, target: int, chunks: int = 1, r
 
 
 def _order(sort: _Sort) -> str:
-    """A statement that defines `order`."""
-    size = sort.dtype.itemsize
-    bits, suffix = _MSL_BITS[size], _SUFFIXES.get(size, "")
-    *members, _ = order_members(sort.dtype, False, is_stable=sort.results > 0)
+    return order_text(sort.dtype, is_stable=sort.results > 0)
+
+
+def order_text(dtype: DType, is_stable: bool) -> str:
+    """A statement that defines `order`, which is descending if a parameter is 1."""
+    size = dtype.itemsize
+    bits, suffix = MSL_BITS[size], _SUFFIXES.get(size, "")
+    *members, _ = order_members(dtype, False, is_stable=is_stable)
     values = ", ".join(f"{member}{suffix}" for member in members)
     return f"const Order<{bits}> order{{{values}, {bits}(-int(params.descending))}};\n"
 
 
 def _source(sort: _Sort, first: str, index: str = "0", step: str = "1") -> str:
     """Statements that define `from`, the elements of a row from an index on."""
-    bits, has_index = _MSL_BITS[sort.dtype.itemsize], "true" if sort.results else "false"
+    bits, has_index = MSL_BITS[sort.dtype.itemsize], "true" if sort.results else "false"
     return (
         f"{_order(sort)}const numpy::Elements<{bits}, {sort.words}, {has_index}> from{{\n"
         f"    (device const {bits} *)x0 + {first}, order, {index}, {step}}};\n"
@@ -255,7 +259,7 @@ def _result(sort: _Sort, first: str, step: str = "1") -> str:
     if sort.results:
         start = f"out + {first}, params.results, {step}"
         return f"const numpy::SortedIndices<{sort.words}> to{{{start}}};\n"
-    bits = _MSL_BITS[sort.dtype.itemsize]
+    bits = MSL_BITS[sort.dtype.itemsize]
     start = f"(device {bits} *)out + {first}, order, {step}"
     return f"const numpy::SortedElements<{bits}, {sort.words}> to{{{start}}};\n"
 

@@ -25,6 +25,7 @@ from metalloid.runtime.devices.device import Device
 #: These constants equal those of the .metal files.
 _LANES, _DIGITS = 32, 256
 MAX_BINS = 4096
+_FILES = ("order", "radix_sort", "sorting", "wide_sorting", "selecting", "searching")
 _WITH_INDICES = "_with_indices"
 #: Rows up to this length are sorted by comparison, without a radix sort.
 _SHORT_ROW = 64
@@ -245,7 +246,7 @@ def _kernel(name: str, size: int, device: Device) -> Any:
 @functools.cache
 def text() -> str:
     """The Metal source."""
-    return metal_source("order", "sorting", "wide_sorting", "selecting", "searching")
+    return metal_source(*(f"sorts/{name}" for name in _FILES))
 
 
 @functools.cache

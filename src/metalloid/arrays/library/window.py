@@ -164,7 +164,7 @@ def text(dtype: DType, index_type: str) -> str:
         f'template [[host_name("{name}")]] [[kernel]] decltype({kernel}) {kernel};'
         for name, kernel in kernels.items()
     )
-    names = ["arrays", "wide", "products", "wide_products", "windows"]
+    names = ["arrays", "wide", "products/products", "products/wide_products", "windows"]
     if kind_of(dtype) == "c":
         names[1:1] = ["complex"]
     head = "#include <metal_stdlib>\nusing namespace metal;\n"

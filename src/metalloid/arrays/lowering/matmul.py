@@ -95,7 +95,9 @@ def matrix_product(x1: Any, x2: Any) -> Node:
     depth = a.shape[-1]
     if depth != b.shape[-2:][0]:
         raise ValueError(f"[matmul] incompatible shapes {a.shape} and {b.shape}.")
-    batch = broadcast_shape("matmul", a.shape[:-2], b.shape[:-2])
+    batch = a.shape[:-2]
+    if batch != b.shape[:-2]:
+        batch = broadcast_shape("matmul", batch, b.shape[:-2])
     rows, columns = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
     left, right = cast(a, dtype), cast(b, dtype)
     if not rows:
@@ -104,8 +106,9 @@ def matrix_product(x1: Any, x2: Any) -> Node:
         right = reshape(right, (depth, 1))
     left = broadcast(left, (*batch, *left.shape[-2:]))
     right = broadcast(right, (*batch, *right.shape[-2:]))
-    # The settings are those of the time at which the product is written.
-    product = stacked_product(left, right, (settings.products, settings.tf32))
+    # The settings are those of the time at which the product is written. CPUs have no TF32.
+    allow_tf32 = left.device.name != "cpu" and settings.tf32
+    product = stacked_product(left, right, (settings.products, allow_tf32))
     return reshape(product, (*batch, *rows, *columns))
 
 
@@ -159,6 +162,7 @@ implement(
     Implementation(_split_product, is_split),
     Implementation(narrow_product, is_narrow),
     _product,
+    is_structural=True,
 )
 
 

@@ -4,12 +4,12 @@
 
 // The items of all evaluations share, and of a known one (known_evaluations.py).
 enum { STATE_PLANS, STATE_KINDS, STATE_NO_ARGS };
-enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_FIRST, KNOWN_HAS_NUMBERS, KNOWN_RESULTS, KNOWN_UNSAVED,
-       KNOWN_FORMS };
+enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_INPUTS, KNOWN_HAS_NUMBERS, KNOWN_RESULTS, KNOWN_UNSAVED,
+       KNOWN_ELEMENTS };
 enum { RESULT_NODES, RESULT_MEMORY, RESULT_DATA };
 
 // A constant among the parameters of a frame: where it is written, its type as in values.h, and its index
-// among the first nodes of the plan.
+// among the inputs of the plan.
 struct number {
   uint64_t address;
   uint32_t kind, bytes;
@@ -58,8 +58,8 @@ static PyObject* list_of(PyObject* const* nodes, const uint32_t* indices, Py_ssi
 // Numbers of other types.
 static bool pack_nodes(PyObject* plan, PyObject* frame, const struct run* run) {
   Py_ssize_t count;
-  const uint32_t* first = indices_of(run->known, KNOWN_FIRST, &count);
-  PyObject* nodes = list_of(run->graph->nodes, first, count);
+  const uint32_t* inputs = indices_of(run->known, KNOWN_INPUTS, &count);
+  PyObject* nodes = list_of(run->graph->nodes, inputs, count);
   const bool fits = nodes && mtl_pack_by_python(plan, frame, nodes);
   drop(nodes);
   return fits;
@@ -68,7 +68,7 @@ static bool pack_nodes(PyObject* plan, PyObject* frame, const struct run* run) {
 static bool pack(PyObject* plan, PyObject* frame, void* context) {
   const struct run* run = context;
   Py_ssize_t unused;
-  const uint32_t* first = indices_of(run->known, KNOWN_FIRST, &unused);
+  const uint32_t* inputs = indices_of(run->known, KNOWN_INPUTS, &unused);
   PyObject* bytes = PyObject_GetAttr(frame, numbers_);
   if (!bytes) return false;
   if (bytes == &_Py_NoneStruct) {
@@ -79,7 +79,7 @@ static bool pack(PyObject* plan, PyObject* frame, void* context) {
   const size_t count = (size_t)PyBytes_Size(bytes) / sizeof *numbers;
   bool fits = true;
   for (size_t i = 0; fits && i < count; i++) {
-    PyObject* node = run->graph->nodes[first[numbers[i].index]];
+    PyObject* node = run->graph->nodes[inputs[numbers[i].index]];
     uint64_t bits = 0;
     fits = bits_of(numbers[i].kind, numbers[i].bytes, get(node, NODE, NODE_DATA), &bits);
     if (fits) memcpy((void*)(uintptr_t)numbers[i].address, &bits, numbers[i].bytes);
@@ -88,18 +88,19 @@ static bool pack(PyObject* plan, PyObject* frame, void* context) {
   return fits;
 }
 
-struct form {
+struct element {
   uint64_t alignment, item_bytes;
 };
 
 // The address of the first element of a leaf, if Python need not look at it.
-static bool address_of(PyObject* node, PyObject* kind, const struct form* form, uint64_t* address) {
+static bool address_of(PyObject* node, PyObject* kind, const struct element* element,
+                       uint64_t* address) {
   PyObject* memory = get(node, NODE, NODE_MEMORY);
   if (get(node, NODE, NODE_KIND) != kind || !is_instance(memory, MEMORY)) return false;
   PyObject *known = get(memory, MEMORY, MEMORY_ADDRESS), *data = get(node, NODE, NODE_DATA);
   if (known == &_Py_NoneStruct || !as_word(known, address)) return false;
-  *address += (uint64_t)PyLong_AsLongLong(PyTuple_GetItem(data, 1)) * form->item_bytes;
-  return *address % form->alignment == 0;
+  *address += (uint64_t)PyLong_AsLongLong(PyTuple_GetItem(data, 1)) * element->item_bytes;
+  return *address % element->alignment == 0;
 }
 
 static bool has_run(PyObject* state, PyObject* known, const struct graph* graph) {
@@ -109,9 +110,10 @@ static bool has_run(PyObject* state, PyObject* known, const struct graph* graph)
   uint64_t addresses[MAX_ADDRESSES];
   Py_ssize_t count;
   const uint32_t* leaves = indices_of(known, KNOWN_LEAVES, &count);
-  const struct form* forms = (const void*)PyBytes_AsString(PyTuple_GetItem(known, KNOWN_FORMS));
+  const struct element* elements =
+      (const void*)PyBytes_AsString(PyTuple_GetItem(known, KNOWN_ELEMENTS));
   for (Py_ssize_t i = 0; i < count; i++)
-    if (!address_of(graph->nodes[leaves[i]], kind, &forms[i], &addresses[i])) return false;
+    if (!address_of(graph->nodes[leaves[i]], kind, &elements[i], &addresses[i])) return false;
   struct run run = {graph, known};
   const bool has_numbers = PyTuple_GetItem(known, KNOWN_HAS_NUMBERS) == &_Py_TrueStruct;
   if (!mtl_run_plan(plan, addresses, has_numbers ? pack : 0, &run, memories)) return false;

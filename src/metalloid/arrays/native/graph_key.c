@@ -1,6 +1,8 @@
 // Keys of graphs, by which evaluations find their plan. The traversal makes no Python objects.
 #include "graph_key.h"
 
+static PyObject* name_;
+
 static bool add_word(struct graph* graph, uint64_t word) {
   if (graph->words == MAX_KEY_WORDS) return false;
   graph->key[graph->words++] = word;
@@ -49,6 +51,14 @@ static bool add_other(struct graph* graph, PyObject* node) {
          add_integers(graph, get(node, NODE, NODE_SHAPE));
 }
 
+// Whether the lowering of a primitive depends only on the structure.
+static bool is_structural(PyObject* kinds, PyObject* primitive) {
+  PyObject* name = PyObject_GetAttr(primitive, name_);
+  const bool is_so = name && PySet_Contains(PyTuple_GetItem(kinds, STRUCTURAL), name) == 1;
+  drop(name);
+  return is_so;
+}
+
 // Operations, types and kinds live as long as the process, or as the plan.
 static bool add_node(PyObject* kinds, struct graph* graph, PyObject* node) {
   PyObject *kind = get(node, NODE, NODE_KIND), *data = get(node, NODE, NODE_DATA);
@@ -57,6 +67,7 @@ static bool add_node(PyObject* kinds, struct graph* graph, PyObject* node) {
   const bool fits = add_word(graph, (uintptr_t)(is_elementwise ? data : kind)) &&
                     add_word(graph, (uintptr_t)get(node, NODE, NODE_DTYPE) | is_inlined);
   if (!fits || kind == PyTuple_GetItem(kinds, KIND_CUSTOM_CALL)) return false;
+  if (kind == PyTuple_GetItem(kinds, KIND_PRIMITIVE) && !is_structural(kinds, data)) return false;
   if (kind == PyTuple_GetItem(kinds, KIND_CONSTANT)) return true;
   if (kind == PyTuple_GetItem(kinds, KIND_BUFFER))
     return add_integers(graph, get(node, NODE, NODE_SHAPE)) &&
@@ -69,6 +80,7 @@ static bool add_node(PyObject* kinds, struct graph* graph, PyObject* node) {
 bool mtl_walk_graph(PyObject* kinds, PyObject* roots, struct graph* graph) {
   graph->count = graph->words = 0;
   graph->others = 0;
+  if (!name_) name_ = PyUnicode_InternFromString("name");
   memset(graph->index, 0, sizeof graph->index);
   for (Py_ssize_t i = 0; i < PyList_Size(roots); i++)
     if (index_of(graph, PyList_GetItem(roots, i)) < 0) return false;

@@ -3,8 +3,9 @@
 
 enum { MAX_NODES = 512, MAX_KEY_WORDS = 8 * MAX_NODES, NODE_TABLE = 2 * MAX_NODES };
 
-// The constants of node.py that native functions use.
-enum { KIND_BUFFER, KIND_CONSTANT, KIND_ELEMENTWISE, KIND_CUSTOM_CALL };
+// The constants of node.py that native functions use, and the names of primitives that keys can have.
+enum { KIND_BUFFER, KIND_CONSTANT, KIND_ELEMENTWISE, KIND_CUSTOM_CALL, KIND_PRIMITIVE,
+       STRUCTURAL };
 
 // The nodes below some roots, in the order in which they are reached, and the key of their structure.
 // Graphs with the same key differ only in the values of constants, and in the memory and offsets of leaves.

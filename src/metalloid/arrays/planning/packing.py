@@ -108,7 +108,7 @@ def _launch(types: tuple[DType, DType], size: Ints, strides: Ints) -> LibraryLau
     return LibraryLaunch(
         name="pack_panels",
         body=body,
-        files=("products",),
+        files=("products/products",),
         reads=(0,),
         writes=(1,),
         numbers=(

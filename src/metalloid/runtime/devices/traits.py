@@ -21,6 +21,8 @@ class DeviceTraits(NamedTuple):
         Whether those are NVIDIA's tensor cores, whose matrices are larger than Metal's.
     macros : tuple of str
         Macros that generated text defines, for extensions of MSL.
+    has_forward_progress : bool
+        Whether threadgroups that have begun make progress while later ones wait for them.
     """
 
     is_simt: bool
@@ -29,14 +31,16 @@ class DeviceTraits(NamedTuple):
     matrices: frozenset[str] = frozenset()
     has_tensor_cores: bool = False
     macros: tuple[str, ...] = ()
+    has_forward_progress: bool = False
 
 
 FEW_CORES = DeviceTraits(False, 128, 2**14)
 MANY_THREADS = DeviceTraits(True, 8192, 2**18)
 #: Apple's.
 MATRIX_UNITS = MANY_THREADS._replace(matrices=frozenset({"float16", "bfloat16", "float32"}))
-#: NVIDIA's, from compute capability 8.0 on.
-TENSOR_CORES = MANY_THREADS._replace(
+#: NVIDIA's; and those from compute capability 8.0 on.
+CUDA_CORES = MANY_THREADS._replace(has_forward_progress=True)
+TENSOR_CORES = CUDA_CORES._replace(
     matrices=frozenset({"float16", "bfloat16"}), has_tensor_cores=True,
     macros=("METALLOID_TENSOR_BLOCKS",),
 )  # fmt: skip

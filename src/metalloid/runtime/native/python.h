@@ -92,6 +92,7 @@ PyObject* PyLong_FromLong(long);
 PyObject* PyLong_FromLongLong(long long);
 PyObject* PyLong_FromUnsignedLongLong(unsigned long long);
 PyObject* PyNumber_Index(PyObject*);
+int PySet_Contains(PyObject*, PyObject* key);
 PyObject* PyTuple_GetItem(PyObject*, Py_ssize_t);  // borrowed
 PyObject* PyTuple_New(Py_ssize_t);
 PyObject* PyTuple_Pack(Py_ssize_t, ...);

@@ -23,7 +23,7 @@ from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.device import DeviceInfo
-from metalloid.runtime.devices.traits import MANY_THREADS, TENSOR_CORES
+from metalloid.runtime.devices.traits import CUDA_CORES, TENSOR_CORES
 from metalloid.runtime.launch.event import Event, FinishedEvent
 from metalloid.runtime.launch.launches import (
     NO_LIMIT,
@@ -48,7 +48,7 @@ class CudaDevice(ContextDevice):
         self.target = cuda_target(f"sm_{major}{minor}")
         count = attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
         self._multiprocessors = self.attribute(count)
-        self.traits = TENSOR_CORES if major >= 8 else MANY_THREADS
+        self.traits = TENSOR_CORES if major >= 8 else CUDA_CORES
         self.cancellation = Cancellation(self)
         self._open_context()
         self.exchange, self.libraries = CudaExchange(self, index), CudaLibraries(self)

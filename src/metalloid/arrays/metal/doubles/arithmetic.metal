@@ -1,5 +1,5 @@
 // 64-bit floats, which Metal lacks, for devices that have them: their parts, sums without errors,
-// and functions that are exact, or nearly so. Others are in chapters, `doubles_*.metal`. A long
+// and functions that are exact, or nearly so. Others are in the files next to this one. A long
 // double, as in 0.1l, is a constant of all digits, and is no type to compute in.
 namespace metal {
 

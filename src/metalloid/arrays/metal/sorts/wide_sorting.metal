@@ -1,54 +1,14 @@
 // Radix sort on SIMT devices: a threadgroup takes a tile of a row, finds
 // where each of its elements belongs among those of the tile (A. Adinets, D. Merrill, "Onesweep",
 // 2022, without its look back), and writes runs of equal digits, neighbours by neighbours.
-constant constexpr uint tile_threads = 256;  // one for each value of a digit
-constant constexpr uint tile_simdgroups = tile_threads / lanes;
+constant constexpr uint tile_threads = numpy::radix_threads;
+constant constexpr uint tile_simdgroups = numpy::radix_simdgroups;
 
 // Elements of a thread: a tile has room in threadgroup memory.
 template <typename Bits>
 constexpr uint tile_each() { return sizeof(Bits) > 4 ? 8 : 16; }
 template <typename Bits>
 constexpr uint tile_elements() { return tile_threads * tile_each<Bits>(); }
-
-// As `lanes_with`, in few instructions.
-METAL_FUNC uint lanes_with_digit(uint digit, bool takes_part) {
-  uint same = votes(takes_part);
-  #pragma clang loop unroll(full)
-  for (uint bit = 0; bit < 8; ++bit) {
-    const int first = int(digit << (31 - bit));  // the bit is the sign: quickly tested and spread
-    same &= ~(votes(first < 0) ^ uint(first >> 31));
-  }
-  return same;
-}
-
-// The k-th element of a thread in its tile: simdgroups have parts of their own.
-template <typename Bits>
-METAL_FUNC uint index_in_tile(uint k, uint own) {
-  return own / lanes * (lanes * tile_each<Bits>()) + k * lanes + own % lanes;
-}
-
-template <typename Bits>
-METAL_FUNC void read_tile(thread Bits *to, device const Bits *from, uint count, uint own) {
-  #pragma clang loop unroll(full)
-  for (uint k = 0; k < tile_each<Bits>(); ++k) {
-    const uint position = index_in_tile<Bits>(k, own);
-    to[k] = position < count ? from[position] : Bits(0);
-  }
-}
-
-// The sum of what all threads before the calling one have.
-METAL_FUNC uint sum_before(uint x, threadgroup uint *totals, uint own) {
-  const uint before = simd_prefix_exclusive_sum(x);
-  if (own % lanes == lanes - 1) {
-    totals[own / lanes] = before + x;
-  }
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  uint sum = before;
-  for (uint k = 0; k < tile_simdgroups; ++k) {
-    sum += k < own / lanes ? totals[k] : 0;
-  }
-  return sum;
-}
 
 // How often each digit occurs in each tile of a row: counts of a digit are contiguous.
 template <typename Bits>
@@ -66,11 +26,11 @@ template <typename Bits>
     atomic_store_explicit(&digit_counts[k], 0, memory_order_relaxed);
   }
   Bits mine[tile_each<Bits>()];
-  read_tile(mine, values + start + ulong(group.y) * count + first, count - first, own);
+  numpy::read_tile<tile_each<Bits>()>(mine, values + start + ulong(group.y) * count + first, count - first, own);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   #pragma clang loop unroll(full)
   for (uint k = 0; k < tile_each<Bits>(); ++k) {
-    if (first + index_in_tile<Bits>(k, own) < count) {
+    if (first + numpy::index_in_tile<tile_each<Bits>()>(k, own) < count) {
       const uint digit = digit_of(mine[k], shift, order);
       atomic_fetch_add_explicit(&digit_counts[own / lanes * digits + digit], 1, memory_order_relaxed);
     }
@@ -98,7 +58,7 @@ template <typename Bits>
       mine[k] = at + k < tiles ? counts[at + k] : 0;
       added += mine[k];
     }
-    uint next = sum + sum_before(added, of_simdgroups, own);
+    uint next = sum + numpy::sum_before(added, of_simdgroups, own);
     for (uint k = 0; k < tile_simdgroups; ++k) {
       sum += of_simdgroups[k];
     }
@@ -142,7 +102,7 @@ template <typename Bits, bool with_indices>
   const uint lane = own % lanes;
   threadgroup uint *mine_next = next + own / lanes * digits;
   Bits mine[each];
-  read_tile(mine, values + start + row + first, left, own);
+  numpy::read_tile<tile_each<Bits>()>(mine, values + start + row + first, left, own);
   for (uint k = own; k < tile_simdgroups * digits; k += tile_threads) {
     next[k] = 0;
   }
@@ -152,8 +112,8 @@ template <typename Bits, bool with_indices>
   #pragma clang loop unroll(full)
   for (uint k = 0; k < each; ++k) {
     const uint digit = digit_of(mine[k], shift, order);
-    const bool takes_part = index_in_tile<Bits>(k, own) < left;
-    const uint same = lanes_with_digit(digit, takes_part);
+    const bool takes_part = numpy::index_in_tile<tile_each<Bits>()>(k, own) < left;
+    const uint same = numpy::lanes_with_digit(digit, takes_part);
     const uint before = popcount(same & ((1u << lane) - 1));
     const uint rank = mine_next[digit] + before;
     simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -171,9 +131,9 @@ template <typename Bits, bool with_indices>
     next[k * digits + own] = sum;
     sum += of_simdgroup;
   }
-  const uint in_tile = sum_before(sum, of_simdgroups, own);
+  const uint in_tile = numpy::sum_before(sum, of_simdgroups, own);
   const uint in_row =
-      sum_before(totals[group.y * digits + own], of_simdgroups + tile_simdgroups, own);
+      numpy::sum_before(totals[group.y * digits + own], of_simdgroups + tile_simdgroups, own);
   const uint before = counts[(ulong(group.y) * digits + own) * groups.x + group.x];
   shifts[own] = in_row + before - in_tile;
   for (uint k = 0; k < tile_simdgroups; ++k) {
@@ -182,7 +142,7 @@ template <typename Bits, bool with_indices>
   threadgroup_barrier(mem_flags::mem_threadgroup);
   #pragma clang loop unroll(full)
   for (uint k = 0; k < each; ++k) {
-    const uint position = index_in_tile<Bits>(k, own);
+    const uint position = numpy::index_in_tile<tile_each<Bits>()>(k, own);
     ranks[k] = (ranks[k] & 0xFFFF) + mine_next[ranks[k] >> 16];
     if (position < left) {
       sorted[ranks[k]] = mine[k];
@@ -210,7 +170,7 @@ template <typename Bits, bool with_indices>
   threadgroup_barrier(mem_flags::mem_threadgroup);
   #pragma clang loop unroll(full)
   for (uint k = 0; k < each; ++k) {
-    const uint at = first + index_in_tile<Bits>(k, own);
+    const uint at = first + numpy::index_in_tile<tile_each<Bits>()>(k, own);
     if (at < count) {
       sorted_indices[ranks[k]] = shift == 0 && !has_indices ? at : indices[row + at];
     }
