@@ -40,6 +40,8 @@ class Writer:
     prefix = ""
     #: In a reduction, an inner axis shorter than this is flattened into the next one.
     narrow = NARROW
+    #: Inner axes along which indices, not pointers, are advanced.
+    index_axes = 1
     #: Strides that are literals, with which the compiler loads interleaved elements as vectors.
     literal_strides: ClassVar[Collection[int]] = frozenset({-1, *range(2, MAX_INTERLEAVED + 1)})
 
@@ -175,7 +177,10 @@ class Writer:
 
     def _pointer_axes(self) -> range:
         """The axes along which pointers are advanced."""
-        return range(len(self.axes.outer) - (self.axes.form != "row"))
+        return range(len(self.axes.outer) - self._index_axes())
+
+    def _index_axes(self) -> int:
+        return 0 if self.axes.form == "row" else min(self.index_axes, len(self.axes.outer))
 
     def _pointer(self, declaration: str, text: str) -> None:
         self._line(f"{declaration} = {text};")
@@ -193,13 +198,10 @@ class Writer:
         access = self.axes.accesses[index]
         label = access.pointer if access.pointer[0] != "(" else f"c{index}"
         terms = []
-        extents = (
-            [*self.axes.outer[-1:], *self.axes.row]
-            if self.axes.form != "row"
-            else list(self.axes.row)
-        )
-        names = [*self._indices[-1:], *row] if self.axes.form != "row" else list(row)
-        strides = [*access.outer[-1:], *access.row] if self.axes.form != "row" else list(access.row)
+        first = len(self.axes.outer) - self._index_axes()
+        extents = [*self.axes.outer[first:], *self.axes.row]
+        names = [*self._indices[first:], *row]
+        strides = [*access.outer[first:], *access.row]
         for k, (name, stride, extent) in enumerate(zip(names, strides, extents, strict=False)):
             if stride == 0:
                 continue
