@@ -462,3 +462,14 @@ def test_few_deep_results_are_sums_of_products(rng, dtype, depth):
     left = mtl.asarray(np.ascontiguousarray(x.T))
     np.testing.assert_allclose(np.asarray(left @ own[1]), exact, rtol=rtol)
     np.testing.assert_allclose(np.asarray(own[1][::-1].T @ own[0][::-1]), exact.T, rtol=rtol)
+
+
+@pytest.mark.parametrize("rows", [1000, 9001])
+def test_a_column_major_matrix_times_a_vector_is_a_sum_of_rows(rng, rows):
+    x, v = rng.random((rows, 40)).astype(np.float32), rng.random(rows).astype(np.float32)
+    own = mtl.asarray(x), mtl.asarray(v)
+    exact = v.astype(np.float64) @ x
+    np.testing.assert_allclose(np.asarray(own[0].T @ own[1]), exact, rtol=2e-6)
+    np.testing.assert_allclose(np.asarray(own[1] @ own[0]), exact, rtol=2e-6)
+    half = mtl.asarray(x.astype(np.float16)), mtl.asarray(v.astype(np.float16))
+    np.testing.assert_allclose(np.asarray(half[1] @ half[0]), exact, rtol=2e-3)

@@ -37,7 +37,7 @@ def test_values_that_are_alive_at_different_steps_share_a_slot():
     assert slots.sizes == [32, 64]
 
 
-def test_counting_leaves_keep_their_offsets():
+def test_counting_leaves_have_offsets():
     def function(xp, x):
         return x * xp.arange(5, 105), xp.arange(3, 10)[2:], xp.argmax(x), x[3:]
 

@@ -19,6 +19,7 @@ from metalloid.arrays.codegen.matmul import PANELS, ProductWriter, form_of
 from metalloid.arrays.codegen.narrow_rows import NarrowRowWriter, is_narrow
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.codegen.reduction import RowWriter
+from metalloid.arrays.codegen.row_groups import RowGroupWriter, is_grouped
 from metalloid.arrays.codegen.short_rows import ShortRowWriter, is_short
 from metalloid.arrays.codegen.vectorization import leaves_of, packed_accesses
 from metalloid.arrays.ir.dtypes import complex64, complex128, float64, msl_name
@@ -134,6 +135,8 @@ def _writer(kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, pack
         return WideColumnWriter(kernel, sources, axes, packed)
     if is_short(kernel, axes):
         return ShortRowWriter(kernel, sources, axes)
+    if not traits.is_simt and is_grouped(kernel, axes):
+        return RowGroupWriter(kernel, sources, axes)
     return RowWriter(kernel, sources, axes)
 
 

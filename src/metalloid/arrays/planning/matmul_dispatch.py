@@ -44,6 +44,8 @@ FLOATS = (float16, bfloat16, float32)
 _MAX_REDUCTION_ROWS, _MIN_REDUCTION_WORK = 8, 2**16
 #: Up to this much work, a reduction takes less time than a call of BLAS between kernels.
 _MAX_VECTOR_WORK = 2**18
+#: Up to this many columns, their sums read a matrix once, on all cores; BLAS takes one.
+_MAX_COLUMNS = 128
 #: From this many multiplications on, a library and separate kernels beat a fused kernel.
 _MAX_FUSED_WORK = 2**24
 
@@ -198,13 +200,16 @@ def is_for_library(device: Device, dtype: DType) -> bool:
     return products is not None and products.is_first and dtype.name in products.dtypes
 
 
-def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: bool) -> bool:
+def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: bool,
+           is_along_columns: bool = False) -> bool:  # fmt: skip
     """Whether a product is best lowered to a reduction, which fuses and reads a matrix once.
 
     Parameters
     ----------
     is_computed : bool
         Whether the matrix would have to be materialized first.
+    is_along_columns : bool
+        Whether a matrix that is multiplied by a vector lies in memory by rows of the depth.
     """
     rows, columns = shape[-2:]
     is_vector = rows == 1 or columns == 1
@@ -212,6 +217,8 @@ def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: b
         return is_vector
     work = math.prod(shape) * depth
     if is_vector and (is_computed or work <= _MAX_VECTOR_WORK):
+        return True
+    if is_vector and is_along_columns and rows * columns <= _MAX_COLUMNS:
         return True
     has_blas = dtype in _TIMES and dtype.itemsize > 2
     return not has_blas and work >= _MIN_REDUCTION_WORK and rows <= _MAX_REDUCTION_ROWS
