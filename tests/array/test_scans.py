@@ -1,4 +1,4 @@
-"""Running sums and products, against NumPy."""
+"""Cumulative sums, products, maxima and minima, against NumPy."""
 
 import numpy as np
 import pytest
@@ -48,16 +48,46 @@ def test_an_axis_is_needed():
         mtl.cumulative_sum(mtl.zeros((2, 2)))
 
 
-@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
+FUNCTIONS = {
+    "cumulative_sum": np.add,
+    "cumulative_prod": np.multiply,
+    "cummax": np.maximum,
+    "cummin": np.minimum,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize(("shape", "axis"), [
     ((40_000,), 0), ((3, 20_001), 1), ((5, 70, 3), 1), ((2, 9, 100), 1), ((4, 100, 33), 0),
 ])  # fmt: skip
 def test_chunks_rows_and_columns(name, shape, axis):
     """Rows of several chunks, columns of threads, and axes that are moved to the end."""
     x = RNG.integers(-9, 9, shape).astype(np.int32)
-    got = getattr(mtl, name)(mtl.asarray(x), axis=axis, dtype=mtl.int32)
-    function = np.cumsum if name == "cumulative_sum" else np.cumprod
-    np.testing.assert_array_equal(np.asarray(got), function(x, axis=axis, dtype=np.int32))
+    dtype = {} if name in ("cummax", "cummin") else {"dtype": mtl.int32}
+    got = np.asarray(getattr(mtl, name)(mtl.asarray(x), axis=axis, **dtype))
+    np.testing.assert_array_equal(got, FUNCTIONS[name].accumulate(x, axis=axis, dtype=np.int32))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+def test_extremes(name, dtype):
+    x = RNG.standard_normal((3, 77))
+    x = x > 0 if dtype == "bool" else (x * 20).astype(dtype)
+    got = getattr(mtl, name)(mtl.asarray(x), axis=1)
+    np.testing.assert_array_equal(np.asarray(got), FUNCTIONS[name].accumulate(x, axis=1))
+    assert got.dtype == x.dtype
+
+
+def test_extremes_of_infinities_and_nan():
+    x = np.array([-np.inf, 1, np.nan, np.inf], np.float32)
+    for name in ("cummax", "cummin"):
+        got = np.asarray(getattr(mtl, name)(mtl.asarray(x)))
+        np.testing.assert_array_equal(got, FUNCTIONS[name].accumulate(x))
+
+
+def test_complex_numbers_have_no_extremes():
+    with pytest.raises(TypeError, match=r"\[cummax\] complex numbers have no order, got complex64"):
+        mtl.cummax(mtl.ones(3, dtype=mtl.complex64))
 
 
 def test_views_are_scanned():

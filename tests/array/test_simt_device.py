@@ -10,7 +10,6 @@ import metalloid as mtl
 from metalloid.arrays.codegen import matmul as product_text
 from metalloid.arrays.execution import evaluate as evaluation
 from metalloid.arrays.library import radix_sort
-from metalloid.arrays.library import scan as scan_kernels
 from metalloid.arrays.library import sort as sort_kernels
 from metalloid.runtime.devices import registry
 from metalloid.runtime.devices.traits import TENSOR_CORES
@@ -168,9 +167,10 @@ def test_running_sums(device, dtype, shape, axis):
             np.testing.assert_array_equal(got, np.cumsum(exact, axis=axis, dtype=dtype))
 
 
-def test_running_sums_are_portable():
-    for type_ in ("float", "ulong"):
-        mtl.library(scan_kernels.text("cumulative_sum", type_), portable=True)
+def test_running_maxima(device):
+    x = RNG.standard_normal((2, 5001)).astype(np.float32)
+    got = np.asarray(mtl.cummax(mtl.asarray(x, device=device), axis=1))
+    np.testing.assert_array_equal(got, np.maximum.accumulate(x, axis=1))
 
 
 @pytest.mark.parametrize("dtype", ["float32", slow("float16"), slow("complex64")])
@@ -373,7 +373,7 @@ def test_what_tensor_cores_read_often_lies_in_memory(tensor_cores):
 def test_wide_kernels_are_portable(device):
     x = mtl.asarray(normal(3, 4096), device=device)
     for values in (softmax(x), x.argmax(), x.sum(axis=0), x * 2, x @ x.T, mtl.flip(x).var(axis=1),
-                   mtl.sort(x), mtl.argsort(x.reshape(-1))):  # fmt: skip
+                   mtl.sort(x), mtl.argsort(x.reshape(-1)), mtl.cumulative_sum(x.reshape(-1))):  # fmt: skip
         for text in values.msl().split("#include <metal_stdlib>")[1:]:
             mtl.library("#include <metal_stdlib>" + text, portable=True)
     mtl.library(sort_kernels.text(), portable=True)

@@ -3,6 +3,7 @@
 The generated ones by themselves are in tests/array/test_generated_msl.py and tests/portable.
 """
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,6 @@ from metalloid.arrays.codegen.kernel_source import render
 from metalloid.arrays.execution.executable import full_text
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.primitives import lower
-from metalloid.arrays.library import scan as scan_kernels
 from metalloid.arrays.library import scatter as scatter_kernels
 from metalloid.arrays.library import sort as sort_kernels
 from metalloid.arrays.library import window as window_kernels
@@ -21,6 +21,7 @@ from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.plan import make_plan
 from metalloid.arrays.planning.schedule import CallStep
 from metalloid.fft import kernels as transforms
+from metalloid.runtime.devices import registry
 
 PACKAGE = Path(mtl.__file__).parent
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -48,10 +49,13 @@ def scan():
     return kernel.source
 
 
-def library_calls():
+def library_calls(monkeypatch):
     """The texts of prefix scans, sorts, and Fourier transforms of rows."""
     long, wide = (mtl.ones(shape, device="cpu") for shape in ((20_000,), (9, 100)))
-    scans = mtl.cumulative_sum(long), mtl.cumulative_prod(wide, axis=0)
+    scans = [mtl.cumulative_sum(long), mtl.cumulative_prod(wide, axis=0)]
+    monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[1]), *sys.path])
+    monkeypatch.setitem(registry._KINDS, "own", "own_memory_device")  # an SIMT device
+    scans.append(mtl.cummax(mtl.ones(20_000, device="own:0")))
     return texts_of(*scans, mtl.argsort(long), mtl.fft.rfft(mtl.ones(4096, device="cpu")))
 
 
@@ -86,7 +90,6 @@ def texts_of(*results):
 JOINED = {
     "sorting": sort_kernels.text,
     "functions": functions,
-    "running sums": lambda: scan_kernels.text("cumulative_sum", "float"),
     "windows": lambda: window_kernels.text(np.dtype(np.float32), "int"),
     "transforms": lambda: transforms.text("float"),
     "reduction": reduction,
@@ -106,7 +109,7 @@ def test_files(path):
 def test_joined_texts(monkeypatch):
     """Every other file of the package is part of one, or written in doubles."""
     texts = {name: make() for name, make in JOINED.items()}
-    texts |= dict(enumerate([*library_calls(), *scatters(monkeypatch)]))
+    texts |= dict(enumerate([*library_calls(monkeypatch), *scatters(monkeypatch)]))
     for text in texts.values():
         mtl.library(text, portable=True)
     utilities = "metal_kernel_utils.metal"  # as a whole; texts have what they use of it

@@ -51,16 +51,21 @@ def _eval(*trees):
     mtl.eval(*(leaf for leaf in flatten(list(trees))[0] if isinstance(leaf, Array)))
 
 
-def _scan(name):
+def _scan(name, first=None):
     function = getattr(mtl, name)
 
     def scan(x, axis=None, reverse=False, inclusive=True):
         if axis is None:
             x, axis = x.flatten(), 0
         x = mtl.flip(x, axis=axis) if reverse else x
-        y = function(x, axis=axis, include_initial=not inclusive)
-        if not inclusive:
+        if inclusive:
+            y = function(x, axis=axis)
+        else:
+            y = function(x, axis=axis) if first else function(x, axis=axis, include_initial=True)
             y = y[tuple(slice(0, -1) if k == axis % x.ndim else slice(None) for k in range(x.ndim))]
+            if first:
+                start = tuple(1 if k == axis % x.ndim else n for k, n in enumerate(x.shape))
+                y = mtl.concat([mtl.full(start, first, dtype=y.dtype), y], axis=axis)
         return mtl.flip(y, axis=axis) if reverse else y
 
     return scan
@@ -124,6 +129,7 @@ NAMES = {
     "logsumexp": _logsumexp, "put_along_axis": _put_along_axis, "arctan2": mtl.atan2,
     "concatenate": lambda arrays, axis=0: mtl.concat(arrays, axis=axis), "bool_": mtl.bool,
     "cumsum": _scan("cumulative_sum"), "cumprod": _scan("cumulative_prod"),
+    "cummax": _scan("cummax", -np.inf), "cummin": _scan("cummin", np.inf),
     "topk": lambda x, k, axis=-1: mtl.flip(mtl.top_k(x, k, axis=axis)[0], axis=axis),
     "partition": lambda x, k, axis=-1: mtl.sort(x, axis=axis),
     "argpartition": lambda x, k, axis=-1: mtl.argsort(x, axis=axis),

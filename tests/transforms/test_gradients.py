@@ -52,6 +52,7 @@ FUNCTIONS = {
     "set": lambda a, b: (a.at[1:, ::2].set(b[:2]) ** 3).sum(),
     "running sums": lambda a, b: (mtl.cumulative_sum(a, axis=1) ** 2).sum() * b[0, 0],
     "running products": lambda a, b: mtl.cumulative_prod(a, axis=0).sum() + b.sum(),
+    "running maxima": lambda a, b: (mtl.cummax(a, axis=1) @ b).sum() + mtl.cummin(a, axis=0).prod(),
     "where": lambda a, b: mtl.where(a > 0, a * b[:, 0], a**3).sum(),
     "einsum": lambda a, b: mtl.einsum("ij,jk,ij->k", a, b, a)[1],
 }

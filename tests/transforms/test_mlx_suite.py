@@ -19,9 +19,6 @@ DIFFERENCES = {
     "test_autograd": {
         "test_jvp_with_partly_traced_inputs": "the remainder has a derivative here",
         "test_autograd_types": "gradients with respect to integers are refused",
-        "test_cummax_grad": "no cummax",
-        "test_cummin_grad": "no cummin",
-        "test_second_order_permutation_ops": "no cummax",
     },
     "test_vmap": {
         "test_broadcast_axes_vmap": "shapeless: a broadcast extent of 1 that grows is traced again",

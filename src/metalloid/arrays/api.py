@@ -143,7 +143,7 @@ from metalloid.arrays.functions.memory_use import (
     get_peak_memory,
     reset_peak_memory,
 )
-from metalloid.arrays.functions.scans import cumulative_prod, cumulative_sum
+from metalloid.arrays.functions.scans import cummax, cummin, cumulative_prod, cumulative_sum
 from metalloid.arrays.functions.searching import (
     argmax,
     argmin,
@@ -258,6 +258,8 @@ __all__: list[str] = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cummax",
+    "cummin",
     "cumulative_prod",
     "cumulative_sum",
     "diff",

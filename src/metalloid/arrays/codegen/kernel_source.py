@@ -15,7 +15,7 @@ from metalloid.arrays.codegen.gpu_column_reduction import WideColumnWriter, has_
 from metalloid.arrays.codegen.gpu_elementwise import WideWriter
 from metalloid.arrays.codegen.gpu_row_reduction import LONG, WideRowWriter
 from metalloid.arrays.codegen.horizontal import HorizontalWriter
-from metalloid.arrays.codegen.matmul import PANELS, ProductWriter, form_of
+from metalloid.arrays.codegen.matmul import ProductWriter, form_of
 from metalloid.arrays.codegen.narrow_rows import NarrowRowWriter, is_narrow
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.codegen.reduction import RowWriter
@@ -96,7 +96,7 @@ def render(kernel: GeneratedKernel, sources: Sequence[BufferSpec], traits: Devic
         Whether leaves are aligned as `Rendered.aligned` says.
     """
     if isinstance(kernel, LibraryKernel):
-        return _render_library_kernel(kernel, sources)
+        return _render_library_kernel(kernel, sources, is_aligned)
     if isinstance(kernel, HorizontalKernel):
         return _render_horizontal(kernel, sources)
     if isinstance(kernel, ProductKernel):
@@ -147,7 +147,7 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
     members = _by_size(writer.members)
     name = _name(kernel.ops)
     types = [msl_name(sources[source].dtype) for source in writer.buffers]
-    positions = _IN_PANELS if writer.form is PANELS else _IN_TILES
+    positions = _IN_PANELS if writer.form.name == "panels" else _IN_TILES
     head = _head(name, types, members, positions, writer.structs)
     groups = (kernel.ops, *(factor.ops for factor in kernel.factors))
     files = _files([op for ops in groups for op in ops], "elementwise")
@@ -156,7 +156,8 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
                     *writer.launch(), files, writer.aligned)  # fmt: skip
 
 
-def _render_library_kernel(kernel: LibraryKernel, sources: Sequence[BufferSpec]) -> Rendered:
+def _render_library_kernel(kernel: LibraryKernel, sources: Sequence[BufferSpec],
+                           is_aligned: bool) -> Rendered:  # fmt: skip
     launch = kernel.launch
     starts = [
         Member(f"start{k}", "long", "q", offset, sources[source].leaf)
@@ -171,11 +172,21 @@ def _render_library_kernel(kernel: LibraryKernel, sources: Sequence[BufferSpec])
     head = _head(launch.name, types, members, positions, written=len(kernel.writes),
                  max_threads=launch.max_threads)  # fmt: skip
     lines = [f"  x{k} += params.start{k};" for k in range(len(kernel.reads))]
+    aligned: tuple[tuple[int, int], ...] = ()
+    if each := launch.aligned_to:
+        aligned = tuple(
+            (source, each * sources[source].dtype.itemsize)
+            for source, _ in kernel.reads
+            if sources[source].leaf is not None
+        )
+        is_aligned &= all(offset % each == 0 for source, offset in kernel.reads
+                          if sources[source].leaf is None)  # fmt: skip
+        lines.append(f"  constexpr bool is_aligned = {str(is_aligned).lower()};")
     lines += [f"  {line}" for line in launch.body.splitlines()]
     text = head + "\n".join(lines) + "\n}\n"
     files = ("arrays", *launch.files)
     return Rendered(launch.name, text, buffers, members, launch.threads, launch.group_size, files,
-                    written=len(kernel.writes))  # fmt: skip
+                    aligned, len(kernel.writes))  # fmt: skip
 
 
 def _render_horizontal(kernel: HorizontalKernel, sources: Sequence[BufferSpec]) -> Rendered:

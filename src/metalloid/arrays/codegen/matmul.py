@@ -16,7 +16,7 @@ from metalloid.arrays.codegen.vectorization import leaves_of, packed_factor
 from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name
 from metalloid.arrays.ir.layout import MAX_COLLAPSED_EXTENT, Ints
 from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Access, Axes
-from metalloid.arrays.planning.matmul_dispatch import FLOATS, TENSOR_CORES, TILE
+from metalloid.arrays.planning.matmul_dispatch import FLOATS, TENSOR_CORES, TILE, panel_width
 from metalloid.arrays.planning.matmul_dispatch import PANELS as IN_PANELS
 from metalloid.arrays.planning.matmul_dispatch import SIMDGROUPS as IN_SIMDGROUPS
 from metalloid.arrays.planning.schedule import BufferSpec, Factor, FusedKernel, ProductKernel
@@ -58,8 +58,11 @@ _WIDE = ("wide", "products/wide_products")
 _BLOCKS = ("wide", "products/tensor_blocks", "products/tensor_products")
 REGISTERS = Form("registers", TILE, TILE, 512, "product_capacity<{T}>()")
 SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_capacity<{T}>()")
-#: For CPUs: no barriers, and positions that do not fix the number of lanes.
-PANELS = Form("panels", TILE, 32, 32, "panel_rows * numpy::panel_columns")
+#: For CPUs, by width: positions that do not fix the number of lanes.
+PANELS = {
+    width: Form("panels", TILE, width, width, f"panel_rows * {width}", each=str(width))
+    for width in (32, 16, 8)
+}
 SQUARES = Form("squares", 128, 128, 256, "square_capacity<8>()", _WIDE, True, "8")
 SMALL_SQUARES = Form("squares", 64, 64, 256, "square_capacity<4>()", _WIDE, True, "4")
 #: Tilings whose tiles hold the factors' type, not the accumulators'.
@@ -83,7 +86,7 @@ def form_of(kernel: ProductKernel, traits: DeviceTraits) -> Form:
     if kernel.backend == IN_SIMDGROUPS:
         return SIMDGROUPS
     if kernel.backend == IN_PANELS:
-        return PANELS
+        return PANELS[panel_width(dtype, kernel.iteration_space[-1])]
     if not traits.is_simt or dtype.itemsize > 4:  # larger elements exceed threadgroup memory
         return REGISTERS
     return SQUARES if _is_large(kernel, SQUARES) else SMALL_SQUARES
@@ -349,19 +352,20 @@ class ProductWriter:
                 packed = self._packed(k, downs[k]) if has_fours else frozenset[int]()
                 self.structs += writer.fetch_and_make(packed, type_, downs[k], has_fours)
                 self.structs += writer.at(type_, copied[k])
-            elif form is PANELS and name != "Store":
+            elif form.name == "panels" and name != "Store":
                 self.structs += writer.at(type_, self.kernel.factors[k].is_packed)
             elif form.has_fours and name != "Store":
                 self.structs += writer.four(self._packed(k, downs[k]), type_, downs[k])
             self.structs += ["};", ""]
         given = [type_, *filter(None, [form.each])]
-        flags = [factor.is_packed for factor in self.kernel.factors] if form is PANELS else downs
+        are_packed = [factor.is_packed for factor in self.kernel.factors]
+        flags = are_packed if form.name == "panels" else downs
         given += ["true" if is_so else "false" for is_so in (*flags, *copied)]
         self.lines = [f"  threadgroup {type_} tiles[numpy::{form.capacity.format(T=type_)}];"]
         self._batch()
         self.lines += [w.constructor(name) for w, name in zip(self.writers, names, strict=True)]
         thread = "simdgroup * 32 + lane" if form.has_fours else "simdgroup, lane"
-        if form is PANELS:
+        if form.name == "panels":
             thread = "thread_.x"
         size = ", ".join(
             root._member(name, "uint", "I", extent)

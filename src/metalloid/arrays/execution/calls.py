@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from metalloid.arrays.execution.small_results import take_copy
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.index_checks import pending, verify_pending
 from metalloid.arrays.ir.layout import Ints, contiguous, reach
@@ -138,8 +139,13 @@ def to_host(node: Node, read_only: bool = False) -> np.ndarray:
     if 0 in node.shape:
         return np.empty(node.shape, node.dtype)
     low, high = reach(node.layout)
-    raw = node.device.host_memory((high - low + 1) * node.dtype.itemsize)
-    node.device.copy_out(node.memory.bound.address + low * node.dtype.itemsize, raw.data)
+    size = node.dtype.itemsize
+    raw = take_copy(node.memory)
+    if raw is None:
+        raw = node.device.host_memory((high - low + 1) * size)
+        node.device.copy_out(node.memory.bound.address + low * size, raw.data)
+    else:
+        raw = raw[low * size : (high + 1) * size]
     window = raw.view(node.dtype)
     strides = tuple(step * node.dtype.itemsize for step in node.data[0])
     first = window[node.data[1] - low :]
@@ -150,9 +156,11 @@ def first_number(memory: Memory) -> int:
     """The unsigned integer at the start of computed memory."""
     if memory.device.memory != "own":
         return int(memory.host_view(np.dtype(np.uint64), (1,), (1,), 0)[0])
-    raw = memory.device.host_memory(8)
-    memory.device.copy_out(memory.bound.address, raw.data)
-    return int(raw.view(np.uint64)[0])
+    raw = take_copy(memory)
+    if raw is None:
+        raw = memory.device.host_memory(8)
+        memory.device.copy_out(memory.bound.address, raw.data)
+    return int(raw[:8].view(np.uint64)[0])
 
 
 class KernelCall:

@@ -139,9 +139,8 @@ class Numbering(NamedTuple):
         def indices(nodes: Sequence[Node]) -> bytes:
             return array("I", [self.index_of[node] for node in nodes]).tobytes()
 
-        is_native = plan.device.memory != "own"
-        native = repeated.native(Frame.pack) if is_native else None
-        if is_native and native is None:
+        native = repeated.native(Frame.pack)
+        if native is None and plan.device.memory != "own":
             return
         results = []
         for result in sorted(plan.results, key=lambda result: result.node):
@@ -151,7 +150,7 @@ class Numbering(NamedTuple):
             results.append((numbers, repeated.results.index(result.source), result.layout[1:]))
         elements: list[int] = []
         for k, leaf in enumerate(graph.leaves):
-            elements += repeated.alignments.get(k, 1), leaf.dtype.itemsize
+            elements += repeated.alignment_of(k), leaf.dtype.itemsize
         unsaved = [graph.nodes[index] for index in plan.unsaved_outputs]
         plans[self.key] = KnownEvaluation(
             native,

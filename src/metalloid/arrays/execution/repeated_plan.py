@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import operator
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -12,13 +13,14 @@ from typing import Any, NamedTuple
 
 from metalloid.arrays.codegen.params import Packer
 from metalloid.arrays.execution.executable import ExecutablePlan, Launch
+from metalloid.arrays.execution.small_results import add_run, indices_of_small
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.node import Node
-from metalloid.runtime.launch.launches import Launcher, NativeRow, Repeater
+from metalloid.runtime.launch.launches import LaunchBuffer, Launcher, NativeRow, Repeater
 
 #: More memory for intermediate values is taken from the pool for each run.
 MAX_SCRATCH_BYTES = 2**20
-#: Of leaves and results, for native functions (native/plan_run.h).
+#: Of leaves, results and scratch memory, for native functions (native/plan_run.h).
 MAX_ADDRESSES = 64
 #: Types of numbers in values.h, by format of `struct`.
 _NATIVE_FORMATS = {"f": "f", "d": "f", "i": "i", "q": "i", "I": "u", "Q": "u"}
@@ -99,6 +101,7 @@ class RepeatedPlan:
             self._passed_sizes = tuple(map(bucket_size, self._slots.sizes))
         self._device = plan.device
         self._counters = counters
+        self._small = indices_of_small(plan.device, self._sizes)
         self.alignments: dict[int, int] = {}
         for step in plan.steps:
             if isinstance(step, Launch):
@@ -157,7 +160,13 @@ class RepeatedPlan:
                 buffer.used_by(event)
             if wait:
                 event.wait()
+        if self._small:
+            add_run(device, [results[k] for k in self._small])
         return results
+
+    def alignment_of(self, leaf: int) -> int:
+        """The alignment on which kernels rely, in bytes; for native functions."""
+        return max(self.alignments.get(leaf, 1), 1 if self._row is None else self._row.alignment)
 
     def native(self, pack: Callable[[Frame, Any], None] | None) -> tuple[Any, ...] | None:
         """The plan for native functions (native/plan_run.h); None if it has no such form yet.
@@ -168,14 +177,25 @@ class RepeatedPlan:
             Writes the parameters of a frame for the numbers of a run.
         """
         row, address = self._row, pool_of(self._device).address
-        if row is None or not address or self._passed_sizes:
+        if row is None or not address:
             return None
-        leaves, results = self._leaf_count, len(self.results)
-        if leaves + results > MAX_ADDRESSES:
+        counts = self._leaf_count, len(self.results), len(self._passed_sizes)
+        if sum(counts) > MAX_ADDRESSES:
             return None
-        numbers = row.run, address, leaves, results, row.launches, len(row.words)
-        head = struct.pack(f"={6 + 2 * len(row.words)}Q", *numbers, *chain.from_iterable(row.words))
-        return head, self._device, self._sizes, self._frames, row.fail, pack
+        numbers = row.run, address, *counts, row.launches, len(row.words)
+        head = struct.pack(f"={7 + 2 * len(row.words)}Q", *numbers, *chain.from_iterable(row.words))
+        sizes = self._sizes + self._passed_sizes
+        stream = row.stream
+        if stream is not None:
+            stream = stream._replace(finish=functools.partial(self._finish, stream.finish))
+        return head, self._device, sizes, self._frames, row.fail, pack, stream
+
+    def _finish(self, finish: Callable[[Sequence[LaunchBuffer]], None],
+                memories: Sequence[Memory]) -> None:  # fmt: skip
+        """Record that the launches of a run write to its results."""
+        finish([memory.bound for memory in memories])
+        if self._small:
+            add_run(self._device, [memories[k] for k in self._small])
 
     def _frame(self, leaf_count: int, memories: Sequence[Memory],
                nodes: Sequence[Node]) -> Frame:  # fmt: skip
@@ -195,7 +215,8 @@ class RepeatedPlan:
         frame = Frame(self._plan, passed, memories, Slots(slot_of, sizes), offsets, nodes)
         if frame.run is not None and frame.run.native is not None:
             self._row, self._leaf_count = frame.run.native, leaf_count
-            frame.jobs, frame.numbers = self._row.jobs, frame.native_numbers()
+            frame.jobs, frame.params = self._row.jobs, self._row.params
+            frame.numbers = frame.native_numbers()
         return frame
 
 
@@ -219,14 +240,15 @@ class Frame:
     Attributes
     ----------
     run : Repeater or None
-    jobs : bytearray or None
-        Those of the repeater, for native functions.
+    jobs, params
+        Those of the repeater, for native functions (`NativeRow`).
     numbers : bytes or None
         Where native functions write the constants (`struct number` of native/evaluation.c); None if
         Python has to.
     """
 
     jobs: bytearray | None = None
+    params: tuple[tuple[int, bytearray], ...] = ()
     numbers: bytes | None = None
 
     def __init__(self, plan: ExecutablePlan, passed: Sequence[int | None],

@@ -1,4 +1,4 @@
-"""Cumulative sums and products: prefix scans."""
+"""Cumulative sums, products, maxima and minima: prefix scans."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.execution.calls import host_call, launch_call
-from metalloid.arrays.ir.dtypes import as_dtype, float32, kind_of
-from metalloid.arrays.ir.node import Node, broadcast, cast, permute
+from metalloid.arrays.execution.calls import host_call
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, float32, kind_of, uint8
+from metalloid.arrays.ir.node import Node, broadcast, cast
 from metalloid.arrays.ir.operands import axes_of, to_node, wide_integer
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import concatenated
 from metalloid.arrays.library.prefix_scans import has_columns, has_rows, scan_columns, scan_rows
-from metalloid.arrays.library.scan import scanned_rows
-from metalloid.kernels.operands import MAX_ELEMENTS
 
 
 def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None,
@@ -52,13 +50,55 @@ def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None,
     return _running(x, "cumulative_prod", axis, dtype, include_initial, 1)
 
 
-def _running(x: Array, name: str, axis: int | None, dtype: Any, initial: bool,
-             start: int) -> Array:  # fmt: skip
+def cummax(x: Array, /, *, axis: int | None = None) -> Array:
+    """Return the cumulative maximum along an axis: of the elements up to each one.
+
+    Parameters
+    ----------
+    x : Array
+        Of real numbers or booleans.
+    axis : int, optional
+        Required unless there is exactly one axis.
+
+    Notes
+    -----
+    From the first NaN on, results are NaN, as those of ``numpy.maximum.accumulate``.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.cummax(mtl.asarray([1, 3, 2]))
+    array([1, 3, 3], dtype=int64)
+    """
+    return _extreme(x, "cummax", axis)
+
+
+def cummin(x: Array, /, *, axis: int | None = None) -> Array:
+    """Return the cumulative minimum along an axis; see `cummax`."""
+    return _extreme(x, "cummin", axis)
+
+
+def _extreme(x: Array, name: str, axis: int | None) -> Array:
+    if kind_of(x.dtype) == "c":
+        raise TypeError(f"[{name}] complex numbers have no order, got {x.dtype}.")
+    along, node = _axis(x, name, axis), x._node
+    node = cast(node, uint8) if x.dtype == bool_ else node
+    (result,) = bind("scan", [node], (name, along), (node.dtype, x.shape))
+    return Array(cast(result, x.dtype))
+
+
+def _axis(x: Array, name: str, axis: int | None) -> int:
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"[{name}] an array of shape {x.shape} requires an axis.")
         axis = 0
     (along,) = axes_of(name, axis, x.ndim)
+    return along
+
+
+def _running(x: Array, name: str, axis: int | None, dtype: Any, initial: bool,
+             start: int) -> Array:  # fmt: skip
+    along = _axis(x, name, axis)
     result_dtype = x.dtype if kind_of(x.dtype) in "fc" else wide_integer(x.dtype)
     result_dtype = result_dtype if dtype is None else as_dtype(dtype)
     wide = float32 if kind_of(result_dtype) == "f" and result_dtype.itemsize == 2 else result_dtype
@@ -70,18 +110,6 @@ def _running(x: Array, name: str, axis: int | None, dtype: Any, initial: bool,
     return Array(cast(result, result_dtype))
 
 
-def _is_by_launches(x: Node, name: str, axis: int) -> bool:
-    is_real = kind_of(x.dtype) != "c"
-    return x.device.traits.is_simt and is_real and 0 < x.size <= MAX_ELEMENTS
-
-
-def _by_launches(x: Node, name: str, axis: int) -> Node:
-    order = (*(k for k in range(len(x.shape)) if k != axis), axis)
-    rows = permute(x, order)
-    (result,) = launch_call(scanned_rows, [rows], (name,), (x.dtype, rows.shape))
-    return permute(result, tuple(order.index(k) for k in range(len(order))))
-
-
 def _by_numpy(x: Node, name: str, axis: int) -> Node:
     return host_call(_scanned, [x], (name, axis), (x.dtype, x.shape))[0]
 
@@ -89,13 +117,19 @@ def _by_numpy(x: Node, name: str, axis: int) -> Node:
 implement(
     "scan",
     Implementation(scan_columns, has_columns),
-    Implementation(_by_launches, _is_by_launches),
     Implementation(scan_rows, has_rows),
     _by_numpy,
 )
 
 
+_UFUNCS = {
+    "cumulative_sum": np.add,
+    "cumulative_prod": np.multiply,
+    "cummax": np.maximum,
+    "cummin": np.minimum,
+}
+
+
 def _scanned(x: np.ndarray, name: str, axis: int) -> np.ndarray:
-    function = np.cumsum if name == "cumulative_sum" else np.cumprod
-    scanned: np.ndarray = function(x, axis=axis, dtype=x.dtype)
+    scanned: np.ndarray = _UFUNCS[name].accumulate(x, axis=axis, dtype=x.dtype)
     return scanned

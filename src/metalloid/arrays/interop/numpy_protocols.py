@@ -16,6 +16,7 @@ import numpy as np
 
 from metalloid.arrays.execution.calls import KernelCall, call_nodes, read_array, to_host
 from metalloid.arrays.execution.evaluate import evaluate
+from metalloid.arrays.execution.small_results import forget_copy
 from metalloid.arrays.interop.dlpack import dlpack_capsule, export_of, owned_copy
 from metalloid.arrays.ir.dtypes import DType, as_dtype
 from metalloid.arrays.ir.extents import read_sizes
@@ -211,6 +212,8 @@ class Interop(BufferExporter):
         if node.device.memory != "own":
             return to_host(node)
         assert node.memory is not None
+        if is_written:
+            forget_copy(node.memory)
         start = node.data[1] * node.dtype.itemsize
         return Window(node.memory.bound, start, node.dtype, node.shape)
 

@@ -34,6 +34,9 @@ class LibraryLaunch:
     uses_lanes : bool
         Whether threads of a group are told by `simdgroup` and `lane`; otherwise by `thread_`, which
         does not fix the number of lanes.
+    aligned_to : int
+        If not 0, statements read a constant `is_aligned`: whether the operands that the launch
+        reads begin at a multiple of so many elements.
     max_threads : int or None
         Maximum threads of a threadgroup, on which the number of a thread's registers depends.
     """
@@ -48,6 +51,7 @@ class LibraryLaunch:
     group_size: Size | None = None
     uses_lanes: bool = True
     max_threads: int | None = None
+    aligned_to: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,33 @@
-"""Prefix scans by the functions of `scans.metal`: rows on a few cores, columns on all devices."""
+"""Prefix scans by the functions of `scans.metal`, of rows on SIMT devices by `scan_tiles.metal`."""
 
 from __future__ import annotations
 
 import functools
 import math
 
-from metalloid.arrays.ir.dtypes import DType, kind_of
+from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.node import Node, permute
-from metalloid.arrays.library.scan import wrapping_type
+from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
 from metalloid.kernels.operands import MAX_ELEMENTS
 
 _FILES = ("scans",)
+_FILES_OF_TILES = "wide", "scans", "scan_tiles"
 _LANES = 32
+#: Threads and elements of a tile, as in scan_tiles.metal.
+_THREADS, _TILE = 256, 4096
 #: Elements of a chunk; rows up to twice as long are not split.
 _CHUNK = 8192
 #: Fewer columns do not fill the lanes of a core, or the threads of a GPU.
 _FEW_COLUMNS, _FEW_COLUMNS_OF_SIMT = 64, 4096
 #: Where there are few columns, longer ones are scanned as rows.
 _LONG_COLUMN = 1024
-_OPS = {"cumulative_sum": "Sum", "cumulative_prod": "Product"}
+_OPS = {
+    "cumulative_sum": "Sum", "cumulative_prod": "Product", "cummax": "Maximum", "cummin": "Minimum",
+}  # fmt: skip
+#: MSL types by size. Signed integers wrap around like unsigned ones.
+_WRAPPING = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
 
 def _is_supported(x: Node) -> bool:
@@ -40,7 +47,7 @@ def has_columns(x: Node, name: str, axis: int) -> bool:
 
 
 def has_rows(x: Node, name: str, axis: int) -> bool:
-    """Whether simdgroups should scan chunks of rows."""
+    """Whether threadgroups should scan tiles of rows, or simdgroups chunks of them."""
     return _is_supported(x)
 
 
@@ -53,14 +60,16 @@ def scan_rows(x: Node, name: str, axis: int) -> Node:
     """The scan along any axis."""
     order = (*(k for k in range(len(x.shape)) if k != axis), axis)
     rows = permute(x, order)
-    call = _rows(x.dtype, rows.shape, name)
+    launches = _tiles if x.device.traits.is_simt else _rows
+    call = launches(x.dtype, rows.shape, name)
     result = library_call(call, [rows], x.dtype, rows.shape)
     return permute(result, tuple(order.index(k) for k in range(len(order))))
 
 
 def _types(dtype: DType, name: str) -> tuple[str, str]:
     """The MSL type in which elements are combined, and the type of the state."""
-    type_ = wrapping_type(dtype)
+    is_wrapping = kind_of(dtype) == "i" and name in ("cumulative_sum", "cumulative_prod")
+    type_ = _WRAPPING[dtype.itemsize] if is_wrapping else msl_name(dtype)
     return type_, f"numpy::{_OPS[name]}<{type_}>"
 
 
@@ -138,4 +147,64 @@ def _rows(dtype: DType, shape: Ints, name: str) -> LibraryCall:
             launch("in_chunks", chunk + scan, (0, 3), (1,), chunks, *sizes),
         ),
         temporaries=((dtype, (rows, chunks)), (dtype, (rows, chunks))),
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _tiles(dtype: DType, shape: Ints, name: str) -> LibraryCall:
+    """Tiles are added up, the totals are scanned, and tiles are scanned from there on."""
+    type_, op = _types(dtype, name)
+    rows, count = math.prod(shape[:-1]), shape[-1]
+    tiles = -(-count // _TILE)
+    width = VECTOR_WIDTH if count % VECTOR_WIDTH == 0 else 0
+    is_aligned = "is_aligned" if width else "false"
+
+    def launch(step: str, body: str, reads: Ints, writes: Ints, groups: int,
+               aligned_to: int = 0) -> LibraryLaunch:  # fmt: skip
+        return LibraryLaunch(
+            name=f"{name}_{step}",
+            body=f"threadgroup {type_} shared[32];\n{row}{body}",
+            files=_FILES_OF_TILES,
+            reads=reads,
+            writes=writes,
+            numbers=(("count", count), ("tiles", tiles)),
+            threads=(groups * _THREADS, rows, 1),
+            group_size=(_THREADS, 1, 1),
+            uses_lanes=False,
+            aligned_to=aligned_to,
+        )
+
+    row = (
+        "const ulong first = ulong(group.y) * params.count;\n"
+        "const ulong first_tile = ulong(group.y) * params.tiles;\n"
+    )
+    total = (
+        f"const {type_} total = numpy::total_tile<{op}, {is_aligned}>(\n"
+        f"    (device const {type_} *)x0 + first, group.x, params.count, shared, thread_.x);\n"
+        "if (thread_.x == 0) {\n"
+        f"  ((device {type_} *)out)[first_tile + group.x] = total;\n"
+        "}"
+    )
+    totals = (
+        f"numpy::scan_tiles<{op}, false>((device const {type_} *)x0 + first_tile,\n"
+        f"    (device {type_} *)out + first_tile, 0, params.tiles, params.tiles, {op}().total,\n"
+        "    true, shared, thread_.x);"
+    )
+    before = f"((device const {type_} *)x1)[first_tile + group.x]"
+    scan = (
+        f"const {type_} carried = {before if tiles > 1 else f'{op}().total'};\n"
+        f"const uint tile = group.x * {_TILE};\n"
+        f"numpy::scan_tiles<{op}, {is_aligned}>((device const {type_} *)x0 + first,\n"
+        f"    (device {type_} *)out + first, tile, tile + 1, params.count, carried, false,\n"
+        "    shared, thread_.x);"
+    )
+    if tiles == 1:
+        return LibraryCall((launch("of_tiles", scan, (0,), (1,), 1, width),))
+    return LibraryCall(
+        launches=(
+            launch("totals_of_tiles", total, (0,), (2,), tiles, width),
+            launch("of_totals", totals, (2,), (3,), 1),
+            launch("of_tiles", scan, (0, 3), (1,), tiles, width),
+        ),
+        temporaries=((dtype, (rows, tiles)), (dtype, (rows, tiles))),
     )

@@ -35,6 +35,24 @@ struct Product {
   METAL_FUNC T upto(T x) const { return total * x; }
 };
 
+template <typename T>
+struct Maximum {
+  T total = lowest<T>();
+
+  static METAL_FUNC T of(T a, T b) { return maximum(a, b); }
+  METAL_FUNC void add(T x) { total = maximum(total, x); }
+  METAL_FUNC T upto(T x) const { return maximum(total, x); }
+};
+
+template <typename T>
+struct Minimum {
+  T total = highest<T>();
+
+  static METAL_FUNC T of(T a, T b) { return minimum(a, b); }
+  METAL_FUNC void add(T x) { total = minimum(total, x); }
+  METAL_FUNC T upto(T x) const { return minimum(total, x); }
+};
+
 // What the lane `distance` before has.
 template <typename T>
 METAL_FUNC T from_before(T x, ushort distance) {

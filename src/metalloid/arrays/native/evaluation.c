@@ -93,13 +93,11 @@ struct element {
 };
 
 // The address of the first element of a leaf, if Python need not look at it.
-static bool address_of(PyObject* node, PyObject* kind, const struct element* element,
+static bool address_of(PyObject* plan, PyObject* node, PyObject* kind, const struct element* element,
                        uint64_t* address) {
-  PyObject* memory = get(node, NODE, NODE_MEMORY);
-  if (get(node, NODE, NODE_KIND) != kind || !is_instance(memory, MEMORY)) return false;
-  PyObject *known = get(memory, MEMORY, MEMORY_ADDRESS), *data = get(node, NODE, NODE_DATA);
-  if (known == &_Py_NoneStruct || !as_word(known, address)) return false;
-  *address += (uint64_t)PyLong_AsLongLong(PyTuple_GetItem(data, 1)) * element->item_bytes;
+  if (!mtl_memory_address(plan, node, kind, address)) return false;
+  const long long offset = PyLong_AsLongLong(PyTuple_GetItem(get(node, NODE, NODE_DATA), 1));
+  *address += (uint64_t)offset * element->item_bytes;
   return *address % element->alignment == 0;
 }
 
@@ -113,7 +111,7 @@ static bool has_run(PyObject* state, PyObject* known, const struct graph* graph)
   const struct element* elements =
       (const void*)PyBytes_AsString(PyTuple_GetItem(known, KNOWN_ELEMENTS));
   for (Py_ssize_t i = 0; i < count; i++)
-    if (!address_of(graph->nodes[leaves[i]], kind, &elements[i], &addresses[i])) return false;
+    if (!address_of(plan, graph->nodes[leaves[i]], kind, &elements[i], &addresses[i])) return false;
   struct run run = {graph, known};
   const bool has_numbers = PyTuple_GetItem(known, KNOWN_HAS_NUMBERS) == &_Py_TrueStruct;
   if (!mtl_run_plan(plan, addresses, has_numbers ? pack : 0, &run, memories)) return false;
@@ -132,7 +130,7 @@ static bool has_run(PyObject* state, PyObject* known, const struct graph* graph)
 }
 
 // evaluate(roots): True, with the values of the roots; False if their structure is not known; None for
-// those that Python has to run; and the known evaluation and all nodes if it is not in native form.
+// those that Python has to evaluate; and the known evaluation and all nodes if only its run needs Python.
 static PyObject* evaluate(PyObject* state, PyObject* const* args, Py_ssize_t unused) {
   (void)unused;
   struct graph graph;
@@ -144,12 +142,15 @@ static PyObject* evaluate(PyObject* state, PyObject* const* args, Py_ssize_t unu
   Py_DecRef(key);
   if (!known) return PyErr_Occurred() ? 0 : new_reference(&_Py_FalseStruct);
   Py_IncRef(known);  // others may clear the plans
-  if (PyTuple_GetItem(known, KNOWN_PLAN) == &_Py_NoneStruct) {
+  PyObject* plan = PyTuple_GetItem(known, KNOWN_PLAN);
+  const bool is_native = plan != &_Py_NoneStruct;
+  if (is_native && has_run(state, known, &graph)) {
+    result = new_reference(&_Py_TrueStruct);
+  } else if (!PyErr_Occurred() &&
+             (!is_native || PyTuple_GetItem(plan, PLAN_STREAM) != &_Py_NoneStruct)) {
     PyObject* nodes = list_of(graph.nodes, 0, graph.count);
     result = nodes ? PyTuple_Pack(2, known, nodes) : 0;
     drop(nodes);
-  } else if (has_run(state, known, &graph)) {
-    result = new_reference(&_Py_TrueStruct);
   }
   Py_DecRef(known);
   return result ? result : none_unless_raised();

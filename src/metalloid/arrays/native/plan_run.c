@@ -1,22 +1,24 @@
 // Runs of a plan whose launches are bound: takes memory for the results, writes addresses, and runs.
 #include "plan_run.h"
 
-enum { ALIGNMENT = 64, MAX_OUTCOME_BYTES = 256 };
+enum { MAX_OUTCOME_BYTES = 256 };
 
-static PyObject *jobs_, *recording_;
+static PyObject *jobs_, *params_, *recording_;
 
 void mtl_intern_names(void) {
   if (jobs_) return;
   recording_ = PyUnicode_InternFromString("recording");
+  params_ = PyUnicode_InternFromString("params");
   jobs_ = PyUnicode_InternFromString("jobs");
 }
 
-bool mtl_leaf_address(PyObject* node, PyObject* kind, uint64_t* address) {
+bool mtl_memory_address(PyObject* plan, PyObject* node, PyObject* kind, uint64_t* address) {
   PyObject* memory = get(node, NODE, NODE_MEMORY);
   if (get(node, NODE, NODE_KIND) != kind || !is_instance(memory, MEMORY)) return false;
-  PyObject *known = get(memory, MEMORY, MEMORY_ADDRESS), *data = get(node, NODE, NODE_DATA);
-  if (known == &_Py_NoneStruct || PyLong_AsLongLong(PyTuple_GetItem(data, 1))) return false;
-  return as_word(known, address) && *address % ALIGNMENT == 0;
+  const bool is_own = get(memory, MEMORY, MEMORY_LEASE) != &_Py_NoneStruct;
+  if (!is_own && PyTuple_GetItem(plan, PLAN_STREAM) != &_Py_NoneStruct) return false;
+  PyObject* known = get(memory, MEMORY, MEMORY_ADDRESS);
+  return known != &_Py_NoneStruct && as_word(known, address);
 }
 
 bool mtl_pack_by_python(PyObject* plan, PyObject* frame, PyObject* numbers) {
@@ -36,10 +38,10 @@ static PyObject* take_frame(PyObject* frames) {
   return 0;
 }
 
-static bool take_results(PyObject* plan, uint64_t* addresses, PyObject** memories) {
+static bool take_memory(PyObject* plan, uint64_t* addresses, PyObject** memories) {
   const struct plan* head = plan_head(plan);
   PyObject* sizes = PyTuple_GetItem(plan, PLAN_SIZES);
-  for (uint64_t i = 0; i < head->results; i++) {
+  for (uint64_t i = 0; i < head->results + head->scratch; i++) {
     memories[i] = mtl_new_memory(head->pool, PyTuple_GetItem(sizes, (Py_ssize_t)i));
     if (memories[i] && as_word(get(memories[i], MEMORY, MEMORY_ADDRESS), &addresses[head->leaves + i]))
       continue;
@@ -49,18 +51,85 @@ static bool take_results(PyObject* plan, uint64_t* addresses, PyObject** memorie
   return true;
 }
 
+// Writes the addresses of parameters that have been copied to the device, and of those that it copies.
+static bool write_params(PyObject* stream, PyObject* frame, uint64_t* words) {
+  PyObject* params = PyObject_GetAttr(frame, params_);
+  bool is_good = params;
+  for (Py_ssize_t i = 0; is_good && i < PyTuple_Size(params); i++) {
+    PyObject *param = PyTuple_GetItem(params, i), *memory = PyTuple_GetItem(param, 1);
+    PyObject* key = PyBytes_FromStringAndSize(PyByteArray_AsString(memory), PyByteArray_Size(memory));
+    PyObject* address =
+        key ? PyObject_GetItem(PyTuple_GetItem(stream, STREAM_CONSTANTS), key) : 0;
+    is_good = address && as_word(address, &words[PyLong_AsLongLong(PyTuple_GetItem(param, 0))]);
+    drop(address), drop(key);
+  }
+  drop(params);
+  return is_good;
+}
+
 // Writes the words, and runs. The number of launches that have succeeded; -1 with an error.
 static int64_t run(PyObject* plan, PyObject* frame, const uint64_t* addresses, void* outcome) {
   const struct plan* head = plan_head(plan);
-  PyObject* jobs = PyObject_GetAttr(frame, jobs_);
+  PyObject *stream = PyTuple_GetItem(plan, PLAN_STREAM), *jobs = PyObject_GetAttr(frame, jobs_);
   uint64_t* words = jobs ? (uint64_t*)PyByteArray_AsString(jobs) : 0;
-  if (!words) return -1;
-  for (uint64_t i = 0; i < head->word_count; i++)
-    words[head->words[i].word] = addresses[head->words[i].address];
-  void* thread = PyEval_SaveThread();
-  const uint32_t done = head->run(words, (uint32_t)head->launches, outcome);
-  PyEval_RestoreThread(thread);
-  Py_DecRef(jobs);
+  int64_t done = -1;
+  if (words && (stream == &_Py_NoneStruct || write_params(stream, frame, words))) {
+    for (uint64_t i = 0; i < head->word_count; i++)
+      words[head->words[i].word] = addresses[head->words[i].address];
+    void* thread = PyEval_SaveThread();
+    done = head->run(words, (uint32_t)head->launches, outcome);
+    PyEval_RestoreThread(thread);
+  }
+  drop(jobs);
+  return done;
+}
+
+struct call {
+  PyObject* plan;
+  const uint64_t* addresses;
+  bool (*pack)(PyObject* plan, PyObject* frame, void* numbers);
+  void *numbers, *outcome;
+};
+
+static int64_t run_frame(const struct call* call) {
+  PyObject *plan = call->plan, *frames = PyTuple_GetItem(plan, PLAN_FRAMES);
+  PyObject* frame = take_frame(frames);
+  if (!frame) return -1;
+  int64_t done = -1;
+  if (!call->pack || call->pack(plan, frame, call->numbers))
+    done = run(plan, frame, call->addresses, call->outcome);
+  PyList_Append(frames, frame);
+  Py_DecRef(frame);
+  return done;
+}
+
+// Records that the launches write to the results.
+static bool finish(PyObject* stream, PyObject* const* memories, uint64_t count) {
+  PyObject *list = PyList_New((Py_ssize_t)count), *finished = 0;
+  for (uint64_t i = 0; list && i < count; i++)
+    PyList_SetItem(list, (Py_ssize_t)i, new_reference(memories[i]));
+  if (list)
+    finished = PyObject_CallFunctionObjArgs(PyTuple_GetItem(stream, STREAM_FINISH), list, (void*)0);
+  drop(list), drop(finished);
+  return finished;
+}
+
+// Runs with the lock of the device.
+static int64_t run_in_stream(const struct call* call, PyObject* const* memories) {
+  const struct plan* head = plan_head(call->plan);
+  PyObject *stream = PyTuple_GetItem(call->plan, PLAN_STREAM), *type, *value, *trace;
+  PyObject* locked = PyObject_CallNoArgs(PyTuple_GetItem(stream, STREAM_ACQUIRE));
+  if (!locked) return -1;
+  Py_DecRef(locked);
+  int64_t done = -1;
+  PyObject* is_ready = PyObject_CallNoArgs(PyTuple_GetItem(stream, STREAM_IS_READY));
+  if (is_ready == &_Py_TrueStruct) done = run_frame(call);
+  if (done == (int64_t)head->launches && !finish(stream, memories, head->results)) done = -1;
+  drop(is_ready);
+  PyErr_Fetch(&type, &value, &trace);
+  PyObject* released = PyObject_CallNoArgs(PyTuple_GetItem(stream, STREAM_RELEASE));
+  drop(released);
+  if (type) PyErr_Restore(type, value, trace);
   return done;
 }
 
@@ -69,15 +138,12 @@ bool mtl_run_plan(PyObject* plan, uint64_t* addresses,
                   PyObject** memories) {
   const struct plan* head = plan_head(plan);
   if (!is(PyTuple_GetItem(plan, PLAN_DEVICE), recording_, &_Py_NoneStruct)) return false;
-  if (!take_results(plan, addresses, memories)) return false;
-  PyObject *frames = PyTuple_GetItem(plan, PLAN_FRAMES), *frame = take_frame(frames);
+  if (!take_memory(plan, addresses, memories)) return false;
   _Alignas(16) char outcome[MAX_OUTCOME_BYTES];
-  int64_t done = -1;
-  if (frame) {
-    if (!pack || pack(plan, frame, numbers)) done = run(plan, frame, addresses, outcome);
-    PyList_Append(frames, frame);
-    Py_DecRef(frame);
-  }
+  const struct call call = {plan, addresses, pack, numbers, outcome};
+  const bool has_stream = PyTuple_GetItem(plan, PLAN_STREAM) != &_Py_NoneStruct;
+  const int64_t done = has_stream ? run_in_stream(&call, memories) : run_frame(&call);
+  for (uint64_t i = 0; i < head->scratch; i++) Py_DecRef(memories[head->results + i]);
   if (done == (int64_t)head->launches) return true;
   for (uint64_t i = 0; i < head->results; i++) drop(memories[i]);
   if (done < 0) return false;

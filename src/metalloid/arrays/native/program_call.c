@@ -9,7 +9,7 @@ enum {
 };
 enum { CHECK_DTYPE, CHECK_SHAPE, CHECK_STRIDES, CHECK_DEVICE };  // of an array; a number has its type
 enum { OUTPUT_OWNER, OUTPUT_DTYPE, OUTPUT_SHAPE, OUTPUT_DATA };
-enum { MAX_ARGUMENTS = MAX_ADDRESSES };
+enum { MAX_ARGUMENTS = MAX_ADDRESSES, ALIGNMENT = 64 };
 
 static PyObject* version_;
 
@@ -84,7 +84,9 @@ static bool bind_leaves(PyObject* call, PyObject* const* nodes, uint64_t count, 
   PyObject *kind = PyTuple_GetItem(call, CALL_KIND);
   for (uint64_t i = 0; i < count; i++) {
     PyObject* node = leaves[i] < 0 ? PyTuple_GetItem(constants, -1 - leaves[i]) : nodes[leaves[i]];
-    if (!mtl_leaf_address(node, kind, &addresses[i])) return false;
+    if (!mtl_memory_address(PyTuple_GetItem(call, CALL_PLAN), node, kind, &addresses[i])) return false;
+    if (addresses[i] % ALIGNMENT || PyLong_AsLongLong(PyTuple_GetItem(get(node, NODE, NODE_DATA), 1)))
+      return false;
     owners[i] = new_reference(get(node, NODE, NODE_MEMORY));
   }
   return true;

@@ -84,14 +84,16 @@ _TILE, _TRANSPOSE, _ELEMENT, _MATRIX, _KERNEL, _KERNEL_ELEMENT = 300, 25, 0.1, 5
 #: Nanoseconds to call a function of the host between kernels: 25,000 more than a launch if it is
 #: evaluated alone, 100,000 in a compiled program, whose other launches are then bound one by one.
 _CALL = 40_000
-#: Rows and columns that a panel kernel computes at a time; nanoseconds per element of its operands;
-#: rows for which it reads the right factor once, and columns for which it reads the left one.
-_PANEL_ROWS, _PANEL_COLUMNS, _PANEL_ELEMENT, _PANEL_PASS = 8, 32, 0.05, 64
+#: Rows that a panel kernel computes at a time; nanoseconds per element of its operands; rows for
+#: which it reads the right factor once, and columns for which it reads the left one.
+_PANEL_ROWS, _PANEL_ELEMENT, _PANEL_PASS = 8, 0.05, 64
+#: Panels of half an AVX-512 register read one element for each of its multiplications.
+_HALF_REGISTER = 1.5
 #: Factors of at least so many bytes leave the second-level cache between passes; they are packed.
 _MIN_PACKED_BYTES = 2**21
 #: Nanoseconds to pack a factor, per element, and per element of one that is contiguous along the
 #: depth: usually, and with more than a page between rows or so many elements.
-_PACK, _PACKED_ELEMENT, _TRANSPOSED_ELEMENTS = 3_000, 0.2, (0.6, 1.2)
+_PACK, _PACKED_ELEMENT, _TRANSPOSED_ELEMENTS = 1_000, 0.2, (0.3, 0.7)
 _PAGE, _MANY_PACKED = 4096, 2**21
 #: Converting elements whenever they are read makes multiplications slower by this factor.
 _PANEL_CONVERSIONS = 1.5
@@ -147,10 +149,12 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     element = times.element / (2 if 1 in (rows, columns) else 1)  # BLAS streams a single matrix
     host = matrices * (_MATRIX + multiplied + elements * element)
     host += sum(_KERNEL + _KERNEL_ELEMENT * size for size in fused) + _CALL
-    padded = -(-rows // _PANEL_ROWS) * _PANEL_ROWS * -(-columns // _PANEL_COLUMNS) * _PANEL_COLUMNS
+    width = panel_width(dtype, columns)
+    padded = -(-rows // _PANEL_ROWS) * _PANEL_ROWS * -(-columns // width) * width
     packed = packed_factors(dtype, (rows, columns), depth, are_transposed)
     is_wide = dtype.itemsize >= 4 or (packed[1] and (packed[0] or dtype == bfloat16))
     multiplied = padded * depth * times.panel * (1 if is_wide else _PANEL_CONVERSIONS)
+    multiplied *= _HALF_REGISTER if width == 8 and dtype.itemsize < 8 else 1
     panels = matrices * (_TILE + multiplied + elements * _PANEL_ELEMENT)
     for width, is_packed, is_along_depth in (
         (rows, packed[0], not are_transposed[0]),
@@ -162,6 +166,19 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
             panels += _PACK + matrices * width * depth * each
     backends = {REGISTERS: ours, HOST: host, PANELS: panels}
     return min(backends, key=backends.__getitem__)
+
+
+def panel_width(dtype: DType, columns: int) -> int:
+    """Columns of a panel: 32, or those of an AVX-512 register, if fewer lanes are idle then.
+
+    Parameters
+    ----------
+    columns : int
+        Of the product.
+    """
+    narrow = 8 if dtype.itemsize > 4 or columns <= 8 else 16
+    is_narrow = -(-columns // narrow) * narrow < -(-columns // 32) * 32
+    return narrow if is_narrow else 32
 
 
 def packed_factors(dtype: DType, shape: Ints, depth: int,

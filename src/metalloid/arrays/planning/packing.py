@@ -98,8 +98,10 @@ def _launch(types: tuple[DType, DType], size: Ints, strides: Ints) -> LibraryLau
     element, sum_type = map(msl_name, types)
     width, depth, count = size
     is_along_depth = strides[1] == 1
+    tiles = f"threadgroup {sum_type} tiles[2 * numpy::packed_tile];\n" if is_along_depth else ""
     body = (
-        f"numpy::pack_panel<{sum_type}, {'true' if is_along_depth else 'false'}>(\n"
+        f"{tiles}numpy::pack_panel<{sum_type}, {'true' if is_along_depth else 'false'}>(\n"
+        f"    {'tiles' if is_along_depth else 'nullptr'},\n"
         f"    (device const {element} *)x0 + ulong(group.z) * params.step,\n"
         f"    (device {sum_type} *)out + ulong(group.z) * params.size,\n"
         "    uint2(params.width, params.depth), params.stride, group, thread_.x);"

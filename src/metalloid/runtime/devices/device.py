@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -161,6 +161,19 @@ class Device(Launcher, metaclass=_Opening):
     def copy_out(self, address: int, destination: memoryview) -> None:
         """Copy device memory to host bytes, after the launches so far."""
         raise NotImplementedError
+
+    def copy_out_combined(self, windows: Sequence[tuple[int, int]]) -> list[np.ndarray]:
+        """Copies of a few kilobytes of device memory each, after the launches so far.
+
+        Parameters
+        ----------
+        windows : sequence of (int, int)
+            Addresses, and sizes in bytes.
+        """
+        copies = [self.host_memory(nbytes) for _, nbytes in windows]
+        for (address, _), copy in zip(windows, copies, strict=True):
+            self.copy_out(address, copy.data)
+        return copies
 
     def synchronize(self) -> None:
         """Wait for every launch made so far."""

@@ -175,6 +175,28 @@ FastLaunch = Callable[[tuple[Any, ...], Any, Any, bool | None], Event | None]
 NATIVE_BINDERS: dict[type, int] = {}
 
 
+class NativeStream(NamedTuple):
+    """Functions that native ones call when a device adds launches to a stream.
+
+    Attributes
+    ----------
+    acquire, release : callable
+        Of the lock of the device.
+    is_ready : callable
+        Whether the launches need nothing else; called with the lock.
+    finish : callable
+        Records that launches write to some buffers; called with the lock, after the launches.
+    constants : mapping
+        From bytes to the address of their copy on the device.
+    """
+
+    acquire: Callable[[], Any]
+    release: Callable[[], Any]
+    is_ready: Callable[[], bool]
+    finish: Callable[[Sequence[LaunchBuffer]], None]
+    constants: Mapping[bytes, int]
+
+
 class NativeRow(NamedTuple):
     """The launches of a repeater in the form for native functions.
 
@@ -190,6 +212,12 @@ class NativeRow(NamedTuple):
         Index of a 64-bit word of `jobs`, and index of its value among the addresses of a run.
     fail : callable
         Raises the error of a launch, from the outcome and the index of the launch.
+    params : tuple of (int, bytearray)
+        Words of `jobs` that point to the device's copy of bytes.
+    stream : NativeStream or None
+        None if launches have ended when the function returns.
+    alignment : int
+        Of all addresses, in bytes.
     """
 
     run: int
@@ -197,6 +225,9 @@ class NativeRow(NamedTuple):
     launches: int
     words: Sequence[tuple[int, int]]
     fail: Callable[[bytes, int], NoReturn]
+    params: tuple[tuple[int, bytearray], ...] = ()
+    stream: NativeStream | None = None
+    alignment: int = 1
 
 
 class Repeater(Protocol):

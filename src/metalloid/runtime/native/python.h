@@ -65,9 +65,11 @@ int PyBuffer_FillInfo(Py_buffer*, PyObject* exporter, void*, Py_ssize_t, int is_
 void PyBuffer_Release(Py_buffer*);
 void PyObject_Free(void*);
 PyObject* PyObject_CallNoArgs(PyObject*);
+PyObject* PyObject_GetItem(PyObject*, PyObject*);
 PyObject* PyObject_CallFunctionObjArgs(PyObject*, ...);  // up to a null pointer
 
 char* PyByteArray_AsString(PyObject*);
+Py_ssize_t PyByteArray_Size(PyObject*);
 PyObject* PyBytes_FromStringAndSize(const char*, Py_ssize_t);
 char* PyBytes_AsString(PyObject*);
 Py_ssize_t PyBytes_Size(PyObject*);

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.functions.scans import cumulative_prod, cumulative_sum
+from metalloid.arrays.functions.creation import arange
+from metalloid.arrays.functions.scans import cummax, cumulative_prod, cumulative_sum
+from metalloid.arrays.functions.searching import take_along_axis
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.primitives import bind
@@ -51,6 +53,8 @@ def _scan_tangents(args: Sequence[Node], params: Any, results: Any, tangents: No
         return [None]
     if name == "cumulative_sum":
         return [_scan(tangent, name, axis)]
+    if name in ("cummax", "cummin"):
+        return [_at_extremes(Array(x), Array(results[0]), Array(tangent), axis)._node]
     # Up to the first zero factors are divided by; after it, all others are multiplied with the
     # tangent of the zero.
     values, along = Array(x), Array(tangent)
@@ -61,6 +65,13 @@ def _scan_tangents(args: Sequence[Node], params: Any, results: Any, tangents: No
     others = cumulative_prod(where(is_first, 1, values), axis=axis)
     after = cumulative_sum(where(is_first, along, 0), axis=axis) * others
     return [(before + after)._node]
+
+
+def _at_extremes(x: Array, extremes: Array, tangent: Array, axis: int) -> Array:
+    """Tangents of the elements that cumulative extremes are equal to; the latest, as in MLX."""
+    indices = arange(x.shape[axis], device=x.device).reshape(-1, *(1 for _ in x.shape[axis + 1 :]))
+    is_extreme = (x == extremes) | (x != x)
+    return take_along_axis(tangent, cummax(where(is_extreme, indices, 0), axis=axis), axis=axis)
 
 
 def _scan_transpose(cotangents: Nodes, args: Nodes, params: Any) -> Nodes:

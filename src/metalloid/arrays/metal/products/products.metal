@@ -134,7 +134,7 @@ METAL_FUNC void multiply_in_simdgroups(threadgroup T *tiles, Left left, Right ri
 }
 
 // With sums in registers and no copies of tiles, for CPUs, whose caches do what threadgroup memory
-// does on GPUs: a threadgroup of 32 threads makes `panel_rows` rows of 32 columns. A thread has a
+// does on GPUs: a threadgroup makes `panel_rows` rows of 32, 16 or 8 columns. A thread has a
 // column, and `panel_sums` rows at a time. `own` is its position in the threadgroup: other than its
 // index in the simdgroup, it does not fix the number of lanes.
 constexpr constant uint panel_rows = 64, panel_columns = 32;
@@ -142,33 +142,38 @@ constexpr constant uint panel_rows = 64, panel_columns = 32;
 // stay in a cache, from which they are fetched ahead if they are packed. The tile holds the sums
 // meanwhile.
 constexpr constant uint panel_depth = 256, packed_panel_depth = 512;
-// As many rows as half of AVX-512's registers hold.
-template <typename T>
-constexpr uint panel_sums() { return sizeof(T) > 4 ? 4 : 8; }
+// As many rows as half of AVX-512's registers hold, at most 8.
+template <typename T, uint columns>
+constexpr uint panel_sums() { return sizeof(T) > 4 && columns == panel_columns ? 4 : 8; }
 
 // A factor that is packed lies in panels of 32 rows of the left, or 32 columns of the right factor;
 // the 32 elements of one index of the depth are contiguous. `at` is the address of the first of them.
-template <typename T, bool left_is_packed, bool right_is_packed, typename Left, typename Right,
-          typename Store>
+template <typename T, uint columns, bool left_is_packed, bool right_is_packed, typename Left,
+          typename Right, typename Store>
 METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, Store store,
                                    uint3 size, uint3 group, uint own) {
-  constexpr uint count = panel_sums<T>();
+  constexpr uint count = panel_sums<T, columns>();
   constexpr uint step = right_is_packed ? packed_panel_depth : panel_depth;
-  const uint first = group.y * panel_rows, column = group.x * panel_columns + own;
+  const uint first = group.y * panel_rows, column = group.x * columns + own;
+  if (columns < panel_columns) {  // threads that wait for each other form simdgroups of this width
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
   if (column >= size.y) {
     return;
   }
   const uint rows = min(panel_rows, size.x - first), last = size.x - 1;
   for (uint start = 0; start == 0 || start < size.z; start += step) {
     const uint depth = min(step, size.z - start);
-    device const T *b = right_is_packed ? right.at(start, column - own) + own : nullptr;
+    const uint within_panel = column % panel_columns;
+    device const T *b =
+        right_is_packed ? right.at(start, column - within_panel) + within_panel : nullptr;
     for (uint i = 0; i < rows; i += count) {
       const uint row = first + i, within = row % panel_columns;
       device const T *a = left_is_packed ? left.at(row - within, start) + within : nullptr;
-      threadgroup T *part = tile + i * panel_columns + own;
+      threadgroup T *part = tile + i * columns + own;
       T sums[count];
       for (uint j = 0; j < count; ++j) {
-        sums[j] = start == 0 ? T(0) : part[j * panel_columns];
+        sums[j] = start == 0 ? T(0) : part[j * columns];
       }
       // Beyond the last row, it is read again.
       for (uint k = 0; k < depth; ++k) {
@@ -181,7 +186,7 @@ METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, 
       }
       if (start + depth < size.z) {
         for (uint j = 0; j < count; ++j) {
-          part[j * panel_columns] = sums[j];
+          part[j * columns] = sums[j];
         }
       } else {
         for (uint j = 0; j < count; ++j) {
@@ -199,18 +204,52 @@ METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, 
 // depth of a panel.
 constexpr constant uint packed_depth = 128;
 
+// A tile of 32 x 32 elements is transposed in two steps, which rotate the ten bits of their indices
+// by three and by two: adjacent threads read adjacent vectors of eight or four elements.
+constexpr constant uint packed_tile = panel_columns * panel_columns;
+
+template <typename T, uint count, typename To>
+METAL_FUNC void rotate_index(threadgroup const T *from, To to, uint own) {
+  for (uint t = 0; t < packed_tile / count; t += panel_columns) {
+    T elements[count];  // all loads before the stores: each is a single wide access
+    #pragma clang loop unroll(full)
+    for (uint j = 0; j < count; ++j) {
+      elements[j] = (from + count * t)[count * own + j];
+    }
+    #pragma clang loop unroll(full)
+    for (uint j = 0; j < count; ++j) {
+      to[j * (packed_tile / count) + t + own] = elements[j];
+    }
+  }
+}
+
 template <typename T, bool is_along_depth, typename Element>
-METAL_FUNC void pack_panel(device const Element *from, device T *to, uint2 size, ulong stride,
-                           uint3 group, uint own) {
+METAL_FUNC void pack_panel(threadgroup T *tiles, device const Element *from, device T *to,
+                           uint2 size, ulong stride, uint3 group, uint own) {
   const uint start = group.x * packed_depth, end = min(start + packed_depth, size.y);
   const uint first = group.y * panel_columns, count = min(panel_columns, size.x - first);
   from += first * (is_along_depth ? stride : 1);
   to += ulong(first) * size.y;
-  if (is_along_depth) {  // adjacent threads read adjacent elements of the depth
-    for (uint k = start + own; k < end; k += panel_columns) {
+  if (is_along_depth) {
+    threadgroup T *rows = tiles, *halfway = tiles + packed_tile;
+    for (uint k = start; k < end; k += panel_columns) {
+      const bool is_within = k + own < end;
       for (uint i = 0; i < count; ++i) {
-        to[k * panel_columns + i] = T(from[i * stride + k]);
+        rows[i * panel_columns + own] = is_within ? T(from[i * stride + k + own]) : T(0);
       }
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      rotate_index<T, 8>(rows, halfway, own);
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      if (k + panel_columns <= end) {
+        rotate_index<T, 4>(halfway, to + k * panel_columns, own);
+      } else {
+        rotate_index<T, 4>(halfway, rows, own);
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint i = k; i < end; ++i) {
+          to[i * panel_columns + own] = rows[(i - k) * panel_columns + own];
+        }
+      }
+      simdgroup_barrier(mem_flags::mem_threadgroup);
     }
   } else if (own < count) {
     for (uint k = start; k < end; ++k) {

@@ -41,11 +41,11 @@ __attribute__((visibility("default"))) int mtl_launch(const struct shape* shape,
   return status;
 }
 
-__attribute__((visibility("default"))) uint64_t mtl_launch_row(const struct pair* pairs,
-                                                               uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i) {
-    const int status = mtl_launch(pairs[i].shape, pairs[i].launch);
-    if (status) return i << 32 | (uint32_t)status;
+__attribute__((visibility("default"))) uint32_t mtl_launch_row(const struct pair* pairs,
+                                                               uint32_t count, int* status) {
+  for (uint32_t i = 0; i < count; ++i) {
+    *status = mtl_launch(pairs[i].shape, pairs[i].launch);
+    if (*status) return i;
   }
-  return 0;
+  return count;
 }

@@ -27,8 +27,9 @@ struct pair {
   const struct launch* launch;
 };
 
-// All return the driver's status, 0 for success.
+// These return the driver's status, 0 for success.
 int mtl_launch(const struct shape* shape, const struct launch* launch);
-// Stops at the first failure; the index of that pair is in the upper half of the result.
-uint64_t mtl_launch_row(const struct pair* pairs, uint64_t count);
 int mtl_enter(handle context);  // makes it the current one of this thread
+
+// Stops at the first failure, and writes its status. Returns the number of launches that have succeeded.
+uint32_t mtl_launch_row(const struct pair* pairs, uint32_t count, int* status);

@@ -45,15 +45,15 @@ class Native(NamedTuple):
         Takes the addresses of cuLaunchKernel, cuEventRecord and cuCtxSetCurrent.
     launch : callable
     launch_row : callable
-        Takes an array of `struct pair`, and their number; returns the status, and the index of the
-        pair that failed in the upper half.
+        Takes an array of `struct pair`, their number, and memory for the status of a launch that
+        fails; returns the number of launches that have succeeded.
     fast_launch : callable
         Takes a plan (fast_launch.py); returns the function that launches by it.
     """
 
     use_driver: Callable[[int, int, int], None]
     launch: LaunchFunction
-    launch_row: Callable[[ctypes.Array[ctypes.c_uint64], int], int]
+    launch_row: Any
     fast_launch: Callable[[tuple[Any, ...]], FastLaunch]
 
 
@@ -71,7 +71,7 @@ def load(path: Path) -> Native:
     use.argtypes, use.restype = (ctypes.c_void_p,) * 3, None
     launch.argtypes, launch.restype = (ctypes.c_char_p, ctypes.c_char_p), ctypes.c_int
     fast_launch.argtypes, fast_launch.restype = (ctypes.py_object,), ctypes.py_object
-    row.argtypes, row.restype = (ctypes.c_void_p, ctypes.c_uint64), ctypes.c_uint64
+    row.argtypes, row.restype = (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p), ctypes.c_uint32
     return Native(use, launch, row, fast_launch)
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from itertools import chain
+from typing import NamedTuple, NoReturn
 
 from metalloid.backends.cuda.compile.vectorized_coarsening import is_aligned
 from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, record_event
-from metalloid.runtime.launch.launches import Launch, LaunchBuffer
+from metalloid.runtime.launch.launches import Launch, LaunchBuffer, NativeRow, NativeStream
+from metalloid.settings import settings
 
-#: Words of `struct launch` of native/launch.h before those of the arguments.
-_HEAD_WORDS = 4
+_WORD = 8
+#: Words of `struct pair`, and of `struct launch` before those of the arguments (native/launch.h).
+_PAIR_WORDS, _HEAD_WORDS = 2, 4
+_ALIGNMENT = 16
 
 
 class _PackedLaunch(NamedTuple):
@@ -23,23 +27,17 @@ class _PackedLaunch(NamedTuple):
     ----------
     launch : int
         Index of the launch of Metal that it belongs to.
-    shape : bytes
-    memory : bytearray
-        `struct launch`.
-    words : memoryview
-        The same, as 64-bit words.
+    shape, memory : bytes
+        `struct shape` and `struct launch`.
     """
 
     launch: int
     shape: bytes
-    memory: bytearray
-    words: memoryview
+    memory: bytes
 
 
 class CudaRepeater:
     """See `Launcher.repeater`. One call of C adds the launches to the stream, in order."""
-
-    native = None
 
     def __init__(self, device: ContextDevice, launches: Sequence[Launch],
                  words: Sequence[tuple[int, int, int]],
@@ -49,41 +47,68 @@ class CudaRepeater:
         self._uses_printf = any(launch.program.uses_printf for launch in launches)
         passed = {(k, position) for k, position, _ in words}
         passed |= {(k, position) for k, position, _ in params}
-        self._launches = [
-            packed
+        packed = [
+            each
             for k, launch in enumerate(launches)
             if 0 not in launch.grid
-            for packed in _packed(k, launch, passed, device.stream_handle)
+            for each in _packed(k, launch, passed, device.stream_handle)
         ]
         #: Whether shapes rely on aligned addresses.
         self._needs_alignment = any(
             launch.program.needs_alignment and is_aligned(_known_words(k, launch, passed))
             for k, launch in enumerate(launches)
         )
-        self._words = [
-            (packed.words, _HEAD_WORDS + position, address)
-            for k, position, address in words
-            for packed in self._launches
-            if packed.launch == k
-        ]
-        self._params = [
-            (packed.words, _HEAD_WORDS + position, memory)
-            for k, position, memory in params
-            for packed in self._launches
-            if packed.launch == k
-        ]
-        self._programs = [launches[packed.launch].program for packed in self._launches]
-        pairs = [
-            address
-            for packed in self._launches
-            for address in (_address_of(packed.shape), _address_of(packed.memory))
-        ]
-        self._pairs = (ctypes.c_uint64 * len(pairs))(*pairs)
+        #: Pairs, then the launches that they point to.
+        self._memory = bytearray(_PAIR_WORDS * _WORD * len(packed))
+        starts = []
+        for each in packed:
+            starts.append(len(self._memory) // _WORD)
+            self._memory += each.memory
+        self._words = memoryview(self._memory).cast("Q")
+        self._pairs = (ctypes.c_char * len(self._memory)).from_buffer(self._memory)
+        address = ctypes.addressof(self._pairs)
+        pairs = [(_address_of(each.shape), address + _WORD * k) for each, k in zip(packed, starts)]  # noqa: B905
+        for k, word in enumerate(chain.from_iterable(pairs)):
+            self._words[k] = word
+
+        def indices_of(k: int, position: int) -> list[int]:
+            """The words of an argument, one for each launch of the driver."""
+            pairs = zip(starts, packed, strict=True)
+            return [start + _HEAD_WORDS + position for start, each in pairs if each.launch == k]
+
+        self._positions = [(i, n) for k, position, n in words for i in indices_of(k, position)]
+        self._params = [(i, m) for k, position, m in params for i in indices_of(k, position)]
+        self._packed, self._status = packed, ctypes.c_int()
+        self._programs = [launches[each.launch].program for each in packed]
         self._given = launches, words, params
 
     @cached_property
     def _unaligned(self) -> _UnalignedRepeater:
         return _UnalignedRepeater(*self._given)
+
+    @property
+    def native(self) -> NativeRow | None:
+        """See `Repeater.native`."""
+        run = ctypes.cast(self._device.native.launch_row, ctypes.c_void_p).value
+        if self._uses_printf or run is None:
+            return None
+        device = self._device
+        stream = NativeStream(device.lock.acquire, device.lock.release, self._is_ready,
+                              self._finish, device.constants)  # fmt: skip
+        return NativeRow(run, self._memory, len(self._packed), self._positions, self._fail,
+                         tuple(self._params), stream,
+                         _ALIGNMENT if self._needs_alignment else 1)  # fmt: skip
+
+    def _is_ready(self) -> bool:
+        device = self._device
+        if not device.is_entered:
+            device.enter()
+        return not settings.given("timing", device.timer.is_timing)
+
+    def _finish(self, written: Sequence[LaunchBuffer]) -> None:
+        event = CudaEvent(self._device, self._name, False, written)
+        for buffer in written:
+            buffer.used_by(event)
 
     def __call__(self, addresses: Sequence[int], written: Sequence[LaunchBuffer]) -> CudaEvent:
         """Add the launches to the stream."""
@@ -94,18 +119,23 @@ class CudaRepeater:
             if self._needs_alignment and not is_aligned(addresses):
                 enqueue = self._unaligned.prepared(device, addresses)
             else:
-                for words, position, address in self._words:
-                    words[position] = addresses[address]
-                for words, position, memory in self._params:
-                    words[position] = device.constants[bytes(memory)]
+                words = self._words
+                for index, address in self._positions:
+                    words[index] = addresses[address]
+                for index, memory in self._params:
+                    words[index] = device.constants[bytes(memory)]
             return record_event(device, self._name, self._uses_printf, written, enqueue)
 
     def _enqueue(self) -> None:
+        count, status = len(self._packed), self._status
+        done = self._device.native.launch_row(self._pairs, count, ctypes.byref(status))
+        if done < count:
+            self._fail(bytes(status), done)
+
+    def _fail(self, outcome: bytes, index: int) -> NoReturn:
+        status = ctypes.c_int.from_buffer_copy(outcome).value
         device = self._device
-        outcome = device.native.launch_row(self._pairs, len(self._launches))
-        if outcome:
-            index, status = outcome >> 32, outcome & 0xFFFFFFFF
-            raise device.failure(device.driver.CUresult(status), self._programs[index].name)
+        raise device.failure(device.driver.CUresult(status), self._programs[index].name)
 
 
 class _UnalignedRepeater:
@@ -138,12 +168,8 @@ def _packed(k: int, launch: Launch, passed: set[tuple[int, int]],
     program, arguments = launch.program, launch.arguments
     shapes = program.shapes_for(_known_words(k, launch, passed), launch.grid, launch.group)
     threadgroup_bytes = arguments.threadgroup_bytes + program.dynamic_shared_bytes
-    own = program.pack(stream, 0, 0, threadgroup_bytes, *(arguments.words or (0,)))
-    memories = [bytearray(own) for _ in shapes]
-    return [
-        _PackedLaunch(k, shape, memory, memoryview(memory).cast("Q"))
-        for shape, memory in zip(shapes, memories, strict=True)
-    ]
+    memory = program.pack(stream, 0, 0, threadgroup_bytes, *(arguments.words or (0,)))
+    return [_PackedLaunch(k, shape, memory) for shape in shapes]
 
 
 def _known_words(k: int, launch: Launch, passed: set[tuple[int, int]]) -> list[int]:
@@ -152,9 +178,7 @@ def _known_words(k: int, launch: Launch, passed: set[tuple[int, int]]) -> list[i
     return [0 if (k, position) in passed else word for position, word in enumerate(words)]
 
 
-def _address_of(memory: bytes | bytearray) -> int:
-    if isinstance(memory, bytearray):
-        return ctypes.addressof(ctypes.c_char.from_buffer(memory))
+def _address_of(memory: bytes) -> int:
     address = ctypes.cast(ctypes.c_char_p(memory), ctypes.c_void_p).value
     assert address is not None
     return address
