@@ -76,6 +76,23 @@ def test_depths_of_multiple_steps_of_panels(dtype):
         )
 
 
+@settings(max_examples=8, deadline=None)
+@given(
+    rows=st.sampled_from([1, 3, 70]),
+    columns=st.sampled_from([1, 5, 37]),
+    depth=st.sampled_from([0, 1, 31, 64, 133]),
+    dtype=st.sampled_from(["float32", "float64", "bfloat16", "int8"]),
+    batch=st.sampled_from([(), (2,)]),
+)
+def test_dot_products(rows, columns, depth, dtype, batch):
+    a, b = random((*batch, rows, depth), dtype), random((columns, depth), dtype)
+    with mtl.config.scope(products="dots"):
+        product = mtl.asarray(a) @ mtl.asarray(b).T
+        if rows > 1 and columns > 1 and depth > 1:
+            assert "multiply_in_dots" in mtl.explain(product)
+    check(product, a, b.T)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_panels_do_not_depend_on_the_number_of_cores(threads):
     a = mtl.asarray(random((200, 300), "float32"), device="cpu")
@@ -117,7 +134,7 @@ EXTENTS = st.sampled_from([0, 2, 7, 31, 63, 64, 65, 129])  # 1 would be another 
             ("sliced", "reversed"),
         ]
     ),
-    backend=st.sampled_from(["panels", "registers", "simdgroups"]),
+    backend=st.sampled_from(["panels", "dots", "registers", "simdgroups"]),
 )
 def test_shapes_and_strides(m, n, k, factors, backend):
     first, second = factors
@@ -306,6 +323,7 @@ CPU = mtl.ones(1).device
         ("float32", (1024, 1024), 1024, [2**20], "panels"),
         ("float32", (256, 256), 256, [2**16], "panels"),
         ("float32", (64, 16, 16), 16, [], "panels"),
+        ("float32", (1000, 1), 1000, [], "dots"),
         ("float64", (512, 512), 512, [2**18], "panels"),
         ("complex64", (128, 128), 128, [], "host"),
         ("float16", (1024, 1024), 1024, [], "panels"),
@@ -386,15 +404,23 @@ def test_vectors_by_what_is_computed_are_sums():
 
 @pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("dtype", ["float16", "int8", "bfloat16"])
-@pytest.mark.parametrize(
-    "shapes", [((300,), (300, 500)), ((500, 300), (300,)), ((4, 300), (300, 90))]
-)
+@pytest.mark.parametrize("shapes", [((300,), (300, 500)), ((2, 300), (300, 200))])
 @pytest.mark.sample(4)
 def test_few_rows_are_sums(dtype, shapes):
     a, b = (random(shape, dtype) for shape in shapes)
     product = mtl.asarray(a) @ mtl.asarray(b)
     assert "_sum ->" in mtl.explain(product) or "_sum_astype ->" in mtl.explain(product)
     check(product, a, b)
+
+
+@pytest.mark.needs("the CPU")
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_contiguous_vectors_are_multiplied_by_dot_products(dtype):
+    a, x, b = random((500, 300), dtype), random(300, dtype), random((40, 300), dtype)
+    vector, matrix = mtl.asarray(a) @ mtl.asarray(x), mtl.asarray(a[:4]) @ mtl.asarray(b).T
+    for product, left, right in ((vector, a, x), (matrix, a[:4], b.T)):
+        assert "multiply_in_dots" in mtl.explain(product)
+        check(product, left, right)
 
 
 def test_errors_grow_slowly_with_the_depth():

@@ -15,7 +15,8 @@ from metalloid.arrays.codegen.gpu_column_reduction import WideColumnWriter, has_
 from metalloid.arrays.codegen.gpu_elementwise import WideWriter
 from metalloid.arrays.codegen.gpu_row_reduction import LONG, WideRowWriter
 from metalloid.arrays.codegen.horizontal import HorizontalWriter
-from metalloid.arrays.codegen.matmul import ProductWriter, form_of
+from metalloid.arrays.codegen.matmul import ProductWriter
+from metalloid.arrays.codegen.matmul_forms import form_of
 from metalloid.arrays.codegen.narrow_rows import NarrowRowWriter, is_narrow
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.codegen.reduction import RowWriter

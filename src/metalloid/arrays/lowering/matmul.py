@@ -170,11 +170,15 @@ implement(
 def _is_sum(a: Node, b: Node, shape: Ints) -> bool:
     shape = shape_of_work(shape, b)
     matrix = b if shape[-2] == 1 else a
+    is_along_depth = (shape[-2] == 1 or not is_transposed(a)) and (
+        shape[-1] == 1 or is_transposed(b)
+    )
     while matrix.kind is VIEW:
         (matrix,) = matrix.args
     is_computed = matrix.kind is ELEMENTWISE
     is_along_columns = 1 in shape[-2:] and _is_along_columns(a, b)
-    return is_sum(a.device, a.dtype, shape, a.shape[-1], is_computed, is_along_columns)
+    return is_sum(a.device, a.dtype, shape, a.shape[-1], is_computed, is_along_depth,
+                  is_along_columns)  # fmt: skip
 
 
 def _summed(a: Node, b: Node) -> Node:
