@@ -61,7 +61,7 @@ class _Choice:
 
 
 _products = _Choice(
-    "auto", "host", "kernels", "panels", "registers", "simdgroups", "sums", "mps", "cublas"
+    "auto", "host", "kernels", "panels", "dots", "registers", "simdgroups", "sums", "mps", "cublas"
 )
 _decompositions = _Choice("auto", "host", "cusolver")
 _transforms = _Choice("auto", "host", "kernels", "cufft")
