@@ -21,11 +21,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-THREADS = next((word[8:] for word in sys.argv if word.startswith("threads=")), "1")
-os.environ["METALLOID_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = THREADS
-os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = THREADS
-if THREADS == "1":
-    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+os.environ["METALLOID_NUM_THREADS"] = "2" if "threads=2" in sys.argv else "1"
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["METALLOID_NUM_THREADS"]
+os.environ["OMP_NUM_THREADS"] = os.environ["METALLOID_NUM_THREADS"]
+os.environ["MKL_NUM_THREADS"] = os.environ["METALLOID_NUM_THREADS"]
+os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={str('threads=2' in sys.argv).lower()}"
 
 import numpy as np
 from timing import best, installed, show, table
@@ -33,7 +33,8 @@ from timing import best, installed, show, table
 import metalloid as mtl
 from metalloid.arrays.ir.dtypes import as_dtype
 
-BACKENDS = ("host", "panels", "registers", "simdgroups", "sums")
+THREADS = os.environ["METALLOID_NUM_THREADS"]
+BACKENDS = ("host", "panels", "dots", "registers", "simdgroups", "sums")
 FLOATS = ("float32", "float16", "bfloat16")
 TYPES = (*FLOATS, "int8", "int32", "int64", "float64", "complex64")
 #: A product by name: batch, rows, columns, depth; whether the second factor is turned.
@@ -218,15 +219,15 @@ def times(dtype: str, case: Case) -> dict[str, float]:
         actions["jax"] = lambda: product(*arrays).block_until_ready()
     least, skipped = dict.fromkeys(actions, math.inf), set[str]()
     number = max(1, int(2e5 / (work / 30 + 2e3)))
-    started, rounds = time.perf_counter(), 0
-    while rounds < 3 or (rounds < 300 and time.perf_counter() - started < 0.3):
+    started, turns = time.perf_counter(), 0
+    while turns < 3 or (turns < 300 and time.perf_counter() - started < 0.3):
         for name, action in actions.items():
             if name not in skipped:
                 action()
                 least[name] = min(least[name], best(action, 1, number))
-                if least[name] > 0.3 and rounds:
+                if least[name] > 0.3 and turns:
                     skipped.add(name)
-        rounds += 1
+        turns += 1
     return {"work": work, **least}
 
 
