@@ -472,3 +472,30 @@ def test_short_rows_and_a_small_matrix(rng, dtype, depth, columns):
 def test_short_rows_times_a_small_matrix_take_no_call_of_the_host():
     text = mtl.explain(mtl.zeros((5000, 3)) @ mtl.asarray(np.eye(3, dtype=np.float32)))
     assert "a function of its own" not in text
+
+
+@pytest.mark.parametrize("depth", [6000, 4099])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_deep_results_are_sums_of_products(rng, dtype, depth):
+    x, y = (rng.random((depth, columns)).astype(dtype) for columns in (40, 31))
+    own = mtl.asarray(x), mtl.asarray(y)
+    product = own[0].T @ own[1]
+    if not product.device.traits.is_simt:
+        assert "a function of its own" not in mtl.explain(product)
+    exact = x.astype(np.float64).T @ y.astype(np.float64)
+    rtol = 2e-6 if dtype == np.float32 else 1e-14
+    np.testing.assert_allclose(np.asarray(product), exact, rtol=rtol)
+    left = mtl.asarray(np.ascontiguousarray(x.T))
+    np.testing.assert_allclose(np.asarray(left @ own[1]), exact, rtol=rtol)
+    np.testing.assert_allclose(np.asarray(own[1][::-1].T @ own[0][::-1]), exact.T, rtol=rtol)
+
+
+@pytest.mark.parametrize("rows", [1000, 9001])
+def test_a_column_major_matrix_times_a_vector_is_a_sum_of_rows(rng, rows):
+    x, v = rng.random((rows, 40)).astype(np.float32), rng.random(rows).astype(np.float32)
+    own = mtl.asarray(x), mtl.asarray(v)
+    exact = v.astype(np.float64) @ x
+    np.testing.assert_allclose(np.asarray(own[0].T @ own[1]), exact, rtol=2e-6)
+    np.testing.assert_allclose(np.asarray(own[1] @ own[0]), exact, rtol=2e-6)
+    half = mtl.asarray(x.astype(np.float16)), mtl.asarray(v.astype(np.float16))
+    np.testing.assert_allclose(np.asarray(half[1] @ half[0]), exact, rtol=2e-3)

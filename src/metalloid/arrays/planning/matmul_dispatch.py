@@ -45,6 +45,8 @@ FLOATS = (float16, bfloat16, float32)
 _MAX_REDUCTION_ROWS, _MIN_REDUCTION_WORK = 2, 2**16
 #: Up to this much work, a reduction takes less time than a call of BLAS between kernels.
 _MAX_VECTOR_WORK = 2**18
+#: Up to this many columns, their sums read a matrix once, on all cores; BLAS takes one.
+_MAX_COLUMNS = 128
 #: From this much work on, a kernel of dot products takes less time than a reduction.
 _MIN_DOTS = 2**12
 #: From this many multiplications on, a library and separate kernels beat a fused kernel.
@@ -264,7 +266,7 @@ def is_for_library(device: Device, dtype: DType) -> bool:
 
 
 def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: bool,
-           is_along_depth: bool = False) -> bool:  # fmt: skip
+           is_along_depth: bool = False, is_along_columns: bool = False) -> bool:  # fmt: skip
     """Whether a product is best lowered to a reduction, which fuses and reads a matrix once.
 
     Parameters
@@ -273,6 +275,8 @@ def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: b
         Whether the matrix would have to be materialized first.
     is_along_depth : bool
         Whether both factors are contiguous along the depth.
+    is_along_columns : bool
+        Whether a matrix that is multiplied by a vector lies in memory by rows of the depth.
     """
     rows, columns = shape[-2:]
     is_vector = rows == 1 or columns == 1
@@ -281,6 +285,8 @@ def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: b
     work = math.prod(shape) * depth
     has_dots = is_along_depth and work >= _MIN_DOTS and _times_of(dtype).dot < math.inf
     if is_vector and (is_computed or (work <= _MAX_VECTOR_WORK and not has_dots)):
+        return True
+    if is_vector and is_along_columns and rows * columns <= _MAX_COLUMNS:
         return True
     is_slow_elsewhere = not has_dots and (dtype not in _TIMES or dtype.itemsize <= 2)
     return is_slow_elsewhere and work >= _MIN_REDUCTION_WORK and rows <= _MAX_REDUCTION_ROWS
