@@ -23,7 +23,9 @@ MEMBERS = {
         "metal", "ir", "planning", "codegen", "execution", "interop", "lowering", "library",
         "operators", "array", "files", "functions", "api",
     ),
-    "compiler": ("toolchain", "frontend", "ir", "analysis", "transforms", "vectorize"),
+    "compiler": (
+        "toolchain", "frontend", "ir", "analysis", "transforms", "bounds", "vectorize",
+    ),
     "runtime": (
         "interop", "launch", "devices", "memory", "textures", "arguments", "graph",
     ),

@@ -61,11 +61,12 @@ class _Choice:
 
 
 _products = _Choice(
-    "auto", "host", "kernels", "panels", "registers", "simdgroups", "sums", "mps", "cublas"
+    "auto", "host", "kernels", "panels", "dots", "registers", "simdgroups", "sums", "mps", "cublas"
 )
 _decompositions = _Choice("auto", "host", "cusolver")
 _transforms = _Choice("auto", "host", "kernels", "cufft")
 _engine = _Choice("simd", "reference")
+_bounds = _Choice("checked", "unchecked")
 _level = _Choice("x86-64-v2", "x86-64-v3", "x86-64-v4")
 _host_or_kernels = _Choice("auto", "kernels", "host")
 
@@ -185,6 +186,12 @@ class Settings:
         "",
         "Instruction set for the CPU: x86-64-v2 (SSE4.2), x86-64-v3 (AVX2), x86-64-v4 (AVX-512); "
         "empty: all that it has. Set it before the first use.",
+    )
+    bounds = _Setting(
+        "METALLOID_BOUNDS",
+        _bounds,
+        "unchecked",
+        "Whether accesses outside of their object end a launch on the CPU: checked, unchecked.",
     )
     strict_barriers = _Setting(
         "METALLOID_STRICT_BARRIERS",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays.codegen import matmul as product_text
+from metalloid.arrays.codegen import matmul_forms
 from metalloid.arrays.execution import evaluate as evaluation
 from metalloid.arrays.library import radix_sort
 from metalloid.arrays.library import sort as sort_kernels
@@ -230,7 +230,7 @@ def test_threads_sort_short_columns(device):
     ("dtype", "shape"), [("float32", (132, 20, 260)), slow("int8", (129, 9, 70))]
 )
 def test_squares_of_products(device, monkeypatch, first, second, dtype, shape):
-    monkeypatch.setattr(product_text, "_MANY_TILES", 1)
+    monkeypatch.setattr(matmul_forms, "_MANY_TILES", 1)
     m, k, n = shape
     a = (RNG.standard_normal((m, k)) * 9).astype(dtype)
     b = (RNG.standard_normal((k, n)) * 9).astype(dtype)

@@ -36,7 +36,10 @@ LAUNCH = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint32] * 7, *[ctypes.c_void_p] * 3
 )
 RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-ENTER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+ENTER = QUERY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+COPY = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p
+)
 
 
 class Driver:
@@ -74,7 +77,8 @@ class Card(CudaDevice):
         self.timer.free.append((21, 22))
         self._allocated, self.notes, self.status = 1 << 30, [], 0
         self.native = native
-        self._callbacks = LAUNCH(self._launch), RECORD(self._record), ENTER(self._enter_it)
+        self._callbacks = (LAUNCH(self._launch), RECORD(self._record), ENTER(self._enter_it),
+                           COPY(self._copy), QUERY(self._query))  # fmt: skip
         self.native.use_driver(*(ctypes.cast(f, ctypes.c_void_p).value for f in self._callbacks))
 
     def compile(self, unit, entry, constants):
@@ -112,6 +116,14 @@ class Card(CudaDevice):
     def _enter_it(self, context):
         self.notes.append(("enter", context))
         return 0
+
+    def _copy(self, to, address, nbytes, stream):
+        self.notes.append(("copy", address, nbytes))
+        return 0
+
+    def _query(self, stream):
+        self.notes.append(("query", stream))
+        return self.status
 
 
 @pytest.fixture(scope="module")
@@ -351,6 +363,7 @@ def test_references_are_given_back(kernel, usual, card):
         quickly(kernel, *usual, threads=63)
 
     all_kinds()
+    gc.collect()  # events of other tests
     before = counts()
     for _ in range(1000):
         all_kinds()

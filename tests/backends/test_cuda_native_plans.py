@@ -3,7 +3,6 @@
 import ctypes
 import struct
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +22,28 @@ class ArrayCard(Card):
     """A GPU as far as launches of plans go."""
 
     traits = CUDA_CORES
+    copy_out, copy_out_combined = ContextDevice.copy_out, ContextDevice.copy_out_combined
+
+    def __init__(self, functions):
+        super().__init__(functions)
+        self._staging, self._pinned = [], []
+        self.timer.free += [(k, k + 1) for k in range(30, 90, 2)]
+
+    def launches(self):
+        """The words of launches."""
+        return [note for note in self.notes if isinstance(note[0], int)]
+
+    def _pin(self, nbytes):
+        self._pinned.append((ctypes.c_char * nbytes)())
+        return ctypes.addressof(self._pinned[-1])
+
+    def _copy(self, to, address, nbytes, stream):
+        """Memory holds its address."""
+        ctypes.memmove(to, struct.pack("=Q", address) * (nbytes // 8), nbytes)
+        return super()._copy(to, address, nbytes, stream)
+
+    def synchronize(self):
+        self.notes.append(("synchronize",))
 
     def info(self):
         return DeviceInfo(self.name, "", 1 << 34, 132)
@@ -35,9 +56,7 @@ class ArrayCard(Card):
 
 @pytest.fixture
 def card(native):  # noqa: F811 - the fixture
-    card = ArrayCard(native)
-    card.timer.is_timing = False
-    return card
+    return ArrayCard(native)
 
 
 @pytest.fixture
@@ -100,9 +119,9 @@ def test_arguments_that_native_functions_do_not_take_are_left_to_python(card, x,
         scaled(x[1:], 2.0)
     card.notes.clear()
     y = scaled(x[1:], 2.0)
-    assert [note[:2] for note in card.notes] == [(address(x), address(y))]  # and an offset
+    assert [note[:2] for note in card.launches()] == [(address(x), address(y))]  # and an offset
     card.timer.record = lambda event: None
-    with mtl.config.scope(timing=True):
+    with mtl.config.scope(timeout=9):
         y = scaled(x, 2.0)
     assert isinstance(y._node.memory.bound._pending, TimedEvent)
 
@@ -117,7 +136,7 @@ def test_memory_of_other_libraries_is_left_to_python(card, x, scaled, monkeypatc
                         lambda self, event: recorded.append(self))  # fmt: skip
     y = scaled(x, 2.0)
     assert x._node.memory.bound in recorded
-    assert [note[:2] for note in card.notes] == [(address(x), address(y))]
+    assert [note[:2] for note in card.launches()] == [(address(x), address(y))]
 
 
 def test_a_launch_that_fails_names_its_kernel_and_frees_the_lock(card, x, scaled):
@@ -159,39 +178,23 @@ def test_references_are_given_back(card, x, scaled):
     assert all(abs(now - then) < 50 for now, then in zip(counts(), before, strict=True))
 
 
-@pytest.fixture
-def reads(card, monkeypatch):
-    """Calls of the driver that copy memory to the host, or wait: memory holds its address."""
-    calls = []
-
-    def copy(to, address, nbytes, stream):
-        ctypes.memmove(to, struct.pack("=Q", address) * (nbytes // 8), nbytes)
-        calls.append("copy")
-        return (0,)
-
-    card.driver = SimpleNamespace(cuMemcpyDtoHAsync=copy)
-    monkeypatch.setattr(ArrayCard, "copy_out", ContextDevice.copy_out)
-    monkeypatch.setattr(ArrayCard, "synchronize", lambda self: calls.append("wait"))
-    return calls
-
-
-def test_small_results_of_a_run_are_copied_at_once(card, reads):
+def test_small_results_of_a_run_are_copied_at_once(card):
     f = mtl.compile(lambda n: (n.sum(), n + 1, n[:600].sum(), mtl.stack([n.min(), n.max()])))
     n = mtl.asarray(np.ones(1000, np.uint64), device=card)
     for _ in range(3):
         results = f(n)
-    reads.clear()
+    card.notes.clear()
     for k in (2, 0, 3):
         array = np.asarray(results[k])
         assert array.shape == results[k].shape
         assert set(array.flat) == {address(results[k])}
-    assert reads == ["copy", "copy", "copy", "wait"]
+    assert [note[0] for note in card.notes] == ["copy", "copy", "copy", "query"]
     for k in (1, 0):  # the large one, and a small one again
         assert np.asarray(results[k]).flat[0] == address(results[k])
-    assert reads[4:] == ["copy", "wait"] * 2
+    assert [note[0] for note in card.notes[4:]] == ["copy", "query"] * 2
 
 
-def test_a_copy_of_memory_that_a_kernel_writes_is_not_read(card, reads, monkeypatch):
+def test_a_copy_of_memory_that_a_kernel_writes_is_not_read(card, monkeypatch):
     monkeypatch.setattr(mtl.Array, "_is_uniquely_referenced", lambda self: True)
     f = mtl.compile(lambda n: (n.sum(), n.max()))
     n = mtl.asarray(np.ones(1000, np.uint64), device=card)
@@ -202,6 +205,22 @@ def test_a_copy_of_memory_that_a_kernel_writes_is_not_read(card, reads, monkeypa
     text = "kernel void k(device ulong *x) { x[0] = 1; }"
     mtl.library(text, device=card).k(largest, threads=1)
     assert address(largest) == before
-    reads.clear()
+    card.notes.clear()
     int(largest)
-    assert reads == ["copy", "wait"]
+    assert [note[0] for note in card.notes] == ["copy", "query"]
+
+
+def test_a_copy_that_takes_long_is_waited_for_in_python(card, x):
+    card.status = 600
+    assert np.asarray(x).view(np.uint64)[0] == address(x)
+    assert card.notes[-1] == ("synchronize",)
+    assert card.notes[-2] == ("query", 77)
+
+
+def test_a_copy_after_a_launch_that_failed_raises(card, x):
+    card.status, card.driver.CUresult = 700, int
+    card.failure = lambda status, name: mtl.KernelFault(f"[{name}] status {status}")
+    for _ in range(2):
+        with pytest.raises(mtl.KernelFault, match=r"\[copying from the device\] status 700"):
+            np.asarray(x)
+    assert len(card._staging) == 1

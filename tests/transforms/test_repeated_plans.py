@@ -35,3 +35,16 @@ def test_values_that_are_alive_at_different_steps_share_a_slot():
     slots = assign_slots(plan, [9, 3])
     assert slots.slot_of == {0: 0, 1: 1, 2: 0}
     assert slots.sizes == [32, 64]
+
+
+def test_counting_leaves_have_offsets():
+    def function(xp, x):
+        return x * xp.arange(5, 105), xp.arange(3, 10)[2:], xp.argmax(x), x[3:]
+
+    compiled = mtl.compile(lambda x: function(mtl, x))
+    values = np.random.default_rng(0).random(200)
+    for start in (0, 0, 50, 50):
+        x = values[start : start + 100]
+        got = compiled(mtl.asarray(values)[start : start + 100])
+        for part, exact in zip(got, function(np, x), strict=True):
+            np.testing.assert_array_equal(np.asarray(part), exact)

@@ -382,4 +382,4 @@ def text(type_: str) -> str:
 
 @functools.cache
 def _library(real: DType, device: Device) -> Library:
-    return library(text(msl_name(real)), device=device)
+    return library(text(msl_name(real)), device=device, bounds="unchecked")

@@ -12,7 +12,7 @@ from typing import Any
 
 from metalloid.compiler.frontend.portability import require_portable, require_portable_memory
 from metalloid.compiler.frontend.translate import PROGRAM_SOURCE, translate
-from metalloid.compiler.frontend.unit import Options
+from metalloid.compiler.frontend.unit import BOUNDS, Bounds, Options
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.compiler.toolchain.target import MATH_MODES, MathMode
 from metalloid.errors import ArgumentError, CompileError, MetalloidError, UnknownFunction
@@ -23,6 +23,7 @@ from metalloid.msl.function_constants import FunctionConstant
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.offline import OfflineDevice
 from metalloid.runtime.devices.registry import get_device, get_target
+from metalloid.settings import settings
 
 #: Suffixes of file names, which are a likely mistake for a text.
 _FILE_NAMES = (".metal", ".h", ".msl", ".metallib")
@@ -238,6 +239,7 @@ def library(
     device: str | Device | None = None,
     target: str | None = None,
     portable: bool = False,
+    bounds: Bounds | None = None,
 ) -> Library:
     """Compile MSL source to a library of kernels.
 
@@ -264,6 +266,9 @@ def library(
         Refuse code that Apple's Metal compiler is known to refuse, although it would run here, such
         as ``double``, pointers without an address space, and more than 32 KB of threadgroup
         variables (the CPU has no such limit).
+    bounds : {"checked", "unchecked"}, optional
+        Whether an access outside of an argument, a threadgroup array or a private array ends the
+        launch with `KernelFault`, on the CPU; by default as ``metalloid.config.bounds`` says.
 
     Returns
     -------
@@ -301,8 +306,13 @@ def library(
             f"[library] math_mode must be one of {', '.join(map(repr, MATH_MODES))}, "
             f"got {math_mode!r}."
         )
+    bounds = settings.bounds if bounds is None else bounds  # type: ignore[assignment]
+    if bounds not in BOUNDS:
+        raise ArgumentError(
+            f"[library] bounds must be one of {', '.join(map(repr, BOUNDS))}, got {bounds!r}."
+        )
     options = Options(
-        math_mode, _folders(include_dirs), _macros({} if defines is None else defines)
+        math_mode, _folders(include_dirs), _macros({} if defines is None else defines), bounds
     )
     if target is not None and device is not None:
         raise ArgumentError("[library] expects device= or target=, not both.")

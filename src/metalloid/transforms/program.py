@@ -16,7 +16,15 @@ from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.native import library
-from metalloid.arrays.ir.node import BUFFER, CONSTANT, TRACER, Node, in_memory, topological_ids
+from metalloid.arrays.ir.node import (
+    BUFFER,
+    CONSTANT,
+    IOTA,
+    TRACER,
+    Node,
+    in_memory,
+    topological_ids,
+)
 from metalloid.arrays.ir.operands import as_number
 from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.ir.substitute import traced_nodes
@@ -110,13 +118,15 @@ class Program:
                 leaf = self._plan.sources[result.source].leaf
                 self._outputs.append(Output(leaf, result.source, result.layout, node.dtype))
         owned = dict.fromkeys(o.source for o in self._outputs if o.leaf is None)
-        has_counters = any(leaf.memory is None for leaf in graph.leaves)  # IOTA nodes
-        self._repeated = None
-        if not has_counters:
-            self._repeated = RepeatedPlan.of(self._plan, tuple(owned), bool(self._numbers))
-        #: By output, the index of its memory among those of leaves and results.
+        counters = {k: leaf.data[1] for k, leaf in enumerate(graph.leaves) if leaf.kind is IOTA}
+        self._repeated = RepeatedPlan.of(self._plan, tuple(owned), bool(self._numbers), counters)
+        #: Indices of the leaves that have memory, and by output the index of its memory among
+        #: those and the results.
+        self._passed = [k for k in range(len(graph.leaves)) if k not in counters]
         self._owners = [
-            len(self._leaves) + list(owned).index(o.source) if o.leaf is None else o.leaf
+            len(self._passed) + list(owned).index(o.source)
+            if o.leaf is None
+            else self._passed.index(o.leaf)
             for o in self._outputs
         ]
 
@@ -142,13 +152,14 @@ class Program:
         memories = [leaf.memory for leaf in leaves]
         offsets = [leaf.data[1] for leaf in leaves]
         plan = self._plan
-        if self._repeated is not None and not any(offsets):
-            results = self._repeated(memories, nodes, False)  # type: ignore[arg-type]
+        if self._repeated is not None and not any(offsets[k] for k in self._passed):
+            passed = [memories[k] for k in self._passed]
+            results = self._repeated(passed, nodes, False)  # type: ignore[arg-type]
             if results is not None:
-                memories += results
+                passed += results
                 pairs = zip(self._owners, self._outputs)  # noqa: B905 - same length
                 return [
-                    in_memory(memories[owner], output.layout, output.dtype)  # type: ignore[arg-type]
+                    in_memory(passed[owner], output.layout, output.dtype)  # type: ignore[arg-type]
                     for owner, output in pairs
                 ]
         wait = plan.device.memory == "host"
@@ -174,9 +185,10 @@ class Program:
         plan = None if self._repeated is None else self._repeated.native(self._pack)
         if functions is None or plan is None or len(checks) > MAX_ADDRESSES:
             return None
-        constants = tuple(leaf for k, leaf in self._leaves if k is None)
+        passed = [self._leaves[k] for k in self._passed]
+        constants = tuple(leaf for k, leaf in passed if k is None)
         positions = iter(range(-1, -1 - len(constants), -1))
-        leaves = [next(positions) if k is None else k for k, _ in self._leaves]
+        leaves = [next(positions) if k is None else k for k, _ in passed]
         outputs = tuple(
             (owner, output.dtype, output.layout.shape, output.layout[1:])
             for owner, output in zip(self._owners, self._outputs, strict=True)

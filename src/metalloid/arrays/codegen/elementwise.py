@@ -9,13 +9,11 @@ from typing import ClassVar
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.ir.dtypes import complex64, complex128, float64, kind_of, msl_name
 from metalloid.arrays.planning.kernel_op import KernelOp
-from metalloid.arrays.planning.loop_axes import MAX_INTERLEAVED, RESULT, Axes
+from metalloid.arrays.planning.loop_axes import MAX_INTERLEAVED, NARROW, RESULT, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
 from metalloid.runtime.launch.program import Size
 
 _INDENT = "  "
-#: An inner axis shorter than this is flattened into the next one.
-NARROW = 64
 _WIDE = 2**31
 
 #: How constants are passed, by kind: format of `struct`, type in MSL.
@@ -40,6 +38,10 @@ class Writer:
 
     #: Prefix of the names of its parameters.
     prefix = ""
+    #: In a reduction, an inner axis shorter than this is flattened into the next one.
+    narrow = NARROW
+    #: Inner axes along which indices, not pointers, are advanced.
+    index_axes = 1
     #: Strides that are literals, with which the compiler loads interleaved elements as vectors.
     literal_strides: ClassVar[Collection[int]] = frozenset({-1, *range(2, MAX_INTERLEAVED + 1)})
 
@@ -107,7 +109,7 @@ class Writer:
         if (
             self.axes.form != "row"
             and len(outer) > 1
-            and outer[-1] < NARROW
+            and outer[-1] < (NARROW if self.axes.form == "elementwise" else self.narrow)
             and outer[-2] * outer[-1] <= _WIDE
         ):
             # A literal, so that the compiler turns the division into a multiplication.
@@ -119,12 +121,16 @@ class Writer:
             if first >= 0:
                 self._indices[first] = name
                 first -= 1
+        self._outermost_positions(first)
+
+    def _outermost_positions(self, first: int) -> None:
+        """Declare the indices along the axes up to `first`, which are merged in the grid."""
         if first == 0:
             self._indices[0] = "at.z"
         elif first > 0:
             self._line("uint rest = at.z;")
             for axis in range(first, 0, -1):
-                extent = self._member(f"extent{axis}", "uint", "I", outer[axis])
+                extent = self._member(f"extent{axis}", "uint", "I", self.axes.outer[axis])
                 self._line(f"const uint k{axis} = rest % {extent};")
                 self._line(f"rest /= {extent};")
                 self._indices[axis] = f"k{axis}"
@@ -153,8 +159,7 @@ class Writer:
                 terms.append(self._member(f"{label}_start", "long", "q", offset, leaf))
             elif offset:
                 terms.append(str(offset))  # the compiler sees which accesses are adjacent
-            outer = range(len(self.axes.outer) - (self.axes.form != "row"))
-            for axis in outer:
+            for axis in self._pointer_axes():
                 stride = access.outer[axis]
                 if stride:
                     step = self._step(f"{label}_k{axis}", stride)
@@ -169,6 +174,13 @@ class Writer:
             base = names[source] if op else out_names[source]
             self._pointer(f"device {const}{type_} *{label}", " + ".join([base, *terms]))
             access.pointer = label
+
+    def _pointer_axes(self) -> range:
+        """The axes along which pointers are advanced."""
+        return range(len(self.axes.outer) - self._index_axes())
+
+    def _index_axes(self) -> int:
+        return 0 if self.axes.form == "row" else min(self.index_axes, len(self.axes.outer))
 
     def _pointer(self, declaration: str, text: str) -> None:
         self._line(f"{declaration} = {text};")
@@ -186,13 +198,10 @@ class Writer:
         access = self.axes.accesses[index]
         label = access.pointer if access.pointer[0] != "(" else f"c{index}"
         terms = []
-        extents = (
-            [*self.axes.outer[-1:], *self.axes.row]
-            if self.axes.form != "row"
-            else list(self.axes.row)
-        )
-        names = [*self._indices[-1:], *row] if self.axes.form != "row" else list(row)
-        strides = [*access.outer[-1:], *access.row] if self.axes.form != "row" else list(access.row)
+        first = len(self.axes.outer) - self._index_axes()
+        extents = [*self.axes.outer[first:], *self.axes.row]
+        names = [*self._indices[first:], *row]
+        strides = [*access.outer[first:], *access.row]
         for k, (name, stride, extent) in enumerate(zip(names, strides, extents, strict=False)):
             if stride == 0:
                 continue

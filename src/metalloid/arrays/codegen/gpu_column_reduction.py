@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from metalloid.arrays.codegen.elementwise import NARROW
 from metalloid.arrays.codegen.gpu_elementwise import UNROLLED, VectorWriter
 from metalloid.arrays.codegen.reduction import RowWriter
 from metalloid.arrays.ir.dtypes import msl_name
-from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Axes
+from metalloid.arrays.planning.loop_axes import NARROW, RESULT, VECTOR_WIDTH, Axes
 from metalloid.arrays.planning.schedule import FusedKernel
 
 

@@ -10,20 +10,23 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metalloid.arrays.codegen.elementwise import NARROW, Writer, output_name
+from metalloid.arrays.codegen.elementwise import Writer, output_name
 from metalloid.arrays.codegen.gpu_column_reduction import WideColumnWriter, has_wide_columns
 from metalloid.arrays.codegen.gpu_elementwise import WideWriter
 from metalloid.arrays.codegen.gpu_row_reduction import LONG, WideRowWriter
 from metalloid.arrays.codegen.horizontal import HorizontalWriter
-from metalloid.arrays.codegen.matmul import ProductWriter, form_of
+from metalloid.arrays.codegen.matmul import ProductWriter
+from metalloid.arrays.codegen.matmul_forms import form_of
+from metalloid.arrays.codegen.narrow_rows import NarrowRowWriter, is_narrow
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.codegen.reduction import RowWriter
+from metalloid.arrays.codegen.row_groups import RowGroupWriter, is_grouped
 from metalloid.arrays.codegen.short_rows import ShortRowWriter, is_short
 from metalloid.arrays.codegen.vectorization import leaves_of, packed_accesses
 from metalloid.arrays.ir.dtypes import complex64, complex128, float64, msl_name
 from metalloid.arrays.ir.ops import MODULES
 from metalloid.arrays.planning.kernel_op import KernelOp
-from metalloid.arrays.planning.loop_axes import RESULT, Axes
+from metalloid.arrays.planning.loop_axes import NARROW, RESULT, Axes
 from metalloid.arrays.planning.schedule import (
     BufferSpec,
     FusedKernel,
@@ -123,6 +126,8 @@ def _writer(kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, pack
     if axes.form == "elementwise":
         if RESULT in packed and axes.outer[-1] >= NARROW:
             return WideWriter(kernel, sources, axes, packed)
+        if not traits.is_simt and is_narrow(kernel, axes):
+            return NarrowRowWriter(kernel, sources, axes)
         return Writer(kernel, sources, axes)
     is_long = len(axes.row) == 1 or axes.row[-1] >= LONG
     if traits.is_simt and axes.form == "row" and is_long:
@@ -131,6 +136,8 @@ def _writer(kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, pack
         return WideColumnWriter(kernel, sources, axes, packed)
     if is_short(kernel, axes):
         return ShortRowWriter(kernel, sources, axes)
+    if not traits.is_simt and is_grouped(kernel, axes):
+        return RowGroupWriter(kernel, sources, axes)
     return RowWriter(kernel, sources, axes)
 
 

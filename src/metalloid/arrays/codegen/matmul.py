@@ -8,98 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from metalloid.arrays.codegen.elementwise import Writer
 from metalloid.arrays.codegen.gpu_elementwise import UNROLLED
+from metalloid.arrays.codegen.matmul_forms import READS, Form, is_column_major
 from metalloid.arrays.codegen.vectorization import leaves_of, packed_factor
 from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name
 from metalloid.arrays.ir.layout import MAX_COLLAPSED_EXTENT, Ints
 from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Access, Axes
-from metalloid.arrays.planning.matmul_dispatch import FLOATS, TENSOR_CORES, TILE, panel_width
-from metalloid.arrays.planning.matmul_dispatch import PANELS as IN_PANELS
-from metalloid.arrays.planning.matmul_dispatch import SIMDGROUPS as IN_SIMDGROUPS
+from metalloid.arrays.planning.matmul_dispatch import FLOATS
 from metalloid.arrays.planning.schedule import BufferSpec, Factor, FusedKernel, ProductKernel
 from metalloid.kernels.strides import collapse
-from metalloid.runtime.devices.traits import DeviceTraits
 from metalloid.runtime.launch.program import Size
 
-
-@dataclass(frozen=True)
-class Form:
-    """A tiling; its constants are repeated in its ``.metal`` file.
-
-    Attributes
-    ----------
-    name : str
-        Suffix of ``numpy::multiply_in_...``.
-    rows, columns, threads : int
-        Extents of a tile, and its threads.
-    capacity : str
-        Threadgroup memory in elements: a constant, or a template of the type or the sums.
-    files : tuple of str
-    has_fours : bool
-        Whether factors are read four elements at a time.
-    each : str
-        Arguments of the template: rows and columns of sums of a thread, or of simdgroups.
-    """
-
-    name: str
-    rows: int
-    columns: int
-    threads: int
-    capacity: str
-    files: tuple[str, ...] = ()
-    has_fours: bool = False
-    each: str = ""
-
-
-_WIDE = ("wide", "products/wide_products")
-_BLOCKS = ("wide", "products/tensor_blocks", "products/tensor_products")
-REGISTERS = Form("registers", TILE, TILE, 512, "product_capacity<{T}>()")
-SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_capacity<{T}>()")
-#: For CPUs, by width: positions that do not fix the number of lanes.
-PANELS = {
-    width: Form("panels", TILE, width, width, f"panel_rows * {width}", each=str(width))
-    for width in (32, 16, 8)
-}
-SQUARES = Form("squares", 128, 128, 256, "square_capacity<8>()", _WIDE, True, "8")
-SMALL_SQUARES = Form("squares", 64, 64, 256, "square_capacity<4>()", _WIDE, True, "4")
-#: Tilings whose tiles hold the factors' type, not the accumulators'.
-TALL_TENSORS = Form("tensors", 256, 128, 256, "tensor_capacity<{T}, 4, 2>()", _BLOCKS, True, "4, 2")
-WIDE_TENSORS = Form("tensors", 128, 256, 256, "tensor_capacity<{T}, 2, 4>()", _BLOCKS, True, "2, 4")
-SMALL_TENSORS = Form(
-    "tensors", 128, 128, 128, "tensor_capacity<{T}, 2, 2>()", _BLOCKS, True, "2, 2"
-)
 #: Bytes per asynchronous copy to threadgroup memory.
 _COPIED_BYTES = 16
-#: Minimum number of large tiles that keep a device busy.
-_MANY_TILES = 128
-
-
-def form_of(kernel: ProductKernel, traits: DeviceTraits) -> Form:
-    """The tiling of a product on a device."""
-    dtype = kernel.factors[0].dtype
-    if kernel.backend == TENSOR_CORES:
-        large = WIDE_TENSORS if _is_down(kernel.factors[0]) else TALL_TENSORS
-        return large if _is_large(kernel, large) else SMALL_TENSORS
-    if kernel.backend == IN_SIMDGROUPS:
-        return SIMDGROUPS
-    if kernel.backend == IN_PANELS:
-        return PANELS[panel_width(dtype, kernel.iteration_space[-1])]
-    if not traits.is_simt or dtype.itemsize > 4:  # larger elements exceed threadgroup memory
-        return REGISTERS
-    return SQUARES if _is_large(kernel, SQUARES) else SMALL_SQUARES
-
-
-def _is_large(kernel: ProductKernel, form: Form) -> bool:
-    """Whether there are enough tiles of a form to keep the device busy."""
-    *batch, rows, columns = kernel.iteration_space
-    tiles = -(-rows // form.rows) * -(-columns // form.columns) * math.prod(batch)
-    is_narrow = rows <= form.rows // 2 or columns <= form.columns // 2
-    return not is_narrow and tiles >= _MANY_TILES
-
-
 _COORDINATES = ("row", "column")
 
 
@@ -296,7 +219,7 @@ class ProductWriter:
         self.kernel, self.sources, self.form = kernel, sources, form
         self.is_aligned = is_aligned
         self.functors = [*(_as_kernel(factor) for factor in kernel.factors), kernel]
-        reads = [e.data for functor in self.functors for e in functor.ops if e.kind in _READS]
+        reads = [e.data for functor in self.functors for e in functor.ops if e.kind in READS]
         self.buffers = [*dict.fromkeys(reads), kernel.out]
         self.shape = (*kernel.iteration_space[-2:], kernel.factors[0].iteration_space[-1])
         accesses = {
@@ -340,7 +263,7 @@ class ProductWriter:
         of_tensors = form.name == "tensors"
         type_ = msl_name(dtype) if of_tensors else added
         names = ("Left", "Right", "Store")
-        downs = [_is_down(factor) for factor in self.kernel.factors]
+        downs = [is_column_major(factor) for factor in self.kernel.factors]
         self.structs, copied = [], []
         for k, (writer, name) in enumerate(zip(self.writers, names, strict=True)):
             self.structs += writer.struct(name, added)
@@ -359,21 +282,23 @@ class ProductWriter:
             self.structs += ["};", ""]
         given = [type_, *filter(None, [form.each])]
         are_packed = [factor.is_packed for factor in self.kernel.factors]
-        flags = are_packed if form.name == "panels" else downs
+        flags = {"panels": are_packed, "dots": []}.get(form.name, downs)
         given += ["true" if is_so else "false" for is_so in (*flags, *copied)]
-        self.lines = [f"  threadgroup {type_} tiles[numpy::{form.capacity.format(T=type_)}];"]
+        self.lines = []
+        if form.capacity:
+            capacity = form.capacity.format(T=type_)
+            self.lines.append(f"  threadgroup {type_} tiles[numpy::{capacity}];")
         self._batch()
         self.lines += [w.constructor(name) for w, name in zip(self.writers, names, strict=True)]
         thread = "simdgroup * 32 + lane" if form.has_fours else "simdgroup, lane"
-        if form.name == "panels":
-            thread = "thread_.x"
+        thread = {"panels": "thread_.x", "dots": "lane"}.get(form.name, thread)
         size = ", ".join(
             root._member(name, "uint", "I", extent)
             for name, extent in zip(("rows", "columns", "depth"), self.shape, strict=True)
         )
         self.lines += [
             f"  numpy::multiply_in_{form.name}<{', '.join(given)}>(",
-            f"      tiles, left, right, store, uint3({size}),",
+            f"      {'tiles, ' if form.capacity else ''}left, right, store, uint3({size}),",
             f"      group, {thread});",
         ]
         self.members = [member for writer in self.writers for member in writer.members]
@@ -396,7 +321,7 @@ class ProductWriter:
 
     def _length(self, k: int) -> int:
         """Extent of a factor along its contiguous axis."""
-        is_down = _is_down(self.kernel.factors[k])
+        is_down = is_column_major(self.kernel.factors[k])
         return self.shape[1 if k else 0] if is_down == (k == 0) else self.shape[2]
 
     def launch(self) -> tuple[Size, Size]:
@@ -418,9 +343,6 @@ class ProductWriter:
             self.lines.append(f"  const uint k0 = {rest};")
 
 
-_READS = ("load", "gather")
-
-
 def _as_kernel(factor: Factor) -> FusedKernel:
     return FusedKernel(factor.iteration_space, (), factor.ops, factor.result, -1, ())
 
@@ -437,12 +359,3 @@ def _is_one_matrix(rows: int, accesses: Sequence[dict[int, Access]]) -> bool:
     if any(access.outer != (0,) for access in right):
         return False
     return rows == 1 or all(a.outer == (a.row[0] * rows,) for a in left + result)
-
-
-def _is_down(factor: Factor) -> bool:
-    """Whether a factor is column-major."""
-    ends = [tuple(map(abs, e.strides[-2:])) for e in factor.ops if e.kind in _READS]
-    strides = [
-        (down, right) for down, right in ends if down and right
-    ]  # broadcast operands do not count
-    return any(down == 1 for down, _ in strides) and not any(right == 1 for _, right in strides)

@@ -20,6 +20,9 @@ _WORTH_KEEPING = 10
 class RowWriter(Writer):
     """Writes the statements of a kernel that reduces rows and computes with the results."""
 
+    #: Masked lanes take less time than gathers, except for pairs.
+    narrow = 3
+
     def _body(self) -> None:
         """Write the loops over the row: one per level of dependent reductions."""
         depth = [0] * len(self.ops)
@@ -104,7 +107,16 @@ class RowWriter(Writer):
         extent = self._member("row0", "ulong", "Q", self.axes.row[0])
         chunk = self._member("chunk", "ulong", "Q", self.kernel.chunk)
         rest = f"{extent} - {self._indices[0]} * {chunk}"
-        self._line(f"const uint row_end = uint(min({chunk}, {rest}));")
+        threads = self.kernel.interleave
+        if threads == 1:
+            self._line(f"const uint row_end = uint(min({chunk}, {rest}));")
+            return
+        # All threads that share a chunk run equally many iterations, and some of them one more.
+        # They are along the first of the other axes.
+        self._line(f"const uint rows = uint(min({chunk}, {rest}));")
+        self._line(f"const uint row_end = rows / {threads};")
+        thread = f"{self._indices[1]} / {self.axes.outer[1] // threads}"
+        self._line(f"const bool has_more = {thread} < rows % {threads};")
 
     def _invariants(self, depth: list[int], level: int, known: set[int]) -> None:
         """Compute the values that are invariant along the row as soon as their operands exist."""
@@ -135,15 +147,7 @@ class RowWriter(Writer):
         if blocked:
             self._open_block([index for index in reductions if index not in searches])
         row = self._open_loops(blocked)
-        args = {index: self.ops[index].args[0] for index in reductions}
-        required = [self.ops[a].args[0] if k in searches else a for k, a in args.items()]
-        self._compute(required, set(known), row)
-        for index, arg in args.items():
-            if index in searches:
-                self._look_at(index, self._names[self.ops[arg].args[0]], row[0])
-                continue
-            into = f"partial{index}" if blocked else f"v{index}"
-            self._line(f"{into} = {self._combine(index, into, self._names[arg])};")
+        self._accumulate(reductions, searches, known, row, "partial" if blocked else "v")
         self._close_loops()
         if blocked:
             for index in reductions:
@@ -153,11 +157,30 @@ class RowWriter(Writer):
                     )
             self._depth -= 1
             self._line("}")
+        if self.kernel.interleave > 1:
+            self._line("if (has_more) {")
+            self._depth += 1
+            self._accumulate(reductions, searches, known, ["row_end"], "v")
+            self._depth -= 1
+            self._line("}")
         for index in searches:
             self._close_search(index)
         if self.axes.form == "row":
             self._combine_lanes(reductions, LANES)
         known |= set(reductions)
+
+    def _accumulate(self, reductions: list[int], searches: list[int], known: set[int],
+                    row: Sequence[str], into: str) -> None:  # fmt: skip
+        """Combine an element of the row with the accumulators, which have the prefix `into`."""
+        args = {index: self.ops[index].args[0] for index in reductions}
+        required = [self.ops[a].args[0] if k in searches else a for k, a in args.items()]
+        self._compute(required, set(known), row)
+        for index, arg in args.items():
+            if index in searches:
+                self._look_at(index, self._names[self.ops[arg].args[0]], row[0])
+                continue
+            name = f"{into}{index}"
+            self._line(f"{name} = {self._combine(index, name, self._names[arg])};")
 
     def _combine_lanes(self, reductions: list[int], lanes: int) -> None:
         """Combine the values of `lanes` adjacent lanes in all of them (a butterfly)."""
@@ -177,7 +200,8 @@ class RowWriter(Writer):
         if not self.ops[index].dtype.names or pairs.kind != "elementwise" or len(self.axes.row) > 1:
             return False
         location = pairs.args[1]
-        return self.ops[location].kind == "iota" and self.axes.accesses[location].row == (1,)
+        is_iota = self.ops[location].kind == "iota"
+        return is_iota and self.axes.accesses[location].row == (self.kernel.interleave,)
 
     def _open_search(self, index: int) -> None:
         value, least = self._least(index)
@@ -209,9 +233,9 @@ class RowWriter(Writer):
         best_index = f"best_index{index}{of}"
         start = self.axes.accesses[iota].pointer
         position = f"long({start}) + long({self._index(iota, [best_index])})"
-        return (
-            f"{msl_name(op.dtype)}(best{index}{of}, {best_index} < row_end ? {position} : LONG_MAX)"
-        )
+        end = "row_end" if self.kernel.interleave == 1 else "row_end + has_more"
+        index_text = f"{best_index} < {end} ? {position} : LONG_MAX"
+        return f"{msl_name(op.dtype)}(best{index}{of}, {index_text})"
 
     def _start(self, index: int, name: str) -> None:
         """Declare an accumulator with the identity element."""
@@ -232,7 +256,7 @@ class RowWriter(Writer):
             self.ops[k].data in ("sum", "prod") and kind_of(self.ops[k].dtype) in "fc"
             for k in reductions
         )
-        length = self.kernel.chunk or self.axes.row[0]
+        length = self.kernel.chunk // self.kernel.interleave or self.axes.row[0]
         return iterations and (len(self.axes.row) > 1 or length > _BLOCK[self.axes.form])
 
     def _open_block(self, reductions: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""Statements of reductions of short rows: each thread has a row in registers.
+"""Statements of reductions of short rows: each thread has a row, or a few, in registers.
 
 The loops over a row are written out. Each value is computed once, and the elements of a row are
 loaded and stored side by side, so that the compiler turns the rows of all threads into vectors.
@@ -9,10 +9,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections import ChainMap
+from collections.abc import Sequence
 
 from metalloid.arrays.codegen.reduction import RowWriter
-from metalloid.arrays.planning.loop_axes import SHORT_ROW, Axes
-from metalloid.arrays.planning.schedule import FusedKernel
+from metalloid.arrays.ir.dtypes import msl_name
+from metalloid.arrays.planning.loop_axes import NARROW, RESULT, SHORT_ROW, Axes
+from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
+from metalloid.runtime.launch.program import Size
 
 #: Statements of a kernel; more would take long to compile.
 _MAX_STATEMENTS = 512
@@ -26,10 +29,77 @@ def is_short(kernel: FusedKernel, axes: Axes) -> bool:
     return axes.form == "column" and not kernel.chunk and is_small
 
 
+def _rows_per_thread(kernel: FusedKernel, axes: Axes) -> int:
+    """The extent of an inner axis whose rows share operands, such as distances to few points.
+
+    A thread that computes all of them reads a shared operand once, and next to its neighbours.
+    """
+    rows = axes.outer[-1] if len(axes.outer) > 1 else 1
+    varying = sum(op.varies for op in kernel.ops)
+    is_small = rows * math.prod(axes.row) * varying <= _MAX_STATEMENTS
+    return rows if rows <= SHORT_ROW and is_small else 1
+
+
 class ShortRowWriter(RowWriter):
-    """Writes the statements of a kernel whose threads reduce a short row each."""
+    """Writes the statements of a kernel whose threads reduce one or a few short rows each."""
+
+    narrow = NARROW
+
+    def __init__(self, kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes) -> None:
+        super().__init__(kernel, sources, axes)
+        self._rows_per_thread = _rows_per_thread(kernel, axes)
+        self._stores: list[str] = []
+        if self._rows_per_thread > 1:
+            self.index_axes = 2
+
+    def launch(self) -> tuple[Size, Size | None]:
+        """See `Writer.launch`."""
+        if self._rows_per_thread == 1:
+            return super().launch()
+        *rest, inner = self.axes.outer[:-1]
+        return (inner, rest[-1] if rest else 1, math.prod(rest[:-1])), None
+
+    def _positions(self) -> None:
+        if self._rows_per_thread == 1:
+            super()._positions()
+            return
+        first = len(self.axes.outer) - 2
+        self._indices = [""] * (first + 2)
+        self._indices[first] = "at.x"
+        if first > 0:
+            self._indices[first - 1] = "at.y"
+        self._outermost_positions(first - 2)
 
     def _body(self) -> None:
+        if self._rows_per_thread == 1:
+            self._write_own_row()
+            return
+        before, self.lines = self.lines, []
+        for row in range(self._rows_per_thread):
+            self._names, self._indices[-1] = {}, str(row)
+            self._line("{")
+            self._depth += 1
+            self._write_own_row()
+            self._depth -= 1
+            self._line("}")
+        rows, self.lines = self.lines, before
+        type_ = msl_name(self.ops[self.kernel.result].dtype)
+        self._line(f"{type_} {', '.join(f'result{k}' for k in range(len(self._stores)))};")
+        self.lines += rows
+        for text in self._stores:
+            self._line(text)
+
+    def _store(self, name: str, row: Sequence[str] = (), access: int = RESULT) -> None:
+        if self._rows_per_thread == 1:
+            super()._store(name, row, access)
+            return
+        # After all rows have been computed, so that operands that they share are read once.
+        result = f"result{len(self._stores)}"
+        pointer = self.axes.accesses[access].pointer
+        self._stores.append(f"{pointer}[{self._index(access, row)}] = {result};")
+        self._line(f"{result} = {name};")
+
+    def _write_own_row(self) -> None:
         rows = itertools.product(*(map(str, range(extent)) for extent in self.axes.row))
         self._rows = list(rows)
         self._shared_names = self._names

@@ -18,7 +18,7 @@ import numpy as np
 from metalloid.arrays.execution.small_results import take_copy
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.index_checks import pending, verify_pending
-from metalloid.arrays.ir.layout import Ints, contiguous, reach
+from metalloid.arrays.ir.layout import Ints, contiguous, is_contiguous, reach
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.native import library
 from metalloid.arrays.ir.node import BUFFER, CUSTOM_CALL, GET_TUPLE_ITEM, TRACED, Node, expression
@@ -147,7 +147,9 @@ def to_host(node: Node, read_only: bool = False) -> np.ndarray:
     else:
         raw = raw[low * size : (high + 1) * size]
     window = raw.view(node.dtype)
-    strides = tuple(step * node.dtype.itemsize for step in node.data[0])
+    if is_contiguous(node.layout):
+        return window.reshape(node.shape)
+    strides = tuple(step * size for step in node.data[0])
     first = window[node.data[1] - low :]
     return np.lib.stride_tricks.as_strided(first, node.shape, strides)
 

@@ -35,7 +35,7 @@ def full_text(rendered: Rendered) -> str:
 @functools.lru_cache(maxsize=4096)
 def _compiled(text: str, name: str, device: Device) -> Kernel:
     macros = dict.fromkeys(device.traits.macros, True)
-    return library(text, device=device, defines=macros)[name]
+    return library(text, device=device, defines=macros, bounds="unchecked")[name]
 
 
 class Launch:

@@ -6,8 +6,9 @@ import ctypes
 import functools
 import operator
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from metalloid.arrays.codegen.params import Packer
@@ -80,15 +81,18 @@ class RepeatedPlan:
         Sources that each run allocates.
     has_numbers : bool
         Whether constants differ between runs.
+    counters : mapping
+        The offsets of leaves that count (IOTA) and have no memory. Runs do not pass them.
 
     Attributes
     ----------
     results : sequence of int
     alignments : dict
-        Of leaves for which kernels rely on one, in bytes.
+        Of passed leaves for which kernels rely on one, in bytes.
     """
 
-    def __init__(self, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool) -> None:
+    def __init__(self, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool,
+                 counters: Mapping[int, int]) -> None:  # fmt: skip
         self._plan, self.results, self._has_numbers = plan, results, has_numbers
         self._sizes = tuple(bucket_size(plan.sizes[source]) for source in results)
         self._slots = assign_slots(plan, results)
@@ -96,23 +100,29 @@ class RepeatedPlan:
         if sum(self._slots.sizes) > MAX_SCRATCH_BYTES:
             self._passed_sizes = tuple(map(bucket_size, self._slots.sizes))
         self._device = plan.device
+        self._counters = counters
         self._small = indices_of_small(plan.device, self._sizes)
         self.alignments: dict[int, int] = {}
         for step in plan.steps:
             if isinstance(step, Launch):
                 for leaf, nbytes in step.alignments:
-                    self.alignments[leaf] = max(self.alignments.get(leaf, 1), nbytes)
+                    index = self._passed(leaf)
+                    self.alignments[index] = max(self.alignments.get(index, 1), nbytes)
         self._frames: list[Frame] = []
         self._row: NativeRow | None = None
         self._leaf_count = 0
 
     @classmethod
-    def of(cls, plan: ExecutablePlan, results: Sequence[int],
-           has_numbers: bool) -> RepeatedPlan | None:  # fmt: skip
+    def of(cls, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool,
+           counters: Mapping[int, int] = MappingProxyType({})) -> RepeatedPlan | None:  # fmt: skip
         """The form of a plan for repeated runs, if it has one."""
         is_simple = all(isinstance(step, Launch) for step in plan.steps) and not plan.empty
         is_simple &= type(plan.device).repeater is not Launcher.repeater
-        return cls(plan, results, has_numbers) if is_simple else None
+        return cls(plan, results, has_numbers, counters) if is_simple else None
+
+    def _passed(self, leaf: int) -> int:
+        """The index of a leaf among those that runs pass."""
+        return leaf - sum(counter < leaf for counter in self._counters)
 
     def __call__(self, leaves: Sequence[Memory], nodes: Sequence[Node], wait: bool,
                  offsets: Sequence[int] | None = None) -> list[Memory] | None:  # fmt: skip
@@ -190,14 +200,19 @@ class RepeatedPlan:
     def _frame(self, leaf_count: int, memories: Sequence[Memory],
                nodes: Sequence[Node]) -> Frame:  # fmt: skip
         sources, (slot_of, sizes) = self._plan.sources, self._slots
-        passed = [None if source.leaf is None else source.leaf for source in sources]
+        counters = self._counters
+        passed = [
+            None if source.leaf is None or source.leaf in counters else self._passed(source.leaf)
+            for source in sources
+        ]
         for k, source in enumerate(self.results):
             passed[source] = leaf_count + k
         if self._passed_sizes:
             for source, slot in slot_of.items():
                 passed[source] = leaf_count + len(self.results) + slot
             sizes = []
-        frame = Frame(self._plan, passed, memories, Slots(slot_of, sizes), nodes)
+        offsets = [counters.get(k, 0) for k in range(leaf_count + len(counters))]
+        frame = Frame(self._plan, passed, memories, Slots(slot_of, sizes), offsets, nodes)
         if frame.run is not None and frame.run.native is not None:
             self._row, self._leaf_count = frame.run.native, leaf_count
             frame.jobs, frame.params = self._row.jobs, self._row.params
@@ -218,6 +233,9 @@ class Frame:
         Of the first run.
     slots : Slots
         Memory that the frame holds.
+    offsets : sequence of int
+        Of all leaves.
+    nodes : sequence of Node
 
     Attributes
     ----------
@@ -234,14 +252,16 @@ class Frame:
     numbers: bytes | None = None
 
     def __init__(self, plan: ExecutablePlan, passed: Sequence[int | None],
-                 memories: Sequence[Memory], slots: Slots,
+                 memories: Sequence[Memory], slots: Slots, offsets: Sequence[int],
                  nodes: Sequence[Node]) -> None:  # fmt: skip
         self._scratch = [Memory(plan.device, size) for size in slots.sizes]
+        held = slots.slot_of
         bound = [
-            self._scratch[slots.slot_of[source]] if index is None else memories[index]
+            memories[index] if index is not None else self._scratch[held[source]] if source in held
+            else None
             for source, index in enumerate(passed)
-        ]
-        self._offsets = [0] * len(memories)
+        ]  # fmt: skip
+        self._offsets = offsets
         self._packed: list[tuple[Packer, bytearray]] = []
         params: list[tuple[int, int, bytearray]] = []
         words: list[tuple[int, int, int]] = []

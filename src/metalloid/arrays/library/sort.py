@@ -251,4 +251,4 @@ def text() -> str:
 
 @functools.cache
 def _library(device: Device) -> Library:
-    return library(text(), device=device)
+    return library(text(), device=device, bounds="unchecked")

@@ -174,4 +174,4 @@ def text(dtype: DType, index_type: str) -> str:
 @functools.cache
 def _library(dtype: DType, index_type: str, device: Device) -> Library:
     macros = {"METALLOID_SIMT": True} if _is_simt(dtype, device) else {}
-    return library(text(dtype, index_type), device=device, defines=macros)
+    return library(text(dtype, index_type), device=device, defines=macros, bounds="unchecked")

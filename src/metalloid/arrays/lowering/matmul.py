@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.execution.calls import HostCall
-from metalloid.arrays.ir.dtypes import complex64, float32, kind_of, promote
+from metalloid.arrays.ir.dtypes import DType, complex64, float32, kind_of, promote
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import (
@@ -42,6 +42,7 @@ from metalloid.arrays.planning.matmul_dispatch import (
     TENSOR_CORES,
     is_for_library,
     is_sum,
+    is_transposed,
     kernel_for,
     shape_of_work,
 )
@@ -169,9 +170,15 @@ implement(
 def _is_sum(a: Node, b: Node, shape: Ints) -> bool:
     shape = shape_of_work(shape, b)
     matrix = b if shape[-2] == 1 else a
+    is_along_depth = (shape[-2] == 1 or not is_transposed(a)) and (
+        shape[-1] == 1 or is_transposed(b)
+    )
     while matrix.kind is VIEW:
         (matrix,) = matrix.args
-    return is_sum(a.device, a.dtype, shape, a.shape[-1], matrix.kind is ELEMENTWISE)
+    is_computed = matrix.kind is ELEMENTWISE
+    is_along_columns = 1 in shape[-2:] and _is_along_columns(a, b)
+    return is_sum(a.device, a.dtype, shape, a.shape[-1], is_computed, is_along_depth,
+                  is_along_columns)  # fmt: skip
 
 
 def _summed(a: Node, b: Node) -> Node:
@@ -179,6 +186,8 @@ def _summed(a: Node, b: Node) -> Node:
     *batch, rows, depth = a.shape
     columns = b.shape[-1]
     dtype = float32 if a.dtype in FLOATS else a.dtype
+    if 1 in (rows, columns) and _is_along_columns(a, b):
+        return _summed_columns(cast(a, dtype), cast(b, dtype), a.dtype)
     space = (*batch, rows, columns, depth)
     left = reshape(cast(a, dtype), (*batch, rows, 1, depth))
     last = len(batch)
@@ -186,6 +195,22 @@ def _summed(a: Node, b: Node) -> Node:
     right = reshape(right, (*batch, 1, columns, depth))
     products = apply(OPS["multiply"], dtype, broadcast(left, space), broadcast(right, space))
     return reshape(cast(reduce(products, "sum", (last + 2,)), a.dtype), space[:-1])
+
+
+def _summed_columns(a: Node, b: Node, dtype: DType) -> Node:
+    """As `_summed`, of a vector and a matrix whose rows in memory are those of the depth."""
+    *batch, rows, depth = a.shape
+    columns, last = b.shape[-1], len(batch)
+    transposed = permute(a, (*range(last), last + 1, last))
+    space = (*batch, depth, max(rows, columns))
+    products = apply(OPS["multiply"], a.dtype, broadcast(transposed, space), broadcast(b, space))
+    return reshape(cast(reduce(products, "sum", (last,)), dtype), (*batch, rows, columns))
+
+
+def _is_along_columns(a: Node, b: Node) -> bool:
+    """Whether a matrix that is multiplied by a vector lies in memory by rows of the depth."""
+    is_left = b.shape[-1] == 1
+    return is_transposed(a if is_left else b) == is_left
 
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""Products with few, deep results on SIMT devices: parts of the depth are multiplied side by side.
+"""Products with few, deep results: parts of the depth are multiplied side by side.
 
-A covariance of many observations has few tiles, which would leave most of a GPU idle. The depth is
-split, as in CUTLASS's split-K, into a stack of products whose results are added.
+A covariance of many observations has few tiles, which would leave most of a GPU, and all but one
+core of a CPU, idle. The depth is split, as in CUTLASS's split-K, into a stack of products whose
+results are added.
 """
 
 from __future__ import annotations
@@ -13,23 +14,50 @@ from metalloid.arrays.ir.dtypes import float32, float64
 from metalloid.arrays.ir.node import Node, apply, permute, reduce, reshape
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.views import full_slices, sliced
-from metalloid.arrays.planning.matmul_dispatch import AUTO, STEP, TILE, is_for_library
+from metalloid.arrays.planning.matmul_dispatch import (
+    AUTO,
+    PANELS,
+    STEP,
+    TILE,
+    is_for_library,
+    is_transposed,
+)
 
 #: Tiles that keep a GPU busy, and the least depth of a slice.
 _ENOUGH_TILES, _MIN_DEPTH = 256, 512
+#: On CPUs: the most tiles and the least depth of a product that is split, its fewest rows and
+#: columns, and slices. Larger right factors that are column-major take longer to pack than BLAS.
+_FEW_TILES, _MIN_DEPTH_OF_FEW, _MIN_EXTENT, _SLICES = 8, 2048, 4, 64
+_MAX_PACKED_BYTES = 2**22
 
 
 def split_count(a: Node, b: Node, backend: str, allow_tf32: bool) -> int:
     """The number of slices of the depth of a product that is split (split-K); 0 if it is not."""
     *batch, rows, depth = a.shape
     columns = b.shape[-1]
-    if not a.device.traits.is_simt or backend != AUTO or is_for_library(a.device, a.dtype):
+    if backend != AUTO or is_for_library(a.device, a.dtype):
         return 0
     if a.dtype not in (float32, float64) or 1 in (rows, columns):
         return 0
     tiles = math.prod(batch) * -(-rows // TILE) * -(-columns // TILE)
+    if not a.device.traits.is_simt:
+        return _slices_of_panels(a, b, tiles) if not batch else 0
     splits = min(_ENOUGH_TILES // tiles, depth // _MIN_DEPTH) if tiles else 0
     return splits if splits > 1 else 0
+
+
+def _slices_of_panels(a: Node, b: Node, tiles: int) -> int:
+    """The number of slices on a CPU, of equal depth if possible; 0 if BLAS takes less time.
+
+    The kernel of panels runs on all cores, while BLAS does not split the depth.
+    """
+    (rows, depth), columns = a.shape, b.shape[-1]
+    packed = b.size * b.dtype.itemsize if is_transposed(b) else 0
+    is_deep = min(rows, columns) >= _MIN_EXTENT and depth >= _MIN_DEPTH_OF_FEW
+    if not is_deep or tiles > _FEW_TILES or packed > _MAX_PACKED_BYTES:
+        return 0
+    limit = min(_SLICES, depth // _MIN_DEPTH)
+    return next((n for n in range(limit, limit // 2, -1) if depth % n == 0), limit)
 
 
 def is_split(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
@@ -42,13 +70,16 @@ def split_product(a: Node, b: Node, backend: str, allow_tf32: bool,
     """The sum of the products of slices of the depth, by the function `product`."""
     *batch, rows, depth = a.shape
     columns = b.shape[-1]
-    each = depth // split_count(a, b, backend, allow_tf32) // STEP * STEP
+    each = depth // split_count(a, b, backend, allow_tf32)
+    if a.device.traits.is_simt or depth % each:
+        each = each // STEP * STEP
     splits = depth // each  # so that less than one slice is left
     lead = len(batch)
     left = reshape(_along(a, lead + 1, 0, splits * each), (*batch, rows, splits, each))
     left = permute(left, (*range(lead), lead + 1, lead, lead + 2))
     right = reshape(_along(b, lead, 0, splits * each), (*batch, splits, each, columns))
-    stack = product(left, right, backend, allow_tf32)
+    by = backend if a.device.traits.is_simt else PANELS
+    stack = product(left, right, by, allow_tf32)
     total = reshape(reduce(stack, "sum", (lead,)), (*batch, rows, columns))
     rest = depth - splits * each
     if not rest:

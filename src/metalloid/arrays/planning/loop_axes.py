@@ -11,6 +11,8 @@ from metalloid.kernels.strides import collapse
 
 #: Lanes of a simdgroup, which reduces a row together.
 LANES = 32
+#: An inner axis shorter than this is flattened into the next one.
+NARROW = 64
 #: Elements per vector access on SIMT devices: 16 bytes of floats.
 VECTOR_WIDTH = 4
 #: Largest distance of elements that the compiler loads as vectors.
@@ -63,8 +65,14 @@ class Axes:
         if kernel.row_axes and not self.row:
             self.row, row = (1,), [(0,)] * len(row)
         if kernel.chunk:
+            steps = [*(r[0] for r in row[:-1]), kernel.strides[-1]]
+            threads = kernel.interleave
+            if threads > 1:
+                outer = [(step, *k) for step, k in zip(steps, outer, strict=True)]
+                self.outer, outer = collapse((threads, *self.outer), *outer)
+                row = [(r[0] * threads, *r[1:]) for r in row]
+            steps = [step * kernel.chunk for step in steps[:-1]] + [steps[-1] * threads]
             self.outer = (-(-self.row[0] // kernel.chunk), *self.outer)
-            steps = [*(r[0] * kernel.chunk for r in row[:-1]), kernel.strides[-1]]
             outer = [(step, *k) for step, k in zip(steps, outer, strict=True)]
         accesses = [*read, *(RESULT - k for k in range(len(outputs)))]
         self.accesses = {

@@ -26,10 +26,11 @@ from metalloid.runtime.devices.device import Device
 
 #: Backends: chosen by this module; NumPy; the best generated kernel; tiles with accumulators in
 #: registers, in simdgroup matrices, or in NVIDIA's tensor cores; a reduction; accumulators in
-#: registers, and factors that are read where they are; Metal Performance Shaders; cuBLAS.
+#: registers, and factors that are read where they are; dot products of contiguous vectors; Metal
+#: Performance Shaders; cuBLAS.
 AUTO, HOST, KERNELS = "auto", "host", "kernels"
 REGISTERS, SIMDGROUPS, TENSOR_CORES, SUMS = "registers", "simdgroups", "tensor cores", "sums"
-PANELS = "panels"
+PANELS, DOTS = "panels", "dots"
 MPS, CUBLAS = "mps", "cublas"
 #: Vendor libraries.
 LIBRARIES = (MPS, CUBLAS)
@@ -41,9 +42,13 @@ TILE, STEP = 64, 32
 #: Types that simdgroup matrices accumulate in float32.
 FLOATS = (float16, bfloat16, float32)
 #: Up to this many rows, a reduction runs at memory speed if there is this much work.
-_MAX_REDUCTION_ROWS, _MIN_REDUCTION_WORK = 8, 2**16
+_MAX_REDUCTION_ROWS, _MIN_REDUCTION_WORK = 2, 2**16
 #: Up to this much work, a reduction takes less time than a call of BLAS between kernels.
 _MAX_VECTOR_WORK = 2**18
+#: Up to this many columns, their sums read a matrix once, on all cores; BLAS takes one.
+_MAX_COLUMNS = 128
+#: From this much work on, a kernel of dot products takes less time than a reduction.
+_MIN_DOTS = 2**12
 #: From this many multiplications on, a library and separate kernels beat a fused kernel.
 _MAX_FUSED_WORK = 2**24
 
@@ -59,42 +64,52 @@ class _Times(NamedTuple):
         For the host: per multiplication, and per element read, converted and written.
     panel : float
         For a kernel of panels, per multiplication; infinite if it is not faster than tiles.
+    dot : float
+        For a kernel of dot products, per multiplication.
     """
 
     tile: float
     multiplication: float
     element: float
     panel: float = math.inf
+    dot: float = math.inf
 
 
 _TIMES = {
-    float32: _Times(85, 0.0189, 0.2, 0.0185),
-    float16: _Times(85, 0.0185, 2.2, 0.0195),
-    bfloat16: _Times(85, 0.0185, 0.8, 0.0195),
-    float64: _Times(245, 0.041, 0.3, 0.0395),
+    float32: _Times(85, 0.0189, 0.2, 0.0185, 0.025),
+    float16: _Times(85, 0.0185, 2.2, 0.0195, 0.028),
+    bfloat16: _Times(85, 0.0185, 0.8, 0.0195, 0.028),
+    float64: _Times(245, 0.041, 0.3, 0.0395, 0.07),
     complex64: _Times(400, 0.048, 0.3),
     complex128: _Times(800, 0.1, 0.5),
 }
-_SHORT, _LONG = _Times(100, 0.85, 0.2, 0.0225), _Times(400, 0.85, 0.3)  # integers
+_SHORT, _LONG = _Times(100, 0.85, 0.2, 0.0225, 0.025), _Times(400, 0.85, 0.3)  # integers
 #: Nanoseconds to start a tile, to transpose a step of it, and per element that it reads or writes;
 #: to start a matrix of the host's; to start one more kernel, and per element of it.
 _TILE, _TRANSPOSE, _ELEMENT, _MATRIX, _KERNEL, _KERNEL_ELEMENT = 300, 25, 0.1, 50, 45_000, 1.2
 #: Nanoseconds to call a function of the host between kernels: 25,000 more than a launch if it is
 #: evaluated alone, 100,000 in a compiled program, whose other launches are then bound one by one.
 _CALL = 40_000
-#: Rows that a panel kernel computes at a time; nanoseconds per element of its operands; rows for
-#: which it reads the right factor once, and columns for which it reads the left one.
-_PANEL_ROWS, _PANEL_ELEMENT, _PANEL_PASS = 8, 0.05, 64
+#: For a panel kernel, nanoseconds per element of its operands, and if a single row reads them in
+#: short pieces; rows for which it reads the right factor once, and columns for which it reads the
+#: left one.
+_PANEL_ELEMENT, _PANEL_ROW_ELEMENT, _PANEL_PASS = 0.05, 0.2, 64
 #: Panels of half an AVX-512 register read one element for each of its multiplications.
 _HALF_REGISTER = 1.5
+#: Nanoseconds to add up the lanes of a dot product.
+_DOT = 3.5
 #: Factors of at least so many bytes leave the second-level cache between passes; they are packed.
 _MIN_PACKED_BYTES = 2**21
 #: Nanoseconds to pack a factor, per element, and per element of one that is contiguous along the
 #: depth: usually, and with more than a page between rows or so many elements.
-_PACK, _PACKED_ELEMENT, _TRANSPOSED_ELEMENTS = 1_000, 0.2, (0.3, 0.7)
+_PACK, _PACKED_ELEMENT, _TRANSPOSED_ELEMENTS = 1_000, 0.2, (0.3, 0.4)
 _PAGE, _MANY_PACKED = 4096, 2**21
 #: Converting elements whenever they are read makes multiplications slower by this factor.
 _PANEL_CONVERSIONS = 1.5
+
+
+def _times_of(dtype: DType) -> _Times:
+    return _TIMES.get(dtype) or (_LONG if dtype.itemsize > 4 else _SHORT)
 
 
 def shape_of_work(shape: Ints, right: Node) -> Ints:
@@ -135,7 +150,7 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     if device.name != "cpu":
         much = math.prod(shape) * depth >= _MAX_FUSED_WORK or not fused
         return CUBLAS if much and is_for_library(device, dtype) else kernel_for(device, dtype)
-    times = _TIMES.get(dtype) or (_LONG if dtype.itemsize > 4 else _SHORT)
+    times = _times_of(dtype)
     *batch, rows, columns = shape
     matrices = math.prod(batch)
     tiles = -(-rows // TILE) * -(-columns // TILE)
@@ -147,13 +162,14 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     element = times.element / (2 if 1 in (rows, columns) else 1)  # BLAS streams a single matrix
     host = matrices * (_MATRIX + multiplied + elements * element)
     host += sum(_KERNEL + _KERNEL_ELEMENT * size for size in fused) + _CALL
-    width = panel_width(dtype, columns)
-    padded = -(-rows // _PANEL_ROWS) * _PANEL_ROWS * -(-columns // width) * width
+    down, across = panel_tile(dtype, (rows, columns))
+    padded = -(-rows // down) * down * -(-columns // across) * across
     packed = packed_factors(dtype, (rows, columns), depth, are_transposed)
     is_wide = dtype.itemsize >= 4 or (packed[1] and (packed[0] or dtype == bfloat16))
     multiplied = padded * depth * times.panel * (1 if is_wide else _PANEL_CONVERSIONS)
-    multiplied *= _HALF_REGISTER if width == 8 and dtype.itemsize < 8 else 1
-    panels = matrices * (_TILE + multiplied + elements * _PANEL_ELEMENT)
+    multiplied *= _HALF_REGISTER if across == 8 and dtype.itemsize < 8 else 1
+    element = _PANEL_ROW_ELEMENT if rows == 1 else _PANEL_ELEMENT
+    panels = matrices * (_TILE + multiplied + elements * element)
     for width, is_packed, is_along_depth in (
         (rows, packed[0], not are_transposed[0]),
         (columns, packed[1], are_transposed[1]),
@@ -161,22 +177,50 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         if is_packed:
             is_far = depth * dtype.itemsize > _PAGE or width * depth >= _MANY_PACKED
             each = _TRANSPOSED_ELEMENTS[is_far] if is_along_depth else _PACKED_ELEMENT
+            each *= 2 if dtype.itemsize > 4 else 1
             panels += _PACK + matrices * width * depth * each
     backends = {REGISTERS: ours, HOST: host, PANELS: panels}
+    left_fits, right_fits = not are_transposed[0] or rows == 1, are_transposed[1] or columns == 1
+    if left_fits and right_fits:
+        down, across = dot_tile(dtype, (rows, columns))
+        padded = -(-rows // down) * down * -(-columns // across) * across
+        multiplied = padded * (-(-depth // 32) * 32 * times.dot + _DOT)
+        backends[DOTS] = matrices * (_TILE + multiplied + elements * _PANEL_ELEMENT)
     return min(backends, key=backends.__getitem__)
 
 
-def panel_width(dtype: DType, columns: int) -> int:
-    """Columns of a panel: 32, or those of an AVX-512 register, if fewer lanes are idle then.
+def panel_tile(dtype: DType, shape: Ints) -> tuple[int, int]:
+    """Rows and columns that a kernel of panels computes at a time.
+
+    There are 32 columns, or those of an AVX-512 register if fewer lanes are idle then, and as many
+    rows as half of the registers hold, at most 8.
 
     Parameters
     ----------
-    columns : int
-        Of the product.
+    shape : tuple of int
+        Rows and columns of the product.
     """
+    rows, columns = shape
     narrow = 8 if dtype.itemsize > 4 or columns <= 8 else 16
     is_narrow = -(-columns // narrow) * narrow < -(-columns // 32) * 32
-    return narrow if is_narrow else 32
+    limit = 4 if dtype.itemsize > 4 and not is_narrow else 8
+    down = next((n for n in (1, 2, 4) if n >= min(rows, limit)), limit)
+    return down, narrow if is_narrow else 32
+
+
+def dot_tile(dtype: DType, shape: Ints) -> tuple[int, int]:
+    """Rows and columns of the dot products that a simdgroup computes at a time.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Rows and columns of the product.
+    """
+    count = 4 if dtype.itemsize > 4 else 8
+    rows, columns = shape
+    if rows == 1:
+        return 1, count
+    return (count, 1) if columns == 1 else (2, count // 2)
 
 
 def packed_factors(dtype: DType, shape: Ints, depth: int,
@@ -215,20 +259,28 @@ def is_for_library(device: Device, dtype: DType) -> bool:
     return products is not None and products.is_first and dtype.name in products.dtypes
 
 
-def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: bool) -> bool:
+def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: bool,
+           is_along_depth: bool = False, is_along_columns: bool = False) -> bool:  # fmt: skip
     """Whether a product is best lowered to a reduction, which fuses and reads a matrix once.
 
     Parameters
     ----------
     is_computed : bool
         Whether the matrix would have to be materialized first.
+    is_along_depth : bool
+        Whether both factors are contiguous along the depth.
+    is_along_columns : bool
+        Whether a matrix that is multiplied by a vector lies in memory by rows of the depth.
     """
     rows, columns = shape[-2:]
     is_vector = rows == 1 or columns == 1
     if device.name != "cpu":
         return is_vector
     work = math.prod(shape) * depth
-    if is_vector and (is_computed or work <= _MAX_VECTOR_WORK):
+    has_dots = is_along_depth and work >= _MIN_DOTS and _times_of(dtype).dot < math.inf
+    if is_vector and (is_computed or (work <= _MAX_VECTOR_WORK and not has_dots)):
         return True
-    has_blas = dtype in _TIMES and dtype.itemsize > 2
-    return not has_blas and work >= _MIN_REDUCTION_WORK and rows <= _MAX_REDUCTION_ROWS
+    if is_vector and is_along_columns and rows * columns <= _MAX_COLUMNS:
+        return True
+    is_slow_elsewhere = not has_dots and (dtype not in _TIMES or dtype.itemsize <= 2)
+    return is_slow_elsewhere and work >= _MIN_REDUCTION_WORK and rows <= _MAX_REDUCTION_ROWS

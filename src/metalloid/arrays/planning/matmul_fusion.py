@@ -24,6 +24,7 @@ from metalloid.arrays.planning.frontier import fusion_frontier
 from metalloid.arrays.planning.kernel_builder import MAX_LOADS, KernelBuilder, plain
 from metalloid.arrays.planning.matmul_dispatch import (
     AUTO,
+    DOTS,
     EXTERNAL_BACKENDS,
     PANELS,
     TENSOR_CORES,
@@ -130,7 +131,7 @@ def _factor(planner: PlanContext, kernel: KernelBuilder, index: int, other: int,
     times = -(-other // TILE)  # that each element is read
     # Only copies from memory keep up with tensor cores; panels read elements more often than tiles.
     is_reread = by == TENSOR_CORES and times > 1
-    if by == PANELS:
+    if by == PANELS or (by == DOTS and other > 1):
         is_reread = planner.graph.nodes[_base(planner, index)].kind is not CONSTANT
     is_slow = is_reread and _is_computed(planner, index)
     if is_slow or not _is_cheap(planner, index, times):

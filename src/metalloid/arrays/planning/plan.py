@@ -7,6 +7,7 @@ gather, or by one of the other rules of `MaterializeReason`. All others are fuse
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from metalloid.arrays.ir.node import (
     SCATTER_SLICES,
     VIEW,
 )
-from metalloid.arrays.planning import library_calls, matmul_fusion
+from metalloid.arrays.planning import library_calls, matmul_fusion, row_chunks
 from metalloid.arrays.planning.costs import highest_costly, recompute_candidates
 from metalloid.arrays.planning.frontier import fusion_frontier
 from metalloid.arrays.planning.horizontal import merge_kernels
@@ -44,7 +45,6 @@ from metalloid.arrays.planning.kernel_builder import (
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
 from metalloid.arrays.planning.matmul_dispatch import EXTERNAL_BACKENDS
-from metalloid.arrays.planning.row_chunks import chunk_count, is_by_columns
 from metalloid.arrays.planning.schedule import (
     BufferSpec,
     CallStep,
@@ -236,7 +236,7 @@ class Planner:
         return matmul_fusion.product_below(self, index)
 
     def _emit(self, builder: KernelBuilder, result: int, out: int, strides: Ints, offset: int = 0,
-              chunk: int = 0) -> None:  # fmt: skip
+              chunk: int = 0, interleave: int = 1) -> None:  # fmt: skip
         self.fused_nodes.append(builder.fused_nodes)
         if all(builder.iteration_space) or builder.row_axes:
             space, ops = builder.iteration_space, tuple(builder.ops)
@@ -249,6 +249,7 @@ class Planner:
                 strides=strides,
                 offset=offset,
                 chunk=chunk,
+                interleave=interleave,
                 nodes=frozenset(builder.fused_nodes),
             )
             self.steps.append(kernel)
@@ -328,7 +329,7 @@ class Planner:
         """The number of chunks that each row of a reduction is split into."""
         if index in self.partials:
             return self.partials[index][1].shape[-1]
-        return chunk_count(self.graph, index, self.traits)
+        return row_chunks.chunk_count(self.graph, index, self.traits)
 
     def _reduce_chunks(self, index: int) -> None:
         """The first kernel of a split reduction: one value per chunk of each row."""
@@ -343,17 +344,19 @@ class Planner:
 
         builder, value = self.retry_after_split(attempt, lambda: self.split(index))
         extent, *others = builder.row_extents()
-        chunk = -(-extent // self._chunks(index))
+        interleave = 1 if others else row_chunks.interleave(graph, index, self.traits)
+        chunk = -(-extent * interleave // self._chunks(index))
         if not others:  # chunks begin at aligned vectors
-            chunk = -(-chunk // VECTOR_WIDTH) * VECTOR_WIDTH
+            step = math.lcm(VECTOR_WIDTH, interleave)
+            chunk = -(-chunk // step) * step
         result = builder.add(KernelOp("reduce", node.data[0], (value,), node.dtype))
-        chunks = -(-extent // chunk)
+        chunks = -(-extent // chunk) * interleave
         out = self.new_buffer(node.dtype, (*node.shape, chunks), MaterializeReason.LONG_ROWS)
         outer, step = builder.outer_strides, node.size
         are_many = self.traits.is_simt and chunks >= _MANY_CHUNKS
-        if are_many or not is_by_columns(graph, index):
+        if are_many or not row_chunks.is_by_columns(graph, index):
             outer, step = tuple(s * chunks for s in outer), 1
-        self._emit(builder, result, out, (*outer, step), chunk=chunk)
+        self._emit(builder, result, out, (*outer, step), 0, chunk, interleave)
         self.partials[index] = out, Layout((*node.shape, chunks), (*outer, step), 0)
 
     # -- other steps

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.planning.loop_axes import LANES, NARROW
 from metalloid.runtime.devices.traits import DeviceTraits
 
 #: Rows are split into chunks of at most this many elements.
@@ -25,6 +28,17 @@ def chunk_count(graph: LinearizedGraph, index: int, traits: DeviceTraits) -> int
         elif rows <= _FEW_ROWS:
             chunks = max(chunks, min(traits.threadgroups // rows, length // 4096))
     return chunks
+
+
+def interleave(graph: LinearizedGraph, index: int, traits: DeviceTraits) -> int:
+    """The threads that share a chunk of a column, so that those of few columns fill simdgroups.
+
+    Adjacent threads then read adjacent elements: rows of a matrix are shorter than a simdgroup.
+    """
+    columns = graph.nodes[index].size
+    if traits.is_simt or columns >= NARROW or not is_by_columns(graph, index):
+        return 1
+    return LANES // math.gcd(LANES, columns)
 
 
 def is_by_columns(graph: LinearizedGraph, index: int) -> bool:

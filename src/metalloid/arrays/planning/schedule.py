@@ -94,6 +94,8 @@ class FusedKernel:
     offset : int
     chunk : int
         Elements of the first row axis per threadgroup or thread; 0 for all.
+    interleave : int
+        Threads that share a chunk, each with every `interleave`-th element of it.
     nodes : frozenset of int
         Nodes of the graph that it computes.
     other_outputs : tuple of Output
@@ -108,6 +110,7 @@ class FusedKernel:
     strides: Ints
     offset: int = 0
     chunk: int = 0
+    interleave: int = 1
     nodes: frozenset[int] = frozenset()
     other_outputs: tuple[Output, ...] = ()
 

@@ -183,4 +183,4 @@ class _Texels(NamedTuple):
 @functools.cache
 def _library(device: Any) -> mtl.Library:
     text = importlib.resources.files("metalloid.compat.Metal") / "blit.metal"
-    return mtl.library(text.read_text("utf-8"), device=device)
+    return mtl.library(text.read_text("utf-8"), device=device, bounds="unchecked")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from metalloid.compiler.toolchain.cache import digest
 from metalloid.compiler.toolchain.target import MathMode
@@ -15,6 +15,8 @@ from metalloid.msl.entry_points import EntryPoint, GroupLimits, Parameter
 from metalloid.msl.function_constants import FunctionConstant
 from metalloid.msl.lower import Lowered
 
+Bounds = Literal["checked", "unchecked"]
+BOUNDS: tuple[str, ...] = get_args(Bounds)
 _FACTS, _TEXT = "unit.json", "lowered.cpp"
 
 
@@ -29,11 +31,14 @@ class Options:
         Folders searched for ``#include``.
     defines : tuple of (str, str)
         Macros, sorted by name.
+    bounds : {"checked", "unchecked"}
+        Whether accesses outside of their objects end a launch, on devices that can.
     """
 
     math_mode: MathMode = "safe"
     include_dirs: tuple[str, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
+    bounds: Bounds = field(default="unchecked", repr=False)  # units do not depend on it
 
 
 class KernelTable(Mapping[str, EntryPoint]):

@@ -11,16 +11,22 @@ thread with each call, since a simdgroup runs many.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
 from metalloid.compiler.ir.types import I1
 from metalloid.compiler.transforms.clone_blocks import clone
 
 #: Functions that report to the host.
-REPORTS = _FAILED, _LOG = "@__msl_assertion_failed", "@__msl_log"
+REPORTS = _FAILED, _LOG, OUTSIDE = "@__msl_assertion_failed", "@__msl_log", "@__msl_outside"
 _IN_THREAD = "_in_thread"
 FAILED_IN_THREAD, LOG_IN_THREAD = f"{_FAILED}{_IN_THREAD}", f"{_LOG}{_IN_THREAD}"
+#: An access outside of its object: site, offset and extent in bytes (bounds.check_accesses).
+OUTSIDE_IN_THREAD = f"{OUTSIDE}{_IN_THREAD}"
+_FAILURES = (FAILED_IN_THREAD, OUTSIDE_IN_THREAD)
 _DECLARATIONS = {
+    OUTSIDE_IN_THREAD: f"declare void {OUTSIDE_IN_THREAD}(i32, i64, i64, i32) cold noreturn",
     FAILED_IN_THREAD: f"declare void {FAILED_IN_THREAD}(ptr, ptr, i32, i32) cold noreturn",
     LOG_IN_THREAD: f"declare void {LOG_IN_THREAD}(i32, ptr, ptr, ptr, ptr, i32, i32)",
 }
@@ -50,7 +56,7 @@ def lower_assertions(function: Function) -> None:
     failing = [block for block in function.blocks.values() if _has_failed(block)]
     for failed in failing:
         *others, call = failed.body
-        failed.body[-1] = _assertion("assert", Value(I1, "false"), call.operands)
+        failed.body[-1] = _assertion(True, Value(I1, "false"), call)
         for name in graph.predecessors.get(failed.name, ()):
             block = function.blocks[name]
             if len(block.end.labels) != 2 or block.end.labels.count(failed.name) != 1:
@@ -67,11 +73,15 @@ def lower_assertions(function: Function) -> None:
 
 def _has_failed(block: Block) -> bool:
     last = block.body[-1] if block.body else block.end
-    return last.op == "call" and last.callee == FAILED_IN_THREAD
+    return last.op == "call" and last.callee in _FAILURES
 
 
-def _assertion(op: str, condition: Value, reported: list[Value]) -> Instruction:
-    return Instruction(op, operands=[condition, *reported])
+def _assertion(holds: bool, condition: Value, call: Instruction) -> Instruction:
+    """An assertion of a condition, in place of a call with these operands."""
+    op = "assert" if holds else "assert_not"
+    if call.callee == OUTSIDE_IN_THREAD:
+        op = "assert_inside"
+    return Instruction(op, operands=[condition, *call.operands])
 
 
 def _let_fall_through(function: Function, block: Block, failed: Block) -> None:
@@ -107,9 +117,8 @@ def _assert_instead(block: Block, failed: Block, call: Instruction) -> None:
     """Let `block` assert what it branches by, rather than go to `failed`."""
     end, other = block.end, _other(block, failed)
     given = {phi.result: _taken_from(phi, block.name) for phi in failed.phis}
-    reported = [given.get(value.name, value) for value in call.operands]
-    op = "assert" if other == end.labels[0] else "assert_not"
-    block.body.append(_assertion(op, end.operands[0], reported))
+    own = replace(call, operands=[given.get(value.name, value) for value in call.operands])
+    block.body.append(_assertion(other == end.labels[0], end.operands[0], own))
     block.end = Instruction("br", labels=[other])
 
 

@@ -43,7 +43,7 @@ def _write(builder: Builder, instruction: Instruction) -> None:
         matrices.HANDLERS[op](builder, instruction)
     elif op == "call":
         _call(builder, instruction)
-    elif op in ("assert", "assert_not"):
+    elif op in ("assert", "assert_not", "assert_inside"):
         reports.write_assertion(builder, instruction)
     elif op == "getelementptr":
         _address(builder, instruction)

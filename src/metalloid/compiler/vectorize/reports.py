@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.ir.types import I1
-from metalloid.compiler.transforms.assertions import FAILED_IN_THREAD, LOG_IN_THREAD
+from metalloid.compiler.transforms.assertions import (
+    FAILED_IN_THREAD,
+    LOG_IN_THREAD,
+    OUTSIDE_IN_THREAD,
+)
 from metalloid.compiler.vectorize.atomics.operations import in_turn
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.control_flow.failures import fail_where, thread_of
@@ -14,17 +18,29 @@ from metalloid.compiler.vectorize.control_flow.lane_votes import all_lanes_pass
 def write_assertion(builder: Builder, instruction: Instruction) -> None:
     """Write an ``assert``: the launch ends for the first active lane that does not pass."""
     condition, *reported, index = instruction.operands
-    holds = instruction.op == "assert"
-
-    def given(lane: str) -> list[tuple[str, str]]:
-        own = [(str(value.type), builder.scalar(value)) for value in reported]
-        return [*own, ("i32", thread_of(builder, builder.scalar(index), lane))]
+    holds = instruction.op != "assert_not"
+    failure = OUTSIDE_IN_THREAD if instruction.op == "assert_inside" else FAILED_IN_THREAD
 
     def ask_each() -> None:
+        # Computed here: what the failing block computes is not known after it.
+        first = builder.scalar(index)
+        uniform = {v: builder.scalar(v) for v in reported if builder.is_uniform(v)}
+        varying = {v: builder.vector(v) for v in reported if v not in uniform}
+
+        def given(lane: str) -> list[tuple[str, str]]:
+            own = [
+                (str(v.type), uniform[v] if v in uniform else of_lane(v, lane)) for v in reported
+            ]
+            return [*own, ("i32", thread_of(builder, first, lane))]
+
+        def of_lane(value: Value, lane: str) -> str:
+            vector = f"{builder.wide(value.type)} {varying[value]}"
+            return builder.new(f"extractelement {vector}, i{builder.width} {lane}")
+
         bad = builder.vector(condition)
         if holds:
             bad = builder.new(f"xor {builder.wide(I1)} {bad}, splat (i1 true)")
-        fail_where(builder, bad, FAILED_IN_THREAD, given)
+        fail_where(builder, bad, failure, given)
 
     known = "false" if condition.is_constant else _passes(builder, condition, holds)
     if known == "false":

@@ -125,6 +125,7 @@ class BufferBinder(ArgumentBinder):
             ):  # fmt: skip
                 return self._bind_buffer(buffer, bound)  # raises the error
             bound.buffers.append(buffer)
+            bound.extents[self.position] = nbytes
             return buffer.address
         if kind is float and self._takes_floats:
             return self._bind_scalar(value, bound)
@@ -138,6 +139,7 @@ class BufferBinder(ArgumentBinder):
             if address % self._alignment == 0:
                 bound.host_memory = True
                 bound.keep_alive.append(first)
+                bound.extents[self.position] = len(value)
                 if self.stages:
                     self.stage(bound, address, len(value), self._writes)
                 return address
@@ -176,6 +178,7 @@ class BufferBinder(ArgumentBinder):
             )
         bound.host_memory = True
         bound.keep_alive.append(array)
+        bound.extents[self.position] = nbytes
         if self.stages:
             self.stage(bound, address, nbytes, self._writes)
         return address
@@ -239,6 +242,7 @@ class BufferBinder(ArgumentBinder):
             raise self._wrong_size(buffer, buffer.nbytes)
         bound.keep_alive.append(buffer)
         bound.buffers.append(buffer)
+        bound.extents[self.position] = buffer.nbytes
         return buffer.address
 
     def _bind_window(self, window: Window, bound: Arguments) -> int:
@@ -251,6 +255,7 @@ class BufferBinder(ArgumentBinder):
             raise self._wrong_size(window, window.nbytes)
         bound.keep_alive.append(buffer)
         bound.buffers.append(buffer)
+        bound.extents[self.position] = window.nbytes
         return buffer.address + window.start
 
     def _bind_imported(self, value: Any, bound: Arguments) -> int:
@@ -320,6 +325,7 @@ class BufferBinder(ArgumentBinder):
             bound.constants.append((self.position, bytes(memory)))
             return 0
         bound.keep_alive.append(memory)
+        bound.extents[self.position] = self._bytes
         return ctypes.addressof(memory)
 
     def _number(self, value: Any) -> float | int:

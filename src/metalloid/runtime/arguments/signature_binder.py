@@ -144,6 +144,7 @@ class SignatureBinder:
         for parameter in self._threadgroup:
             nbytes = self._threadgroup_bytes(parameter, sizes[parameter.label])
             bound.words[parameter.position] = total
+            bound.extents[parameter.position] = nbytes
             total += -(-nbytes // _THREADGROUP_ALIGNMENT) * _THREADGROUP_ALIGNMENT
         if total > MAX_THREADGROUP_BYTES:
             raise ArgumentError(

@@ -90,6 +90,7 @@ class StructBinder(BufferBinder):
 
     def _bind_encoded(self, struct: EncodedStruct, bound: Arguments) -> int:
         address = struct.bind(bound)
+        bound.extents[self.position] = struct.memory.nbytes
         if self.stages:
             self.stage(bound, address, struct.memory.nbytes, False)
         return address
@@ -143,6 +144,7 @@ class ResourceArrayBinder(ArgumentBinder):
         memory = aligned_bytes(self.parameter.layout.count * WORD_BYTES)
         self._writer.write(memory, value, bound)
         bound.keep_alive.append(memory)
+        bound.extents[self.position] = memory.nbytes
         address = int(memory.__array_interface__["data"][0])
         if self.stages:
             self.stage(bound, address, memory.nbytes, False)

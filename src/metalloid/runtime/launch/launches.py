@@ -105,11 +105,13 @@ class Arguments:
         Addresses, in memory of `staged`, of pointers to memory of `staged`.
     limit_ns : int
         Time limit in nanoseconds; 0 for that of the settings.
+    extents : dict
+        Bytes of the memory that a word points to, by its position, where that is known.
     """
 
     __slots__ = (
-        "buffers", "constants", "host_memory", "keep_alive", "limit_ns", "pointers", "staged",
-        "threadgroup_bytes", "words",
+        "buffers", "constants", "extents", "host_memory", "keep_alive", "limit_ns", "pointers",
+        "staged", "threadgroup_bytes", "words",
     )  # fmt: skip
 
     def __init__(self, parameters: int) -> None:
@@ -122,6 +124,7 @@ class Arguments:
         self.staged: list[HostMemory] = []
         self.pointers: list[int] = []
         self.limit_ns = 0
+        self.extents: dict[int, int] = {}
 
 
 class Launch(NamedTuple):

@@ -135,24 +135,19 @@ METAL_FUNC void multiply_in_simdgroups(threadgroup T *tiles, Left left, Right ri
 
 // With sums in registers and no copies of tiles, for CPUs, whose caches do what threadgroup memory
 // does on GPUs: a threadgroup makes `panel_rows` rows of 32, 16 or 8 columns. A thread has a
-// column, and `panel_sums` rows at a time. `own` is its position in the threadgroup: other than its
+// column, and `count` rows at a time. `own` is its position in the threadgroup: other than its
 // index in the simdgroup, it does not fix the number of lanes.
 constexpr constant uint panel_rows = 64, panel_columns = 32;
 // Elements of the depth that are added before the next rows are begun: those of the right factor
 // stay in a cache, from which they are fetched ahead if they are packed. The tile holds the sums
 // meanwhile.
 constexpr constant uint panel_depth = 256, packed_panel_depth = 512;
-// As many rows as half of AVX-512's registers hold, at most 8.
-template <typename T, uint columns>
-constexpr uint panel_sums() { return sizeof(T) > 4 && columns == panel_columns ? 4 : 8; }
-
 // A factor that is packed lies in panels of 32 rows of the left, or 32 columns of the right factor;
 // the 32 elements of one index of the depth are contiguous. `at` is the address of the first of them.
-template <typename T, uint columns, bool left_is_packed, bool right_is_packed, typename Left,
-          typename Right, typename Store>
+template <typename T, uint columns, uint count, bool left_is_packed, bool right_is_packed,
+          typename Left, typename Right, typename Store>
 METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, Store store,
                                    uint3 size, uint3 group, uint own) {
-  constexpr uint count = panel_sums<T, columns>();
   constexpr uint step = right_is_packed ? packed_panel_depth : panel_depth;
   const uint first = group.y * panel_rows, column = group.x * columns + own;
   if (columns < panel_columns) {  // threads that wait for each other form simdgroups of this width
@@ -194,6 +189,75 @@ METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, 
             store(row + j, column, sums[j]);
           }
         }
+      }
+    }
+  }
+}
+
+// Dot products, for factors that are contiguous along the depth: the lanes of a simdgroup have
+// elements of it, `rows` rows of the left factor meet `columns` columns of the right one, and a tree
+// adds up the lanes of all these sums together. A threadgroup of 32 threads makes `dot_rows` rows.
+constexpr constant uint dot_rows = 64, dot_columns = 32;
+
+template <typename T, uint rows, uint columns, typename Left, typename Right>
+METAL_FUNC void add_products(thread T *sums, Left left, Right right, uint2 end, uint row,
+                             uint column, uint k) {
+  T a[rows], b[columns];
+  for (uint i = 0; i < rows; ++i) {  // beyond the last row or column, it is read again
+    a[i] = T(left(min(row + i, end.x - 1), k));
+  }
+  for (uint j = 0; j < columns; ++j) {
+    b[j] = T(right(k, min(column + j, end.y - 1)));
+  }
+  for (uint i = 0; i < rows; ++i) {
+    for (uint j = 0; j < columns; ++j) {
+      sums[i * columns + j] = times_plus(a[i], b[j], sums[i * columns + j]);
+    }
+  }
+}
+
+// The sums over all lanes: that of index i in each of 32 / count lanes from 32 / count * i on.
+template <typename T, uint count>
+METAL_FUNC T add_lanes(thread T *sums, uint lane) {
+  ushort bit = 16;
+  #pragma clang loop unroll(full)
+  for (ushort half_count = count / 2; half_count > 0; half_count /= 2, bit /= 2) {
+    #pragma clang loop unroll(full)
+    for (ushort i = 0; i < half_count; ++i) {
+      const bool is_upper = lane & bit;
+      const T retained = is_upper ? sums[i + half_count] : sums[i];
+      sums[i] = add(retained, simd_shuffle_xor(is_upper ? sums[i] : sums[i + half_count], bit));
+    }
+  }
+  #pragma clang loop unroll(full)
+  for (; bit > 0; bit /= 2) {
+    sums[0] = add(sums[0], simd_shuffle_xor(sums[0], bit));
+  }
+  return sums[0];
+}
+
+template <typename T, uint rows, uint columns, typename Left, typename Right, typename Store>
+METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size, uint3 group,
+                                 uint lane) {
+  constexpr uint count = rows * columns, each = 32 / count, width = columns == 1 ? 1 : dot_columns;
+  const uint first = group.y * dot_rows, start = group.x * width, full_depth = size.z / 32 * 32;
+  const uint2 end = min(uint2(first + dot_rows, start + width), size.xy);
+  for (uint column = start; column < end.y; column += columns) {
+    for (uint row = first; row < end.x; row += rows) {
+      T sums[count];
+      for (uint i = 0; i < count; ++i) {
+        sums[i] = T(0);
+      }
+      for (uint k = 0; k < full_depth; k += 32) {
+        add_products<T, rows, columns>(sums, left, right, size.xy, row, column, k + lane);
+      }
+      if (full_depth + lane < size.z) {
+        add_products<T, rows, columns>(sums, left, right, size.xy, row, column, full_depth + lane);
+      }
+      const T sum = add_lanes<T, count>(sums, lane);
+      const uint i = row + lane / each / columns, j = column + lane / each % columns;
+      if (lane % each == 0 && i < end.x && j < end.y) {
+        store(i, j, sum);
       }
     }
   }

@@ -25,7 +25,8 @@ from metalloid.compiler.ir.types import I32
 
 _EXCHANGE = "@__msl_"  # functions that the runtime offers to kernels
 _NOT_WAITING = frozenset(
-    f"{_EXCHANGE}{name}" for name in ("simd_lane", "simdgroup_index", "log", "assertion_failed")
+    f"{_EXCHANGE}{name}"
+    for name in ("simd_lane", "simdgroup_index", "log", "assertion_failed", "outside")
 )
 _SITE, _ITERATION = f"{_EXCHANGE}site", f"{_EXCHANGE}iteration"
 _DECLARATIONS = f"\ndeclare void {_SITE}(i32)\ndeclare void {_ITERATION}(i32, i32)\n"

@@ -6,11 +6,12 @@ import functools
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Protocol
 
 from metalloid.backends.cpu.compile import reference, vector
+from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest, BoundsTable
 from metalloid.backends.cpu.compile.kernel_ir import CodeProperties, KernelIR, Lowered, kernel_ir
 from metalloid.backends.cpu.compile.variants import Variant, parse_variant
 from metalloid.compiler.analysis.threadgroup_memory import distances
@@ -63,6 +64,8 @@ class CompiledKernel(CodeProperties):
         Whether it logs messages.
     stages : dict
         File of each stage of compilation by name.
+    bounds : BoundsTable
+        The checks of its accesses.
     """
 
     architecture: str
@@ -73,6 +76,7 @@ class CompiledKernel(CodeProperties):
     threadgroup_bytes: int
     logs: bool
     stages: dict[str, Path]
+    bounds: BoundsTable
 
     def asm(self) -> dict[str, str]:
         """Text of each stage: the lowered C++, LLVM IR, and assembly."""
@@ -102,6 +106,8 @@ class KernelRequest:
         Whether this process will load it.
     debug_lines : bool
         Whether its code has debug information: the lines of the text.
+    bounds : BoundsRequest
+        The accesses to check.
     """
 
     unit: TranslationUnit
@@ -112,6 +118,7 @@ class KernelRequest:
     variant: Variant | None = None
     is_linked: bool = True
     debug_lines: bool = False
+    bounds: BoundsRequest = UNCHECKED
 
 
 def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
@@ -134,7 +141,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         "kernel" if request.is_linked else "object", requested, str(request.variant or ""),
         repr(vector.lanes(target.vectors)), unit.key, entry.expression, entry.name,
         repr(sorted(request.constants.items())), target.identity, *target.flags,
-        *(("debug lines",) if request.debug_lines else ()),
+        str(request.bounds), *(("debug lines",) if request.debug_lines else ()),
         *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
     )  # fmt: skip
     files = cache.load(key)
@@ -144,6 +151,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
     facts = json.loads(files["kernel.json"].read_bytes())
     for name in ("code_command", "layouts", "widths"):
         facts[name] = tuple(facts[name])
+    facts["bounds"] = BoundsTable(**facts["bounds"])
     facts["variant"] = parse_variant(facts["variant"]) if facts["variant"] else None
     return CompiledKernel(
         **facts,
@@ -182,12 +190,15 @@ def _where(error: Unsupported, request: KernelRequest, cache: Cache) -> Iterator
 
 
 def _kernel_ir(engine: Engine, request: KernelRequest, cache: Cache) -> KernelIR:
+    bounds = request.bounds
+    if engine is reference and bounds.checks:  # its loops over threads have no ranges
+        bounds = replace(bounds, every=True)
     functions = functools.partial(
         engine.functions, variant=request.variant, parameters=len(request.entry.parameters)
     )
     return kernel_ir(
         request.unit, request.entry, request.constants, request.target, cache, functions,
-        request.debug_lines,
+        request.debug_lines, bounds,
     )  # fmt: skip
 
 
@@ -224,6 +235,7 @@ def _compiled_by(
         "shares": kernel.shares,
         "threadgroup_bytes": distances(kernel.ir)[1],
         "logs": kernel.logs,
+        "bounds": asdict(kernel.bounds),
     }
     objects = {"kernel.o": code.output}
     if request.is_linked:

@@ -13,6 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from metalloid.backends.cpu.compile.bounds import (
+    UNCHECKED,
+    BoundsRequest,
+    BoundsTable,
+    with_checks,
+)
 from metalloid.backends.cpu.compile.inlining import choose_inlining
 from metalloid.backends.cpu.compile.memory_model import (
     assume_scalar_alignment,
@@ -43,9 +49,10 @@ from metalloid.compiler.toolchain.target import Target
 from metalloid.compiler.transforms.shift_amounts import mask_shift_amounts
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.signature import build_signature
 
 #: Functions that report to the host; the others synchronise threads.
-_REPORTING = r"@__msl_(?:log|assertion_failed)\b"
+_REPORTING = r"@__msl_(?:log|assertion_failed|outside)\b"
 _SYNCHRONISES = re.compile(rf"^declare [^\n]*(?!{_REPORTING})@__msl_", re.M)
 _REPORTS = re.compile(rf"^declare [^\n]*{_REPORTING}", re.M)
 _PUBLIC_FUNCTION = re.compile(
@@ -89,7 +96,7 @@ class KernelIR:
     compile_auxiliary : callable
         Compiles generated C++ that is independent of the kernel to IR, cached.
     parameters : int
-        Their number.
+        Number of their words; with extents twice as many.
     layouts : tuple of int
         Table of the parameters' types, for `build_signature`.
     synchronises : bool
@@ -102,6 +109,8 @@ class KernelIR:
         Whether they log.
     vectors : str
         The widest vector instructions of the target.
+    bounds : BoundsTable
+        The checks of its accesses.
     """
 
     cpp: str
@@ -114,6 +123,7 @@ class KernelIR:
     reports: bool
     logs: bool
     vectors: str
+    bounds: BoundsTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +187,7 @@ def kernel_ir(
     cache: Cache,
     functions: Callable[[bool], str],
     debug_lines: bool = False,
+    bounds: BoundsRequest = UNCHECKED,
 ) -> KernelIR:
     """Compile one kernel of a unit to IR.
 
@@ -187,6 +198,8 @@ def kernel_ir(
         whether threads log or assert.
     debug_lines : bool
         Whether instructions have debug locations.
+    bounds : BoundsRequest
+        The accesses to check.
 
     Raises
     ------
@@ -200,7 +213,7 @@ def kernel_ir(
     for name in undefined_names(ir, _is_offered):
         raise undefined(name, unit, entry, lambda: compiler.compile(options, more=LINE_TABLES)[1])
     reports = bool(_REPORTS.search(ir))
-    if reports and functions(True) != functions(False):
+    if (reports or bounds.checks) and functions(True) != functions(False):
         text, ir = compiler.compile(options, reports=True)
     try:
         ir = _adapted(unroll_recursion(_make_functions_private(ir), compiler.optimise))
@@ -208,17 +221,20 @@ def kernel_ir(
         raise MetalloidError(f"[{entry.name}] {problem} is not supported on CPUs") from None
     if debug_lines:
         ir = with_user_locations(ir, _is_user_file)
+    layouts = tuple(read_layouts(ir))
+    ir, table = with_checks(ir, bounds, build_signature(entry, layouts), unit.sources)
     return KernelIR(
         cpp=text,
         ir=ir,
         compile_auxiliary=compiler.compile_auxiliary,
-        parameters=len(entry.parameters),
-        layouts=tuple(read_layouts(ir)),
+        parameters=len(entry.parameters) * (2 if bounds.checks else 1),
+        layouts=layouts,
         synchronises=bool(_SYNCHRONISES.search(ir)),
         shares=bool(_THREADGROUP_VARIABLE.search(ir)),
         reports=reports,
         logs="@__msl_log(" in ir,
         vectors=target.vectors,
+        bounds=table,
     )
 
 

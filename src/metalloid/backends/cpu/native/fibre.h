@@ -72,8 +72,9 @@ typedef struct mtl_fault {
     uint32_t thread[3];
     const char *condition, *file; /* MTL_ASSERTION */
     uint32_t line;
-    uint32_t wrong_value;       /* MTL_LANE_OUT_OF_RANGE, MTL_BAD_MODULO */
+    uint32_t wrong_value;       /* MTL_LANE_OUT_OF_RANGE, MTL_BAD_MODULO, MTL_OUTSIDE */
     uint32_t arrived, expected; /* MTL_BARRIER_MISSED, MTL_BARRIERS_DIFFER */
+    uint64_t extent;            /* MTL_OUTSIDE */
 } mtl_fault;
 
 typedef struct mtl_variable mtl_variable; /* variables.c */

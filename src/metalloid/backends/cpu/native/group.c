@@ -146,6 +146,7 @@ static bool enter_kernel(mtl_context *context, void *stack_pointer) {
         failure.lane = fault->wrong_value;
         failure.arrived = fault->arrived;
         failure.expected = fault->expected;
+        failure.limit_ns = fault->extent;
         fail_at(context, failure, fault->thread);
     } else if (context->running) {
         fail_at(context, failure, context->running->position);

@@ -78,6 +78,9 @@ MTL_EXPORT uint32_t mtl_run_row(const void *blocks, uint32_t count, mtl_outcome 
     return count;
 }
 
+/* Whether no launch runs or is queued. */
+MTL_EXPORT int mtl_is_idle(void) { return mtl_pool_idle(); }
+
 /* ---- tickets ---- */
 
 enum { BUCKETS = 1024 };

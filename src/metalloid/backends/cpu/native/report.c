@@ -166,6 +166,21 @@ MTL_EXPORT _Noreturn void __msl_assertion_failed(const char *condition, const ch
     assertion_failed(running_thread(mtl_current), condition, file, line);
 }
 
+static _Noreturn void outside(position thread, uint32_t site, int64_t offset, uint64_t extent,
+                              const void *code) {
+    mtl_fault fault = {.signal = SIGABRT, .status = MTL_OUTSIDE, .address = (uint64_t)offset};
+    fault.code = (uintptr_t)code;
+    fault.wrong_value = site;
+    fault.extent = extent;
+    memcpy(fault.thread, thread.axes, sizeof fault.thread);
+    leave(fault);
+}
+
+/* An access outside of its object (compiler/bounds). */
+MTL_EXPORT _Noreturn void __msl_outside(uint32_t site, int64_t offset, uint64_t extent) {
+    outside(running_thread(mtl_current), site, offset, extent, MTL_CALL_SITE);
+}
+
 /* ---- of vector code, which runs many threads and says which by its index ---- */
 
 MTL_EXPORT void __msl_log_in_thread(uint32_t type, const char *subsystem, const char *category,
@@ -177,6 +192,11 @@ MTL_EXPORT void __msl_log_in_thread(uint32_t type, const char *subsystem, const 
 MTL_EXPORT _Noreturn void __msl_assertion_failed_in_thread(const char *condition, const char *file,
                                                            uint32_t line, uint32_t thread) {
     assertion_failed(thread_at(mtl_current, thread), condition, file, line);
+}
+
+MTL_EXPORT _Noreturn void __msl_outside_in_thread(uint32_t site, int64_t offset, uint64_t extent,
+                                                  uint32_t thread) {
+    outside(thread_at(mtl_current, thread), site, offset, extent, MTL_CALL_SITE);
 }
 
 /* ---- of vector code, which finds these out by itself ---- */

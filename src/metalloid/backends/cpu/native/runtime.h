@@ -28,7 +28,8 @@ enum mtl_status {
     MTL_TIMED_OUT = 11,        /* it ran for longer than limit_ns */
     MTL_CANCELLED = 12,        /* by its caller, or since a Python signal handler raised (Ctrl-C) */
     MTL_INTERRUPTED = 13,      /* the caller has to raise what a Python signal handler raised */
-    MTL_NESTED = 14            /* launched by a Python signal handler that interrupted a kernel */
+    MTL_NESTED = 14,           /* launched by a Python signal handler that interrupted a kernel */
+    MTL_OUTSIDE = 15           /* an access outside of its object: see site, address and extent */
 };
 
 /* mtl_descriptor.flags */
@@ -57,18 +58,19 @@ enum { MTL_THREADGROUP_VALID = 1, MTL_THREAD_VALID = 2 }; /* bits of mtl_outcome
 typedef struct mtl_outcome {
     int32_t status;
     int32_t signal;          /* MTL_SIGNAL, MTL_STACK_OVERFLOW */
-    uint64_t address;        /* MTL_SIGNAL, MTL_STACK_OVERFLOW: that of the bad access, else 0 */
+    uint64_t address;        /* MTL_SIGNAL, MTL_STACK_OVERFLOW: that of the bad access, else 0;
+                                MTL_OUTSIDE: offset of its site, in bytes */
     uint32_t threadgroup[3]; /* where it failed */
     uint32_t thread[3];      /* position in the threadgroup; never known in LOOP mode */
     uint32_t valid;          /* which of the two positions are known */
     uint32_t arrived;        /* barrier failures: threads at the barrier */
     uint32_t expected;       /* barrier failures: threads in the threadgroup */
-    uint32_t lane;           /* the lane that does not exist, or the bad modulo */
+    uint32_t lane;           /* the lane that does not exist, the bad modulo, or MTL_OUTSIDE's site */
     double seconds;          /* from the first threadgroup started to the last one finished */
     uint64_t code;           /* address of the instruction or the call site, for debuggers */
     uint64_t condition, file; /* MTL_ASSERTION: texts in the kernel's object */
     uint32_t line, unused;
-    uint64_t limit_ns; /* MTL_TIMED_OUT */
+    uint64_t limit_ns; /* MTL_TIMED_OUT; the extent for MTL_OUTSIDE */
 } mtl_outcome;
 
 _Static_assert(offsetof(mtl_descriptor, arguments) == 64, "Python packs it");

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from metalloid.backends.cpu import host
+from metalloid.backends.cpu.compile.bounds import BoundsRequest
 from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.backends.cpu.runtime import native_library
@@ -199,11 +200,15 @@ class CpuDevice(Device):
         """See `Device.compile`."""
         first = KernelRequest(unit, entry, constants, self.target, settings.cpu_engine)
 
-        def compile_variant(variant: Variant | None, debug_lines: bool = False) -> CompiledKernel:
-            request = replace(first, variant=variant, debug_lines=debug_lines)
+        def compile_variant(
+            variant: Variant | None, bounds: BoundsRequest, debug_lines: bool = False
+        ) -> CompiledKernel:
+            request = replace(first, variant=variant, debug_lines=debug_lines, bounds=bounds)
             return compile_kernel(request, shared_cache())
 
-        return CpuProgram(compile_variant(None), entry, compile_variant, self._names)
+        bounds = BoundsRequest(checks=unit.options.bounds == "checked")
+        kernel = compile_variant(None, bounds)
+        return CpuProgram(kernel, entry, compile_variant, self._names, bounds)
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""
@@ -236,6 +241,8 @@ class CpuDevice(Device):
         self, program: CpuProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
     ) -> Event:
         """See `Device.launch`."""
+        if self._in_flight and program.reads_buffers(arguments):
+            self.synchronize()  # queued launches may write to them
         job = program.job(arguments, grid, group)
         if wait:
             outcome = native_library.Outcome()

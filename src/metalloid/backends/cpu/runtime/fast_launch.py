@@ -20,7 +20,7 @@ from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 
 _SOURCES = native_library.SOURCES / "python"
-_HEAD, _PARAMETER = struct.Struct("=6Q"), struct.Struct("=4Q2IQ")
+_HEAD, _PARAMETER = struct.Struct("=10Q"), struct.Struct("=4Q2I2Q")
 _MAX_WORDS = 32
 
 
@@ -111,13 +111,19 @@ def fast_launch(
     library, runtime = _library(), native_library.runtime()
     if library is None:
         return None
-    addresses = map(_address, (runtime.run, runtime.submit, runtime.wait))
-    head = _HEAD.pack(*addresses, words, len(parameters), program.waits)
+    proof = program.proof
+    functions = (runtime.run, runtime.submit, runtime.wait, runtime.is_inside, runtime.is_idle)
+    ranges = proof.address if proof is not None and proof.is_needed else 0
+    head = _HEAD.pack(
+        *map(_address, functions), ranges, words, words if proof is not None else 0,
+        len(parameters), program.waits,
+    )  # fmt: skip
     for p in parameters:
         kind = ord(p.number) if p.number else 0
         head += _PARAMETER.pack(
-            p.position, p.bytes, p.least_bytes, p.alignment, kind, p.number_bytes, p.writes
-        )
+            p.position, p.bytes, p.least_bytes, p.alignment, kind, p.number_bytes, p.writes,
+            proof is not None and p.position in proof.arguments,
+        )  # fmt: skip
 
     def fail(block: bytes, threads: Any, group_size: Any) -> NoReturn:
         grid, group = sizes[threads, group_size]

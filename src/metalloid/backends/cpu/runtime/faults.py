@@ -28,7 +28,8 @@ from metalloid.runtime.launch.program import Size
     CANCELLED,
     INTERRUPTED,  # `CpuProgram.failure` raises what Python's handler raised
     NESTED,
-) = range(1, 15)
+    OUTSIDE,
+) = range(1, 16)
 _THREADGROUP_VALID, _THREAD_VALID = 1, 2
 
 _SIGNALS = {
@@ -51,6 +52,7 @@ def error_of(
     fused_groups: Callable[[Size], tuple[Size, Size]],
     group: Size,
     source_line: Callable[[int], tuple[str, int] | None],
+    describe: Callable[[Outcome], tuple[str, tuple[str, int] | None, str]] | None = None,
 ) -> KernelFault | LaunchError:
     """The exception of a failed job.
 
@@ -97,8 +99,15 @@ def error_of(
             where = f", in one of the threadgroups {first} to {last}"
             threadgroup = thread = None
     # The text of an assertion has its line; vector code cannot tell which barrier was missed.
-    has_line = outcome.code and outcome.status not in (ASSERTION, BARRIER_NOT_REACHED)
-    file, line = (source_line(outcome.code) if has_line else None) or (None, None)
+    location: tuple[str, int] | None = None
+    if describe is not None:
+        reason, location, advice = describe(outcome)
+    has_line = (
+        outcome.code and location is None and outcome.status not in (ASSERTION, BARRIER_NOT_REACHED)
+    )
+    if has_line:
+        location = source_line(outcome.code)
+    file, line = location or (None, None)
     at = f"{file}:{line}: " if file else ""
     return KernelFault(
         f"[{kernel}] {at}{reason}{where}. {advice}".rstrip(),

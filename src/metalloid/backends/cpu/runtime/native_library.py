@@ -80,6 +80,11 @@ class Runtime:
         self.done = _function(library, "mtl_done", ctypes.c_int, ctypes.c_uint64)
         self.cancel = _function(library, "mtl_cancel", ctypes.c_int, ctypes.c_uint64)
         self.forget = _function(library, "mtl_forget", None, ctypes.c_uint64)
+        self.is_idle = _function(library, "mtl_is_idle", ctypes.c_int)
+        self.is_inside = _function(
+            library, "mtl_is_inside", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p,
+            ctypes.c_void_p,
+        )  # fmt: skip
         self.allocate = _function(library, "mtl_allocate", ctypes.c_void_p, ctypes.c_size_t)
         self.free = _function(library, "mtl_free", None, ctypes.c_void_p, ctypes.c_size_t)
         self.threads = _function(library, "mtl_threads", ctypes.c_uint32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import weakref
@@ -10,12 +11,14 @@ from dataclasses import replace
 from typing import Protocol
 
 from metalloid.backends.cpu import host
+from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest
 from metalloid.backends.cpu.compile.engines import CompiledKernel
 from metalloid.backends.cpu.compile.texture_specialization import KnownWord, TextureVariants
 from metalloid.backends.cpu.compile.thread_axes import lane_axis
 from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.backends.cpu.runtime.faults import INTERRUPTED, error_of
+from metalloid.backends.cpu.runtime.bounds import UNKNOWN_BYTES, RangeProof, describe_outside
+from metalloid.backends.cpu.runtime.faults import INTERRUPTED, OUTSIDE, error_of
 from metalloid.backends.cpu.runtime.source_lines import load_address, source_line
 from metalloid.backends.cpu.runtime.threadgroup_fusion import (
     default_group_size,
@@ -40,7 +43,9 @@ _Shape = tuple[Size, Size, bool, tuple[KnownWord, ...]]
 class CompileVariant(Protocol):
     """Compiles a variant of a kernel, or loads it from the cache."""
 
-    def __call__(self, variant: Variant | None, debug_lines: bool = False) -> CompiledKernel:
+    def __call__(
+        self, variant: Variant | None, bounds: BoundsRequest, debug_lines: bool = False
+    ) -> CompiledKernel:
         """The code of a variant; without one, of the initial variant."""
 
 
@@ -53,8 +58,11 @@ class CpuProgram(Program):
         entry: EntryPoint,
         compile_variant: CompileVariant,
         names: dict[int | None, str],
+        bounds: BoundsRequest,
     ) -> None:
         self.signature = build_signature(entry, kernel.layouts)
+        words = len(self.signature.sources)
+        self.proof = RangeProof(kernel.bounds, words) if bounds.checks else None
         self._first = kernel
         self.logs = kernel.logs
         self._names = names
@@ -64,8 +72,8 @@ class CpuProgram(Program):
         self.threadgroup_bytes = kernel.threadgroup_bytes
         self._variable_bytes = kernel.variable_bytes
         self._compile_variant = compile_variant
-        self._variants = {kernel.variant: code}
-        self._files = {kernel.variant: kernel.code}
+        self._variants = {(kernel.variant, bounds): code}
+        self._kernels = {(kernel.variant, bounds): kernel}
         self._textures = TextureVariants(self.signature)
         self._chosen: dict[_Shape, tuple[int, int]] = {}
         # The job without words, by grid and group, of launches with strict barriers.
@@ -84,7 +92,7 @@ class CpuProgram(Program):
         # The runtime stores the measured time per threadgroup here.
         self._cost = ctypes.c_double(0.0)
         self.cost_address = ctypes.addressof(self._cost)
-        self._job = native_library.job_layout(len(self.signature.sources))
+        self._job = native_library.job_layout(words * (2 if self.proof else 1))
 
     @property
     def asm(self) -> Mapping[str, str]:
@@ -115,16 +123,30 @@ class CpuProgram(Program):
             is_relaxed=is_relaxed,
             streams=streams and not is_relaxed,
         )
-        code = self._variants.get(variant)
+        bounds = self._bounds_of(variant)
+        code = self._variants.get((variant, bounds))
         if code is None:
-            kernel = self._compile_variant(variant)
-            code = self._variants[variant] = self._load(kernel)
-            self._files[variant] = kernel.code
+            kernel = self._compile_variant(variant, bounds)
+            if self.proof and not bounds.every and kernel.bounds.key != self._first.bounds.key:
+                # Its sites have other numbers than those of the proof.
+                bounds = BoundsRequest(checks=True, every=True)
+                kernel = self._compile_variant(variant, bounds)
+            code = self._load(kernel)
+            self._variants[variant, self._bounds_of(variant)] = code
+            self._kernels[variant, bounds] = kernel
             self.engine = kernel.engine
         if len(self._chosen) >= _MAX_CACHED_SHAPES:
             self._chosen.clear()
         self._chosen[grid, group, is_relaxed, textures] = code
         return code
+
+    def _bounds_of(self, variant: Variant) -> BoundsRequest:
+        """The accesses that a variant checks."""
+        if self.proof is None:
+            return UNCHECKED
+        if variant.textures:  # its sites have other numbers
+            return BoundsRequest(checks=True, every=True)
+        return self.proof.request
 
     def _load(self, kernel: CompiledKernel) -> tuple[int, int]:
         """Load a kernel's code while this program lives; returns its address and flags."""
@@ -165,23 +187,63 @@ class CpuProgram(Program):
             )
             return (x, y, z), (right, bottom, back)
 
-        return error_of(outcome, self.signature.name, fused_groups, group, self._source_line)
+        describe = self._describe_outside if outcome.status == OUTSIDE else None
+        return error_of(
+            outcome, self.signature.name, fused_groups, group, self._source_line, describe
+        )
+
+    def _describe_outside(
+        self, outcome: native_library.Outcome
+    ) -> tuple[str, tuple[str, int] | None, str]:
+        """See `describe_outside`; with the line if the kernel can be compiled again."""
+        base = load_address(outcome.code)
+        table = self._first.bounds
+        for (variant, bounds), kernel in self._kernels.items():
+            entry, _ = self._variants.get((variant, bounds), (0, 0))
+            if base and load_address(entry) == base:
+                table = kernel.bounds
+                with contextlib.suppress(MetalloidError):  # such as on a full disk
+                    table = self._compile_variant(variant, bounds, debug_lines=True).bounds
+        return describe_outside(outcome, table, self.signature)
 
     def _source_line(self, address: int) -> tuple[str, int] | None:
         """File and line of an instruction of this kernel; None if it is unknown."""
         base = load_address(address)
-        for variant, (entry, _) in self._variants.items():
+        for (variant, bounds), kernel in self._kernels.items():
+            entry, _ = self._variants.get((variant, bounds), (0, 0))
             if base and load_address(entry) == base:
                 try:
-                    with_lines = self._compile_variant(variant, debug_lines=True).code
+                    with_lines = self._compile_variant(variant, bounds, debug_lines=True).code
                 except MetalloidError:  # the fault is told without it, such as on a full disk
                     return None
-                return source_line(self._files[variant], with_lines, address - base)
+                return source_line(kernel.code, with_lines, address - base)
         return None
+
+    def reads_buffers(self, arguments: Arguments) -> bool:
+        """Whether `job` reads what buffers of a launch contain."""
+        read = self.proof.arguments if self.proof is not None else ()
+        return any(
+            buffer.address <= arguments.words[position] < buffer.address + buffer.nbytes
+            for position in read for buffer in arguments.buffers
+        )  # fmt: skip
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch in the format of the native runtime."""
+        proof = self.proof
+        job = self._packed(arguments, grid, group)
+        while proof is not None and self._widths and not proof.holds(job):
+            proof.check_more(job)
+            self.jobs.clear()
+            self._chosen.clear()
+            job = self._packed(arguments, grid, group)
+        return job
+
+    def _packed(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         words, launch_group = arguments.words, group
+        extents: list[int] = []
+        if self.proof is not None:
+            known = arguments.extents
+            extents = [known.get(position, UNKNOWN_BYTES) for position in range(len(words))]
         across, down, back = self._fusion(grid, group)
         group = (group[0] * across, group[1] * down, group[2] * back)
         entry, flags = self.entry, self.flags
@@ -193,9 +255,9 @@ class CpuProgram(Program):
         if is_relaxed:
             flags |= native_library.RELAXED
         job = self._job.pack(
-            entry, flags, len(words), *grid, *group,
+            entry, flags, len(words) + len(extents), *grid, *group,
             arguments.threadgroup_bytes, self._variable_bytes, self.cost_address,
-            arguments.limit_ns, *words,
+            arguments.limit_ns, *words, *extents,
         )  # fmt: skip
         if not (is_relaxed or arguments.limit_ns) and (grid, launch_group) not in self.jobs:
             if len(self.jobs) >= _MAX_CACHED_SHAPES:

@@ -1,4 +1,4 @@
-// A launch in one call: record an event, launch the kernel, record another event.
+// Launches and copies in one call each. A launch: record an event, launch the kernel, record another event.
 #include "launch.h"
 
 #include <string.h>
@@ -8,18 +8,24 @@ typedef int launch_kernel(handle function, unsigned, unsigned, unsigned, unsigne
                           void** extra);
 typedef int record_event(handle event, handle stream);
 typedef int set_current(handle context);
+typedef int copy_to_host(void* to, uint64_t address, size_t bytes, handle stream);
+typedef int query_stream(handle stream);
 
-enum { INVALID_VALUE = 1 };
+enum { INVALID_VALUE = 1, NOT_READY = 600, MAX_POLLS = 4096 };
 
 static launch_kernel* launch_it;
 static record_event* record_it;
 static set_current* enter_it;
+static copy_to_host* copy_it;
+static query_stream* query_it;
 
-__attribute__((visibility("default"))) void mtl_use_driver(void* launch, void* record,
-                                                           void* enter) {
+__attribute__((visibility("default"))) void mtl_use_driver(void* launch, void* record, void* enter,
+                                                           void* copy, void* query) {
   launch_it = (launch_kernel*)launch;
   record_it = (record_event*)record;
   enter_it = (set_current*)enter;
+  copy_it = (copy_to_host*)copy;
+  query_it = (query_stream*)query;
 }
 
 int mtl_enter(handle context) { return enter_it(context); }
@@ -48,4 +54,15 @@ __attribute__((visibility("default"))) uint32_t mtl_launch_row(const struct pair
     if (*status) return i;
   }
   return count;
+}
+
+__attribute__((visibility("default"))) int mtl_copy_out(const struct window* windows, uint64_t count,
+                                                        char* to, handle stream) {
+  for (uint64_t i = 0; i < count; to += windows[i++].bytes) {
+    const int status = copy_it(to, windows[i].address, windows[i].bytes, stream);
+    if (status) return status;
+  }
+  int status = NOT_READY;
+  for (int i = 0; i < MAX_POLLS && status == NOT_READY; i++) status = query_it(stream);
+  return status;
 }

@@ -33,3 +33,11 @@ int mtl_enter(handle context);  // makes it the current one of this thread
 
 // Stops at the first failure, and writes its status. Returns the number of launches that have succeeded.
 uint32_t mtl_launch_row(const struct pair* pairs, uint32_t count, int* status);
+
+struct window {
+  uint64_t address, bytes;
+};
+
+// Copies memory of the GPU to the host, one window after the other, and waits for the end, but not for
+// longer than a few milliseconds: the status is NOT_READY then.
+int mtl_copy_out(const struct window* windows, uint64_t count, char* to, handle stream);

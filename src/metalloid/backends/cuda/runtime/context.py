@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 from metalloid.backends.cuda.runtime.constants import Constants
@@ -25,7 +26,7 @@ from metalloid.backends.cuda.runtime.printf_buffer import (
 )
 from metalloid.backends.cuda.runtime.program import CudaProgram
 from metalloid.backends.cuda.runtime.timing_events import NO_EVENTS, Timer
-from metalloid.errors import KernelFault, LaunchError, MetalloidError
+from metalloid.errors import KernelFault, LaunchError, MetalloidError, OutOfMemory
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.program import Size
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 _MAX_IN_FLIGHT = 4096  # launches; the driver queues fewer
+_STAGING_BYTES = 2**16  # of copies to the host that are small
+_NOT_READY = 600  # CUDA_ERROR_NOT_READY
 _RELEASE_THRESHOLD = 2**64 - 1  # bytes of freed memory that the driver keeps: all
 
 
@@ -116,6 +119,8 @@ class ContextDevice(Device):
         self.in_flight: deque[Callable[[], InFlight | None]] = deque(maxlen=_MAX_IN_FLIGHT)
         self._visible: dict[int, Any] = {}  # functions that free visible memory, by its address
         self._printf_buffer = 0
+        #: Addresses of pinned memory for copies to the host.
+        self._staging: list[int] = []
 
     def _open_context(self) -> None:
         bindings = self.driver
@@ -345,25 +350,48 @@ class ContextDevice(Device):
 
     def copy_out(self, address: int, destination: memoryview) -> None:
         """See `Device.copy_out`."""
+        nbytes = destination.nbytes
+        if nbytes <= _STAGING_BYTES:
+            copy = self._small_copies([(address, nbytes)], nbytes)
+            (ctypes.c_char * nbytes).from_buffer(destination).raw = copy
+            return
         self.enter()
-        host = (ctypes.c_char * destination.nbytes).from_buffer(destination)
-        self._add_copy(ctypes.addressof(host), address, destination.nbytes)
+        host = (ctypes.c_char * nbytes).from_buffer(destination)
+        (status,) = self.driver.cuMemcpyDtoHAsync(
+            ctypes.addressof(host), address, nbytes, self.stream
+        )
+        if status:
+            raise self.failure(status, "copying from the device")
         self.synchronize()
 
     def copy_out_combined(self, windows: Sequence[tuple[int, int]]) -> list[np.ndarray]:
-        """See `Device.copy_out_combined`: by pinned memory, with one synchronisation."""
+        """See `Device.copy_out_combined`: with one synchronisation."""
+        import numpy as np
+
         starts = [0, *accumulate(nbytes for _, nbytes in windows)]
-        pinned = self.host_memory(max(starts[-1], PinnedMemory.MIN_BYTES))
-        base = pinned.__array_interface__["data"][0]
-        self.enter()
-        for (address, nbytes), start in zip(windows, starts, strict=False):
-            self._add_copy(base + start, address, nbytes)
-        self.synchronize()
-        copies = pinned[: starts[-1]].copy()
+        if starts[-1] > _STAGING_BYTES:
+            return super().copy_out_combined(windows)
+        copies = np.frombuffer(bytearray(self._small_copies(windows, starts[-1])), np.uint8)
         return [copies[start:end] for start, end in pairwise(starts)]
 
-    def _add_copy(self, to: int, address: int, nbytes: int) -> None:
-        """Add a copy to host memory to the stream."""
-        (status,) = self.driver.cuMemcpyDtoHAsync(to, address, nbytes, self.stream)
-        if status:
-            raise self.failure(status, "copying from the device")
+    def _small_copies(self, windows: Sequence[tuple[int, int]], nbytes: int) -> bytes:
+        """The bytes of windows of the device's memory, after the launches so far.
+
+        The driver copies to pinned memory without waiting, which native code does with less delay.
+        """
+        self.enter()
+        address = self._staging.pop() if self._staging else self._pin(_STAGING_BYTES)
+        if not address:
+            raise OutOfMemory(f"[{self.name}] there is no pinned memory to copy {nbytes} bytes.")
+        packed = struct.pack(f"={2 * len(windows)}Q", *chain.from_iterable(windows))
+        try:
+            status = self.native.copy_out(packed, len(windows), address, self.stream_handle)
+            if status == _NOT_READY:  # wait in Python, which Ctrl-C and time limits interrupt
+                self.synchronize()
+            elif status:
+                raise self.failure(self.driver.CUresult(status), "copying from the device")
+            if self.is_blocked:  # by a cancellation, for example
+                self.enter()
+            return ctypes.string_at(address, nbytes)
+        finally:
+            self._staging.append(address)  # later copies to it come after these, in the stream

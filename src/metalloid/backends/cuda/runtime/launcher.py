@@ -19,6 +19,9 @@ from metalloid.runtime.launch.launches import FastLaunch
 
 _SOURCES = Path(__file__).parents[1] / "native"
 _MIN_CUDA = 12000  # the version of the functions; later drivers have them, too
+_FUNCTIONS = (
+    "cuLaunchKernel", "cuEventRecord", "cuCtxSetCurrent", "cuMemcpyDtoHAsync", "cuStreamQuery",
+)  # fmt: skip
 _SHAPE = struct.Struct("=2Q6I10I")
 
 #: Takes a shape and a launch; returns the driver's status.
@@ -42,18 +45,23 @@ class Native(NamedTuple):
     Attributes
     ----------
     use_driver : callable
-        Takes the addresses of cuLaunchKernel, cuEventRecord and cuCtxSetCurrent.
+        Takes the addresses of cuLaunchKernel, cuEventRecord, cuCtxSetCurrent, cuMemcpyDtoHAsync
+        and cuStreamQuery.
     launch : callable
     launch_row : callable
         Takes an array of `struct pair`, their number, and memory for the status of a launch that
         fails; returns the number of launches that have succeeded.
+    copy_out : callable
+        Takes an array of `struct window`, their number, the address of host memory, and a stream;
+        returns the status, which says that copies are not ready after some milliseconds.
     fast_launch : callable
         Takes a plan (fast_launch.py); returns the function that launches by it.
     """
 
-    use_driver: Callable[[int, int, int], None]
+    use_driver: Callable[[int, int, int, int, int], None]
     launch: LaunchFunction
     launch_row: Any
+    copy_out: Callable[[bytes, int, int, int], int]
     fast_launch: Callable[[tuple[Any, ...]], FastLaunch]
 
 
@@ -66,20 +74,21 @@ def load(path: Path) -> Native:
     """The functions of a library that `build` made."""
     library, interpreters = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
     use, launch = library.mtl_use_driver, library.mtl_launch
-    row = library.mtl_launch_row
+    row, copy_out = library.mtl_launch_row, library.mtl_copy_out
     fast_launch = interpreters.mtl_fast_launch
-    use.argtypes, use.restype = (ctypes.c_void_p,) * 3, None
+    use.argtypes, use.restype = (ctypes.c_void_p,) * 5, None
     launch.argtypes, launch.restype = (ctypes.c_char_p, ctypes.c_char_p), ctypes.c_int
     fast_launch.argtypes, fast_launch.restype = (ctypes.py_object,), ctypes.py_object
     row.argtypes, row.restype = (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p), ctypes.c_uint32
-    return Native(use, launch, row, fast_launch)
+    copy_out.argtypes = ctypes.c_char_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p
+    copy_out.restype = ctypes.c_int
+    return Native(use, launch, row, copy_out, fast_launch)
 
 
 @functools.cache
 def _native() -> Native:
     native = load(build(shared_cache()))
-    functions = ("cuLaunchKernel", "cuEventRecord", "cuCtxSetCurrent")
-    native.use_driver(*map(_address, functions))
+    native.use_driver(*map(_address, _FUNCTIONS))
     return native
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from metalloid.runtime.memory.host_copy import Bytes
 
-#: Bytes to pin at most.
-_MAX_BYTES = 2**30
+#: Bytes below which pinning gains nothing, and bytes to pin at most.
+_MIN_BYTES, _MAX_BYTES = 2**16, 2**30
 
 
 class PinnedMemory:
@@ -27,14 +27,7 @@ class PinnedMemory:
         Allocates that many bytes of pinned memory; returns the address, or 0 on failure.
     max_bytes : int, optional
         Bytes to pin at most; further arrays are pageable.
-
-    Attributes
-    ----------
-    MIN_BYTES : int
-        Bytes below which pinning gains nothing for an array.
     """
-
-    MIN_BYTES = 2**16
 
     def __init__(self, pin: Callable[[int], int], max_bytes: int = _MAX_BYTES) -> None:
         self._pin, self._max_bytes, self.pinned = pin, max_bytes, 0
@@ -44,7 +37,7 @@ class PinnedMemory:
     def take(self, nbytes: int) -> np.ndarray:
         """Uninitialised bytes; their block is free again when no array refers to it."""
         size = 1 << (nbytes - 1).bit_length()
-        address = self._block(size) if self.MIN_BYTES <= nbytes <= self._max_bytes else 0
+        address = self._block(size) if _MIN_BYTES <= nbytes <= self._max_bytes else 0
         if not address:
             return np.empty(nbytes, np.uint8)
         holder = Bytes(self, address, nbytes)

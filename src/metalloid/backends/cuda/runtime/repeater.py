@@ -103,7 +103,11 @@ class CudaRepeater:
         device = self._device
         if not device.is_entered:
             device.enter()
-        return not settings.given("timing", device.timer.is_timing)
+        return not self._has_limit()
+
+    def _has_limit(self) -> bool:
+        """Whether the time of a run is limited, so that its beginning has to be known."""
+        return bool(settings.given("timeout", self._device.timer.timeout))
 
     def _finish(self, written: Sequence[LaunchBuffer]) -> None:
         event = CudaEvent(self._device, self._name, False, written)
@@ -124,7 +128,10 @@ class CudaRepeater:
                     words[index] = addresses[address]
                 for index, memory in self._params:
                     words[index] = device.constants[bytes(memory)]
-            return record_event(device, self._name, self._uses_printf, written, enqueue)
+            if self._has_limit():
+                return record_event(device, self._name, self._uses_printf, written, enqueue)
+            enqueue()
+            return CudaEvent(device, self._name, self._uses_printf, written)
 
     def _enqueue(self) -> None:
         count, status = len(self._packed), self._status

@@ -22,7 +22,8 @@
 
 typedef struct mtl_launch {
     /* One word per kernel parameter. Buffers: the address. [[threadgroup(n)]] parameters: the byte
-     * offset into mtl_range.threadgroup_memory. Ids such as thread_position_in_grid: unused. */
+     * offset into mtl_range.threadgroup_memory. Ids such as thread_position_in_grid: unused.
+     * Kernels that check accesses get as many more: the bytes of the memory of each. */
     void *const *arguments;
     unsigned int threads_per_grid[3];
     unsigned int threads_per_threadgroup[3]; /* the full size that was asked for */

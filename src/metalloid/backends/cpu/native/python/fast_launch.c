@@ -13,19 +13,22 @@ enum { MAX_WORDS = 32, NUMBER_BYTES = 16, DESCRIPTOR_WORDS = sizeof(mtl_descript
 struct parameter {
   uint64_t position, bytes, least_bytes, alignment;  // of its word; of an element and an array
   uint32_t kind, number_bytes;  // of a number that may stand here: 'f', 'i', 'u', or 0
-  uint64_t writes;
+  uint64_t writes, is_read;     // is_read: proofs depend on what a buffer contains
 };
 
 struct head {
   int (*run)(const void* job, mtl_outcome* outcome);
   uint64_t (*submit)(const void* job);
   int (*wait)(uint64_t ticket, double seconds, mtl_outcome* outcome);
-  uint64_t words, count, waits;
+  int (*is_inside)(const void* ranges, const void* job, uint8_t* outside);
+  int (*is_idle)(void);
+  const void* ranges;  // 0 if there is nothing to prove
+  uint64_t words, extents, count, waits;  // extents: as many as words, or none
   struct parameter parameters[];
 };
 
 struct job {
-  uint64_t descriptor[DESCRIPTOR_WORDS], words[MAX_WORDS];  // an mtl_descriptor with its arguments
+  uint64_t descriptor[DESCRIPTOR_WORDS], words[2 * MAX_WORDS];  // an mtl_descriptor, its arguments
   char (*numbers)[NUMBER_BYTES];  // aligned memory, as long as the launch
   PyObject* sizes;                // grid and threadgroup; borrowed
   PyObject* memories[MAX_WORDS];  // of arrays of other types, which may be replaced meanwhile
@@ -44,11 +47,11 @@ static bool fits(const struct parameter* p, uint64_t address, uint64_t bytes) {
 }
 
 static bool bind_array(PyObject* dtype, const struct parameter* p, PyObject* array,
-                       uint64_t* word) {
+                       uint64_t* word, uint64_t* extent) {
   Py_buffer view;
   if (dtype == &_Py_NoneStruct || !is(array, dtype_, dtype)) return false;
   if (PyObject_GetBuffer(array, &view, p->writes ? PyBUF_WRITABLE : PyBUF_SIMPLE)) return false;
-  const uint64_t bytes = (uint64_t)view.bytes;
+  const uint64_t bytes = *extent = (uint64_t)view.bytes;
   *word = (uint64_t)view.memory;
   PyBuffer_Release(&view);  // the caller's array keeps the memory
   return fits(p, *word, bytes);
@@ -61,23 +64,23 @@ static bool number_of(PyObject* object, PyObject* name, uint64_t* number) {
   return is_number;
 }
 
-static bool bind_buffer(PyObject* plan, const struct parameter* p, PyObject* buffer, uint64_t* word) {
-  uint64_t bytes;
+static bool bind_buffer(PyObject* plan, const struct parameter* p, PyObject* buffer, uint64_t* word,
+                        uint64_t* extent) {
   if (!is(buffer, device_, PyTuple_GetItem(plan, DEVICE))) return false;
   if (!is(buffer, failure_, &_Py_NoneStruct)) return false;
-  return number_of(buffer, nbytes_, &bytes) && number_of(buffer, address_, word) &&
-         fits(p, *word, bytes);
+  return number_of(buffer, nbytes_, extent) && number_of(buffer, address_, word) &&
+         fits(p, *word, *extent);
 }
 
 static bool bind_other(PyObject* plan, const struct parameter* p, PyObject* dtype, PyObject* array,
-                       PyObject* type, struct job* job, uint64_t* word) {
+                       PyObject* type, struct job* job, uint64_t* word, uint64_t* extent) {
   PyObject* known = PyDict_GetItemWithError(PyTuple_GetItem(plan, BINDERS), type);
-  uint64_t function, bytes;
+  uint64_t function;
   if (!known || dtype == &_Py_NoneStruct || !as_word(known, &function)) return false;
   binder* bind = (binder*)(uintptr_t)function;
-  PyObject* memory = bind(array, PyTuple_GetItem(plan, DEVICE), dtype, p->writes, word, &bytes);
+  PyObject* memory = bind(array, PyTuple_GetItem(plan, DEVICE), dtype, p->writes, word, extent);
   if (memory) job->memories[job->memory_count++] = memory;
-  return memory && fits(p, *word, bytes);
+  return memory && fits(p, *word, *extent);
 }
 
 static bool bind_number(const struct parameter* p, PyObject* number, bool is_integer, char* memory,
@@ -102,23 +105,31 @@ static bool has_array(PyObject* plan, const struct head* head, PyObject* argumen
   return false;
 }
 
+// What a queued launch writes is not there yet for a proof that reads it.
+static bool may_read(const struct head* head, const struct parameter* p) {
+  return !(head->ranges && p->is_read) || head->is_idle();
+}
+
 static bool bind(PyObject* plan, const struct head* head, PyObject* arguments, struct job* job) {
   for (uint64_t i = 0; i < head->count; i++) {
     const struct parameter* p = &head->parameters[i];
     PyObject *value = PyTuple_GetItem(arguments, i), *type = PyObject_Type(value);
     Py_DecRef(type);  // which the value holds
     uint64_t* word = &job->words[p->position];
+    uint64_t extent = p->number_bytes;
     PyObject* dtype = PyTuple_GetItem(PyTuple_GetItem(plan, DTYPES), i);
     const bool is_integer = type == PyTuple_GetItem(plan, INT);
     if (type == PyTuple_GetItem(plan, ARRAY)) {
-      if (!bind_array(dtype, p, value, word)) return false;
+      if (!bind_array(dtype, p, value, word, &extent)) return false;
     } else if (is_integer || type == PyTuple_GetItem(plan, FLOAT)) {
       if (!bind_number(p, value, is_integer, job->numbers[i], word)) return false;
     } else if (type == PyTuple_GetItem(plan, BUFFER)) {
-      if (!bind_buffer(plan, p, value, word)) return false;
+      if (!may_read(head, p) || !bind_buffer(plan, p, value, word, &extent)) return false;
     } else {
-      if (!bind_other(plan, p, dtype, value, type, job, word)) return false;
+      if (!may_read(head, p) || !bind_other(plan, p, dtype, value, type, job, word, &extent))
+        return false;
     }
+    if (head->extents) job->words[head->words + p->position] = extent;
   }
   return true;
 }
@@ -135,8 +146,9 @@ static bool prepare(PyObject* plan, PyObject* const* given, struct job* job) {
   if (!known) return false;
   job->sizes = sizes;
   memcpy(&job->descriptor, PyBytes_AsString(known), sizeof job->descriptor);
-  memset(job->words, 0, 8 * head->words);
-  return bind(plan, head, arguments, job);
+  memset(job->words, 0, 8 * (head->words + head->extents));
+  return bind(plan, head, arguments, job) &&
+         (!head->ranges || head->is_inside(head->ranges, job, 0));
 }
 
 // Keeps the exception of Ctrl-C; other exceptions are cleared, for the general path.

@@ -1,0 +1,153 @@
+"""The cost of checked accesses on the CPU: ``python benchmarks/safety.py [--mlx FOLDER]``.
+
+Kernels of `metalloid.bench` on one core, compiled with ``bounds="checked"`` and ``"unchecked"``, in
+turns; with a checkout of MLX also some of its kernels. Times are of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mlx_tree.agreement import Unchecked
+from mlx_tree.entries import Entry, families, family_of, files, library
+from timing import show, table
+
+import metalloid as mtl
+from metalloid.bench.cases import cases, kernels
+from metalloid.bench.measure import in_turns
+
+GOAL, LIMIT = 1.05, 1.3
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kernel", nargs="*", help="only these")
+    parser.add_argument("--tiny", action="store_true", help="sizes that only show that it works")
+    parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument("--mlx", type=Path, metavar="FOLDER", help="a checkout of MLX")
+    parser.add_argument("--count", type=int, default=100, help="entries of MLX")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    mtl.default_device().runtime.configure(1)
+    mtl.config.strict_barriers = False  # some entries of MLX need that
+    own_cases(options.kernel, options.tiny, options.repeat)
+    if options.mlx:
+        entries_of_mlx(options.mlx, options.count, options.seed, options.repeat)
+
+
+def own_cases(names: Sequence[str], tiny: bool, repeat: int) -> None:
+    """The kernels of `metalloid.bench`."""
+    checked, unchecked = (kernels(math_mode="relaxed", bounds=b) for b in ("checked", "unchecked"))
+    rows, ratios = [], []
+    for case in cases(tiny):
+        if names and case.name not in names:
+            continue
+        launches = [case.launcher(checked), case.launcher(unchecked)]
+        own, plain = map(min, in_turns(launches, repeat, time.process_time))
+        ratios.append(own / plain)
+        rows.append((case.name, show(plain), show(own), f"{own / plain:.3f}"))
+    _print("One core: cost of checks", rows, ratios)
+
+
+def _print(title: str, rows: list[tuple[str, ...]], ratios: Sequence[float]) -> None:
+    mean = statistics.geometric_mean(ratios)
+    rows.append(("geometric mean", "", "", f"{mean:.3f} ({GOAL})"))
+    rows.append(("most", "", "", f"{max(ratios):.3f} ({LIMIT})"))
+    table(title, ("", "unchecked", "checked", "ratio"), rows)
+
+
+class Recorder:
+    """A library whose kernels record their launches.
+
+    Parameters
+    ----------
+    library : Library
+    launches : list
+        Gets the arguments of `Library.function`, and those of a call of the kernel.
+    """
+
+    def __init__(self, library: mtl.Library, launches: list[Any]) -> None:
+        self._library, self._launches = library, launches
+
+    def function(self, *which: Any, **options: Any) -> Callable[..., Any]:
+        """See `Library.function`."""
+        kernel = self._library.function(*which, **options)
+        launches = self._launches
+
+        class Recorded:
+            def __call__(self, *args: Any, **named: Any) -> Any:
+                launches.append((which, options, args, named))
+                return kernel(*args, **named)
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(kernel, name)
+
+        return Recorded()
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        return self.function(name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
+
+
+def drawn(tree: Path, count: int, seed: int) -> Iterator[Entry]:
+    """Entries of all files, as many of each."""
+    rng, names = random.Random(seed), list(files(tree))
+    rng.shuffle(names)
+    per_file = -(-count // len(names))
+    for file in names:
+        kernels_of_file = list(library(tree, file))
+        chosen = rng.sample(kernels_of_file, min(per_file, len(kernels_of_file)))
+        yield from (Entry(file, name) for name in chosen)
+
+
+def entries_of_mlx(tree: Path, count: int, seed: int, repeat: int) -> None:
+    """Launches of MLX's kernels by the checks of their results."""
+    rows, ratios, known = [], [], families()
+    for entry in drawn(tree, count, seed):
+        family = family_of(entry, known)
+        if family is None:
+            continue
+        launches: list[Any] = []
+        with mtl.config.scope(bounds="checked"):
+            checked = library(tree, entry.file)
+        with mtl.config.scope(bounds="unchecked"):
+            unchecked = library(tree, entry.file)
+        try:
+            family.check(Recorder(checked, launches), entry.name, np.random.default_rng(0))
+        except (AssertionError, Unchecked):
+            continue  # its checks cannot tell
+        except mtl.MetalloidError as error:
+            rows.append((entry.name[:60], "", "", f"{type(error).__name__}: {error}"[:200]))
+            continue
+        if not launches:
+            continue
+
+        def all_of(of: mtl.Library, launches: Sequence[Any] = launches) -> Callable[[], None]:
+            bound = [(of.function(*which, **options), args, named)
+                     for which, options, args, named in launches]  # fmt: skip
+
+            def run() -> None:
+                for kernel, args, named in bound:
+                    kernel(*args, **named)
+
+            return run
+
+        own, plain = map(
+            min, in_turns([all_of(checked), all_of(unchecked)], repeat, time.process_time)
+        )
+        ratios.append(own / plain)
+        rows.append((entry.name[:60], show(plain), show(own), f"{own / plain:.3f}"))
+    _print(f"One core: cost of checks for {len(ratios)} entries of MLX", rows, ratios)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Tilings of matrix products, and which of them a kernel has."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+from metalloid.arrays.planning.matmul_dispatch import DOTS as BY_DOTS
+from metalloid.arrays.planning.matmul_dispatch import PANELS as IN_PANELS
+from metalloid.arrays.planning.matmul_dispatch import SIMDGROUPS as IN_SIMDGROUPS
+from metalloid.arrays.planning.matmul_dispatch import TENSOR_CORES, TILE, dot_tile, panel_tile
+from metalloid.arrays.planning.schedule import Factor, ProductKernel
+from metalloid.runtime.devices.traits import DeviceTraits
+
+#: Operations that read elements of memory.
+READS = ("load", "gather")
+
+
+@dataclass(frozen=True)
+class Form:
+    """A tiling; its constants are repeated in its ``.metal`` file.
+
+    Attributes
+    ----------
+    name : str
+        Suffix of ``numpy::multiply_in_...``.
+    rows, columns, threads : int
+        Extents of a tile, and its threads.
+    capacity : str
+        Threadgroup memory in elements, if there is any: a constant, or a template of the type or
+        the sums.
+    files : tuple of str
+    has_fours : bool
+        Whether factors are read four elements at a time.
+    each : str
+        Arguments of the template: rows and columns of sums of a thread, or of simdgroups.
+    """
+
+    name: str
+    rows: int
+    columns: int
+    threads: int
+    capacity: str
+    files: tuple[str, ...] = ()
+    has_fours: bool = False
+    each: str = ""
+
+
+_WIDE = ("wide", "products/wide_products")
+_BLOCKS = ("wide", "products/tensor_blocks", "products/tensor_products")
+REGISTERS = Form("registers", TILE, TILE, 512, "product_capacity<{T}>()")
+SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_capacity<{T}>()")
+#: For CPUs, by rows of sums and width: positions that do not fix the number of lanes.
+PANELS = {
+    (rows, columns): Form("panels", TILE, columns, columns, f"panel_rows * {columns}",
+                          each=f"{columns}, {rows}")
+    for rows, columns in itertools.product((1, 2, 4, 8), (8, 16, 32))
+}  # fmt: skip
+#: Dot products of contiguous rows with contiguous columns, by rows and columns of sums of a
+#: simdgroup, which also are one row or one column.
+DOTS = {
+    (rows, columns): Form("dots", TILE, width, 32, "", each=f"{rows}, {columns}")
+    for rows, columns, width in (
+        (1, 8, 32), (8, 1, 1), (2, 4, 32), (1, 4, 32), (4, 1, 1), (2, 2, 32)
+    )
+}  # fmt: skip
+SQUARES = Form("squares", 128, 128, 256, "square_capacity<8>()", _WIDE, True, "8")
+SMALL_SQUARES = Form("squares", 64, 64, 256, "square_capacity<4>()", _WIDE, True, "4")
+#: Tilings whose tiles hold the factors' type, not the accumulators'.
+TALL_TENSORS = Form("tensors", 256, 128, 256, "tensor_capacity<{T}, 4, 2>()", _BLOCKS, True, "4, 2")
+WIDE_TENSORS = Form("tensors", 128, 256, 256, "tensor_capacity<{T}, 2, 4>()", _BLOCKS, True, "2, 4")
+SMALL_TENSORS = Form(
+    "tensors", 128, 128, 128, "tensor_capacity<{T}, 2, 2>()", _BLOCKS, True, "2, 2"
+)
+#: Minimum number of large tiles that keep a device busy.
+_MANY_TILES = 128
+
+
+def form_of(kernel: ProductKernel, traits: DeviceTraits) -> Form:
+    """The tiling of a product on a device."""
+    dtype = kernel.factors[0].dtype
+    if kernel.backend == TENSOR_CORES:
+        large = WIDE_TENSORS if is_column_major(kernel.factors[0]) else TALL_TENSORS
+        return large if _is_large(kernel, large) else SMALL_TENSORS
+    if kernel.backend == IN_SIMDGROUPS:
+        return SIMDGROUPS
+    if kernel.backend == IN_PANELS:
+        return PANELS[panel_tile(dtype, kernel.iteration_space[-2:])]
+    if kernel.backend == BY_DOTS:
+        return DOTS[dot_tile(dtype, kernel.iteration_space[-2:])]
+    if not traits.is_simt or dtype.itemsize > 4:  # larger elements exceed threadgroup memory
+        return REGISTERS
+    return SQUARES if _is_large(kernel, SQUARES) else SMALL_SQUARES
+
+
+def _is_large(kernel: ProductKernel, form: Form) -> bool:
+    """Whether there are enough tiles of a form to keep the device busy."""
+    *batch, rows, columns = kernel.iteration_space
+    tiles = -(-rows // form.rows) * -(-columns // form.columns) * math.prod(batch)
+    is_narrow = rows <= form.rows // 2 or columns <= form.columns // 2
+    return not is_narrow and tiles >= _MANY_TILES
+
+
+def is_column_major(factor: Factor) -> bool:
+    """Whether a factor is column-major."""
+    ends = [tuple(map(abs, e.strides[-2:])) for e in factor.ops if e.kind in READS]
+    strides = [
+        (down, right) for down, right in ends if down and right
+    ]  # broadcast operands do not count
+    return any(down == 1 for down, _ in strides) and not any(right == 1 for _, right in strides)

@@ -1,0 +1,127 @@
+"""Launches against the extents of their arguments: proofs, and messages of failed accesses."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any
+
+from metalloid.backends.cpu.compile.bounds import BoundsRequest, BoundsTable
+from metalloid.backends.cpu.runtime import native_library
+from metalloid.backends.cpu.runtime.native_library import Outcome
+from metalloid.msl.signature import Signature
+
+#: Extent of memory whose size is unknown.
+UNKNOWN_BYTES = 2**62
+_NODE, _CHECK, _HEAD = struct.Struct("=4q"), struct.Struct("=6q"), struct.Struct("=3Q2Q")
+#: After so many versions of a kernel, all accesses are checked.
+_MAX_VERSIONS = 3
+
+
+class RangeProof:
+    """The proof that accesses of a launch stay within their objects (native/bounds.c).
+
+    Parameters
+    ----------
+    table : BoundsTable
+        Of the kernel.
+    words : int
+        Number of its parameters.
+
+    Attributes
+    ----------
+    request : BoundsRequest
+        The accesses that the kernel's code has to check now: those that some launch could not
+        prove.
+    arguments : set of int
+        Positions of the arguments whose contents the proof reads.
+    """
+
+    def __init__(self, table: BoundsTable, words: int) -> None:
+        self.request = BoundsRequest(checks=True)
+        self._versions = 0
+        self._table = table
+        self._nodes = ctypes.create_string_buffer(
+            b"".join(_NODE.pack(*node) for node in table.nodes) or b"\0"
+        )
+        self._checks = ctypes.create_string_buffer(self._packed_checks() or b"\0")
+        self._head = ctypes.create_string_buffer(
+            _HEAD.pack(
+                len(table.nodes), len(table.sites), words,
+                ctypes.addressof(self._nodes), ctypes.addressof(self._checks),
+            )
+        )  # fmt: skip
+        self.address = ctypes.addressof(self._head)
+        self._outside = (ctypes.c_uint8 * max(len(table.sites), 1))()
+        argument = 3  # Op.ARGUMENT
+        self.arguments = {node[1] for node in table.nodes if node[0] & 0xFF == argument}
+        self._is_inside = native_library.runtime().is_inside
+        #: Whether any launch has something to prove.
+        self.is_needed = any(site["node"] != -2 for site in table.sites)
+
+    def _packed_checks(self) -> bytes:
+        request = self.request
+        return b"".join(
+            _CHECK.pack(
+                site["node"], site["word"], site["bytes"], site["first"], site["end"],
+                request.every or site["node"] == -2 or number in request.sites,
+            )
+            for number, site in enumerate(self._table.sites)
+        )  # fmt: skip
+
+    def holds(self, job: bytes) -> bool:
+        """Whether the accesses of a job are inside that the code does not check."""
+        return bool(self._is_inside(self.address, job, None))
+
+    def check_more(self, job: bytes) -> None:
+        """Let the code check what a job cannot prove."""
+        self._is_inside(self.address, job, self._outside)
+        outside = {number for number, each in enumerate(self._outside) if each}
+        provable = {n for n, site in enumerate(self._table.sites) if site["node"] != -2}
+        sites = (outside & provable) | set(self.request.sites)
+        self._versions += 1
+        every = self._versions >= _MAX_VERSIONS or sites >= provable
+        self._set(BoundsRequest(True, every, () if every else tuple(sorted(sites))))
+
+    def check_all(self) -> None:
+        """Let the code check all accesses."""
+        self._set(BoundsRequest(True, every=True))
+
+    def _set(self, request: BoundsRequest) -> None:
+        self.request = request
+        ctypes.memmove(self._checks, self._packed_checks(), ctypes.sizeof(self._checks) - 1)
+
+
+def describe_outside(
+    outcome: Outcome, table: BoundsTable, signature: Signature
+) -> tuple[str, tuple[str, int] | None, str]:
+    """Describe a failed access: in words, its file and line, and the line with a caret."""
+    site: dict[str, Any] = table.sites[outcome.lane]
+    offset = ctypes.c_int64(outcome.address).value
+    extent = outcome.limit_ns
+    distance, nbytes, writes, position = next(
+        (
+            access for access in site["accesses"]
+            if not 0 <= offset + access[0] <= extent - access[1]
+        ),
+        site["accesses"][0],
+    )  # fmt: skip
+    start = offset + distance
+    name, element = f"{site['name']!r}", nbytes
+    if site["word"] >= 0:
+        known = (*signature.arguments, *signature.threadgroup)
+        parameter = next((p for p in known if p.position == site["word"]), None)
+        if parameter is not None:
+            name, element = repr(parameter.name), parameter.layout.bytes or nbytes
+    act = "write to" if writes else "read of"
+    if start % element == 0 and extent % element == 0:
+        count = extent // element
+        size = f"{count} element{'s' * (count != 1)}"
+        reason = f"{act} index {start // element} of {name}, which has {size}"
+    else:
+        reason = f"{act} bytes {start} to {start + nbytes} of {name}, which has {extent} bytes"
+    if position is None:
+        return reason, None, ""
+    file, line, column, text = position
+    caret = f"\n    {text}\n    {' ' * (column - 1)}^" if text.strip() else ""
+    return reason, (file, line), caret

@@ -1,0 +1,164 @@
+"""Sites: accesses of a function that are checked together.
+
+Accesses in a block at constant distances from each other share a site. A site that another one
+covers on all paths is left out, and so is what known sizes prove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from metalloid.compiler.bounds.objects import Addresses, MemoryObject
+from metalloid.compiler.ir.cfg import immediate_dominators, reverse_postorder
+from metalloid.compiler.ir.function import Function, Instruction, Value
+from metalloid.compiler.ir.types import Type, Vector, bits_of
+
+_COPIES = ("@llvm.memcpy.", "@llvm.memmove.")
+_FILL = "@llvm.memset."
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access of a site.
+
+    Attributes
+    ----------
+    distance, nbytes : int
+        From the site's offset, and its size.
+    writes : bool
+    debug : str
+        Its ``!dbg`` attachment.
+    """
+
+    distance: int
+    nbytes: int
+    writes: bool
+    debug: str
+
+
+@dataclass
+class Site:
+    """Accesses that are checked together.
+
+    Attributes
+    ----------
+    object : MemoryObject
+    terms : tuple of (Value, int)
+        Of their offset, see `objects.ObjectAddress`.
+    block : str
+    at : Instruction
+        The first access.
+    accesses : list of Access
+    node : int
+        Of the range of the offset without distances; -1 if it has no terms, -2 if it is unknown.
+    """
+
+    object: MemoryObject
+    terms: tuple[tuple[Value, int], ...]
+    block: str
+    at: Instruction
+    accesses: list[Access] = field(default_factory=list)
+    node: int = -2
+
+    @property
+    def first(self) -> int:
+        """The lowest distance."""
+        return min(access.distance for access in self.accesses)
+
+    @property
+    def end(self) -> int:
+        """The highest end of an access."""
+        return max(access.distance + access.nbytes for access in self.accesses)
+
+
+def sites_of(
+    function: Function, addresses: Addresses, known_bytes: Mapping[int, int]
+) -> Iterator[Site]:
+    """The sites of a function, except those that others or known sizes cover.
+
+    Parameters
+    ----------
+    function : Function
+    addresses : Addresses
+        Of its addresses.
+    known_bytes : mapping
+        Bytes that each launch has at least, by position of the parameter.
+    """
+    blocks = function.blocks
+    order = reverse_postorder(function.entry.name, lambda name: blocks[name].successors)
+    predecessors: dict[str, list[str]] = {name: [] for name in order}
+    for name in order:
+        for successor in blocks[name].successors:
+            predecessors[successor].append(name)
+    dominator = immediate_dominators(order, predecessors)
+
+    def dominates(above: str, below: str) -> bool:
+        while below != above and below != order[0]:
+            below = dominator[below]
+        return below == above
+
+    covering: dict[object, list[Site]] = {}
+    for name in order:
+        block = blocks[name]
+        in_block: dict[object, Site] = {}
+        for instruction in [*block.body]:
+            if _ends_grouping(instruction):
+                in_block = {}
+            for address, nbytes, writes in _accessed(instruction):
+                located = addresses.locate(address)
+                if located is None or nbytes == 0:
+                    continue
+                size = located.object.nbytes or known_bytes.get(located.object.word, 0)
+                if (
+                    not located.terms
+                    and located.distance >= 0
+                    and located.distance + nbytes <= size
+                ):
+                    continue
+                access = Access(located.distance, nbytes, writes, instruction.debug)
+                key = (located.object, tuple((index.name, step) for index, step in located.terms))
+                site = in_block.get(key)
+                if site is not None:
+                    site.accesses.append(access)
+                    continue
+                if any(
+                    site.first <= located.distance and located.distance + nbytes <= site.end
+                    and dominates(site.block, name)
+                    for site in covering.get(key, ())
+                ):  # fmt: skip
+                    continue
+                site = Site(located.object, located.terms, name, instruction, [access])
+                in_block[key] = site
+                covering.setdefault(key, []).append(site)
+    for of_key in covering.values():
+        yield from of_key
+
+
+def _ends_grouping(instruction: Instruction) -> bool:
+    """Whether what follows an instruction may not be reached."""
+    return instruction.op == "call" and not instruction.callee.startswith("@llvm.")
+
+
+def _accessed(instruction: Instruction) -> Iterator[tuple[Value, int, bool]]:
+    """Address, number of bytes, and whether it writes, of each access of an instruction."""
+    operands = instruction.operands
+    match instruction.op:
+        case "load":
+            yield operands[0], _stored_bytes(instruction.type), False
+        case "store":
+            yield operands[1], _stored_bytes(operands[0].type), True
+        case "atomicrmw" | "cmpxchg":
+            yield operands[0], operands[1].type.size, True
+        case "call" if instruction.callee.startswith(_COPIES):
+            for address, writes in ((operands[1], False), (operands[0], True)):
+                yield address, operands[2].integer or 0, writes
+        case "call" if instruction.callee.startswith(_FILL):
+            yield operands[0], operands[2].integer or 0, True
+
+
+def _stored_bytes(type: Type) -> int:
+    """Bytes that an access of a type touches: a vector of three elements has no padding."""
+    if isinstance(type, Vector):
+        return -(-type.lanes * bits_of(type.element) // 8)
+    return type.size
