@@ -6,9 +6,9 @@ result squared. `metalloid.arrays.planning.matmul_dispatch` is what was made of 
 
 ``python benchmarks/products.py peers [threads=2] [types]`` compares the chosen back end, eager and
 compiled, with NumPy, torch and JAX instead, and with the processor's limit, which a kernel of
-multiply-adds measures in the same process. Wall clock, all in turns, best of many; with one thread
-the process is bound to one core, as JAX has more. ``square``, ``transposed``, ``stacks`` and
-``skinny`` select shapes.
+multiply-adds measures in the same process. All in turns, best of many. With one thread, CPU time of
+a process that is bound to one core, as JAX has more threads; with two, wall clock. ``square``,
+``transposed``, ``stacks`` and ``skinny`` select shapes.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ import metalloid as mtl
 from metalloid.arrays.ir.dtypes import as_dtype
 
 THREADS = os.environ["METALLOID_NUM_THREADS"]
+CLOCK = time.process_time if THREADS == "1" else time.perf_counter
 BACKENDS = ("host", "panels", "dots", "registers", "simdgroups", "sums")
 FLOATS = ("float32", "float16", "bfloat16")
 TYPES = (*FLOATS, "int8", "int32", "int64", "float64", "complex64")
@@ -184,7 +185,7 @@ def ceiling() -> float:
     kernel = mtl.library(f"#include <metal_stdlib>\nusing namespace metal;\n{CEILING}")
     out, count = np.zeros(128 * int(THREADS), np.float32), 50_000
     run = functools.partial(kernel["multiply_and_add"], out, count, threads=out.size)
-    return out.size * 12 * count / best(run, 30)
+    return out.size * 12 * count / best(run, 30, clock=CLOCK)
 
 
 def times(dtype: str, case: Case) -> dict[str, float]:
@@ -224,7 +225,7 @@ def times(dtype: str, case: Case) -> dict[str, float]:
         for name, action in actions.items():
             if name not in skipped:
                 action()
-                least[name] = min(least[name], best(action, 1, number))
+                least[name] = min(least[name], best(action, 1, number, CLOCK))
                 if least[name] > 0.3 and turns:
                     skipped.add(name)
         turns += 1
@@ -238,10 +239,13 @@ def compare_with_peers(dtype: str, kinds: list[str]) -> None:
         rows = []
         for name, case in COMPARED[kind].items():
             took = times(dtype, case)
-            peer = min((p for p in took if p in ("numpy", "torch", "jax")), key=took.__getitem__)
-            cells = [f"{took['work'] / took['compiled'] / limit:.2f}", show(took["eager"])]
-            cells += [show(took["compiled"]), f"{took['eager'] / took[peer]:.2f}"]
-            rows.append([name, *cells, f"{took['compiled'] / took[peer]:.2f}", peer])
+            share = took["work"] / took["compiled"] / limit
+            cells = [name, f"{share:.2f}", show(took["eager"]), show(took["compiled"])]
+            if peers := [peer for peer in took if peer in ("numpy", "torch", "jax")]:
+                peer = min(peers, key=took.__getitem__)
+                cells += [f"{took[each] / took[peer]:.2f}" for each in ("eager", "compiled")]
+                cells.append(peer)
+            rows.append(cells + [""] * (7 - len(cells)))
         title = f"{dtype}, {kind}, {THREADS} threads; the limit is {2 * limit / 1e9:.0f} GFLOP/s"
         head = ["", "share", "eager", "compiled", "eager / peer", "compiled / peer", "best peer"]
         table(title, head, rows)

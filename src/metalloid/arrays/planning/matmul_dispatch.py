@@ -199,7 +199,7 @@ def panel_tile(dtype: DType, shape: Ints) -> tuple[int, int]:
     """Rows and columns that a kernel of panels computes at a time.
 
     There are 32 columns, or those of an AVX-512 register if fewer lanes are idle then, and as many
-    rows as half of the registers hold, at most 8.
+    rows as half of the registers hold, at most 8. Elements that are converted serve more lanes.
 
     Parameters
     ----------
@@ -209,6 +209,7 @@ def panel_tile(dtype: DType, shape: Ints) -> tuple[int, int]:
     rows, columns = shape
     narrow = 8 if dtype.itemsize > 4 or columns <= 8 else 16
     is_narrow = -(-columns // narrow) * narrow < -(-columns // 32) * 32
+    is_narrow &= dtype.itemsize >= 4 or columns <= 16
     limit = 4 if dtype.itemsize > 4 and not is_narrow else 8
     down = next((n for n in (1, 2, 4) if n >= min(rows, limit)), limit)
     return down, narrow if is_narrow else 32
