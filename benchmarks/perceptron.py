@@ -7,7 +7,6 @@ torch.compile on NVIDIA GPUs.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import json
 import subprocess
@@ -77,21 +76,22 @@ def steps(step: Callable[..., Any], state: tuple[Any, ...], start: Callable[[Any
     return run
 
 
-def _torch_steps(torch: Any, mode: str = "") -> Callable[[], np.ndarray]:
-    """With a mode of torch.compile, the loss with its derivative and the update are compiled."""
+def _torch_steps(torch: Any, is_compiled: bool = False) -> Callable[[], np.ndarray]:
+    """The loss with its derivative, and the update, are compiled apart."""
     is_gpu = _is_gpu()
     device = "cuda" if is_gpu else "cpu"
     x, is_class = (torch.tensor(value, device=device) for value in (X, IS_CLASS))
     start = {name: torch.tensor(value, device=device) for name, value in PARAMS.items()}
     p = {name: value.clone().requires_grad_() for name, value in start.items()}
-    adam = torch.optim.Adam(p.values(), lr=1e-3, capturable=bool(mode) and is_gpu)
+    adam = torch.optim.Adam(p.values(), lr=1e-3, capturable=is_compiled and is_gpu)
 
     def loss() -> Any:
         z = torch.relu(x @ p["w1"] + p["b1"]) @ p["w2"] + p["b2"]
         return ((torch.logsumexp(z, 1, keepdim=True) - z) * is_class).sum() / 256
 
-    compiled = functools.partial(torch.compile, mode=mode) if mode else (lambda function: function)
-    evaluate, update = compiled(loss), compiled(adam.step)
+    evaluate, update = loss, adam.step
+    if is_compiled:
+        evaluate, update = torch.compile(loss), torch.compile(adam.step)
 
     def run() -> np.ndarray:
         with torch.no_grad():
@@ -132,8 +132,7 @@ LIBRARIES: dict[str, tuple[str, Callable[[Any], Callable[[], np.ndarray]]]] = {
     "MLX, compiled": ("mlx.core", _mlx_steps),
     "JAX, jit": ("jax", _jax_steps),
     "torch": ("torch", _torch_steps),
-    "torch.compile": ("torch", lambda torch: _torch_steps(torch, "default")),
-    "torch.compile, CUDA graphs": ("torch", lambda torch: _torch_steps(torch, "reduce-overhead")),
+    "torch.compile": ("torch", lambda torch: _torch_steps(torch, True)),
 }
 
 
