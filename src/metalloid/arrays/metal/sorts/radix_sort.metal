@@ -11,7 +11,7 @@ constant constexpr uint radix_lanes = 32;
 constant constexpr uint radix_values = 256;  // of a digit
 constant constexpr uint radix_threads = 256;  // of a threadgroup: one for each value of a digit
 constant constexpr uint radix_simdgroups = radix_threads / radix_lanes;
-constant constexpr uint radix_window = 16;  // tiles that a look-back reads at a time
+constant constexpr uint radix_window = 4;  // tiles that a look-back reads at a time
 
 // The word of a tile and a digit is 0 at first, then how often the digit occurs in the tile, and at last
 // how often it occurs in this and all earlier tiles.
@@ -121,7 +121,7 @@ METAL_FUNC void count_digits(RadixSort<Bits> sort, uint row, uint group, uint gr
   }
 }
 
-// How often a digit occurs in the tiles before one with this word. Many words are read at a time, as
+// How often a digit occurs in the tiles before one with this word. Some words are read at a time, as
 // each time takes as long as an access to memory.
 METAL_FUNC uint sum_of_earlier_tiles(device uint *own, uint tile) {
   uint sum = 0;
