@@ -2,7 +2,7 @@
 
 First and second order, both modes, real and complex, for all that exist here. Missing here: erfc,
 erf_inv and exp2 of complex numbers, bessel_i0e and bessel_i1e, rsqrt and cbrt by these names,
-dilated windows, cumulative maxima, and reductions by functions of the user.
+dilated windows, and reductions by functions of the user.
 """
 
 import numpy as np
@@ -91,6 +91,8 @@ UNARY = {
     "reduce_window": (lambda x: mtl.max_pool(x[None, :, :, None], (2, 2)), spread, REAL),
     "cumsum": (lambda x: mtl.cumulative_sum(x, axis=1) ** 2, default, BOTH),
     "cumprod": (lambda x: mtl.cumulative_prod(x, axis=0), default, REAL),
+    "cummax": (lambda x: mtl.cummax(x, axis=1) ** 2, default, REAL),
+    "cummin": (lambda x: mtl.cummin(x, axis=0), default, REAL),
     "sort": (lambda x: mtl.sort(x, axis=0) ** 2, spread, REAL),
     "top_k": (lambda x: mtl.top_k(x, 2)[0] ** 2, spread, REAL),
     "gather": (lambda x: x[mtl.asarray([2, 0, 2]), mtl.asarray([1, 1, 1])] ** 2, default, BOTH),
