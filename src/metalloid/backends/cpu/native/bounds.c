@@ -31,10 +31,25 @@ typedef struct mtl_range_check {
     int64_t is_checked; /* by the code */
 } mtl_range_check;
 
+/* A number that the program reads: its bytes at an offset from the memory of a word. */
+typedef struct mtl_range_read {
+    uint64_t word, offset, bytes;
+} mtl_range_read;
+
+enum { PROVEN = 16, MAX_INPUTS = 60, GEOMETRY = 3 /* words of grid and threadgroup sizes */ };
+
+/* Launches that were proven, by all that the proof depends on: equal launches are proven as well. */
+typedef struct mtl_proven {
+    atomic_flag is_locked;
+    uint64_t inputs[PROVEN][MAX_INPUTS];
+} mtl_proven;
+
 typedef struct mtl_ranges {
-    uint64_t node_count, check_count, word_count;
+    uint64_t node_count, check_count, word_count, read_count;
     const mtl_range_node *nodes;
     const mtl_range_check *checks;
+    const mtl_range_read *reads;
+    mtl_proven *proven;
 } mtl_ranges;
 
 typedef struct interval {
@@ -302,15 +317,22 @@ static void set_variables(interval *values, const mtl_descriptor *launch) {
     values[INDEX] = (interval){0, (int64_t)threads - 1};
 }
 
-/* A number that an argument points to. */
-static interval argument(const mtl_ranges *ranges, const mtl_descriptor *launch, uint64_t word,
-                         uint64_t offset, unsigned width) {
-    uint64_t number = 0, bytes = width / 8;
-    uint64_t address = launch->arguments[word], known = launch->arguments[ranges->word_count + word];
-    if (!address || known < bytes || offset > known - bytes || known > INT64_MAX - 1) {
-        return full(width);
-    }
-    memcpy(&number, (const char *)(uintptr_t)address + offset, bytes);
+/* A number that an argument points to. False if that is not known to be readable. */
+static bool read_argument(const mtl_ranges *ranges, const mtl_descriptor *launch,
+                          const mtl_range_read *read, uint64_t *number) {
+    uint64_t address = launch->arguments[read->word];
+    uint64_t known = launch->arguments[ranges->word_count + read->word];
+    *number = 0;
+    if (!address || known < read->bytes || read->offset > known - read->bytes) return false;
+    memcpy(number, (const char *)(uintptr_t)address + read->offset, read->bytes);
+    return true;
+}
+
+static interval argument(const mtl_ranges *ranges, const mtl_descriptor *launch,
+                         const mtl_range_node *n, unsigned width) {
+    const mtl_range_read read = {(uint64_t)n->a, (uint64_t)n->b, width / 8};
+    uint64_t number;
+    if (!read_argument(ranges, launch, &read, &number)) return full(width);
     return (interval){(int64_t)number, (int64_t)number};
 }
 
@@ -322,7 +344,7 @@ static interval evaluate(const mtl_ranges *ranges, const mtl_descriptor *launch,
         case FULL: return full(width);
         case CONSTANT: return (interval){n->a, n->a};
         case VARIABLE: return variables[n->a];
-        case ARGUMENT: return argument(ranges, launch, (uint64_t)n->a, (uint64_t)n->b, width);
+        case ARGUMENT: return argument(ranges, launch, n, width);
         default: break;
     }
     interval a = known[n->a];
@@ -373,12 +395,38 @@ static bool is_inside(const mtl_ranges *ranges, const mtl_descriptor *launch,
            !__builtin_add_overflow(offset.high, check->end, &end) && end <= bytes;
 }
 
+/* All that the proof of a launch depends on. Returns the number of words; 0 if they are too many. */
+static uint64_t inputs_of(const mtl_ranges *ranges, const mtl_descriptor *launch,
+                          uint64_t inputs[MAX_INPUTS]) {
+    uint64_t words = ranges->word_count, count = GEOMETRY + words + ranges->read_count;
+    if (!ranges->proven || count > MAX_INPUTS) return 0;
+    _Static_assert(sizeof launch->grid + sizeof launch->group == GEOMETRY * sizeof *inputs, "");
+    memcpy(inputs, launch->grid, GEOMETRY * sizeof *inputs);
+    memcpy(inputs + GEOMETRY, launch->arguments + words, words * sizeof *inputs);
+    for (uint64_t i = 0; i < ranges->read_count; i++) {
+        uint64_t *input = &inputs[GEOMETRY + words + i];
+        if (!read_argument(ranges, launch, &ranges->reads[i], input)) return 0;
+    }
+    return count;
+}
+
+static uint64_t *slot_of(const mtl_ranges *ranges, const uint64_t *inputs, uint64_t count) {
+    uint64_t hash = 0;
+    for (uint64_t i = 0; i < count; i++) hash = (hash ^ inputs[i]) * 0x9e3779b97f4a7c15u;
+    return ranges->proven->inputs[hash >> 60];
+}
+
+static bool lock(const mtl_ranges *ranges) {
+    return !atomic_flag_test_and_set_explicit(&ranges->proven->is_locked, memory_order_acquire);
+}
+
+static void unlock(const mtl_ranges *ranges) {
+    atomic_flag_clear_explicit(&ranges->proven->is_locked, memory_order_release);
+}
+
 enum { MAX_NODES = 8192 };
 
-/* Whether all accesses are inside that the code does not check. Sets `outside`, unless it is NULL, to
- * 1 for those that may not be. */
-MTL_EXPORT int mtl_is_inside(const mtl_ranges *ranges, const void *block, uint8_t *outside) {
-    const mtl_descriptor *launch = block;
+static int all_inside(const mtl_ranges *ranges, const mtl_descriptor *launch, uint8_t *outside) {
     interval variables[VARIABLES], known[MAX_NODES];
     if (ranges->node_count > MAX_NODES) return 0;
     set_variables(variables, launch);
@@ -394,4 +442,23 @@ MTL_EXPORT int mtl_is_inside(const mtl_ranges *ranges, const void *block, uint8_
         if (!inside && !check->is_checked) all = 0;
     }
     return all;
+}
+
+/* Whether all accesses are inside that the code does not check. Sets `outside`, unless it is NULL, to
+ * 1 for those that may not be. */
+MTL_EXPORT int mtl_is_inside(const mtl_ranges *ranges, const void *block, uint8_t *outside) {
+    uint64_t inputs[MAX_INPUTS], count = outside ? 0 : inputs_of(ranges, block, inputs);
+    if (!count) return all_inside(ranges, block, outside);
+    uint64_t *slot = slot_of(ranges, inputs, count), bytes = count * sizeof *inputs;
+    if (lock(ranges)) { /* else another thread is here: the proof is quick enough */
+        bool is_known = memcmp(slot, inputs, bytes) == 0;
+        unlock(ranges);
+        if (is_known) return 1;
+    }
+    if (!all_inside(ranges, block, NULL)) return 0;
+    if (lock(ranges)) {
+        memcpy(slot, inputs, bytes);
+        unlock(ranges);
+    }
+    return 1;
 }
