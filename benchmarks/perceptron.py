@@ -1,7 +1,8 @@
 """A training step of a perceptron (784-512-10, batch 256, Adam), here and in other libraries.
 
 Run it by ``python benchmarks/perceptron.py``: milliseconds per step, compiled, measured in turns.
-``METALLOID_DEVICE`` chooses the device; MLX, JAX and torch take part if they are installed.
+``METALLOID_DEVICE`` chooses the device; MLX, JAX and torch take part if they are installed, and
+torch.compile on NVIDIA GPUs.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ PARAMS = {"w1": _normal(784, 512), "b1": np.zeros(512, np.float32),
           "w2": _normal(512, 10), "b2": np.zeros(10, np.float32)}  # fmt: skip
 X = _normal(256, 784)
 IS_CLASS = (_rng.integers(0, 10, 256)[:, None] == np.arange(10)).astype(np.float32)
+
+
+def _is_gpu() -> bool:
+    return mtl.default_device().name.startswith("cuda")
 
 
 def training(
@@ -71,19 +76,34 @@ def steps(step: Callable[..., Any], state: tuple[Any, ...], start: Callable[[Any
     return run
 
 
-def _torch_steps(torch: Any) -> Callable[[], np.ndarray]:
-    device = "cuda" if mtl.default_device().name.startswith("cuda") else "cpu"
+def _torch_steps(torch: Any, is_compiled: bool = False) -> Callable[[], np.ndarray]:
+    """The loss with its derivative, and the update, are compiled apart."""
+    is_gpu = _is_gpu()
+    device = "cuda" if is_gpu else "cpu"
     x, is_class = (torch.tensor(value, device=device) for value in (X, IS_CLASS))
     start = {name: torch.tensor(value, device=device) for name, value in PARAMS.items()}
+    p = {name: value.clone().requires_grad_() for name, value in start.items()}
+    adam = torch.optim.Adam(p.values(), lr=1e-3, capturable=is_compiled and is_gpu)
+
+    def loss() -> Any:
+        z = torch.relu(x @ p["w1"] + p["b1"]) @ p["w2"] + p["b2"]
+        return ((torch.logsumexp(z, 1, keepdim=True) - z) * is_class).sum() / 256
+
+    evaluate, update = loss, adam.step
+    if is_compiled:
+        evaluate, update = torch.compile(loss), torch.compile(adam.step)
 
     def run() -> np.ndarray:
-        p = {name: value.clone().requires_grad_() for name, value in start.items()}
-        adam = torch.optim.Adam(p.values(), lr=1e-3)
+        with torch.no_grad():
+            for name, value in start.items():
+                p[name].copy_(value)
+            for state in adam.state.values():
+                for value in state.values():
+                    value.zero_()
         for _ in range(STEPS):
             adam.zero_grad()
-            z = torch.relu(x @ p["w1"] + p["b1"]) @ p["w2"] + p["b2"]
-            (((torch.logsumexp(z, 1, keepdim=True) - z) * is_class).sum() / 256).backward()
-            adam.step()
+            evaluate().backward()
+            update()
         return np.asarray(p["b2"].detach().cpu())
 
     return run
@@ -112,6 +132,7 @@ LIBRARIES: dict[str, tuple[str, Callable[[Any], Callable[[], np.ndarray]]]] = {
     "MLX, compiled": ("mlx.core", _mlx_steps),
     "JAX, jit": ("jax", _jax_steps),
     "torch": ("torch", _torch_steps),
+    "torch.compile": ("torch", lambda torch: _torch_steps(torch, True)),
 }
 
 
@@ -130,7 +151,10 @@ def main() -> None:
         result = run().tolist()
         print(json.dumps({"result": result, "seconds": best(run, 5) / STEPS}))
         return
-    names = [name for name, (module, _) in LIBRARIES.items() if installed(module) is not None]
+    names = [
+        name for name, (module, _) in LIBRARIES.items()
+        if installed(module) is not None and (_is_gpu() or "torch.compile" not in name)
+    ]  # fmt: skip
     seconds = dict.fromkeys(names, float("inf"))
     expected = _measure(names[0])["result"]
     for _ in range(REPEATS):

@@ -4,8 +4,11 @@ CPU time of one thread. Each cell is the speed of a back end relative to the hos
 halves are widened, integers are loops), which is given in full. With ``+`` a bias is added and the
 result squared. `metalloid.arrays.planning.matmul_dispatch` is what was made of it.
 
-``python benchmarks/products.py peers [types]`` compares the chosen back end with NumPy, torch and
-JAX instead, and with the processor's limit, which a kernel of multiply-adds measures.
+``python benchmarks/products.py peers [threads=2] [types]`` compares the chosen back end, eager and
+compiled, with NumPy, torch and JAX instead, and with the processor's limit, which a kernel of
+multiply-adds measures in the same process. All in turns, best of many. With one thread, CPU time of
+a process that is bound to one core, as JAX has more threads; with two, wall clock. ``square``,
+``transposed``, ``stacks`` and ``skinny`` select shapes.
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-os.environ["METALLOID_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+os.environ["METALLOID_NUM_THREADS"] = "2" if "threads=2" in sys.argv else "1"
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["METALLOID_NUM_THREADS"]
+os.environ["OMP_NUM_THREADS"] = os.environ["METALLOID_NUM_THREADS"]
+os.environ["MKL_NUM_THREADS"] = os.environ["METALLOID_NUM_THREADS"]
+os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={str('threads=2' in sys.argv).lower()}"
 
 import numpy as np
 from timing import best, installed, show, table
@@ -28,7 +33,9 @@ from timing import best, installed, show, table
 import metalloid as mtl
 from metalloid.arrays.ir.dtypes import as_dtype
 
-BACKENDS = ("host", "panels", "registers", "simdgroups", "sums")
+THREADS = os.environ["METALLOID_NUM_THREADS"]
+CLOCK = time.process_time if THREADS == "1" else time.perf_counter
+BACKENDS = ("host", "panels", "dots", "registers", "simdgroups", "sums")
 FLOATS = ("float32", "float16", "bfloat16")
 TYPES = (*FLOATS, "int8", "int32", "int64", "float64", "complex64")
 #: A product by name: batch, rows, columns, depth; whether the second factor is turned.
@@ -136,66 +143,122 @@ kernel void multiply_and_add(device float *out, constant uint &count,
   }
 }
 """
-PEERS = ("numpy", "torch", "jax")
+SIZES = (16, 32, 64, 100, 128, 200, 256, 300, 512, 1024, 2048, 4096)
+#: Cases of the comparison with peers by name: shapes of the factors, and which are transposed.
+Case = tuple[tuple[int, ...], tuple[int, ...], bool, bool]
+COMPARED: dict[str, dict[str, Case]] = {
+    "square": {f"{n}": ((n, n), (n, n), False, False) for n in SIZES},
+    "transposed": {
+        f"{n}, {name} transposed": ((n, n), (n, n), *which)
+        for n in SIZES[:-2]
+        for name, which in (
+            ("left", (True, False)), ("right", (False, True)), ("both", (True, True))
+        )
+    },
+    "stacks": {
+        f"{count} of {n} x {n}" + " right transposed" * is_so: (
+            (count, n, n), (count, n, n), False, is_so
+        )
+        for n in (16, 64) for count in (16, 1000) for is_so in (False, True)
+    },
+    "skinny": {
+        **{
+            f"{n} x {k} by {m} columns": ((n, k), (k, m), False, False)
+            for n, k in ((100, 100), (1000, 64), (1000, 1000), (100_000, 32))
+            for m in (1, 2, 4, 8, 16)
+        },
+        **{
+            f"{m} rows by {k} x {n}" + " transposed" * is_so: (
+                (m, k), (n, k) if is_so else (k, n), False, is_so
+            )
+            for k, n in ((256, 256), (1000, 1000), (64, 4096))
+            for m in (1, 4, 16, 64) for is_so in (False, True)
+        },
+        "covariance of 100000 x 32": ((100_000, 32), (100_000, 32), True, False),
+        "64 x 4096 by its transpose": ((64, 4096), (64, 4096), False, True),
+    },
+}  # fmt: skip
 
 
 def ceiling() -> float:
-    """Multiplications of float32 with additions per second of one core, from registers."""
+    """Multiplications of float32 with additions per second of all threads, from registers."""
     kernel = mtl.library(f"#include <metal_stdlib>\nusing namespace metal;\n{CEILING}")
-    out, count = np.zeros(32, np.float32), 100_000
-    run = functools.partial(kernel["multiply_and_add"], out, count, threads=32)
-    return 32 * 12 * count / best(run, 30, 1, time.process_time)
+    out, count = np.zeros(128 * int(THREADS), np.float32), 50_000
+    run = functools.partial(kernel["multiply_and_add"], out, count, threads=out.size)
+    return out.size * 12 * count / best(run, 30, clock=CLOCK)
 
 
-def peers(dtype: str, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], object]]:
-    """Products by other libraries, of the same strides."""
-    actions: dict[str, Callable[[], object]] = {"numpy": lambda: x @ y}
-    if torch := installed("torch"):
-        torch.set_num_threads(1)
-        a, b = torch.from_numpy(x), torch.from_numpy(y)
-        actions["torch"] = lambda: a @ b
-    if jax := installed("jax"):
+def times(dtype: str, case: Case) -> dict[str, float]:
+    """Seconds of products of ours and of peers, in turns; each runs once before it is measured."""
+    *shapes, left, right = case
+    rng = np.random.default_rng(0)
+    values = [(rng.random(shape) * 8).astype(as_dtype(dtype)) for shape in shapes]
+
+    def multiply(x: Any, y: Any) -> Any:
+        return (x.mT if left else x) @ (y.mT if right else y)
+
+    own = [mtl.asarray(value) for value in values]
+    compiled = mtl.compile(multiply)
+    actions: dict[str, Callable[[], object]] = {
+        "eager": lambda: mtl.eval(multiply(*own)),
+        "compiled": lambda: mtl.eval(compiled(*own)),
+    }
+    work = math.prod(values[0].shape) * case[1][-2 if right else -1]
+    if dtype in ("float32", "float64") or work < 2**21:
+        actions["numpy"] = lambda: multiply(*values)
+    if (torch := installed("torch")) and (
+        dtype in ("float32", "float64", "bfloat16") or work < 2**24
+    ):
+        torch.set_num_threads(int(THREADS))
+        is_bfloat = dtype == "bfloat16"
+        tensors = [torch.from_numpy(v.view(np.uint16) if is_bfloat else v) for v in values]
+        tensors = [t.view(torch.bfloat16) if is_bfloat else t for t in tensors]
+        actions["torch"] = lambda: multiply(*tensors)
+    if (jax := installed("jax")) and (dtype != "int8" or work < 2**24):
         jax.config.update("jax_enable_x64", dtype == "float64")
-        # JAX has no strides: a transposed factor is transposed in the compiled function.
-        bases = [(v if v.flags.c_contiguous else v.T) for v in (x, y)]
-        transposed = [not v.flags.c_contiguous for v in (x, y)]
+        product, arrays = jax.jit(multiply), [jax.numpy.asarray(v) for v in values]
+        actions["jax"] = lambda: product(*arrays).block_until_ready()
+    least, skipped = dict.fromkeys(actions, math.inf), set[str]()
+    number = max(1, int(2e5 / (work / 30 + 2e3)))
+    started, turns = time.perf_counter(), 0
+    while turns < 3 or (turns < 300 and time.perf_counter() - started < 0.3):
+        for name, action in actions.items():
+            if name not in skipped:
+                action()
+                least[name] = min(least[name], best(action, 1, number, CLOCK))
+                if least[name] > 0.3 and turns:
+                    skipped.add(name)
+        turns += 1
+    return {"work": work, **least}
 
-        def product(*values: Any) -> Any:
-            left, right = (v.T if is_so else v for v, is_so in zip(values, transposed, strict=True))
-            return left @ right
 
-        compiled, own = jax.jit(product), [jax.numpy.asarray(v) for v in bases]
-        actions["jax"] = lambda: compiled(*own).block_until_ready()
-    return actions
-
-
-def compare_with_peers(dtype: str) -> None:
-    """The speed of the chosen back end as a share of the limit, and relative to peers."""
-    limit = ceiling() * 4 / np.dtype(dtype).itemsize
-    rows = []
-    for n in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096):
-        rng = np.random.default_rng(0)
-        values = [rng.random((n, n)).astype(dtype) for _ in range(2)]
-        for name, transposed in (
-            ("", (0, 0)),
-            ("right transposed", (0, 1)),
-            ("left transposed", (1, 0)),
-        ):
-            x, y = (v.T if is_so else v for v, is_so in zip(values, transposed, strict=True))
-            a, b = mtl.asarray(x), mtl.asarray(y)
-            run = functools.partial(lambda p, q: mtl.eval(p @ q), a, b)
-            took = timed({"ours": run, **peers(dtype, x, y)}, n**3)
-            share = n**3 / took["ours"] / limit
-            cells = [f"{took[p] / took['ours']:.2f}" if p in took else "" for p in PEERS]
-            rows.append([f"{n} {name}", show(took["ours"]), f"{share:.2f}", *cells])
-    title = f"{dtype}; the limit is {2 * limit / 1e9:.0f} GFLOP/s"
-    table(title, ["", "ours", "share", *PEERS], rows)
+def compare_with_peers(dtype: str, kinds: list[str]) -> None:
+    """Time, share of the limit, and ratio to the best peer."""
+    limit = ceiling() / (2 if dtype == "float64" else 1)
+    for kind in kinds:
+        rows = []
+        for name, case in COMPARED[kind].items():
+            took = times(dtype, case)
+            share = took["work"] / took["compiled"] / limit
+            cells = [name, f"{share:.2f}", show(took["eager"]), show(took["compiled"])]
+            if peers := [peer for peer in took if peer in ("numpy", "torch", "jax")]:
+                peer = min(peers, key=took.__getitem__)
+                cells += [f"{took[each] / took[peer]:.2f}" for each in ("eager", "compiled")]
+                cells.append(peer)
+            rows.append(cells + [""] * (7 - len(cells)))
+        title = f"{dtype}, {kind}, {THREADS} threads; the limit is {2 * limit / 1e9:.0f} GFLOP/s"
+        head = ["", "share", "eager", "compiled", "eager / peer", "compiled / peer", "best peer"]
+        table(title, head, rows)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["peers"]:
-        for dtype in sys.argv[2:] or ("float32", "float64"):
-            compare_with_peers(dtype)
+    words = [word for word in sys.argv[1:] if not word.startswith("threads=")]
+    if words[:1] == ["peers"]:
+        if THREADS == "1":
+            os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        chosen = [word for word in words[1:] if word in COMPARED] or list(COMPARED)
+        for dtype in [w for w in words[1:] if w not in COMPARED] or ("float32", "float64"):
+            compare_with_peers(dtype, chosen)
     else:
-        for dtype in sys.argv[1:] or TYPES:
+        for dtype in words or TYPES:
             compare(dtype)

@@ -215,6 +215,13 @@ def test_sorts_without_forward_progress(device, monkeypatch):
     np.testing.assert_array_equal(np.asarray(mtl.argsort(own)), np.argsort(x, 1, kind="stable"))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_many_numbers_are_counted_on_the_device(device, dtype):
+    for start, stop, step in ((0, 20_000, 1), (2**24 + 1, 2**24 + 90_000, 3), (70_000, -5, -2)):
+        x = mtl.arange(start, stop, step, dtype=dtype, device=device)
+        np.testing.assert_array_equal(np.asarray(x), np.arange(start, stop, step).astype(dtype))
+
+
 def test_threads_sort_short_columns(device):
     x = normal(9, 1100)
     own = mtl.asarray(x, device=device)

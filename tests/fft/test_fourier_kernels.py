@@ -7,6 +7,7 @@ import pytest
 from test_fourier import near, random, wide
 
 import metalloid as mtl
+from metalloid.fft import transforms
 from metalloid.fft.factors import radices_of, split
 from metalloid.fft.kernels import _CAPACITY_BYTES
 
@@ -15,6 +16,19 @@ from metalloid.fft.kernels import _CAPACITY_BYTES
 def _by_kernels():
     with mtl.config.scope(transforms="kernels"):
         yield
+
+
+@pytest.fixture
+def in_place(monkeypatch):
+    """Views are read where they are."""
+    monkeypatch.setattr(transforms, "_MAX_COPIED_BYTES", 0)
+
+
+def test_passes_are_steps_of_a_plan():
+    x = mtl.asarray(random((2, 2**13), "complex64"))
+    text = mtl.explain(mtl.abs(mtl.fft.fft(x * 2)))
+    assert text.count(". transform_complex -> complex64") == 2
+    assert "transformed_rows" not in text  # the function of the host
 
 
 @pytest.mark.parametrize("radix", [2, 3, 4, 5, 7, 8, 11, 13])
@@ -51,7 +65,7 @@ def test_long_rows(n, dtype):
 @pytest.mark.parametrize("n", [60, 2**12, 67])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.sample(3)
-def test_strided_rows(n, axis):
+def test_strided_rows(n, axis, in_place):
     shape = [3, 4, 5]
     shape[axis] = n
     x = random(shape, "complex64", seed=axis)
@@ -68,17 +82,23 @@ def test_rows_are_cut_and_filled_up(n):
         near(mtl.fft.irfft(mtl.asarray(x), n=m), np.fft.irfft(wide(x), n=m), "float32")
 
 
-def test_one_row_for_all():
+def test_one_row_for_all(in_place):
     x = random((64,), "float32")
     rows = mtl.broadcast_to(mtl.asarray(x), (5, 3, 64))
     near(mtl.fft.fft(rows), np.broadcast_to(np.fft.fft(wide(x)), (5, 3, 64)), "float32")
 
 
-def test_five_axes_that_cannot_be_merged():
+def test_five_axes_that_cannot_be_merged(in_place):
     x = random((2, 3, 2, 3, 8), "complex64")
     view = mtl.permute_dims(mtl.asarray(x), (3, 0, 2, 1, 4))[:, ::-1]
     want = np.fft.fft(wide(x).transpose(3, 0, 2, 1, 4)[:, ::-1])
     near(mtl.fft.fft(view), want, "float32")
+
+
+def test_views_are_copied():
+    x = random((6, 5, 3), "complex64")
+    near(mtl.fft.ifft2(mtl.asarray(x)[::2], axes=(0, 1)), np.fft.ifft2(wide(x)[::2], axes=(0, 1)),
+         "float32")  # fmt: skip
 
 
 def test_nothing_to_transform():

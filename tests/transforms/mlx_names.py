@@ -1,5 +1,6 @@
 """MLX's names over this package's arrays, so far as MLX's own tests of transforms need them."""
 
+import contextlib
 import sys
 import types
 
@@ -87,7 +88,25 @@ def _allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 
 def _array_equal(a, b, equal_nan=False):
-    return mtl.asarray(np.array_equal(np.asarray(a), np.asarray(b), equal_nan))
+    a, b = array(a), array(b)
+    if a.shape != b.shape:
+        return mtl.asarray(False)
+    equal = a == b
+    return mtl.all(equal | ((a != a) & (b != b)) if equal_nan else equal)
+
+
+def _of_truth_values(name):
+    return lambda *arrays: getattr(mtl, name)(*(array(x) != 0 for x in arrays))
+
+
+def _diag(x, k=0):
+    """For diagonals that are not above the main one."""
+    values = mtl.concat([x, mtl.zeros(-k, dtype=x.dtype)])
+    return mtl.eye(len(values), k=k, dtype=x.dtype) * values
+
+
+def _svd(x, compute_uv=True, stream=None):
+    return mtl.linalg.svd(x) if compute_uv else mtl.linalg.svdvals(x)
 
 
 def _take(x, indices, axis=None):
@@ -123,8 +142,21 @@ class _Random(types.SimpleNamespace):
     state = mtl.random.state
 
 
+class _Linalg(types.SimpleNamespace):
+    svd = staticmethod(_svd)
+    inv = staticmethod(lambda x, stream=None: mtl.linalg.inv(x))
+    norm = staticmethod(
+        lambda x, ord=None: (
+            mtl.linalg.vector_norm(x) if ord is None else mtl.linalg.matrix_norm(x, ord=ord)
+        )
+    )
+
+    def __getattr__(self, name):
+        return getattr(mtl.linalg, name)
+
+
 NAMES = {
-    "array": array, "eval": _eval, "random": _Random(), "linalg": mtl.linalg, "fft": mtl.fft,
+    "array": array, "eval": _eval, "random": _Random(), "linalg": _Linalg(), "fft": mtl.fft,
     "allclose": _allclose, "array_equal": _array_equal, "take": _take, "softmax": _softmax,
     "logsumexp": _logsumexp, "put_along_axis": _put_along_axis, "arctan2": mtl.atan2,
     "concatenate": lambda arrays, axis=0: mtl.concat(arrays, axis=axis), "bool_": mtl.bool,
@@ -137,6 +169,13 @@ NAMES = {
     "addmm": lambda c, a, b, alpha=1.0, beta=1.0: beta * c + alpha * (a @ b),
     "default_device": mtl.default_device, "cpu": "cpu", "set_default_device": lambda device: None,
     "clear_streams": lambda: None, "synchronize": lambda: None,
+    "stream": lambda device: contextlib.nullcontext(),
+    "metal": types.SimpleNamespace(is_available=lambda: False),
+    "power": mtl.pow, "rsqrt": lambda x: 1 / mtl.sqrt(x), "sigmoid": lambda x: 1 / (1 + mtl.exp(-x)),
+    "degrees": lambda x: x * (180 / np.pi), "radians": lambda x: x * (np.pi / 180),
+    **{name: _of_truth_values(name) for name in ("logical_not", "logical_and", "logical_or")},
+    "eye": lambda n, m=None, k=0, dtype=mtl.float32: mtl.eye(n, m, k=k, dtype=dtype),
+    "diag": _diag,
     "flatten": _flatten, "negative": mtl.negative,
     "full": lambda shape, value=None, dtype=None, **o: mtl.zeros(
         shape, dtype=dtype or array(o.get("vals", value)).dtype) + array(o.get("vals", value)),

@@ -297,6 +297,7 @@ MISUSE = {
     "extents": (ValueError, "one extent", lambda: mtl.vmap(mtl.add)(mtl.ones(2), mtl.ones(3))),
     "no axis": (ValueError, "at least one", lambda: mtl.vmap(mtl.add, (None, None))(X, X)),
     "axes": (ValueError, "structure of the arguments", lambda: mtl.vmap(mtl.add, (0,))(X, X)),
+    "axes of a dictionary": (ValueError, "structure of the results", lambda: mtl.vmap(lambda x: {"a": x}, out_axes={"b": 0})(X)),
     "a result that depends": (ValueError, "out_axes is None", lambda: mtl.vmap(mtl.sin, out_axes=None)(X)),
 }  # fmt: skip
 

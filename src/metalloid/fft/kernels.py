@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -20,19 +21,20 @@ from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import from_numpy
 from metalloid.arrays.ir.views import contiguous_copy
+from metalloid.arrays.metal import metal_source as array_source
 from metalloid.fft.factors import radices_of, split
+from metalloid.fft.tables import chirp, components, twiddles
 from metalloid.kernels.library import Library, library
 from metalloid.kernels.sources import metal_source
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.memory.buffer import Buffer
 
 #: These constants equal those of fourier.metal.
-_THREADS, _CAPACITY_BYTES, _MAX_STAGES = 512, 32768, 12
+THREADS, _CAPACITY_BYTES, _MAX_STAGES = 512, 32768, 12
 #: Minimum number of adjacent rows in a threadgroup, for rows that take several passes.
 _MIN_ADJACENT_ROWS = 4
 #: Radices of the kernels without the rare, register-hungry stages.
 _COMMON_RADICES = frozenset({2, 3, 4, 5, 8})
-_PI = np.arccos(np.longdouble(-1))
 _DIVISOR = np.dtype([("by", np.uint32), ("factor", np.uint32)])
 _OPERAND = np.dtype(
     [(name, np.int64) for name in ("start", "batch", "middle", "row", "step")]
@@ -79,9 +81,12 @@ class Transform(NamedTuple):
 
 @dataclass(frozen=True)
 class _RowAccess:
-    """Memory layout of the rows that a pass reads or writes: ``Side`` of fourier.metal."""
+    """Memory layout of the rows that a pass reads or writes: ``Operand`` of fourier.metal.
 
-    bound: Any
+    Buffers are numbered: the source, the result, then temporary ones.
+    """
+
+    buffer: int
     start: int = 0
     batch: int = 0
     middle: int = 0
@@ -110,7 +115,7 @@ class _RowAccess:
 
 
 @dataclass(frozen=True)
-class _Pass:
+class Pass:
     """One launch: ``batches * middles * rows`` transforms."""
 
     length: int
@@ -123,143 +128,225 @@ class _Pass:
     is_chirp: bool = False
     scale: float = 1.0
 
+    @property
+    def kind(self) -> str:
+        """The types of what is read and written."""
+        return "real" if self.source.is_real else "real_from" if self.to.is_real else "complex"
+
+    def has_rare_stages(self, device: Device) -> bool:
+        """Whether the kernel needs stages that take many registers."""
+        is_common = _COMMON_RADICES.issuperset(radices_of(self.length) or ())
+        return not (is_common and device.traits.is_simt)
+
+    def across(self, capacity: int) -> int:
+        """Rows of a threadgroup."""
+        return max(1, min(self.rows, capacity // self.length))
+
+    def threads(self, capacity: int) -> tuple[int, int, int]:
+        """Threads of the grid."""
+        groups = math.ceil(self.rows / self.across(capacity))
+        return groups * THREADS, self.middles, self.batches
+
+
+class Multiplication(NamedTuple):
+    """Another launch: rows of `length` numbers of a buffer times the chirp of `n`."""
+
+    buffer: int
+    n: int
+    length: int
+    rows: int
+
+
+class Source(NamedTuple):
+    """The rows to transform, in memory: `middles` times `inner` rows.
+
+    Attributes
+    ----------
+    middles, middle, inner, row : int
+        Extents, and strides.
+    step, start : int
+        Stride of the elements of a row, and the offset of the first one.
+    length : int
+        Elements of a row.
+    is_real : bool
+    """
+
+    middles: int
+    middle: int
+    inner: int
+    row: int
+    step: int
+    start: int
+    length: int
+    is_real: bool
+
 
 @dataclass
-class _Work:
-    """Launches of one transform, with a common precision."""
+class Schedule:
+    """Launches of one transform.
 
-    device: Device
-    real: DType
-    held: list[Any] = field(default_factory=list)
+    Attributes
+    ----------
+    capacity : int
+        Complex numbers that fit into threadgroup memory.
+    temporaries : list of int
+        Complex numbers of each temporary buffer.
+    """
 
-    @property
-    def capacity(self) -> int:
-        """Complex numbers that fit into threadgroup memory."""
-        return _CAPACITY_BYTES // (2 * self.real.itemsize)
+    capacity: int
+    steps: list[Pass | Multiplication] = field(default_factory=list)
+    temporaries: list[int] = field(default_factory=list)
 
-    def new(self, elements: int, is_real: bool = False) -> Memory:
-        """Allocate memory for complex or real numbers."""
-        memory = Memory(self.device, elements * self.real.itemsize * (1 if is_real else 2))
-        self.held.append(memory)  # must not be reused before all passes are launched
-        return memory
-
-    def launch(self, step: _Pass) -> None:
-        """Launch a pass."""
-        across = max(1, min(step.rows, self.capacity // step.length))
-        table, *tables = _twiddles(step.length, step.around, self.real, self.device)
-        numbers = _packed(
-            step.length, step.rows, across, step.source.record(), step.to.record(),
-            step.around, step.is_chirp, *tables, self.device,
-        )  # fmt: skip
-        kind = "real" if step.source.is_real else "real_from" if step.to.is_real else "complex"
-        is_common = _COMMON_RADICES.issuperset(radices_of(step.length) or ())
-        rare = "" if is_common and self.device.traits.is_simt else "_rare"
-        kernel = _library(self.real, self.device)[f"transform_{kind}{rare}"]
-        groups = math.ceil(step.rows / across)
-        kernel(step.source.bound, step.to.bound, table.bound, numbers,
-               self.real.type(step.scale), threads=(groups * _THREADS, step.middles,
-               step.batches), group_size=(_THREADS, 1, 1), wait=False)  # fmt: skip
+    def new(self, elements: int) -> int:
+        """Add a temporary buffer."""
+        self.temporaries.append(elements)
+        return 1 + len(self.temporaries)
 
 
 @functools.lru_cache(maxsize=256)
-def _packed(length: int, rows: int, across: int, source: tuple[int, ...], to: tuple[int, ...],
-            around: int, is_chirp: bool, coarse: int, fine: int, bits: int,
-            device: Device) -> Buffer:  # fmt: skip
-    """Return ``Plan`` of fourier.metal for a pass."""
+def packed(step: Pass, capacity: int) -> np.ndarray:
+    """``Pass`` of fourier.metal."""
+    length, across, around = step.length, step.across(capacity), step.around
+    source, to = step.source.record(), step.to.record()
+    _, coarse, fine, bits = twiddles(length, around)
     by_rows = source[_BY_ROWS] or to[_BY_ROWS]
     numbers = np.zeros((), _PASS)
     numbers["from"], numbers["to"] = (*source, 0), (*to, 0)
     radices = radices_of(length)
     assert radices is not None  # see `split`
     for name, value in {
-        "rows": rows, "around": around, "coarse": coarse, "fine": fine, "fine_bits": bits,
-        "is_chirp": is_chirp, "length": length, "across": across,
+        "rows": step.rows, "around": around, "coarse": coarse, "fine": fine, "fine_bits": bits,
+        "is_chirp": step.is_chirp, "length": length, "across": across,
         "tile_row": 1 if by_rows else length, "tile_place": across if by_rows else 1,
         "stages": len(radices), "of_across": _divisor(across), "of_length": _divisor(length),
     }.items():  # fmt: skip
         numbers[name] = value
-    done, twiddles = 1, length
+    done, first = 1, length
     for stage, radix in enumerate(radices):
         numbers["radices"][stage] = radix
         numbers["done"][stage] = _divisor(done)
         numbers["many"][stage] = _divisor(length // radix)
-        numbers["twiddles"][stage] = twiddles
-        twiddles += (radix - 1) * done
+        numbers["twiddles"][stage] = first
+        first += (radix - 1) * done
         done *= radix
-    return Buffer(numbers.reshape(1), device=device)
+    return numbers.reshape(1)
+
+
+@functools.lru_cache(maxsize=256)
+def _packed_on_device(step: Pass, capacity: int, device: Device) -> Buffer:
+    return Buffer(packed(step, capacity), device=device)
+
+
+def capacity_of(real: DType) -> int:
+    """Complex numbers that fit into threadgroup memory."""
+    return _CAPACITY_BYTES // (2 * real.itemsize)
 
 
 def transformed_rows(x: Node, transform: Transform) -> list[Memory]:
     """Transform along the last axis."""
-    real = real_of(x.dtype)
+    real, device = real_of(x.dtype), x.device
     axes = _outer_axes(x)
     if len(axes) > 2:
         x = contiguous_copy(x)
         evaluate([x], wait=False)
         axes = _outer_axes(x)
     assert x.memory is not None
-    rows = math.prod(x.shape[:-1])
-    work = _Work(x.device, real)
-    result = work.new(rows * transform.outputs, transform.to_real)
-    if rows * transform.outputs == 0:
+    elements = math.prod(x.shape[:-1]) * transform.outputs
+    result = Memory(device, elements * real.itemsize * (1 if transform.to_real else 2))
+    if elements == 0:
         return [result]
-    half = transform.length // 2 + 1
     (middles, middle), (inner, row) = [(1, 0)] * (2 - len(axes)) + axes
+    source = Source(middles, middle, inner, row, x.data[0][-1], x.layout.offset, x.shape[-1],
+                    kind_of(x.dtype) != "c")  # fmt: skip
+    schedule = schedule_of(source, transform, real)
+    # Must not be reused before all passes are launched.
+    memories = [Memory(device, 2 * real.itemsize * count) for count in schedule.temporaries]
     bound = x.memory.bound
-    source = _RowAccess(
+    buffers = [
         bound.view(real) if isinstance(bound, np.ndarray) else bound,
-        start=x.layout.offset, step=x.data[0][-1],
-        count=min(x.shape[-1], half if transform.is_mirrored else transform.length),
+        *(memory.bound for memory in (result, *memories)),
+    ]
+    for step in schedule.steps:
+        _launch(step, buffers, real, device)
+    return [result]
+
+
+def _launch(step: Pass | Multiplication, buffers: Sequence[Any], real: DType,
+            device: Device) -> None:  # fmt: skip
+    if isinstance(step, Multiplication):
+        chirp = _chirp_on_device(step.n, step.length, real, device)
+        _library(real, device)["multiply_rows"](
+            buffers[step.buffer], chirp.bound, step.length, threads=(step.length, step.rows),
+            wait=False,
+        )  # fmt: skip
+        return
+    capacity = capacity_of(real)
+    table = _twiddles_on_device(step.length, step.around, real, device)
+    numbers = _packed_on_device(step, capacity, device)
+    rare = "_rare" if step.has_rare_stages(device) else ""
+    kernel = _library(real, device)[f"transform_{step.kind}{rare}"]
+    kernel(buffers[step.source.buffer], buffers[step.to.buffer], table.bound, numbers,
+           real.type(step.scale), threads=step.threads(capacity), group_size=(THREADS, 1, 1),
+           wait=False)  # fmt: skip
+
+
+@functools.lru_cache(maxsize=256)
+def schedule_of(rows: Source, transform: Transform, real: DType) -> Schedule:
+    """The launches that transform rows."""
+    work, half = Schedule(capacity_of(real)), transform.length // 2 + 1
+    source = _RowAccess(
+        0, start=rows.start, step=rows.step,
+        count=min(rows.length, half if transform.is_mirrored else transform.length),
         mirror=transform.length if transform.is_mirrored else 0, exchanged=transform.is_inverse,
-        is_real=kind_of(x.dtype) != "c",
+        is_real=rows.is_real,
     )  # fmt: skip
     to = _RowAccess(
-        result.bound, count=transform.outputs, exchanged=transform.is_inverse,
-        is_real=transform.to_real,
-    )  # fmt: skip
+        1, count=transform.outputs, exchanged=transform.is_inverse, is_real=transform.to_real
+    )
     scale, n, outputs = transform.scale, transform.length, transform.outputs
+    middles, middle, inner, row, *_ = rows
     lengths = split(n, work.capacity, work.capacity // _MIN_ADJACENT_ROWS)
     if lengths is None:
         source = replace(source, batch=middle, middle=row, index_row=1)
         to = replace(to, batch=inner * outputs, middle=outputs, index_row=1)
         _as_convolution(work, n, (middles, inner), source, to, scale)
     elif len(lengths) == 1:
-        work.launch(_Pass(n, inner, middles, 1, replace(source, middle=middle, row=row),
-                          replace(to, middle=inner * outputs, row=outputs),
-                          scale=scale))  # fmt: skip
+        work.steps.append(Pass(n, inner, middles, 1, replace(source, middle=middle, row=row),
+                               replace(to, middle=inner * outputs, row=outputs),
+                               scale=scale))  # fmt: skip
     else:
         _in_passes(work, lengths, (middles, inner), replace(source, batch=middle, middle=row),
                    replace(to, batch=outputs), scale)  # fmt: skip
-    return [result]
+    return work
 
 
-def _in_passes(work: _Work, lengths: tuple[int, ...], outer: tuple[int, int], source: _RowAccess,
+def _in_passes(work: Schedule, lengths: tuple[int, ...], outer: tuple[int, int], source: _RowAccess,
                to: _RowAccess, scale: float) -> None:  # fmt: skip
     """Transform rows as tables of extents `lengths`; `to` is contiguous except for its batches."""
     n, rows = math.prod(lengths), math.prod(outer)
     first, *between, last = lengths
     rest = n // first
-    tables = work.new(rows * n).bound
-    work.launch(_Pass(
+    tables = work.new(rows * n)
+    work.steps.append(Pass(
         first, rest, outer[1], outer[0], replace(source, index_row=1, index_step=rest),
         _RowAccess(tables, batch=outer[1] * n, middle=n, index_row=1, index_step=rest), around=n,
     ))  # fmt: skip
     if between:
         (second,) = between
-        transposed = work.new(rows * n).bound
+        transposed = work.new(rows * n)
         inside = _RowAccess(tables, batch=n, middle=rest, index_row=1, index_step=last)
-        work.launch(_Pass(second, last, first, rows, inside, replace(inside, bound=transposed),
-                          around=rest))  # fmt: skip
+        out = replace(inside, buffer=transposed)
+        work.steps.append(Pass(second, last, first, rows, inside, out, around=rest))
         tables = transposed
     middles = n // (first * last)
-    work.launch(_Pass(
+    work.steps.append(Pass(
         last, first, middles, rows, _RowAccess(tables, batch=n, middle=last, row=rest),
         replace(to, index_row=1, index_middle=first, index_step=first * middles), scale=scale,
     ))  # fmt: skip
 
 
-def _as_convolution(work: _Work, n: int, outer: tuple[int, int], source: _RowAccess, to: _RowAccess,
-                    scale: float) -> None:  # fmt: skip
+def _as_convolution(work: Schedule, n: int, outer: tuple[int, int], source: _RowAccess,
+                    to: _RowAccess, scale: float) -> None:  # fmt: skip
     """Transform rows of any length as a convolution with a chirp (Bluestein's algorithm).
 
     It uses j k = (j^2 + k^2 - (j - k)^2) / 2.
@@ -268,31 +355,28 @@ def _as_convolution(work: _Work, n: int, outer: tuple[int, int], source: _RowAcc
     m = 1 << (2 * n - 2).bit_length()  # a power of two from 2 n - 1 on
     lengths = split(m, work.capacity, work.capacity // _MIN_ADJACENT_ROWS)
     assert lengths is not None
-    padded, waves = work.new(rows * m).bound, work.new(rows * m).bound
+    padded, waves = work.new(rows * m), work.new(rows * m)
     at_rows = _RowAccess(padded, batch=outer[1] * m, middle=m, index_row=1)
     count = min(source.count, n)
-    work.launch(_Pass(1, n, outer[1], outer[0], replace(source, count=count), at_rows,
+    work.steps.append(Pass(1, n, outer[1], outer[0], replace(source, count=count), at_rows,
                       around=around, is_chirp=True))  # fmt: skip
     plain = _RowAccess(padded, count=n)
     _plain(work, lengths, rows, plain, _RowAccess(waves))
-    chirp = _chirp(n, m, work.real, work.device)
-    _library(work.real, work.device)["multiply_rows"](
-        waves, chirp.bound, m, threads=(m, rows), wait=False
-    )
+    work.steps.append(Multiplication(waves, n, m, rows))
     _plain(
         work, lengths, rows, _RowAccess(waves, exchanged=True), _RowAccess(padded, exchanged=True)
     )
-    work.launch(_Pass(1, n, outer[1], outer[0], at_rows, to, around=around, is_chirp=True,
+    work.steps.append(Pass(1, n, outer[1], outer[0], at_rows, to, around=around, is_chirp=True,
                       scale=scale))  # fmt: skip
 
 
 def _plain(
-    work: _Work, lengths: tuple[int, ...], rows: int, source: _RowAccess, to: _RowAccess
+    work: Schedule, lengths: tuple[int, ...], rows: int, source: _RowAccess, to: _RowAccess
 ) -> None:
     """Transform contiguous rows."""
     n = math.prod(lengths)
     if len(lengths) == 1:
-        work.launch(_Pass(n, rows, 1, 1, replace(source, row=n), replace(to, row=n)))
+        work.steps.append(Pass(n, rows, 1, 1, replace(source, row=n), replace(to, row=n)))
     else:
         _in_passes(work, lengths, (1, rows), replace(source, middle=n), replace(to, batch=n), 1.0)
 
@@ -315,45 +399,17 @@ def _divisor(number: int) -> tuple[int, int]:
 
 
 @functools.lru_cache(maxsize=64)
-def _twiddles(
-    length: int, around: int, real: DType, device: Device
-) -> tuple[Memory, int, int, int]:
-    """Return twiddle factors of a length, of each stage, and of `around`, coarse and fine."""
-    tables, bits, done = [unit_roots(np.arange(length), length)], 0, 1
-    for radix in radices_of(length) or ():
-        steps = np.arange(1, radix)[:, None] * np.arange(done)
-        tables.append(unit_roots(steps.reshape(-1), radix * done))
-        done *= radix
-    coarse = fine = sum(map(len, tables))
-    if around:
-        bits = (around - 1).bit_length() // 2
-        tables += [
-            unit_roots(np.arange(0, around, 2**bits), around),
-            unit_roots(np.arange(2**bits), around),
-        ]
-        fine += len(tables[-2])
-    return _on_device(np.concatenate(tables), real, device), coarse, fine, bits
-
-
-def unit_roots(steps: np.ndarray, around: int) -> np.ndarray:
-    """Return the powers of the first root of unity, in more than double precision."""
-    angle = 2 * _PI * steps / around
-    return np.asarray(np.cos(angle) - 1j * np.sin(angle), complex)
+def _twiddles_on_device(length: int, around: int, real: DType, device: Device) -> Memory:
+    return _on_device(twiddles(length, around)[0], real, device)
 
 
 @functools.lru_cache(maxsize=16)
-def _chirp(n: int, m: int, real: DType, device: Device) -> Memory:
-    """Return the transform of the chirp that rows are convolved with, divided by `m`."""
-    indices = np.arange(n)
-    wave = np.conj(unit_roots(indices * indices % (2 * n), 2 * n))
-    around = np.zeros(m, complex)
-    around[:n], around[m - n + 1 :] = wave, wave[:0:-1]
-    return _on_device(np.fft.fft(around) / m, real, device)
+def _chirp_on_device(n: int, m: int, real: DType, device: Device) -> Memory:
+    return _on_device(chirp(n, m), real, device)
 
 
 def _on_device(values: np.ndarray, real: DType, device: Device) -> Memory:
-    components = np.stack([values.real, values.imag], axis=-1)
-    memory = from_numpy(components.astype(real), device).memory
+    memory = from_numpy(components(values, real), device).memory
     assert memory is not None
     return memory
 
@@ -361,7 +417,7 @@ def _on_device(values: np.ndarray, real: DType, device: Device) -> Memory:
 @functools.cache
 def text(type_: str) -> str:
     """The Metal source for a precision."""
-    body = metal_source("metalloid.fft", "fourier")
+    body = array_source("fourier") + metal_source("metalloid.fft", "fourier_kernels")
     complex_type = f"vec<{type_}, 2>"
     kinds = {
         "complex": f"{complex_type}, {complex_type}",

@@ -12,7 +12,8 @@ from metalloid.arrays.ir.dtypes import DType, complex_of, kind_of, msl_name, rea
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import from_numpy
-from metalloid.fft.kernels import Transform, unit_roots
+from metalloid.fft.kernels import Transform
+from metalloid.fft.tables import unit_roots
 from metalloid.runtime.devices.device import Device
 
 _FILES = ("complex", "fourier_rows")

@@ -16,16 +16,19 @@ import numpy as np
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.calls import host_call, launch_call
 from metalloid.arrays.ir.dtypes import DType, complex_of, float32, kind_of, real_of
-from metalloid.arrays.ir.layout import Ints
-from metalloid.arrays.ir.node import Node, cast, permute
+from metalloid.arrays.ir.layout import Ints, is_contiguous
+from metalloid.arrays.ir.node import BUFFER, VIEW, Node, cast, permute
 from metalloid.arrays.ir.operands import axes_of, to_node
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
+from metalloid.fft import passes
 from metalloid.fft.kernels import Transform, transformed_rows
 from metalloid.fft.library_calls import fitted, library_transform
 from metalloid.fft.row_passes import has_passes, transform_rows
 from metalloid.settings import settings
 
 Norm = Literal["backward", "ortho", "forward"]
+#: Larger views are not copied, but read where they are by launches that a function makes.
+_MAX_COPIED_BYTES = 2**24
 
 
 def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -294,12 +297,21 @@ def _by_row_passes(node: Node, name: str, lengths: Ints, axes: Ints, norm: str,
 
 def _by_kernels(node: Node, name: str, lengths: Ints, axes: Ints, norm: str, backend: str) -> Node:
     def transform_last(rows: Node, of_rows: Transform) -> Node:
+        if _is_by_passes(rows, of_rows):
+            return passes.transform_rows(rows, of_rows)
         real = real_of(rows.dtype)
         dtype = real if of_rows.to_real else complex_of(real)
         result = (dtype, (*rows.shape[:-1], of_rows.outputs))
         return launch_call(transformed_rows, [rows], (of_rows,), result)[0]
 
     return _along_each(transform_last, node, name, lengths, axes, norm)
+
+
+def _is_by_passes(rows: Node, of_rows: Transform) -> bool:
+    """Whether to transform rows by launches of a plan, for which other views are copied."""
+    is_copied = rows.kind is VIEW or (rows.kind is BUFFER and not is_contiguous(rows.layout))
+    has_rows = rows.size > 0 and of_rows.outputs > 0
+    return has_rows and not (is_copied and rows.size * rows.dtype.itemsize > _MAX_COPIED_BYTES)
 
 
 def _along_each(transform_last: Callable[[Node, Transform], Node], node: Node, name: str,

@@ -126,15 +126,16 @@ def _axes_of_leaves(name: str, axes: Axes, structure: TreeDef) -> list[int | Non
         return [*axes]  # of the only result
     if isinstance(axes, dict) and structure.type is list and len(structure.children) == 1:
         axes = [axes]  # of the only argument
-    items = axes
-    has_items = isinstance(axes, dict | list | tuple) and structure.type is not None
-    if not has_items or len(axes) != len(structure.children):
+    kinds = dict if structure.keys else list | tuple
+    is_like = isinstance(axes, kinds) and structure.type is not None
+    if isinstance(axes, dict):
+        is_like &= set(axes) == set(structure.keys)
+    if not is_like or len(axes) != len(structure.children):
         raise ValueError(
             f"[vmap] {name} must be an int, None, or have the structure of the "
             f"{'arguments' if name == 'in_axes' else 'results'}, got {axes!r}."
         )
-    if isinstance(axes, dict):
-        items = [axes[key] for key in structure.keys]
+    items = [axes[key] for key in structure.keys] if isinstance(axes, dict) else axes
     rows = zip(items, structure.children, strict=True)
     return [axis for item, child in rows for axis in _axes_of_leaves(name, item, child)]
 

@@ -38,7 +38,7 @@ class Writer:
 
     #: Prefix of the names of its parameters.
     prefix = ""
-    #: In a reduction, an inner axis shorter than this is flattened into the next one.
+    #: For a few cores, an inner axis shorter than this is flattened into the next one.
     narrow = NARROW
     #: Inner axes along which indices, not pointers, are advanced.
     index_axes = 1
@@ -109,7 +109,7 @@ class Writer:
         if (
             self.axes.form != "row"
             and len(outer) > 1
-            and outer[-1] < (NARROW if self.axes.form == "elementwise" else self.narrow)
+            and outer[-1] < (NARROW if self.axes.is_simt else self.narrow)
             and outer[-2] * outer[-1] <= _WIDE
         ):
             # A literal, so that the compiler turns the division into a multiplication.

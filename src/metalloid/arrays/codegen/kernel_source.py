@@ -171,7 +171,7 @@ def _render_library_kernel(kernel: LibraryKernel, sources: Sequence[BufferSpec],
     if launch.group_size:
         positions = _IN_GROUPS if launch.uses_lanes else _IN_PANELS
     head = _head(launch.name, types, members, positions, written=len(kernel.writes),
-                 max_threads=launch.max_threads)  # fmt: skip
+                 constants=launch.constants, max_threads=launch.max_threads)  # fmt: skip
     lines = [f"  x{k} += params.start{k};" for k in range(len(kernel.reads))]
     aligned: tuple[tuple[int, int], ...] = ()
     if each := launch.aligned_to:
@@ -220,11 +220,12 @@ def _name(ops: Sequence[KernelOp]) -> str:
 
 def _head(name: str, types: Sequence[str], members: Sequence[Member],
           positions: Sequence[str] = _IN_GRID, structs: Sequence[str] = (),
-          written: int = 1, max_threads: int | None = None) -> str:  # fmt: skip
+          written: int = 1, constants: Sequence[int] = (),
+          max_threads: int | None = None) -> str:  # fmt: skip
     """The struct of parameters, and the signature."""
     read = len(types) - written
     parameters = [
-        f"device const {type_} *x{k} [[buffer({k})]]"
+        f"{'constant' if k in constants else 'device const'} {type_} *x{k} [[buffer({k})]]"
         if k < read
         else f"device {type_} *{output_name(k - read)} [[buffer({k})]]"
         for k, type_ in enumerate(types)

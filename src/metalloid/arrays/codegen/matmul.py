@@ -260,6 +260,8 @@ class ProductWriter:
         root, form = self.writers[-1], self.form
         dtype = self.kernel.factors[0].dtype
         added = sum_type(dtype)
+        if self.form.name == "panels" and kind_of(dtype) in "iu" and dtype.itemsize <= 2:
+            added = "ushort"  # which wraps around as results do
         of_tensors = form.name == "tensors"
         type_ = msl_name(dtype) if of_tensors else added
         names = ("Left", "Right", "Store")

@@ -34,7 +34,9 @@ def _rows_per_thread(kernel: FusedKernel, axes: Axes) -> int:
 
     A thread that computes all of them reads a shared operand once, and next to its neighbours.
     """
-    rows = axes.outer[-1] if len(axes.outer) > 1 else 1
+    if axes.is_simt or len(axes.outer) < 2:
+        return 1
+    rows = axes.outer[-1]
     varying = sum(op.varies for op in kernel.ops)
     is_small = rows * math.prod(axes.row) * varying <= _MAX_STATEMENTS
     return rows if rows <= SHORT_ROW and is_small else 1

@@ -142,15 +142,15 @@ def to_host(node: Node, read_only: bool = False) -> np.ndarray:
     size = node.dtype.itemsize
     raw = take_copy(node.memory)
     if raw is None:
-        raw = node.device.host_memory((high - low + 1) * size)
-        node.device.copy_out(node.memory.bound.address + low * size, raw.data)
+        window = node.memory.bound.address + low * size, (high - low + 1) * size
+        (raw,) = node.device.copy_out_combined([window])
     else:
         raw = raw[low * size : (high + 1) * size]
-    window = raw.view(node.dtype)
+    elements = raw.view(node.dtype)
     if is_contiguous(node.layout):
-        return window.reshape(node.shape)
+        return elements.reshape(node.shape)
     strides = tuple(step * size for step in node.data[0])
-    first = window[node.data[1] - low :]
+    first = elements[node.data[1] - low :]
     return np.lib.stride_tricks.as_strided(first, node.shape, strides)
 
 
@@ -160,8 +160,7 @@ def first_number(memory: Memory) -> int:
         return int(memory.host_view(np.dtype(np.uint64), (1,), (1,), 0)[0])
     raw = take_copy(memory)
     if raw is None:
-        raw = memory.device.host_memory(8)
-        memory.device.copy_out(memory.bound.address, raw.data)
+        (raw,) = memory.device.copy_out_combined([(memory.bound.address, 8)])
     return int(raw[:8].view(np.uint64)[0])
 
 

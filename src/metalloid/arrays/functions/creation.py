@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array
+from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import imported, imported_from_host, owned_copy, unshared
-from metalloid.arrays.ir.dtypes import DEFAULTS, DType, as_dtype, float32, int64, kind_of
+from metalloid.arrays.ir.dtypes import DEFAULTS, DType, as_dtype, float32, float64, int64, kind_of
 from metalloid.arrays.ir.extents import SymbolicExtent, as_extent
 from metalloid.arrays.ir.node import Node, broadcast, cast, iota, reshape
 from metalloid.arrays.ir.operands import (
@@ -29,6 +30,9 @@ from metalloid.arrays.ir.views import as_shape
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 from metalloid.runtime.interop.dlpack import from_dlpack as _numpy_from_dlpack
+
+#: From here on, numbers are computed by a device that would have to copy them.
+_MANY_ELEMENTS = 2**14
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = None,
@@ -242,6 +246,11 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
     size = max(as_extent(size), 0)
     target = get_device(device)
     is_symbolic = any(isinstance(n, SymbolicExtent) for n in (start, stop, step))
+    is_exact = is_integer and result_dtype in (float32, float64) and not is_symbolic
+    is_exact = is_exact and max(abs(start), abs(stop)) < 2**53
+    if is_exact and target.memory == "own" and size >= _MANY_ELEMENTS:
+        counted = Array(iota((size,), 0, target)) * step + start
+        return Array(evaluate([cast(counted._node, result_dtype)], wait=False)[0])
     if not is_integer or (kind_of(result_dtype) not in "iu" and not is_symbolic):
         exact = start + step * np.arange(size, dtype=np.float64)
         return Array(from_numpy(exact.astype(result_dtype), target))

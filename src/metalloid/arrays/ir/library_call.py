@@ -37,6 +37,9 @@ class LibraryLaunch:
     aligned_to : int
         If not 0, statements read a constant `is_aligned`: whether the operands that the launch
         reads begin at a multiple of so many elements.
+    constants : tuple of int
+        Those of `reads` by their position that all threads read at the same addresses: they are in
+        the address space ``constant``.
     max_threads : int or None
         Maximum threads of a threadgroup, on which the number of a thread's registers depends.
     """
@@ -50,6 +53,7 @@ class LibraryLaunch:
     threads: Size
     group_size: Size | None = None
     uses_lanes: bool = True
+    constants: Ints = ()
     max_threads: int | None = None
     aligned_to: int = 0
 

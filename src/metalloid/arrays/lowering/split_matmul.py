@@ -23,11 +23,12 @@ from metalloid.arrays.planning.matmul_dispatch import (
     is_transposed,
 )
 
-#: Tiles that keep a GPU busy, and the least depth of a slice.
-_ENOUGH_TILES, _MIN_DEPTH = 256, 512
-#: On CPUs: the most tiles and the least depth of a product that is split, its fewest rows and
-#: columns, and slices. Larger right factors that are column-major take longer to pack than BLAS.
-_FEW_TILES, _MIN_DEPTH_OF_FEW, _MIN_EXTENT, _SLICES = 8, 2048, 4, 64
+#: Tiles that keep a GPU busy, and the least depth of a slice there.
+_ENOUGH_TILES, _MIN_DEPTH_OF_SIMT = 256, 128
+#: On CPUs: the least depth of a slice; the most tiles and the least depth of a product that is
+#: split, its fewest rows and columns, and slices. Larger right factors that are column-major take
+#: longer to pack than BLAS.
+_MIN_DEPTH, _FEW_TILES, _MIN_DEPTH_OF_FEW, _MIN_EXTENT, _SLICES = 512, 8, 2048, 4, 64
 _MAX_PACKED_BYTES = 2**22
 
 
@@ -42,7 +43,7 @@ def split_count(a: Node, b: Node, backend: str, allow_tf32: bool) -> int:
     tiles = math.prod(batch) * -(-rows // TILE) * -(-columns // TILE)
     if not a.device.traits.is_simt:
         return _slices_of_panels(a, b, tiles) if not batch else 0
-    splits = min(_ENOUGH_TILES // tiles, depth // _MIN_DEPTH) if tiles else 0
+    splits = min(_ENOUGH_TILES // tiles, depth // _MIN_DEPTH_OF_SIMT) if tiles else 0
     return splits if splits > 1 else 0
 
 

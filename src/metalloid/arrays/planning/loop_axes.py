@@ -45,9 +45,12 @@ class Axes:
     form : str
         ``"row"``: a simdgroup reduces a row. ``"column"``: a thread does. ``"elementwise"``: there
         is no reduction.
+    is_simt : bool
+        Whether it is for a SIMT device.
     """
 
     def __init__(self, kernel: FusedKernel, is_simt: bool = False) -> None:
+        self.is_simt = is_simt
         iteration_space = kernel.iteration_space
         read = [k for k, op in enumerate(kernel.ops) if op.is_read]
         outputs = kernel.outputs

@@ -83,7 +83,12 @@ _TIMES = {
     complex64: _Times(400, 0.048, 0.3),
     complex128: _Times(800, 0.1, 0.5),
 }
-_SHORT, _LONG = _Times(100, 0.85, 0.2, 0.0225, 0.025), _Times(400, 0.85, 0.3)  # integers
+#: Integers of up to 16, 32 and 64 bits.
+_SHORT, _INT, _LONG = (
+    _Times(100, 0.85, 0.2, 0.0125, 0.025),
+    _Times(100, 0.85, 0.2, 0.0225, 0.025),
+    _Times(400, 0.85, 0.3),
+)
 #: Nanoseconds to start a tile, to transpose a step of it, and per element that it reads or writes;
 #: to start a matrix of the host's; to start one more kernel, and per element of it.
 _TILE, _TRANSPOSE, _ELEMENT, _MATRIX, _KERNEL, _KERNEL_ELEMENT = 300, 25, 0.1, 50, 45_000, 1.2
@@ -109,7 +114,8 @@ _PANEL_CONVERSIONS = 1.5
 
 
 def _times_of(dtype: DType) -> _Times:
-    return _TIMES.get(dtype) or (_LONG if dtype.itemsize > 4 else _SHORT)
+    by_size = {1: _SHORT, 2: _SHORT, 4: _INT}
+    return _TIMES.get(dtype) or by_size.get(dtype.itemsize, _LONG)
 
 
 def shape_of_work(shape: Ints, right: Node) -> Ints:
@@ -193,7 +199,7 @@ def panel_tile(dtype: DType, shape: Ints) -> tuple[int, int]:
     """Rows and columns that a kernel of panels computes at a time.
 
     There are 32 columns, or those of an AVX-512 register if fewer lanes are idle then, and as many
-    rows as half of the registers hold, at most 8.
+    rows as half of the registers hold, at most 8. Elements that are converted serve more lanes.
 
     Parameters
     ----------
@@ -203,6 +209,7 @@ def panel_tile(dtype: DType, shape: Ints) -> tuple[int, int]:
     rows, columns = shape
     narrow = 8 if dtype.itemsize > 4 or columns <= 8 else 16
     is_narrow = -(-columns // narrow) * narrow < -(-columns // 32) * 32
+    is_narrow &= dtype.itemsize >= 4 or columns <= 16
     limit = 4 if dtype.itemsize > 4 and not is_narrow else 8
     down = next((n for n in (1, 2, 4) if n >= min(rows, limit)), limit)
     return down, narrow if is_narrow else 32

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 
-from metalloid.arrays.ir.dtypes import DType, float32, kind_of, msl_name, uint32, uint64
+from metalloid.arrays.ir.dtypes import DType, float32, kind_of, msl_name, uint16, uint32, uint64
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryLaunch
 from metalloid.arrays.planning.context import PlanContext
@@ -88,6 +88,8 @@ def _packed(planner: PlanContext, factor: Factor, axis: int) -> Factor:
 
 def _sum_type(dtype: DType) -> DType:
     if kind_of(dtype) in "iu":
+        if dtype.itemsize <= 2:
+            return uint16
         return uint32 if dtype.itemsize <= 4 else uint64
     return float32 if dtype in FLOATS else dtype
 

@@ -144,6 +144,21 @@ constexpr constant uint panel_rows = 64, panel_columns = 32;
 constexpr constant uint panel_depth = 256, packed_panel_depth = 512;
 // A factor that is packed lies in panels of 32 rows of the left, or 32 columns of the right factor;
 // the 32 elements of one index of the depth are contiguous. `at` is the address of the first of them.
+template <typename T, uint count, bool left_is_packed, bool right_is_packed, typename Left,
+          typename Right>
+METAL_FUNC void add_panels(thread T *sums, Left left, Right right, device const T *a,
+                           device const T *b, uint row, uint last, uint column, uint start,
+                           uint depth) {
+  for (uint k = 0; k < depth; ++k) {
+    const T y = right_is_packed ? b[k * panel_columns] : T(right(start + k, column));
+    for (uint j = 0; j < count; ++j) {
+      const T x =
+          left_is_packed ? a[k * panel_columns + j] : T(left(min(row + j, last), start + k));
+      sums[j] = times_plus(x, y, sums[j]);
+    }
+  }
+}
+
 template <typename T, uint columns, uint count, bool left_is_packed, bool right_is_packed,
           typename Left, typename Right, typename Store>
 METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, Store store,
@@ -170,14 +185,12 @@ METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, 
       for (uint j = 0; j < count; ++j) {
         sums[j] = start == 0 ? T(0) : part[j * columns];
       }
-      // Beyond the last row, it is read again.
-      for (uint k = 0; k < depth; ++k) {
-        const T y = right_is_packed ? b[k * panel_columns] : T(right(start + k, column));
-        for (uint j = 0; j < count; ++j) {
-          const T x = left_is_packed ? a[k * panel_columns + j]
-                                     : T(left(min(row + j, last), start + k));
-          sums[j] = times_plus(x, y, sums[j]);
-        }
+      if (row + count <= size.x) {
+        add_panels<T, count, left_is_packed, right_is_packed>(sums, left, right, a, b, row, ~0u,
+                                                              column, start, depth);
+      } else {  // beyond the last row, it is read again
+        add_panels<T, count, left_is_packed, right_is_packed>(sums, left, right, a, b, row, last,
+                                                              column, start, depth);
       }
       if (start + depth < size.z) {
         for (uint j = 0; j < count; ++j) {

@@ -11,6 +11,7 @@ constant constexpr uint radix_lanes = 32;
 constant constexpr uint radix_values = 256;  // of a digit
 constant constexpr uint radix_threads = 256;  // of a threadgroup: one for each value of a digit
 constant constexpr uint radix_simdgroups = radix_threads / radix_lanes;
+constant constexpr uint radix_window = 4;  // tiles that a look-back reads at a time
 
 // The word of a tile and a digit is 0 at first, then how often the digit occurs in the tile, and at last
 // how often it occurs in this and all earlier tiles.
@@ -120,19 +121,20 @@ METAL_FUNC void count_digits(RadixSort<Bits> sort, uint row, uint group, uint gr
   }
 }
 
-// How often a digit occurs in the tiles before one with this word. Four words are read at a time.
+// How often a digit occurs in the tiles before one with this word. Some words are read at a time, as
+// each time takes as long as an access to memory.
 METAL_FUNC uint sum_of_earlier_tiles(device uint *own, uint tile) {
   uint sum = 0;
   while (tile > 0) {
-    uint words[4];
+    uint words[radix_window];
     #pragma clang loop unroll(full)
-    for (uint k = 0; k < 4; ++k) {
+    for (uint k = 0; k < radix_window; ++k) {
       device uint *word = own - (k < tile ? k + 1 : tile) * radix_values;
       words[k] = atomic_load_explicit((device atomic_uint *)word, memory_order_relaxed);
     }
     uint known = 0;
     #pragma clang loop unroll(full)
-    for (uint k = 0; k < 4; ++k) {
+    for (uint k = 0; k < radix_window; ++k) {
       if (known == k && k < tile && words[k] != 0) {
         sum += words[k] & radix_sum;
         known = words[k] >= radix_prefix ? tile : k + 1;

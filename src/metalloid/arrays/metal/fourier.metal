@@ -292,68 +292,58 @@ METAL_FUNC void rare_stage(threadgroup Complex<T> *tile, constant Plan &plan,
   }
 }
 
-}  // namespace fourier
-
-// It says twice as many threads as it has: registers for as many let two threadgroups run at once.
-template <typename T, typename From, typename To, bool has_rare>
-[[kernel, max_total_threads_per_threadgroup(2 * fourier::threads)]] void transform_rows(
-    device const From *values, device To *results, device const vec<T, 2> *twiddles,
-    constant fourier::Pass &given, constant T &scale,
-    uint3 group [[threadgroup_position_in_grid]], uint own [[thread_index_in_threadgroup]]) {
-  threadgroup vec<T, 2> tile[fourier::capacity<T>];
-  constant fourier::Plan &plan = given.plan;
+// The rows of a threadgroup, in one pass.
+template <typename T, bool has_rare, typename From, typename To>
+METAL_FUNC void transform_tile(device const From *values, device To *results,
+                               device const Complex<T> *twiddles, constant Pass &given, T scale,
+                               threadgroup Complex<T> *tile, uint3 group, uint own) {
+  constant Plan &plan = given.plan;
   const uint first = group.x * plan.across, elements = plan.across * plan.length;
-  const fourier::Reach from = fourier::reach_of(given.from, group.z, group.y);
+  const Reach from = reach_of(given.from, group.z, group.y);
   // All of a thread's are asked for before the first is needed.
-  vec<T, 2> held[fourier::each<T>];
+  vec<T, 2> held[each<T>];
   #pragma clang loop unroll(full)
-  for (uint e = 0; e < fourier::each<T>; ++e) {
-    const uint number = own + e * fourier::threads;
-    const uint2 at = fourier::row_and_element(plan, from.by_rows, number);
+  for (uint e = 0; e < each<T>; ++e) {
+    const uint number = own + e * threads;
+    const uint2 at = row_and_element(plan, from.by_rows, number);
     const bool is_there = number < elements && first + at.x < given.rows;
     held[e] = vec<T, 2>(0);
     if (is_there) {
-      held[e] = fourier::read<T>(values, from, first + at.x, at.y);
+      held[e] = read<T>(values, from, first + at.x, at.y);
     }
   }
   #pragma clang loop unroll(full)
-  for (uint e = 0; e < fourier::each<T>; ++e) {
-    const uint number = own + e * fourier::threads;
-    const uint2 at = fourier::row_and_element(plan, from.by_rows, number);
+  for (uint e = 0; e < each<T>; ++e) {
+    const uint number = own + e * threads;
+    const uint2 at = row_and_element(plan, from.by_rows, number);
     if (number < elements) {
-      tile[fourier::tile_index<T>(plan, at.x, at.y)] = held[e];
+      tile[tile_index<T>(plan, at.x, at.y)] = held[e];
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint k = 0; k < plan.stages; ++k) {
     switch (plan.radices[k]) {
-      case 2: fourier::stage<T, 2>(tile, plan, twiddles, k, own); break;
-      case 3: fourier::stage<T, 3>(tile, plan, twiddles, k, own); break;
-      case 4: fourier::stage<T, 4>(tile, plan, twiddles, k, own); break;
-      case 5: fourier::stage<T, 5>(tile, plan, twiddles, k, own); break;
-      case 8: fourier::stage<T, 8>(tile, plan, twiddles, k, own); break;
-      default: fourier::rare_stage<T, has_rare>(tile, plan, twiddles, k, own); break;
+      case 2: stage<T, 2>(tile, plan, twiddles, k, own); break;
+      case 3: stage<T, 3>(tile, plan, twiddles, k, own); break;
+      case 4: stage<T, 4>(tile, plan, twiddles, k, own); break;
+      case 5: stage<T, 5>(tile, plan, twiddles, k, own); break;
+      case 8: stage<T, 8>(tile, plan, twiddles, k, own); break;
+      default: rare_stage<T, has_rare>(tile, plan, twiddles, k, own); break;
     }
   }
-  const fourier::Reach to = fourier::reach_of(given.to, group.z, group.y);
+  const Reach to = reach_of(given.to, group.z, group.y);
   #pragma clang loop unroll(full)
-  for (uint e = 0; e < fourier::each<T>; ++e) {
-    const uint number = own + e * fourier::threads;
-    const uint2 at = fourier::row_and_element(plan, to.by_rows, number);
-    const uint row = first + at.x, index = fourier::index_of(to, row, at.y);
+  for (uint e = 0; e < each<T>; ++e) {
+    const uint number = own + e * threads;
+    const uint2 at = row_and_element(plan, to.by_rows, number);
+    const uint row = first + at.x, index = index_of(to, row, at.y);
     if (number < elements && row < given.rows && index < to.count) {
-      vec<T, 2> value = tile[fourier::tile_index<T>(plan, at.x, at.y)];
-      value = scale * fourier::twiddled<T>(value, given, twiddles, row, at.y);
-      const long element = fourier::address_of(to, row, index);
-      fourier::put<T>(results + element, to.is_exchanged ? value.yx : value);
+      vec<T, 2> value = tile[tile_index<T>(plan, at.x, at.y)];
+      value = scale * twiddled<T>(value, given, twiddles, row, at.y);
+      const long element = address_of(to, row, index);
+      put<T>(results + element, to.is_exchanged ? value.yx : value);
     }
   }
 }
 
-// Each row times the same numbers, in place.
-template <typename T>
-[[kernel]] void multiply_rows(device vec<T, 2> *values, device const vec<T, 2> *by,
-                              constant uint &length, uint2 element [[thread_position_in_grid]]) {
-  const ulong at = ulong(element.y) * length + element.x;
-  values[at] = fourier::product<T>(values[at], by[element.x]);
-}
+}  // namespace fourier
