@@ -173,11 +173,11 @@ def test_objects(engine, case):
         assert is_intact(around)
 
 
-def test_neighbouring_buffers(engine):
-    y, neighbour = mtl.Buffer(np.zeros(1000, np.float32)), mtl.Buffer(np.zeros(1000, np.float32))
+def test_adjacent_buffers(engine):
+    y, adjacent = mtl.Buffer(np.zeros(1000, np.float32)), mtl.Buffer(np.zeros(1000, np.float32))
     event = kernel("fill")(y, threads=4096, wait=False)
     assert "which has 1000 elements" in fault_of(event.wait)
-    assert not np.asarray(neighbour).any()
+    assert not np.asarray(adjacent).any()
 
 
 def test_a_proof_waits_for_what_it_reads(engine):
