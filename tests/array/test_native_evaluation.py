@@ -58,6 +58,28 @@ SIMILAR = {
     "shapes of products": (lambda x, y: x @ y.T, lambda x, y: x.T @ y),
     "a product of one leaf": (lambda x, y: x @ x.T, lambda x, y: x @ y.T),
     "settings of products": (lambda x, y: x @ y.T, lambda x, y: _on_host(x, y.T)),
+    "a view that a product makes": (
+        lambda x, y: x[0] @ x.T + x[:, 0],
+        lambda x, y: x[0] @ x.T + y[:, 0],
+    ),
+    "rows of one matrix": (
+        lambda x, y: x[:1] @ x.T + x[:, 1],
+        lambda x, y: x[1:2] @ x.T + x[:, 1],
+    ),
+    "counters": (lambda x, y: (x + y).argmax(), lambda x, y: (x - y).argmin()),
+    "counters with offsets": (
+        lambda x, y: x + mtl.arange(10)[2:6] * y,
+        lambda x, y: x + mtl.arange(10)[3:7] * y,
+    ),
+    "sorts": (lambda x, y: mtl.sort(x * y, axis=0), lambda x, y: mtl.sort(x * y, descending=True)),
+    "scans": (
+        lambda x, y: mtl.cumulative_sum(x - y, axis=0),
+        lambda x, y: mtl.cummax(x - y, axis=0),
+    ),
+    "tables": (
+        lambda x, y: mtl.fft.rfft((x + y).reshape(12), n=128),
+        lambda x, y: mtl.fft.rfft((x + y).reshape(12), n=64),
+    ),
     "many operands": (
         lambda x, y: mtl.concat([x, y, x + 1, y * 2, x - y]),
         lambda x, y: mtl.concat([x, y, x + 1, y * 2, y - x]),
@@ -216,6 +238,22 @@ def test_slices_do_not_need_python(monkeypatch):
             monkeypatch.setattr(RepeatedPlan, "__call__", None)
         expected = values[start + 1 : start + 50] - values[start + 1 : start + 50] ** 2
         np.testing.assert_array_equal(np.asarray(result), expected)
+
+
+def test_values_that_others_need(monkeypatch):
+    """The sort and the sums are computed for their last element, and saved."""
+    if native.library() is None:
+        pytest.skip("native functions are not available")
+    values = np.array([3, 1, 2, 5, 4], np.float32)
+    for k in range(3):
+        ordered = mtl.sort(evaluated(values + k))
+        total = mtl.cumulative_sum(ordered)
+        assert float(total[-1]) == 15 + 5 * k
+        assert ordered._node.kind == total._node.kind == "buffer"
+        np.testing.assert_array_equal(np.asarray(ordered), np.sort(values + k))
+        np.testing.assert_array_equal(np.asarray(total), np.cumsum(np.sort(values + k)))
+        if k == 0:
+            monkeypatch.setattr(evaluate, "LinearizedGraph", None)
 
 
 def test_plans_that_python_runs(monkeypatch):

@@ -227,11 +227,13 @@ def _top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 implement("sort", Implementation(_sort_by_merges, _is_by_merges("sort")),
           Implementation(_sort_by_digits, _is_by_digits("sort")),
-          Implementation(_sort_by_kernels, _is_by_kernels("sort")), _sort_on_host)  # fmt: skip
+          Implementation(_sort_by_kernels, _is_by_kernels("sort")), _sort_on_host,
+          is_structural=True)  # fmt: skip
 implement("argsort", Implementation(_argsort_by_merges, _is_by_merges("argsort")),
           Implementation(_argsort_by_digits, _is_by_digits("argsort")),
           Implementation(_argsort_by_kernels, _is_by_kernels("argsort")),
-          _argsort_on_host)  # fmt: skip
+          _argsort_on_host, is_structural=True)  # fmt: skip
 implement("top_k", Implementation(_top_k_by_merges, _is_top_k_by_merges),
           Implementation(_top_k_by_digits, _is_top_k_by_digits),
-          Implementation(_top_k_by_kernels, _is_by_kernels("top_k")), _top_k_on_host)  # fmt: skip
+          Implementation(_top_k_by_kernels, _is_by_kernels("top_k")), _top_k_on_host,
+          is_structural=True)  # fmt: skip
