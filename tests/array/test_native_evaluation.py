@@ -1,6 +1,7 @@
 """Operators and evaluations in C, compared with NumPy and with the same ones in Python."""
 
 import gc
+import itertools
 import sys
 import threading
 
@@ -132,7 +133,16 @@ def test_operators_do_not_need_python(monkeypatch):
 def described(node):
     data = repr(node.data) if node.kind == "constant" else node.data
     operands = tuple(map(described, node.args))
-    return node.kind, data, node.dtype, node.shape, node.flags, id(node.device), operands
+    return (
+        node.kind,
+        type(data),
+        data,
+        node.dtype,
+        node.shape,
+        node.flags,
+        id(node.device),
+        operands,
+    )
 
 
 def outcome(function, *operands):
@@ -156,6 +166,32 @@ def test_operators_as_in_python(other, monkeypatch):
             expected = [outcome(operator, a, b) for operator in operators]
         for _ in range(2):
             assert [outcome(operator, a, b) for operator in operators] == expected
+
+
+KEYS = [
+    0, -1, 3, 10**30, True, np.int64(1), None, ..., slice(None), slice(1, 3), slice(None, None, -1), slice(0, 1),
+    slice(2, 0, -2), slice(5, 9), slice(-2, None), slice(None, None, 0), slice(0, 10**30),
+    slice(np.int64(1), None),
+]  # fmt: skip
+
+
+def test_indices_as_in_python(monkeypatch):
+    x = evaluated(np.arange(60, dtype=np.int16).reshape(3, 4, 5))
+    keys = [
+        (),
+        *KEYS,
+        *itertools.product(KEYS, repeat=2),
+        (1, ..., 2),
+        (0, 1, 2, 3),
+        (0, 1, None, -1),
+    ]
+    in_c = native.selected
+    for array in (x, x + 1, x.T[1:], x[0, 1, 2], (x + 1)[:1], mtl.zeros((0, 3)), mtl.arange(4)):
+        for key in keys:
+            monkeypatch.setattr(native, "selected", lambda array, key: None)
+            expected = outcome(array.__getitem__, key)
+            monkeypatch.setattr(native, "selected", in_c)
+            assert outcome(array.__getitem__, key) == expected, key
 
 
 def test_roots_that_are_equal_or_depend_on_each_other(monkeypatch):
