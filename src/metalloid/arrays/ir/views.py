@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.extents import as_extent
 from metalloid.arrays.ir.layout import Ints, ViewOp
-from metalloid.arrays.ir.node import (
-    BUFFER,
-    IOTA,
-    SCATTER_SLICES,
-    VIEW,
-    Node,
-    move,
-    permute,
-    reshape,
-    topological_ids,
-)
+from metalloid.arrays.ir.node import SCATTER_SLICES, Node, move, permute, reshape
 from metalloid.arrays.ir.operands import axes_of
-
-
-@native.when_loaded
-def _load_selection(functions: Any) -> None:
-    state = (BUFFER, IOTA, VIEW, ViewOp, "slice", "reshape", (), topological_ids, int, slice,
-             Ellipsis)  # fmt: skip
-    native.selected = functions.mtl_selection(ctypes.py_object(state))
 
 
 def as_shape(where: str, shape: int | Sequence[int]) -> Ints:
