@@ -205,5 +205,5 @@ class Numbering(NamedTuple):
 
 
 def _offset(leaf: Node) -> int:
-    """Of its first element, in bytes."""
+    """The offset of its first element, in bytes."""
     return int(leaf.data[1]) * leaf.dtype.itemsize

@@ -18,7 +18,7 @@ _by_topological_id = operator.attrgetter("topological_id")  # operands have smal
 
 
 def leaf_identity(node: Node) -> Any:
-    """What is equal for nodes without operands that are merged."""
+    """The value that is equal for nodes without operands that are merged."""
     if node.kind is CONSTANT:
         # 0 == -0 == False, and NaN != NaN: such constants are not merged.
         return (CONSTANT, node.dtype, node.data) if node.data else node

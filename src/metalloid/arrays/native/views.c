@@ -12,7 +12,7 @@ static PyObject *state_, *start_, *stop_, *step_;
 // Extents after slicing: of all axes, and without those of integers but with new ones.
 struct selection {
   int rank, result_rank;
-  bool is_whole;
+  bool is_full;
   Py_ssize_t start[MAX_RANK], step[MAX_RANK], count[MAX_RANK], shape[MAX_RANK];
 };
 
@@ -54,7 +54,7 @@ static bool add_axis(PyObject* state, PyObject* item, Py_ssize_t extent, struct 
     if (count <= 1) start = count ? start : 0, step = 1;
     to->shape[to->result_rank++] = count;
   }
-  to->is_whole &= !start && step == 1 && count == extent;
+  to->is_full &= !start && step == 1 && count == extent;
   to->start[axis] = start, to->step[axis] = step, to->count[axis] = count;
   return count > 0;  // the strides of empty arrays are left to Python
 }
@@ -126,16 +126,16 @@ static Py_ssize_t layout_of(PyObject* node, Py_ssize_t* strides) {
 
 // `layout.apply_view`, of a slice and then a reshape. Axes of extent 1 are the only ones that differ.
 static PyObject* viewed_leaf(PyObject* state, PyObject* node, const struct selection* s) {
-  Py_ssize_t steps[MAX_RANK], kept[MAX_RANK], offset = layout_of(node, steps);
+  Py_ssize_t steps[MAX_RANK], rest[MAX_RANK], offset = layout_of(node, steps);
   const bool is_same = is_same_shape(s);
   int k = 0;
   for (int i = 0; i < s->rank; i++) {
     offset += s->start[i] * steps[i];
     steps[i] *= s->step[i];
-    if (s->count[i] != 1) kept[k++] = steps[i];
+    if (s->count[i] != 1) rest[k++] = steps[i];
   }
   k = 0;
-  for (int i = 0; i < s->result_rank && !is_same; i++) steps[i] = s->shape[i] == 1 ? 0 : kept[k++];
+  for (int i = 0; i < s->result_rank && !is_same; i++) steps[i] = s->shape[i] == 1 ? 0 : rest[k++];
   return new_leaf(state, node, s->shape, steps, s->result_rank, offset);
 }
 
@@ -170,7 +170,7 @@ static PyObject* viewed_expression(PyObject* state, PyObject* node, const struct
   for (int i = 0; i < s->rank; i++)
     flat[3 * i] = s->start[i], flat[3 * i + 1] = s->step[i], flat[3 * i + 2] = s->count[i];
   PyObject* view = new_reference(node);
-  if (!s->is_whole)
+  if (!s->is_full)
     view = new_view(state, view, new_view_op(state, STATE_SLICE_NAME, tuple_of(flat, 3 * s->rank)),
                     tuple_of(s->count, s->rank));
   if (!view || is_same_shape(s)) return view;
@@ -257,14 +257,14 @@ static PyObject* moved(PyObject* state, PyObject* const* args, Py_ssize_t unused
 // selected(array, key): an array; None for keys that Python has to read.
 static PyObject* selected(PyObject* state, PyObject* const* args, Py_ssize_t unused) {
   (void)unused;
-  struct selection s = {.is_whole = true};
+  struct selection s = {.is_full = true};
   PyObject* node = is_instance(args[0], ARRAY) ? get(args[0], ARRAY, ARRAY_NODE) : 0;
   if (!node || get(node, NODE, NODE_KIND) == PyTuple_GetItem(state, STATE_IOTA) ||
       PyLong_AsLongLong(get(node, NODE, NODE_FLAGS)) & SHARED_MEMORY ||
       !read_key(state, get(node, NODE, NODE_SHAPE), args[1], &s))
     return none_unless_raised();
   PyObject* view;
-  if (s.is_whole && is_same_shape(&s)) view = new_reference(node);
+  if (s.is_full && is_same_shape(&s)) view = new_reference(node);
   else if (get(node, NODE, NODE_KIND) == PyTuple_GetItem(state, STATE_BUFFER))
     view = viewed_leaf(state, node, &s);
   else view = viewed_expression(state, node, &s);
