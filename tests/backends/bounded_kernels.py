@@ -104,14 +104,20 @@ def random_kernel(seed: int) -> RandomKernel:
     first, last = expression(rng, 1, outer), expression(rng, 1, outer)
     step, guard = rng.choice((1, 1, 2, 7)), expression(rng, 1, outer)
     limit = rng.choice((expression(rng, 0, ("n",)), _constant(rng, 100)))
-    loop = rng.choice(("none", "up", "up", "down"))
+    loop = rng.choice(("none", "up", "up", "down", "pointer"))
     inner = (*outer, "j", "j") if loop != "none" else outer
     stored, loaded = expression(rng, 2, inner), expression(rng, 2, inner)
     cast = rng.choice(("", "int"))
     body = f"y[{cast}({stored.text})] = 1; sum += x[{cast}({loaded.text})];"
     # Loops are short.
     bounds = f"uint a = ({first.text}) & 31u, b = ({last.text}) & 63u;"
-    if loop == "up":
+    stride = expression(rng, 1, outer)
+    if loop == "pointer":
+        body = (
+            f"{bounds} device const int *q = x; for (uint j = a; j < b; j += {step}u) "
+            f"{{ y[{cast}({stored.text})] = 1; sum += *q; q += ({stride.text}) & 7u; }}"
+        )
+    elif loop == "up":
         body = f"{bounds} for (uint j = a; j < b; j += {step}u) {{ {body} }}"
     elif loop == "down":
         body = f"{bounds} for (int k = int(b); k > int(a); k -= {step}) {{ uint j = k; {body} }}"
@@ -146,6 +152,12 @@ kernel void f(device int *y, device const int *x, device const uint *data, devic
         if loop == "none":
             return indices(own)
         a, b = first.value(own) & 31, last.value(own) & 63
+        if loop == "pointer":
+            moved = stride.value(own) & 7
+            return [
+                access for k, j in enumerate(range(a, b, step))
+                for access in (indices({**own, "j": j})[0], ("x", k * moved))
+            ]  # fmt: skip
         counter = range(a, b, step) if loop == "up" else range(b, a, -step)
         return [access for j in counter for access in indices({**own, "j": j})]
 

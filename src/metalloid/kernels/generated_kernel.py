@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass, replace
 
 from metalloid.compiler.frontend.translate import PROGRAM_SOURCE
+from metalloid.compiler.frontend.unit import Bounds
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import CompileError
 from metalloid.kernels.kernel import Kernel
@@ -81,7 +82,7 @@ class GeneratedKernel:
 
 @functools.lru_cache(maxsize=256)
 def compiled(
-    generated: GeneratedKernel, function: str, math_mode: MathMode, device: Device
+    generated: GeneratedKernel, function: str, math_mode: MathMode, bounds: Bounds, device: Device
 ) -> Kernel:
     """A kernel of a text; the text decides, so that equal names never meet.
 
@@ -91,11 +92,11 @@ def compiled(
         With the lines of what the user wrote.
     """
     try:
-        return _library(generated.text, math_mode, device)[function]
+        return _library(generated.text, math_mode, bounds, device)[function]
     except CompileError as error:
         raise generated.at_user_lines(error) from None
 
 
 @functools.lru_cache(maxsize=256)
-def _library(text: str, math_mode: MathMode, device: Device) -> Library:
-    return library(text, math_mode=math_mode, device=device)
+def _library(text: str, math_mode: MathMode, bounds: Bounds, device: Device) -> Library:
+    return library(text, math_mode=math_mode, device=device, bounds=bounds)

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from metalloid.compiler.frontend.portability import require_portable, require_portable_memory
 from metalloid.compiler.frontend.translate import PROGRAM_SOURCE, translate
@@ -306,7 +306,7 @@ def library(
             f"[library] math_mode must be one of {', '.join(map(repr, MATH_MODES))}, "
             f"got {math_mode!r}."
         )
-    bounds = settings.bounds if bounds is None else bounds  # type: ignore[assignment]
+    bounds = default_bounds() if bounds is None else bounds
     if bounds not in BOUNDS:
         raise ArgumentError(
             f"[library] bounds must be one of {', '.join(map(repr, BOUNDS))}, got {bounds!r}."
@@ -323,6 +323,11 @@ def library(
     result._require_kernels()
     show_warnings(result.warnings)
     return result
+
+
+def default_bounds() -> Bounds:
+    """The setting for libraries that do not say."""
+    return cast(Bounds, settings.bounds)
 
 
 def _file_and_text(source: Any, path: str | os.PathLike[str] | None) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from metalloid.kernels.bound_calls import (
 )
 from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
 from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.library import default_bounds
 from metalloid.kernels.metal_kernel_checks import (
     check_atomic,
     check_function_name,
@@ -95,6 +96,7 @@ class MetalKernel:
         check_math_mode(math_mode)
         self._row_contiguous, self._atomic = bool(ensure_row_contiguous), bool(atomic_outputs)
         self._math_mode: MathMode = math_mode
+        self._bounds = default_bounds()
         self._kernels: dict[Any, _CompiledKernel] = {}
         self._bound = BoundCalls()
         self._result_types: dict[Any, list[tuple[np.dtype[Any], tuple[int, ...]]]] = {}
@@ -310,7 +312,7 @@ class MetalKernel:
         result = self._kernels.get(key)
         if result is None:
             generated = self._generate(memories, outputs, arguments)
-            kernel = compiled(generated, generated.function, self._math_mode, device)
+            kernel = compiled(generated, generated.function, self._math_mode, self._bounds, device)
             names = tuple(p.name for p in kernel.signature.buffers)
             result = self._kernels[key] = _CompiledKernel(kernel, names, generated.own_text)
         return result

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array, as_arrays
-from metalloid.arrays.execution.calls import host_call, launch_call
+from metalloid.arrays.execution.calls import host_call
 from metalloid.arrays.functions.sorting import comparable
 from metalloid.arrays.interop.dlpack import unshared
-from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, promote, uint32
+from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, promote
 from metalloid.arrays.ir.node import Node, broadcast, cast
 from metalloid.arrays.ir.operands import axes_of, binary_operands
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import concatenated, full_slices, sliced
-from metalloid.arrays.library.sort import insertion_indices
+from metalloid.arrays.library.searching import has_launches, insertion_indices
 from metalloid.arrays.lowering.indexing import (
     checked_index,
     gathered,
@@ -104,13 +104,12 @@ def insertion_points(x1: Node, x2: Node, side: str, setting: str) -> Node:
 
 
 def _is_by_kernels(x1: Node, x2: Node, side: str, setting: str) -> bool:
-    return by_kernels("searchsorted", x2.dtype, x2.device, x2.size, setting)
+    is_supported = has_launches(x1, x2)
+    return is_supported and by_kernels("searchsorted", x2.dtype, x2.device, x2.size, setting)
 
 
 def _search_by_kernels(x1: Node, x2: Node, side: str, setting: str) -> Node:
-    after_equal = side == "right"
-    results = launch_call(insertion_indices, [x1, x2], (after_equal,), (uint32, x2.shape))
-    return cast(results[0], int64)
+    return insertion_indices(x1, x2, side == "right")
 
 
 def _search_on_host(x1: Node, x2: Node, side: str, setting: str) -> Node:

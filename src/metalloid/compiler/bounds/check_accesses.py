@@ -237,8 +237,10 @@ class _Inserter:
             return self._new(self._prologue, op, I64, left, Value(I64, str(right)))
 
         left = new("sub", extent, end)
-        is_power = size & (size - 1) == 0
-        steps = new("lshr", left, size.bit_length() - 1) if is_power else new("udiv", left, size)
+        if size & (size - 1):
+            steps = new("udiv", left, size)
+        else:
+            steps = new("lshr", left, size.bit_length() - 1) if size > 1 else left
         count = new("add", steps, 1)
         fits = self._new(self._prologue, "icmp", I1, extent, Value(I64, str(end)), predicate="uge")
         count = self._new(self._prologue, "select", I64, fits, count, Value(I64, "0"))

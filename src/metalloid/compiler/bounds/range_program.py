@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 
 class Op(enum.IntEnum):
-    """Operations of a range program, in the order of the `enum` in bounds.c."""
+    """Operations of a range program, in the order of the `enum` in intervals.h."""
 
     FULL = 0
     CONSTANT = enum.auto()

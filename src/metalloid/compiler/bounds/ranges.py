@@ -335,7 +335,10 @@ class Ranges:
                 for load in map(self._addresses.computed_by, step.operands)
             }
             return len(nodes) == 1 and nodes != {-1}
-        return step.op in ("zext", "sext", "trunc") and self._is_invariant(step.operands[0], loop)
+        is_pure = step.op in _BINARY or step.op in ("zext", "sext", "trunc")
+        return is_pure and all(
+            value.name[0] != "%" or self._is_invariant(value, loop) for value in step.operands
+        )
 
     def _stepped(self, phi: Instruction, loop: Loop, step: Instruction, size: int) -> int:
         """A phi to which a constant is added: it ends by its own exit, or with another."""

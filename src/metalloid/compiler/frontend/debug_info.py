@@ -27,12 +27,16 @@ class Location:
     line, column : int
     function : str
         Its name in the text.
+    directory : str
+        The directory that `file` is relative to, as clang says: the common part of its path and
+        the working directory, if the file has a path.
     """
 
     file: str
     line: int
     column: int
     function: str
+    directory: str = ""
 
 
 def location_of(ir: str, attachment: str) -> Location | None:
@@ -46,11 +50,11 @@ def location_of(ir: str, attachment: str) -> Location | None:
         The node of its ``!dbg``, such as ``"!12"``; empty if it has none.
     """
     node = node_text(ir, attachment) if attachment else ""
-    _, file = _file_of(ir, node)
+    directory, file = _file_of(ir, node)
     if not file:
         return None
     line, column = int(_field(node, "line") or 0), int(_field(node, "column") or 1)
-    return Location(file, line, column, _function_of(ir, node)) if line else None
+    return Location(file, line, column, _function_of(ir, node), directory) if line else None
 
 
 def with_user_locations(ir: str, is_user_file: Callable[[Path], bool]) -> str:

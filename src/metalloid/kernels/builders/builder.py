@@ -16,6 +16,7 @@ from metalloid.kernels.builders.builder_parameters import (
 )
 from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
 from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.library import default_bounds
 from metalloid.kernels.metal_kernel_checks import check_function_name, check_math_mode
 from metalloid.kernels.operands import Operand, new_output
 from metalloid.runtime.arguments.argument_binder import describe
@@ -66,6 +67,7 @@ class Builder:
         self.out_params = parse_parameters(name, "out_params", out_params, taken)
         self.name, self.preamble, self.source = name, preamble, ""
         self._math_mode: MathMode = math_mode
+        self._bounds = default_bounds()
 
     @property
     def _parameters(self) -> tuple[BuilderParameter, ...]:
@@ -139,7 +141,9 @@ class Builder:
     ) -> Kernel:
         """A kernel of a text, which becomes `source`."""
         self.source = generated.text
-        return compiled(generated, function, self._math_mode, _common_device(operands))
+        return compiled(
+            generated, function, self._math_mode, self._bounds, _common_device(operands)
+        )
 
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(map(str, self.in_params)), ", ".join(map(str, self.out_params))

@@ -142,9 +142,10 @@ class ResourceArrayBinder(ArgumentBinder):
     def bind(self, value: Any, bound: Arguments) -> int:
         """Address of the words of the elements."""
         memory = aligned_bytes(self.parameter.layout.count * WORD_BYTES)
+        extents, bound.extents = bound.extents, {}  # those of elements are not the launch's
         self._writer.write(memory, value, bound)
+        bound.extents = {**extents, self.position: memory.nbytes}
         bound.keep_alive.append(memory)
-        bound.extents[self.position] = memory.nbytes
         address = int(memory.__array_interface__["data"][0])
         if self.stages:
             self.stage(bound, address, memory.nbytes, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from metalloid.compiler.bounds.check_accesses import Checks, check_accesses
@@ -132,9 +133,16 @@ def _position(debug: str, ir: str, sources: Mapping[str, str]) -> list[Any] | No
     location = location_of(ir, debug)
     if location is None:
         return None
-    lines = sources.get(location.file, "").splitlines()
+    path = Path(location.directory, location.file)
+    file = location.file
+    if file not in sources and (str(path) in sources or path.exists()):
+        file = str(path)
+    source = sources.get(file)
+    if source is None and path.exists():  # an included file
+        source = path.read_text("utf-8", "replace")
+    lines = (source or "").splitlines()
     text = lines[location.line - 1] if 0 < location.line <= len(lines) else ""
-    return [location.file, location.line, location.column, text]
+    return [file, location.line, location.column, text]
 
 
 def _shown(name: str) -> str:

@@ -9,11 +9,14 @@ from typing import Any
 from metalloid.backends.cpu.compile.bounds import BoundsRequest, BoundsTable
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.native_library import Outcome
+from metalloid.compiler.bounds.range_program import Op
 from metalloid.msl.signature import Signature
 
 #: Extent of memory whose size is unknown.
 UNKNOWN_BYTES = 2**62
-_NODE, _CHECK, _HEAD = struct.Struct("=4q"), struct.Struct("=6q"), struct.Struct("=3Q2Q")
+_NODE, _CHECK, _READ = struct.Struct("=4q"), struct.Struct("=6q"), struct.Struct("=3Q")
+_HEAD = struct.Struct("=4Q4Q")
+_PROVEN_BYTES = 8 * (1 + 16 * 60)  # mtl_proven in bounds.c
 #: After so many versions of a kernel, all accesses are checked.
 _MAX_VERSIONS = 3
 
@@ -45,16 +48,23 @@ class RangeProof:
             b"".join(_NODE.pack(*node) for node in table.nodes) or b"\0"
         )
         self._checks = ctypes.create_string_buffer(self._packed_checks() or b"\0")
+        reads = sorted(
+            {(n[1], n[2], (n[0] >> 8) // 8) for n in table.nodes if n[0] & 0xFF == Op.ARGUMENT}
+        )
+        self._reads = ctypes.create_string_buffer(
+            b"".join(_READ.pack(*read) for read in reads) or b"\0"
+        )
+        self._proven = ctypes.create_string_buffer(_PROVEN_BYTES)
+        memory = (self._nodes, self._checks, self._reads, self._proven)
         self._head = ctypes.create_string_buffer(
             _HEAD.pack(
-                len(table.nodes), len(table.sites), words,
-                ctypes.addressof(self._nodes), ctypes.addressof(self._checks),
+                len(table.nodes), len(table.sites), words, len(reads),
+                *map(ctypes.addressof, memory),
             )
         )  # fmt: skip
         self.address = ctypes.addressof(self._head)
         self._outside = (ctypes.c_uint8 * max(len(table.sites), 1))()
-        argument = 3  # Op.ARGUMENT
-        self.arguments = {node[1] for node in table.nodes if node[0] & 0xFF == argument}
+        self.arguments = {word for word, _, _ in reads}
         self._is_inside = native_library.runtime().is_inside
         #: Whether any launch has something to prove.
         self.is_needed = any(site["node"] != -2 for site in table.sites)

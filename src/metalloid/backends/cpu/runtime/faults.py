@@ -110,7 +110,7 @@ def error_of(
     file, line = location or (None, None)
     at = f"{file}:{line}: " if file else ""
     return KernelFault(
-        f"[{kernel}] {at}{reason}{where}. {advice}".rstrip(),
+        f"[{kernel}] {at}{reason}{where}. {advice}".rstrip().replace(". \n", ".\n"),
         kernel=kernel,
         reason=reason,
         threadgroup=threadgroup,
