@@ -113,7 +113,10 @@ def test_powers_formats_and_edges():
     values = np.float32([1.25, -2.35, 1234.5])
     for decimals in (1, -2, 0):
         np.testing.assert_array_equal(mtl.round(values, decimals), np.round(values, decimals))
-    assert mtl.round([15, 25, 37], -1).tolist() == np.round([15, 25, 37], -1).tolist()
+    integers = np.arange(-130, 130)
+    for decimals in (-1, -2):
+        expected = np.round(integers / 10**-decimals) * 10**-decimals
+        np.testing.assert_array_equal(mtl.round(integers, decimals), expected)
     assert mtl.round([15, 25], 2).tolist() == [15, 25]
     assert mtl.random.uniform((2, 3)).shape == (2, 3)
     with pytest.raises(ValueError, match="both x1 and x2"):

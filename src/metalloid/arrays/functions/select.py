@@ -8,7 +8,7 @@ from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions import elementwise
 from metalloid.arrays.functions.searching import nonzero
 from metalloid.arrays.interop.dlpack import unshared
-from metalloid.arrays.ir.dtypes import float64, kind_of, promote
+from metalloid.arrays.ir.dtypes import kind_of, promote
 from metalloid.arrays.ir.node import broadcast, cast
 from metalloid.arrays.ir.operands import binary, is_weak, to_node, where_node
 from metalloid.arrays.ir.ops import OPS
@@ -82,12 +82,15 @@ def round(x: Any, /, decimals: int = 0) -> Array:
     if decimals == 0:
         return elementwise.round(x)
     numbers = as_array(x, "round")
-    kind, unit = kind_of(numbers.dtype), float(10 ** abs(decimals))
+    kind, unit = kind_of(numbers.dtype), 10 ** abs(decimals)
+    if kind not in "iu":
+        factor = float(unit)
+        if decimals > 0:
+            return elementwise.round(numbers * factor) / factor
+        return elementwise.round(numbers / factor) * factor
     if decimals > 0:
-        if kind in "iu":
-            return numbers
-        return elementwise.round(numbers * unit) / unit
-    if kind in "iu":
-        multiples = elementwise.round(numbers.astype(float64) / unit)
-        return multiples.astype(numbers.dtype) * int(unit)
-    return elementwise.round(numbers / unit) * unit
+        return numbers
+    multiple = numbers // unit
+    rest = numbers - multiple * unit
+    is_up = (rest > unit // 2) | ((rest == unit // 2) & (multiple % 2 == 1))
+    return (multiple + is_up.astype(numbers.dtype)) * unit
