@@ -82,7 +82,8 @@ def round(x: Any, /, decimals: int = 0) -> Array:
     if decimals == 0:
         return elementwise.round(x)
     numbers = as_array(x, "round")
-    kind, unit = kind_of(numbers.dtype), 10 ** abs(decimals)
+    kind = kind_of(numbers.dtype)
+    unit: int = 10 ** abs(decimals)
     if kind not in "iu":
         factor = float(unit)
         if decimals > 0:
