@@ -11,6 +11,7 @@ from metalloid.arrays.execution import explain
 from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.interop.dlpack import imported, owned_copy, unshared
 from metalloid.arrays.interop.numpy_protocols import Interop
+from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import DType, as_dtype, kind_of
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.memory import SHARED
@@ -237,7 +238,8 @@ class Array(Operators, Interop):
     # -- elements
 
     def __getitem__(self, key: Any) -> Array:
-        return Array(indexing.selected(self._node, key))
+        result: Array | None = native.selected(self, key)
+        return Array(indexing.selected(self._node, key)) if result is None else result
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._is_uniquely_referenced() and indexing.written(self._node, key, value):

@@ -269,7 +269,8 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: A
         counted = Array(iota((size,), 0, target)) * step + start
         return Array(evaluate([cast(counted._node, result_dtype)], wait=False)[0])
     if not is_integer or (kind_of(result_dtype) not in "iu" and not is_symbolic):
-        exact = start + step * np.arange(size, dtype=np.float64)
+        exact = np.arange(size, dtype=np.float64)
+        exact = exact if (start, step) == (0, 1) else start + step * exact
         return Array(from_numpy(exact.astype(result_dtype), target))
     indices = iota((size,), 0, target)
     scaled = Array(indices) * (step if is_integer else int(step))

@@ -123,6 +123,7 @@ implement(
     Implementation(scan_columns, has_columns),
     Implementation(scan_rows, has_rows),
     _by_numpy,
+    is_structural=True,
 )
 
 

@@ -205,9 +205,11 @@ def _implement(name: str, by_merges: Callable[..., Node], by_digits: Callable[..
             by_merges, _is_by_kernels(name, lambda x, axis, _: merge_sort.has_launches(x))
         ),
         on_host,
+        is_structural=True,
     )
 
 
 _implement("sort", _sort_by_merges, _sort_by_digits, _sort_on_host)
 _implement("argsort", _argsort_by_merges, _argsort_by_digits, _argsort_on_host)
-implement("top_k", Implementation(_top_k_by_kernels, _is_top_k_by_kernels), _top_k_on_host)
+implement("top_k", Implementation(_top_k_by_kernels, _is_top_k_by_kernels), _top_k_on_host,
+          is_structural=True)  # fmt: skip

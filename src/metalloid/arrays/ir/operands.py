@@ -71,7 +71,9 @@ def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: in
         return in_memory(memory, contiguous(array.shape), dtype)
     memory = Memory(device, array.size * dtype.itemsize)
     layout = contiguous(array.shape)
-    if device.memory != "own":
+    if device.memory == "host" and array.dtype == dtype and array.flags.c_contiguous:
+        ctypes.memmove(memory.address, array.__array_interface__["data"][0], array.nbytes)
+    elif device.memory != "own":
         memory.host_view(dtype, layout.shape, layout.strides, 0)[...] = array
     elif array.size:
         plain = np.ascontiguousarray(array, dtype)
