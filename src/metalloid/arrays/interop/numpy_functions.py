@@ -20,7 +20,7 @@ from metalloid.arrays.ir.substitute import is_traced
 from metalloid.errors import TraceError
 
 #: Operations by NumPy's universal functions.
-_OPERATIONS: dict[Any, Op] = {
+OPERATIONS: dict[Any, Op] = {
     function: row
     for name, row in OPS.items()
     if isinstance(function := getattr(np, row.reference or name, None), np.ufunc)
@@ -69,7 +69,7 @@ def _computed(
     xp: Any, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]
 ) -> Any:
     """The result by functions of this package; NotImplemented if there is none."""
-    row = _OPERATIONS.get(ufunc)
+    row = OPERATIONS.get(ufunc)
     if method == "reduce" and ufunc in _REDUCTIONS and options.keys() <= {"axis", "keepdims"}:
         return getattr(xp, _REDUCTIONS[ufunc])(*inputs, **{"axis": 0, **options})
     if method == "accumulate" and ufunc in _SCANS and options.keys() <= {"axis"}:

@@ -18,14 +18,19 @@ from metalloid.arrays.execution.calls import KernelCall, call_nodes, read_array,
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.execution.small_results import forget_copy
 from metalloid.arrays.interop.dlpack import dlpack_capsule, export_of, owned_copy
-from metalloid.arrays.interop.numpy_functions import call_function, call_ufunc, is_external
+from metalloid.arrays.interop.numpy_functions import (
+    OPERATIONS,
+    call_function,
+    call_ufunc,
+    is_external,
+)
 from metalloid.arrays.ir.dtypes import DType, as_dtype
 from metalloid.arrays.ir.extents import read_sizes
 from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.memory import bucket_size, pool_of
 from metalloid.arrays.ir.native import library
 from metalloid.arrays.ir.node import BUFFER, Node, fresh, topological_ids
-from metalloid.arrays.ir.operands import from_numpy
+from metalloid.arrays.ir.operands import from_numpy, unary
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.errors import TraceError
 from metalloid.kernels.strides import row_major
@@ -118,6 +123,8 @@ class Interop(BufferExporter):
         return self.__array__()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if len(inputs) == 1 and not options and method == "__call__" and ufunc in OPERATIONS:
+            return self._new(unary(OPERATIONS[ufunc], self))  # the common case, without detours
         if any(map(is_external, (*inputs, *options.get("out", ())))):
             return NotImplemented
         return call_ufunc(self.__array_namespace__(), ufunc, method, inputs, options)
