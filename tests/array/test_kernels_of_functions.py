@@ -9,7 +9,6 @@ import pytest
 import metalloid as mtl
 from metalloid.arrays.ir.dtypes import float64, kind_of, msl_name
 from metalloid.arrays.ir.ops import MODULES, OPS
-from metalloid.arrays.library import sort as sort_kernels
 from metalloid.arrays.metal import metal_source
 from metalloid.backends.cuda.compile.compile_ptx import compile_ptx
 from metalloid.backends.cuda.compile.target import cuda_target
@@ -20,6 +19,7 @@ from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.fft import kernels as transforms
 
 _FILES = ("arrays", "complex", "complex_functions", "special")
+_HEAD = "#include <metal_stdlib>\n"
 
 
 def _kernel(dtype, rows, modules=MODULES):
@@ -79,7 +79,12 @@ def test_rows_name_the_chapters_that_they_take(modules):
 
 
 def test_sorts_and_searches_have_ptx():
-    _ptx(sort_kernels.text(), "_64")
+    x = mtl.arange(20_000, device="cpu")
+    with mtl.config.scope(sorting="kernels"):
+        results = mtl.top_k(x, 3)[1], mtl.searchsorted(x, x), mtl.histogram(x, range=(0, 9))[0]
+        for result in results:
+            for text in result.msl().split(_HEAD)[1:]:
+                _ptx(_HEAD + text, "")
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ import metalloid as mtl
 from metalloid.arrays.codegen import matmul_forms
 from metalloid.arrays.execution import evaluate as evaluation
 from metalloid.arrays.library import radix_sort
-from metalloid.arrays.library import sort as sort_kernels
 from metalloid.runtime.devices import registry
 from metalloid.runtime.devices.traits import TENSOR_CORES
 
@@ -383,7 +382,6 @@ def test_wide_kernels_are_portable(device):
                    mtl.sort(x), mtl.argsort(x.reshape(-1)), mtl.cumulative_sum(x.reshape(-1))):  # fmt: skip
         for text in values.msl().split("#include <metal_stdlib>")[1:]:
             mtl.library("#include <metal_stdlib>" + text, portable=True)
-    mtl.library(sort_kernels.text(), portable=True)
 
 
 def test_kernels_of_cores_are_unchanged():

@@ -292,6 +292,30 @@ def test_results_of_launches_that_nobody_waited_for():
     np.testing.assert_array_equal(np.asarray(more), order_of(np.sort(x)[::-1]) + 1)
 
 
+def test_searches_selections_and_counts_are_launches():
+    """A compiled function has no function of the host, and repeats for other values."""
+    x = elements("float32", (2, 20_001), 7)
+
+    def f(a):
+        values, indices = mtl.top_k(a[:, ::-1], 5)
+        counts = mtl.histogram(a, bins=7, range=(-9, 9))[0]
+        return values, indices, mtl.searchsorted(mtl.sort(a[0]), a[1, ::2]), counts
+
+    compiled = mtl.compile(f)
+    for each in (x, x[::-1].copy()):
+        own = mtl.asarray(each)
+        assert "host" not in mtl.explain(*f(own))
+        values, indices, points, counts = map(np.asarray, compiled(own))
+        order = order_of(each[:, ::-1], -1, True)[:, :5]
+        np.testing.assert_array_equal(indices, order)
+        np.testing.assert_array_equal(
+            bits(values), bits(np.take_along_axis(each[:, ::-1], order, 1))
+        )
+        np.testing.assert_array_equal(points, np.searchsorted(np.sort(each[0]), each[1, ::2]))
+        finite = each[np.isfinite(each)]
+        np.testing.assert_array_equal(counts, np.histogram(finite, 7, (-9, 9))[0])
+
+
 @pytest.mark.needs("the CPU")
 def test_the_setting_decides():
     x = mtl.arange(10)

@@ -15,7 +15,6 @@ from metalloid.arrays.execution.executable import full_text
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.library import scatter as scatter_kernels
-from metalloid.arrays.library import sort as sort_kernels
 from metalloid.arrays.library import window as window_kernels
 from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.plan import make_plan
@@ -50,13 +49,17 @@ def scan():
 
 
 def library_calls(monkeypatch):
-    """The texts of prefix scans, sorts, and Fourier transforms of rows."""
+    """The texts of prefix scans, sorts, searches, and Fourier transforms of rows."""
     long, wide = (mtl.ones(shape, device="cpu") for shape in ((20_000,), (9, 100)))
     scans = [mtl.cumulative_sum(long), mtl.cumulative_prod(wide, axis=0)]
     monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[1]), *sys.path])
     monkeypatch.setitem(registry._KINDS, "own", "own_memory_device")  # an SIMT device
-    scans.append(mtl.cummax(mtl.ones(20_000, device="own:0")))
-    return texts_of(*scans, mtl.argsort(long), mtl.fft.rfft(mtl.ones(4096, device="cpu")))
+    own = mtl.ones(20_000, device="own:0")
+    scans.append(mtl.cummax(own))
+    sorts = [mtl.argsort(long), mtl.sort(own), mtl.top_k(long, 3)[0]]
+    with mtl.config.scope(sorting="kernels"):
+        sorts.append(mtl.searchsorted(long, long))
+    return texts_of(*scans, *sorts, mtl.fft.rfft(mtl.ones(4096, device="cpu")))
 
 
 def scatters(monkeypatch):
@@ -88,7 +91,6 @@ def texts_of(*results):
 
 #: Texts that are put together of several files.
 JOINED = {
-    "sorting": sort_kernels.text,
     "functions": functions,
     "windows": lambda: window_kernels.text(np.dtype(np.float32), "int"),
     "transforms": lambda: transforms.text("float"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.execution.calls import host_call, launch_call
+from metalloid.arrays.execution.calls import host_call
 from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import minimum
 from metalloid.arrays.functions.manipulation import concat
@@ -29,7 +29,7 @@ from metalloid.arrays.ir.node import Node, broadcast, cast, constant
 from metalloid.arrays.ir.operands import from_numpy, to_node, to_numpy
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.library.scatter import sums_by_index
-from metalloid.arrays.library.sort import MAX_BINS, bin_counts, count_groups
+from metalloid.arrays.library.searching import MAX_BINS, bin_counts
 from metalloid.arrays.lowering.reductions import summed
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 from metalloid.settings import settings
@@ -213,14 +213,12 @@ def weighted_counts_of(indices: Node, weights: Node, count: int) -> Node:
 
 
 def _is_by_bins(indices: Node, count: int, setting: str) -> bool:
-    name = "bincount"
-    return count <= MAX_BINS and by_kernels(name, uint32, indices.device, indices.size, setting)
+    is_supported = 0 < count <= MAX_BINS and indices.size > 0
+    return is_supported and by_kernels("bincount", uint32, indices.device, indices.size, setting)
 
 
 def _by_bins(indices: Node, count: int, setting: str) -> Node:
-    shape = count_groups(indices.size, indices.device), count
-    (counts,) = launch_call(bin_counts, [cast(indices, uint32)], (count,), (uint32, shape))
-    return summed(counts, "sum", 0, int64, False)
+    return summed(bin_counts(cast(indices, uint32), count), "sum", 0, int64, False)
 
 
 def _is_by_scatter(indices: Node, count: int, setting: str) -> bool:

@@ -70,18 +70,25 @@ class _Sort(NamedTuple):
         return is_short and (not self.is_simt or self.rows >= _MANY_ROWS)
 
     @property
+    def fits_threadgroup(self) -> bool:
+        """Whether a row fits into the threadgroup memory of SIMT devices."""
+        return self.length <= _CHUNK_OF_SIMT[self.words]
+
+    @property
     def result_dtype(self) -> DType:
         return int64 if self.results else self.dtype
 
 
-def has_launches(x: Node, axis: int, with_indices: bool) -> bool:
-    """Whether there are launches; on SIMT devices, rows must fit into threadgroup memory."""
-    if not 0 < x.size <= MAX_ELEMENTS:
-        return False
-    if not x.device.traits.is_simt:
-        return True
-    sort = _Sort(x.dtype, x.shape, axis, False, int(with_indices), True)
-    return sort.length <= _CHUNK_OF_SIMT[sort.words]
+def has_launches(x: Node) -> bool:
+    """Whether there are launches for so many elements."""
+    return 0 < x.size <= MAX_ELEMENTS
+
+
+def is_fast(x: Node, axis: int, with_indices: bool) -> bool:
+    """Whether no other launches are faster: on SIMT devices rows fit into threadgroup memory."""
+    is_simt = x.device.traits.is_simt
+    sort = _Sort(x.dtype, x.shape, axis, False, int(with_indices), is_simt)
+    return has_launches(x) and (not is_simt or sort.fits_threadgroup)
 
 
 def sort_values(x: Node, axis: int, descending: bool) -> Node:
@@ -115,7 +122,7 @@ def _sorted(x: Node, axis: int, descending: bool, results: int) -> Node:
 def _call(sort: _Sort) -> LibraryCall:
     if sort.is_by_thread:
         return _by_threads(sort)
-    if sort.is_simt:
+    if sort.is_simt and sort.fits_threadgroup:
         return _by_threadgroups(sort)
     return _by_simdgroups(sort)
 
@@ -236,13 +243,23 @@ def _order(sort: _Sort) -> str:
     return order_text(sort.dtype, is_stable=sort.results > 0)
 
 
-def order_text(dtype: DType, is_stable: bool) -> str:
-    """A statement that defines `order`, which is descending if a parameter is 1."""
-    size = dtype.itemsize
+def order_text(dtype: DType, is_stable: bool, descending: str = "params.descending") -> str:
+    """A statement that defines `order`; zeros of both signs are equal if it is stable.
+
+    `descending` is the text of 1 if the largest element is first, otherwise of 0.
+    """
+    size, kind = dtype.itemsize, kind_of(dtype)
     bits, suffix = MSL_BITS[size], _SUFFIXES.get(size, "")
-    *members, _ = order_members(dtype, False, is_stable=is_stable)
-    values = ", ".join(f"{member}{suffix}" for member in members)
-    return f"const Order<{bits}> order{{{values}, {bits}(-int(params.descending))}};\n"
+    every, sign = 2 ** (8 * size) - 1, 2 ** (8 * size - 1)
+    infinity, minus_zero = every, 0
+    if kind == "f":
+        infinity = int(np.array(np.inf, dtype).view(f"u{size}"))
+        minus_zero = sign if is_stable else 0
+    elif kind != "i":
+        sign = 0
+    flip = every if kind == "f" else sign
+    values = ", ".join(f"{member}{suffix}" for member in (sign, flip, minus_zero, infinity))
+    return f"const Order<{bits}> order{{{values}, {bits}(-int({descending}))}};\n"
 
 
 def _source(sort: _Sort, first: str, index: str = "0", step: str = "1") -> str:
@@ -262,18 +279,3 @@ def _result(sort: _Sort, first: str, step: str = "1") -> str:
     bits = MSL_BITS[sort.dtype.itemsize]
     start = f"(device {bits} *)out + {first}, order, {step}"
     return f"const numpy::SortedElements<{bits}, {sort.words}> to{{{start}}};\n"
-
-
-def order_members(dtype: DType, descending: bool, smallest: int = 0,
-                  is_stable: bool = True) -> Ints:  # fmt: skip
-    """The members of ``Order`` of order.metal; zeros of both signs are equal if it is stable."""
-    bits, kind = 8 * dtype.itemsize, kind_of(dtype)
-    every, sign = 2**bits - 1, 2 ** (bits - 1)
-    infinity, minus_zero = every, 0
-    if kind == "f":
-        infinity = int(np.array(np.inf, dtype).view(f"u{dtype.itemsize}"))
-        minus_zero = sign if is_stable else 0
-    elif kind != "i":
-        sign = 0
-    flip = every if kind == "f" else sign
-    return sign, flip, minus_zero, infinity, smallest, every if descending else 0
