@@ -1,6 +1,7 @@
 """Operators and evaluations in C, compared with NumPy and with the same ones in Python."""
 
 import gc
+import itertools
 import sys
 import threading
 
@@ -58,6 +59,28 @@ SIMILAR = {
     "shapes of products": (lambda x, y: x @ y.T, lambda x, y: x.T @ y),
     "a product of one leaf": (lambda x, y: x @ x.T, lambda x, y: x @ y.T),
     "settings of products": (lambda x, y: x @ y.T, lambda x, y: _on_host(x, y.T)),
+    "a view that a product makes": (
+        lambda x, y: x[0] @ x.T + x[:, 0],
+        lambda x, y: x[0] @ x.T + y[:, 0],
+    ),
+    "rows of one matrix": (
+        lambda x, y: x[:1] @ x.T + x[:, 1],
+        lambda x, y: x[1:2] @ x.T + x[:, 1],
+    ),
+    "counters": (lambda x, y: (x + y).argmax(), lambda x, y: (x - y).argmin()),
+    "counters with offsets": (
+        lambda x, y: x + mtl.arange(10)[2:6] * y,
+        lambda x, y: x + mtl.arange(10)[3:7] * y,
+    ),
+    "sorts": (lambda x, y: mtl.sort(x * y, axis=0), lambda x, y: mtl.sort(x * y, descending=True)),
+    "scans": (
+        lambda x, y: mtl.cumulative_sum(x - y, axis=0),
+        lambda x, y: mtl.cummax(x - y, axis=0),
+    ),
+    "tables": (
+        lambda x, y: mtl.fft.rfft((x + y).reshape(12), n=128),
+        lambda x, y: mtl.fft.rfft((x + y).reshape(12), n=64),
+    ),
     "many operands": (
         lambda x, y: mtl.concat([x, y, x + 1, y * 2, x - y]),
         lambda x, y: mtl.concat([x, y, x + 1, y * 2, y - x]),
@@ -110,7 +133,16 @@ def test_operators_do_not_need_python(monkeypatch):
 def described(node):
     data = repr(node.data) if node.kind == "constant" else node.data
     operands = tuple(map(described, node.args))
-    return node.kind, data, node.dtype, node.shape, node.flags, id(node.device), operands
+    return (
+        node.kind,
+        type(data),
+        data,
+        node.dtype,
+        node.shape,
+        node.flags,
+        id(node.device),
+        operands,
+    )
 
 
 def outcome(function, *operands):
@@ -134,6 +166,32 @@ def test_operators_as_in_python(other, monkeypatch):
             expected = [outcome(operator, a, b) for operator in operators]
         for _ in range(2):
             assert [outcome(operator, a, b) for operator in operators] == expected
+
+
+KEYS = [
+    0, -1, 3, 10**30, True, np.int64(1), None, ..., slice(None), slice(1, 3), slice(None, None, -1), slice(0, 1),
+    slice(2, 0, -2), slice(5, 9), slice(-2, None), slice(None, None, 0), slice(0, 10**30),
+    slice(np.int64(1), None),
+]  # fmt: skip
+
+
+def test_indices_as_in_python(monkeypatch):
+    x = evaluated(np.arange(60, dtype=np.int16).reshape(3, 4, 5))
+    keys = [
+        (),
+        *KEYS,
+        *itertools.product(KEYS, repeat=2),
+        (1, ..., 2),
+        (0, 1, 2, 3),
+        (0, 1, None, -1),
+    ]
+    in_c = native.selected
+    for array in (x, x + 1, x.T[1:], x[0, 1, 2], (x + 1)[:1], mtl.zeros((0, 3)), mtl.arange(4)):
+        for key in keys:
+            monkeypatch.setattr(native, "selected", lambda array, key: None)
+            expected = outcome(array.__getitem__, key)
+            monkeypatch.setattr(native, "selected", in_c)
+            assert outcome(array.__getitem__, key) == expected, key
 
 
 def test_roots_that_are_equal_or_depend_on_each_other(monkeypatch):
@@ -216,6 +274,22 @@ def test_slices_do_not_need_python(monkeypatch):
             monkeypatch.setattr(RepeatedPlan, "__call__", None)
         expected = values[start + 1 : start + 50] - values[start + 1 : start + 50] ** 2
         np.testing.assert_array_equal(np.asarray(result), expected)
+
+
+def test_values_that_others_need(monkeypatch):
+    """The sort and the sums are computed for their last element, and saved."""
+    if native.library() is None:
+        pytest.skip("native functions are not available")
+    values = np.array([3, 1, 2, 5, 4], np.float32)
+    for k in range(3):
+        ordered = mtl.sort(evaluated(values + k))
+        total = mtl.cumulative_sum(ordered)
+        assert float(total[-1]) == 15 + 5 * k
+        assert ordered._node.kind == total._node.kind == "buffer"
+        np.testing.assert_array_equal(np.asarray(ordered), np.sort(values + k))
+        np.testing.assert_array_equal(np.asarray(total), np.cumsum(np.sort(values + k)))
+        if k == 0:
+            monkeypatch.setattr(evaluate, "LinearizedGraph", None)
 
 
 def test_plans_that_python_runs(monkeypatch):

@@ -52,7 +52,7 @@ def check_random_kernel(seed):
         np.testing.assert_array_equal(y, expected)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, 2, 2000])
 def test_random_kernels(engine, seed):
     check_random_kernel(seed)
 

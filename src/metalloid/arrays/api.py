@@ -101,7 +101,6 @@ from metalloid.arrays.functions.elementwise import (
     real,
     reciprocal,
     remainder,
-    round,
     sign,
     signbit,
     sin,
@@ -154,7 +153,7 @@ from metalloid.arrays.functions.searching import (
     take,
     take_along_axis,
 )
-from metalloid.arrays.functions.select import clip, where
+from metalloid.arrays.functions.select import clip, round, where
 from metalloid.arrays.functions.sets import (
     UniqueAll,
     UniqueCounts,

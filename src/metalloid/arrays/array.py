@@ -9,14 +9,15 @@ import numpy as np
 
 from metalloid.arrays.execution import explain
 from metalloid.arrays.execution.evaluate import settled
-from metalloid.arrays.interop.dlpack import unshared
+from metalloid.arrays.interop.dlpack import imported, owned_copy, unshared
 from metalloid.arrays.interop.numpy_protocols import Interop
+from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import DType, as_dtype, kind_of
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.memory import SHARED
 from metalloid.arrays.ir.native import has_native_slots
 from metalloid.arrays.ir.node import CONSTANT, Node, cast, permute, reshape
-from metalloid.arrays.ir.operands import axes_of, from_numpy, op, unary
+from metalloid.arrays.ir.operands import axes_of, from_numpy, op, to_node, unary
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.views import reshaped
 from metalloid.arrays.lowering import indexing, reductions
@@ -133,9 +134,9 @@ class Array(Operators, Interop):
         node = cast(result._node, as_dtype(dtype))
         return Array(unshared(node) if copy else node)
 
-    def reshape(self, *shape: Any) -> Array:
-        """Change the shape; one extent may be -1."""
-        return Array(reshaped(self._node, shape[0] if len(shape) == 1 else shape))
+    def reshape(self, *shape: Any, order: str = "C") -> Array:
+        """Change the shape; one extent may be -1. See `metalloid.reshape`."""
+        return Array(reshaped(self._node, shape[0] if len(shape) == 1 else shape, order))
 
     def transpose(self, *axes: Any) -> Array:
         """Permute the axes; by default, reverse them."""
@@ -200,17 +201,23 @@ class Array(Operators, Interop):
         """See `metalloid.min`."""
         return Array(reductions.extreme(self._node, "min", axis, keepdims))
 
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> Array:
+    def mean(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
         """See `metalloid.mean`."""
-        return Array(reductions.mean(self._node, axis, keepdims))
+        return Array(reductions.mean(self._as(dtype), axis, keepdims))
 
-    def var(self, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+    def var(self, axis: Axis = None, dtype: Any = None, *, correction: float = 0.0,
+            keepdims: bool = False) -> Array:  # fmt: skip
         """See `metalloid.var`."""
-        return Array(reductions.variance(self._node, axis, correction, keepdims))
+        return Array(reductions.variance(self._as(dtype), axis, correction, keepdims))
 
-    def std(self, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+    def std(self, axis: Axis = None, dtype: Any = None, *, correction: float = 0.0,
+            keepdims: bool = False) -> Array:  # fmt: skip
         """See `metalloid.std`."""
-        return Array(unary(op("sqrt"), self.var(axis, correction, keepdims)))
+        variance = self.var(axis, dtype, correction=correction, keepdims=keepdims)
+        return Array(unary(op("sqrt"), variance))
+
+    def _as(self, dtype: Any) -> Node:
+        return self._node if dtype is None else cast(self._node, as_dtype(dtype))
 
     def any(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """See `metalloid.any`."""
@@ -231,7 +238,8 @@ class Array(Operators, Interop):
     # -- elements
 
     def __getitem__(self, key: Any) -> Array:
-        return Array(indexing.selected(self._node, key))
+        result: Array | None = native.selected(self, key)
+        return Array(indexing.selected(self._node, key)) if result is None else result
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._is_uniquely_referenced() and indexing.written(self._node, key, value):
@@ -307,11 +315,34 @@ class Array(Operators, Interop):
         return str(self.__array__())
 
     def __format__(self, spec: str) -> str:
-        return format(self._scalar("format"), spec) if self.size == 1 and spec else str(self)
+        return format(self._scalar("format"), spec) if spec else str(self)
 
     def msl(self) -> str:
         """Return the Metal source of the kernels that evaluate the array."""
         return explain.msl([self._node])
+
+
+def as_array(value: Any, where: str, device: Device | None = None) -> Array:
+    """Convert an operand of a function.
+
+    Operands are arrays, numbers, nested lists, and objects with DLPack, the buffer protocol or
+    ``__array__``. The `device` is that of the other operands.
+
+    Raises
+    ------
+    TypeError
+        If it is not numeric.
+    """
+    if isinstance(value, Array):
+        return value
+    node = imported(value, device, where)
+    return Array(to_node(value, where, device=device) if node is None else owned_copy(node))
+
+
+def as_arrays(where: str, *values: Any) -> list[Array]:
+    """Convert operands of a function; those that are no arrays go to the device of the arrays."""
+    device = next((value.device for value in values if isinstance(value, Array)), None)
+    return [as_array(value, where, device) for value in values]
 
 
 class Updater:

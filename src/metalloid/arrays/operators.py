@@ -33,7 +33,12 @@ class Unary(Protocol):
 
 def _fits(value: Any) -> bool:
     """Whether the operators of arrays support the other operand."""
-    return is_number(value) or hasattr(value, "_node") or isinstance(value, np.generic | np.ndarray)
+    if hasattr(value, "_node") or is_number(value):
+        return True
+    if isinstance(value, np.generic | np.ndarray | list | tuple):
+        return True
+    is_array = hasattr(value, "__dlpack__") or hasattr(value, "__array__")
+    return is_array and not hasattr(value, "__array_ufunc__")  # its own operators take arrays
 
 
 def _operator(name: str, is_reflected: bool = False) -> Binary:

@@ -345,4 +345,5 @@ implement(
     Implementation(_by_row_passes, _is_by_row_passes),
     Implementation(_by_kernels, _is_by_kernels),
     _by_host,
+    is_structural=True,
 )

@@ -73,6 +73,11 @@ def _before(limit: Array, start: Array) -> Array:
     return Array(stopped(node) if node.flags & TRACED else node)
 
 
+def _is_shape(low: tuple[Any, ...], high: Any) -> bool:
+    """Whether the limits of `uniform` are a shape and the default: no interval starts at them."""
+    return isinstance(high, int) and high == 1 and all(isinstance(n, int) for n in low)
+
+
 def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any = float32,
             key: Array | None = None) -> Array:  # fmt: skip
     """Draw from the uniform distribution in the half-open interval from `low` to `high`.
@@ -80,7 +85,8 @@ def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any 
     Parameters
     ----------
     low, high : number or Array
-        Arrays broadcast to `shape`, and determine it by default.
+        Arrays broadcast to `shape`, and determine it by default. A tuple of integers as the only
+        argument is the shape.
     shape : int or sequence of int, optional
     dtype : dtype
         A float type.
@@ -100,6 +106,8 @@ def uniform(low: Any = 0, high: Any = 1, shape: Shape | None = None, dtype: Any 
     array([0.94766706, 0.9785799 , 0.33229148], dtype=float32)
     """
     where = "random.uniform"
+    if isinstance(low, tuple) and shape is None and _is_shape(low, high):
+        low, shape = 0, low
     result_dtype, _ = _types(where, dtype)
     first, last = (parameter(where, limit, result_dtype) for limit in (low, high))
     unit = _floats(where, UNIT, shape_of(where, shape, first, last), result_dtype, key)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from metalloid.arrays.array import Array
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints
@@ -32,4 +34,8 @@ def shape_of(where: str, shape: Shape | None, *parameters: Any) -> Ints:
 
 def parameter(where: str, value: Any, dtype: DType) -> Any:
     """Convert a parameter to a float or an array."""
-    return float(value) if is_number(value) else Array(to_node(value, where)).astype(dtype)
+    return (
+        float(value)
+        if is_number(value) or isinstance(value, np.floating)
+        else Array(to_node(value, where)).astype(dtype)
+    )

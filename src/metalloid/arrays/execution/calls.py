@@ -17,7 +17,7 @@ import numpy as np
 
 from metalloid.arrays.execution.small_results import take_copy
 from metalloid.arrays.ir.dtypes import DType
-from metalloid.arrays.ir.index_checks import pending, verify_pending
+from metalloid.arrays.ir.index_checks import first_word, pending, verify_pending
 from metalloid.arrays.ir.layout import Ints, contiguous, is_contiguous, reach
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.native import library
@@ -157,7 +157,7 @@ def to_host(node: Node, read_only: bool = False) -> np.ndarray:
 def first_number(memory: Memory) -> int:
     """The unsigned integer at the start of computed memory."""
     if memory.device.memory != "own":
-        return int(memory.host_view(np.dtype(np.uint64), (1,), (1,), 0)[0])
+        return first_word(memory)
     raw = take_copy(memory)
     if raw is None:
         (raw,) = memory.device.copy_out_combined([(memory.bound.address, 8)])

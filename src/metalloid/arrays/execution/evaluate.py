@@ -21,13 +21,16 @@ from metalloid.arrays.ir.extents import at_extents, open_traces
 from metalloid.arrays.ir.index_checks import IndexCheck, checks_below, verify
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.memory import UNORDERED, Memory
-from metalloid.arrays.ir.node import BUFFER, CHECKED, HAS_PRIMITIVES, TRACED, Node
+from metalloid.arrays.ir.node import BUFFER, CHECKED, HAS_PRIMITIVES, IOTA, TRACED, Node
 from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.ir.substitute import concrete, is_traced
 from metalloid.arrays.planning.plan import make_plan
 from metalloid.runtime.devices.device import Device
 
 MAX_CACHED_PLANS = 2048
+#: Intermediate values that other nodes may need are saved by each run of a repeated plan, whether
+#: or not there are such nodes, unless they are larger.
+_MAX_SAVED_BYTES = 2**20
 #: One evaluation at a time, as it turns expressions into leaves.
 _lock = threading.RLock()
 
@@ -89,19 +92,23 @@ class CachedPlan(NamedTuple):
 
 def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
     """The plan of a graph, from the cache if there was one of its structure."""
-    key = device, graph.key
+    counters = {k: leaf.data[1] for k, leaf in enumerate(graph.leaves) if leaf.kind is IOTA}
+    key = device, graph.key, *counters.values()
     cached: CachedPlan | None = _plans.get(key)
     if cached is None:
         if len(_plans) >= MAX_CACHED_PLANS:
             _plans.clear()
         plan = executable(make_plan(graph), device)
-        sources = list(dict.fromkeys(r.source for r in plan.results if not r.references))
         repeated = None
-        # Other results are views of those that were requested, such as before an axis is removed.
+        size = sum(plan.sizes[result.source] for result in plan.not_requested)
+        sources = list(dict.fromkeys(
+            r.source for r in plan.results if not r.references or size <= _MAX_SAVED_BYTES
+        ))  # fmt: skip
+        # Others are views of those that are saved, such as before an axis is removed.
         if all(plan.sources[source].leaf is None for source in sources) and all(
             result.source in sources for result in plan.not_requested
         ):
-            repeated = RepeatedPlan.of(plan, sources, bool(graph.numbers))
+            repeated = RepeatedPlan.of(plan, sources, bool(graph.numbers), counters)
         cached = _plans[key] = CachedPlan(plan, repeated)
     return cached
 
@@ -134,11 +141,13 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     plan, repeated = plan_of(graph, device)
     leaves = [leaf.memory for leaf in graph.leaves]
     offsets = [leaf.data[1] for leaf in graph.leaves]
-    if repeated is not None and is_repeatable and None not in leaves:
+    if repeated is not None and is_repeatable:
         if numbering is None and known is False:
             numbering = Numbering.of(roots)
-        in_bytes = [leaf.data[1] * leaf.dtype.itemsize for leaf in graph.leaves]
-        stored = repeated(leaves, graph.nodes, wait, in_bytes)  # type: ignore[arg-type]
+        passed = [leaf for leaf in graph.leaves if leaf.kind is BUFFER]
+        memories = [leaf.memory for leaf in passed]
+        in_bytes = [leaf.data[1] * leaf.dtype.itemsize for leaf in passed]
+        stored = repeated(memories, graph.nodes, wait, in_bytes)  # type: ignore[arg-type]
         if stored is not None:
             memory_of = dict(zip(repeated.results, stored, strict=True))
             if is_verified_first:
@@ -147,7 +156,7 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
                 graph.nodes[result.node].materialize(memory_of[result.source], result.layout)
             _finish(plan, graph, roots)
             if numbering is not None:
-                numbering.remember(graph, roots, plan, repeated)
+                numbering.remember(graph, plan, repeated, roots)
             if not is_verified_first:
                 _verify_nodes(checks)
             return

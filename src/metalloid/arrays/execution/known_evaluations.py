@@ -14,10 +14,18 @@ from typing import Any, NamedTuple
 from metalloid.arrays.execution.executable import ExecutablePlan
 from metalloid.arrays.execution.repeated_plan import Frame, RepeatedPlan
 from metalloid.arrays.ir.layout import Layout
-from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.ir.linearize import LinearizedGraph, leaf_identity
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.native import library
-from metalloid.arrays.ir.node import BUFFER, CONSTANT, CUSTOM_CALL, ELEMENTWISE, PRIMITIVE, Node
+from metalloid.arrays.ir.node import (
+    BUFFER,
+    CONSTANT,
+    CUSTOM_CALL,
+    ELEMENTWISE,
+    IOTA,
+    PRIMITIVE,
+    Node,
+)
 from metalloid.arrays.ir.primitives import structural
 
 #: Plans by the structure of a graph; the keys of native functions are among them.
@@ -33,11 +41,12 @@ class NativeEvaluation(NamedTuple):
         From roots to True with their values; False if their structure is not known; None if Python
         has to evaluate them; the known evaluation and the nodes if only its run needs Python.
     graph_key : callable
-        From roots to the key of their structure and their nodes; None if they have none.
+        From roots to the key of their structure, their nodes, and the number of different ones
+        without operands; None if they have none.
     """
 
     evaluate: Callable[[list[Node]], bool | tuple[KnownEvaluation, list[Node]] | None]
-    graph_key: Callable[[list[Node]], tuple[Any, list[Node]] | None]
+    graph_key: Callable[[list[Node]], tuple[Any, list[Node], int] | None]
 
 
 @functools.cache
@@ -46,7 +55,7 @@ def native_evaluation() -> NativeEvaluation | None:
     functions = library()
     if functions is None:
         return None
-    kinds = BUFFER, CONSTANT, ELEMENTWISE, CUSTOM_CALL, PRIMITIVE, structural
+    kinds = BUFFER, CONSTANT, ELEMENTWISE, CUSTOM_CALL, PRIMITIVE, IOTA, structural
     return NativeEvaluation(*functions.mtl_evaluation(ctypes.py_object((plans, kinds, ()))))
 
 
@@ -60,7 +69,8 @@ class KnownEvaluation(NamedTuple):
     plan : tuple or None
         See `RepeatedPlan.native`.
     leaves, inputs : bytes
-        Leaves of the plan, and its leaves and constants: 32-bit indices of nodes.
+        Leaves of the plan that have memory, and its leaves and constants: 32-bit indices of nodes,
+        then of those that it holds.
     has_numbers : bool
         Whether there are constants.
     results : tuple
@@ -69,7 +79,10 @@ class KnownEvaluation(NamedTuple):
     unsaved : bytes
         Nodes that are computed without being saved.
     elements : bytes
-        By leaf: alignment and size of its elements, in bytes.
+        By leaf: its alignment, the size of the node's elements, and how far from the first of them
+        it begins, in bytes.
+    held : tuple of Node
+        Constants and leaves that the implementations of primitives made.
     repeated : RepeatedPlan
     types : frozenset of numpy.dtype
         Those whose addresses are in the key.
@@ -82,14 +95,20 @@ class KnownEvaluation(NamedTuple):
     results: tuple[tuple[tuple[int, ...], int, tuple[Any, ...]], ...]
     unsaved: bytes
     elements: bytes
+    held: tuple[Node, ...]
     repeated: RepeatedPlan
     types: frozenset[Any]
 
     def run(self, nodes: Sequence[Node], wait: bool) -> bool:
         """Materialize the roots, if the plan supports the leaves."""
+        nodes = [*nodes, *self.held]
         leaves = [nodes[k] for k in memoryview(self.leaves).cast("I")]
         memories = [leaf.memory for leaf in leaves]
-        offsets = [leaf.data[1] * leaf.dtype.itemsize for leaf in leaves]
+        shifts = memoryview(self.elements).cast("q")[2::3]
+        offsets = [
+            leaf.data[1] * leaf.dtype.itemsize + shift
+            for leaf, shift in zip(leaves, shifts, strict=True)
+        ]
         inputs = [nodes[k] for k in memoryview(self.inputs).cast("I")]
         stored: list[Memory] | None
         stored = self.repeated(memories, inputs, wait, offsets)  # type: ignore[arg-type]
@@ -104,62 +123,87 @@ class KnownEvaluation(NamedTuple):
 
 
 class Numbering(NamedTuple):
-    """The key of a structure, the indices of its nodes, and the number of nodes without operands.
+    """The key of a structure, and the indices of its nodes.
 
     Primitives may be lowered since.
+
+    Attributes
+    ----------
+    key : object
+    index_of : dict
+    offset_of : dict
+        Of the leaves, in bytes.
     """
 
     key: Any
     index_of: dict[Node, int]
-    leaves: int
+    offset_of: dict[Node, int]
 
     @classmethod
     def of(cls, roots: list[Node]) -> Numbering | None:
-        """Number the nodes; None if their structure has no key."""
+        """Number the nodes; None if their structure has no key.
+
+        Nor if it tells leaves apart that `LinearizedGraph` merges.
+        """
         native = native_evaluation()
         walked = None if native is None else native.graph_key(roots)
         if walked is None:
             return None
-        key, nodes = walked
-        leaves = sum(not node.args for node in nodes)
-        return cls(key, {node: k for k, node in enumerate(nodes)}, leaves)
+        key, nodes, count = walked
+        leaves = [node for node in nodes if not node.args]
+        if len(set(map(leaf_identity, leaves))) != count:
+            return None
+        offset_of = {leaf: _offset(leaf) for leaf in leaves if leaf.kind is BUFFER}
+        return cls(key, {node: k for k, node in enumerate(nodes)}, offset_of)
 
-    def remember(self, graph: LinearizedGraph, roots: list[Node], plan: ExecutablePlan,
-                 repeated: RepeatedPlan) -> None:  # fmt: skip
+    def remember(self, graph: LinearizedGraph, plan: ExecutablePlan,
+                 repeated: RepeatedPlan, roots: list[Node]) -> None:  # fmt: skip
         """Let native functions find a plan that has run.
 
-        Not if leaves or constants were merged, which the key tells apart, nor if there are results
-        or leaves that the lowering of a primitive made.
+        Leaves that the lowering of a primitive made are views of others, or tables that it holds.
         """
-        first = graph.nodes[: len(graph.leaves) + len(graph.numbers)]
-        given = [*first, *(graph.nodes[result.node] for result in plan.results)]
-        if len(first) != self.leaves or any(node not in self.index_of for node in given):
-            return
-
-        def indices(nodes: Sequence[Node]) -> bytes:
-            return array("I", [self.index_of[node] for node in nodes]).tobytes()
-
         native = repeated.native(Frame.pack)
         if native is None and plan.device.memory != "own":
             return
+        held: dict[Node, int] = {}
+        base_of = {leaf.memory: leaf for leaf in reversed(self.offset_of)}
+
+        def index(node: Node) -> int:
+            if node in self.index_of:
+                return self.index_of[node]
+            return len(self.index_of) + held.setdefault(node, len(held))
+
+        passed = [leaf for leaf in graph.leaves if leaf.kind is BUFFER]
+        leaves, elements = array("I"), array("q")
+        for k, leaf in enumerate(passed):
+            base = leaf if leaf in self.index_of else base_of.get(leaf.memory, leaf)
+            shift = _offset(leaf) - self.offset_of.get(base, _offset(leaf))
+            leaves.append(index(base))
+            elements.extend((repeated.alignment_of(k), base.dtype.itemsize, shift))
+        first = graph.nodes[: len(graph.leaves) + len(graph.numbers)]
+        inputs = array("I", map(index, first))
         results = []
         for result in sorted(plan.results, key=lambda result: result.node):
             nodes = {graph.nodes[result.node]}
             nodes |= {root for root, k in zip(roots, graph.roots, strict=True) if k == result.node}
-            numbers = tuple(self.index_of[node] for node in nodes)
+            numbers = tuple(self.index_of[node] for node in nodes if node in self.index_of)
             results.append((numbers, repeated.results.index(result.source), result.layout[1:]))
-        elements: list[int] = []
-        for k, leaf in enumerate(graph.leaves):
-            elements += repeated.alignment_of(k), leaf.dtype.itemsize
-        unsaved = [graph.nodes[index] for index in plan.unsaved_outputs]
+        unsaved = [graph.nodes[k] for k in plan.unsaved_outputs]
+        unsaved_indices = array("I", [self.index_of[n] for n in unsaved if n in self.index_of])
         plans[self.key] = KnownEvaluation(
             native,
-            indices(graph.leaves),
-            indices(first),
+            leaves.tobytes(),
+            inputs.tobytes(),
             bool(graph.numbers),
             tuple(results),
-            indices([node for node in unsaved if node in self.index_of]),
-            array("Q", elements).tobytes(),
+            unsaved_indices.tobytes(),
+            elements.tobytes(),
+            tuple(held),
             repeated,
             frozenset(node.dtype for node in self.index_of),
         )
+
+
+def _offset(leaf: Node) -> int:
+    """The offset of its first element, in bytes."""
+    return int(leaf.data[1]) * leaf.dtype.itemsize

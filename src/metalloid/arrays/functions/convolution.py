@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from metalloid.arrays.array import Array
+from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions.manipulation import pad
 from metalloid.arrays.ir.dtypes import float32, kind_of, promote
 from metalloid.arrays.ir.layout import Ints
@@ -34,7 +34,7 @@ _MAX_WINDOWS = 2**32 - 1
 _FEW_ELEMENTS = 4
 
 
-def conv1d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
+def conv1d(x: Any, weight: Any, /, stride: PerAxis = 1, padding: PerAxis = 0,
            dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
     """Convolve along one axis; see `conv_general`."""
     return _convolved(
@@ -43,7 +43,7 @@ def conv1d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0
     )  # fmt: skip
 
 
-def conv2d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
+def conv2d(x: Any, weight: Any, /, stride: PerAxis = 1, padding: PerAxis = 0,
            dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
     """Convolve along two axes; see `conv_general`.
 
@@ -61,7 +61,7 @@ def conv2d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0
     )  # fmt: skip
 
 
-def conv3d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
+def conv3d(x: Any, weight: Any, /, stride: PerAxis = 1, padding: PerAxis = 0,
            dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
     """Convolve along three axes; see `conv_general`."""
     return _convolved(
@@ -70,7 +70,7 @@ def conv3d(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0
     )  # fmt: skip
 
 
-def conv_general(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAxis = 0,
+def conv_general(x: Any, weight: Any, /, stride: PerAxis = 1, padding: PerAxis = 0,
                  dilation: PerAxis = 1, groups: int = 1) -> Array:  # fmt: skip
     """Convolve along all axes except the first and the last.
 
@@ -96,14 +96,16 @@ def conv_general(x: Array, weight: Array, /, stride: PerAxis = 1, padding: PerAx
     ValueError
         If the shapes are incompatible.
     """
+    x, weight = as_arrays("conv_general", x, weight)
     return _convolved(
         where="conv_general", axes=x.ndim - 2, x=x, weight=weight,
         stride=stride, padding=padding, dilation=dilation, groups=groups,
     )  # fmt: skip
 
 
-def _convolved(where: str, axes: int, x: Array, weight: Array, stride: PerAxis, padding: PerAxis,
+def _convolved(where: str, axes: int, x: Any, weight: Any, stride: PerAxis, padding: PerAxis,
                dilation: PerAxis, groups: int) -> Array:  # fmt: skip
+    x, weight = as_arrays(where, x, weight)
     if x.ndim != axes + 2 or weight.ndim != axes + 2 or axes < 1:
         raise ValueError(
             f"[{where}] expected arrays and weights with {axes + 2} axes (batch, ..., channels), "
@@ -203,7 +205,7 @@ def _padded(x: Array, padding: Ints, value: Any) -> Array:
     return pad(x, [(0, 0), *((n, n) for n in padding), (0, 0)], constant_values=value)
 
 
-def max_pool(x: Array, /, size: PerAxis, stride: PerAxis | None = None,
+def max_pool(x: Any, /, size: PerAxis, stride: PerAxis | None = None,
              padding: PerAxis = 0) -> Array:  # fmt: skip
     """Return the largest element of every window, for each channel.
 
@@ -223,6 +225,7 @@ def max_pool(x: Array, /, size: PerAxis, stride: PerAxis | None = None,
     >>> mtl.max_pool(mtl.arange(4).reshape(1, 4, 1), 2).flatten()
     array([1, 3], dtype=int64)
     """
+    x = as_array(x, "max_pool")
     lowest = -math.inf if kind_of(x.dtype) == "f" else _lowest(x)
     return _pooled("max_pool", x, size, stride, padding, lowest, largest=True)[0]
 
@@ -232,9 +235,10 @@ def _lowest(x: Array) -> int:
     return 0 if kind_of(x.dtype) == "u" else -(2 ** (bits - 1))
 
 
-def avg_pool(x: Array, /, size: PerAxis, stride: PerAxis | None = None,
+def avg_pool(x: Any, /, size: PerAxis, stride: PerAxis | None = None,
              padding: PerAxis = 0) -> Array:  # fmt: skip
     """Return the mean of every window, for each channel. Padding counts as zeros."""
+    x = as_array(x, "avg_pool")
     dtype = x.dtype if kind_of(x.dtype) in "fc" else float32
     floats = Array(cast(x._node, dtype))
     total, windows = _pooled("avg_pool", floats, size, stride, padding, 0, largest=False)

@@ -8,10 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.array import Array
+from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import imported, imported_from_host, owned_copy, unshared
-from metalloid.arrays.ir.dtypes import DEFAULTS, DType, as_dtype, float32, float64, int64, kind_of
+from metalloid.arrays.ir.dtypes import (
+    DEFAULTS,
+    DType,
+    as_dtype,
+    float32,
+    float64,
+    int64,
+    kind_of,
+    promote,
+    real_of,
+)
 from metalloid.arrays.ir.extents import SymbolicExtent, as_extent
 from metalloid.arrays.ir.node import Node, broadcast, cast, iota, reshape
 from metalloid.arrays.ir.operands import (
@@ -20,10 +30,12 @@ from metalloid.arrays.ir.operands import (
     can_share,
     from_numpy,
     is_number,
+    is_scalar,
     op,
     python_type,
     to_node,
     to_numpy,
+    unary,
     where_node,
 )
 from metalloid.arrays.ir.views import as_shape
@@ -35,7 +47,7 @@ from metalloid.runtime.interop.dlpack import from_dlpack as _numpy_from_dlpack
 _MANY_ELEMENTS = 2**14
 
 
-def asarray(obj: Any, /, *, dtype: Any = None, device: str | Device | None = None,
+def asarray(obj: Any, /, dtype: Any = None, *, device: str | Device | None = None,
             copy: bool | None = None) -> Array:  # fmt: skip
     """Convert an object to an array.
 
@@ -167,7 +179,7 @@ def _filled(value: Any, shape: int | Sequence[int], dtype: DType, device: Any, w
     return Array(broadcast(as_number(value, dtype, get_device(device)), extents))
 
 
-def full(shape: int | Sequence[int], fill_value: Any, *, dtype: Any = None,
+def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None, *,
          device: str | Device | None = None) -> Array:  # fmt: skip
     """Return an array filled with one number.
 
@@ -185,46 +197,51 @@ def full(shape: int | Sequence[int], fill_value: Any, *, dtype: Any = None,
     return _filled(fill_value, shape, result_dtype, device, "full")
 
 
-def zeros(shape: int | Sequence[int], *, dtype: Any = None,
+def zeros(shape: int | Sequence[int], dtype: Any = None, *,
           device: str | Device | None = None) -> Array:  # fmt: skip
     """Return an array of zeros; float32 by default."""
     return _filled(0, shape, float32 if dtype is None else as_dtype(dtype), device, "zeros")
 
 
-def ones(shape: int | Sequence[int], *, dtype: Any = None,
+def ones(shape: int | Sequence[int], dtype: Any = None, *,
          device: str | Device | None = None) -> Array:  # fmt: skip
     """Return an array of ones; float32 by default."""
     return _filled(1, shape, float32 if dtype is None else as_dtype(dtype), device, "ones")
 
 
-def empty(shape: int | Sequence[int], *, dtype: Any = None,
+def empty(shape: int | Sequence[int], dtype: Any = None, *,
           device: str | Device | None = None) -> Array:  # fmt: skip
     """Return an array of zeros; lazy arrays are never uninitialised."""
     return zeros(shape, dtype=dtype, device=device)
 
 
-def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None,
+def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, shape: Any = None,
               device: str | Device | None = None) -> Array:  # fmt: skip
-    """Return `full` with the shape, type and device of another array."""
-    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
+    """Return `full` with the shape, type and device of another array by default."""
+    x = as_array(x, "full_like")
+    extents = x.shape if shape is None else shape
+    return full(extents, fill_value, dtype=dtype or x.dtype, device=device or x.device)
 
 
-def zeros_like(x: Array, /, *, dtype: Any = None, device: str | Device | None = None) -> Array:
-    """Return `zeros` with the shape, type and device of another array."""
-    return zeros(x.shape, dtype=dtype or x.dtype, device=device or x.device)
+def zeros_like(x: Any, /, dtype: Any = None, *, shape: Any = None,
+               device: str | Device | None = None) -> Array:  # fmt: skip
+    """Return `zeros` with the shape, type and device of another array by default."""
+    return full_like(x, 0, dtype, shape=shape, device=device)
 
 
-def ones_like(x: Array, /, *, dtype: Any = None, device: str | Device | None = None) -> Array:
-    """Return `ones` with the shape, type and device of another array."""
-    return ones(x.shape, dtype=dtype or x.dtype, device=device or x.device)
+def ones_like(x: Any, /, dtype: Any = None, *, shape: Any = None,
+              device: str | Device | None = None) -> Array:  # fmt: skip
+    """Return `ones` with the shape, type and device of another array by default."""
+    return full_like(x, 1, dtype, shape=shape, device=device)
 
 
-def empty_like(x: Array, /, *, dtype: Any = None, device: str | Device | None = None) -> Array:
-    """Return `empty` with the shape, type and device of another array."""
-    return zeros_like(x, dtype=dtype, device=device)
+def empty_like(x: Any, /, dtype: Any = None, *, shape: Any = None,
+               device: str | Device | None = None) -> Array:  # fmt: skip
+    """Return `empty` with the shape, type and device of another array by default."""
+    return full_like(x, 0, dtype, shape=shape, device=device)
 
 
-def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None,
+def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: Any = None, *,
            device: str | Device | None = None) -> Array:  # fmt: skip
     """Return evenly spaced numbers in the half-open interval from `start` (0) to `stop`.
 
@@ -252,7 +269,8 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
         counted = Array(iota((size,), 0, target)) * step + start
         return Array(evaluate([cast(counted._node, result_dtype)], wait=False)[0])
     if not is_integer or (kind_of(result_dtype) not in "iu" and not is_symbolic):
-        exact = start + step * np.arange(size, dtype=np.float64)
+        exact = np.arange(size, dtype=np.float64)
+        exact = exact if (start, step) == (0, 1) else start + step * exact
         return Array(from_numpy(exact.astype(result_dtype), target))
     indices = iota((size,), 0, target)
     scaled = Array(indices) * (step if is_integer else int(step))
@@ -260,9 +278,16 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
     return Array(cast(scaled._node, result_dtype))
 
 
-def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None,
-             device: str | Device | None = None, endpoint: bool = True) -> Array:  # fmt: skip
+def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *,
+             dtype: Any = None, device: str | Device | None = None) -> Array:  # fmt: skip
     """Return `num` evenly spaced numbers from `start` to `stop`.
+
+    Parameters
+    ----------
+    start, stop : number or Array
+        Of arrays, the numbers are along a new first axis.
+    endpoint : bool
+        Whether `stop` is the last number.
 
     Examples
     --------
@@ -270,6 +295,8 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None,
     >>> mtl.linspace(0, 1, 5)
     array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
+    if not (is_scalar(start) and is_scalar(stop)):
+        return _between(as_arrays("linspace", start, stop), num, endpoint, dtype)
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
     result_dtype = DEFAULTS[complex if is_complex else float] if dtype is None else as_dtype(dtype)
     exact = np.linspace(start, stop, num, endpoint=endpoint)
@@ -278,7 +305,24 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None,
     return Array(from_numpy(exact.astype(result_dtype), get_device(device)))
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None,
+def _between(limits: list[Array], num: int, endpoint: bool, dtype: Any) -> Array:
+    """Evenly spaced numbers between the elements of arrays, along a new first axis."""
+    start, stop = limits
+    computed = promote(promote(start.dtype, stop.dtype), float32)
+    rank = max(start.ndim, stop.ndim)
+    counted = np.arange(num) / max(num - endpoint, 1)
+    part = Array(from_numpy(counted.astype(real_of(computed)), start.device))
+    part = part.reshape(num, *(1,) * rank)
+    result = start + (stop - start) * part
+    if endpoint and num > 1:
+        result = Array(where_node(part == 1, stop, result))
+    result_dtype = computed if dtype is None else as_dtype(dtype)
+    if kind_of(result_dtype) in "iu":
+        result = Array(unary(op("floor"), result))
+    return Array(cast(result._node, result_dtype))
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *,
         device: str | Device | None = None) -> Array:  # fmt: skip
     """Return a matrix with ones on its `k`-th diagonal.
 
@@ -302,7 +346,7 @@ def _diagonal(relation: str, shape: tuple[int, ...], k: int, device: Device) -> 
     return binary(op(relation), columns - rows, max(min(int(k), beyond), -beyond))
 
 
-def tril(x: Array, /, *, k: int = 0) -> Array:
+def tril(x: Any, /, k: int = 0) -> Array:
     """Return the lower triangles of matrices, with zeros above the `k`-th diagonal.
 
     Examples
@@ -312,12 +356,12 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
     array([[1., 0.],
            [1., 1.]], dtype=float32)
     """
-    return _triangle(x, "tril", "less_equal", k)
+    return _triangle(as_array(x, "tril"), "tril", "less_equal", k)
 
 
-def triu(x: Array, /, *, k: int = 0) -> Array:
+def triu(x: Any, /, k: int = 0) -> Array:
     """Return the upper triangles of matrices, with zeros below the `k`-th diagonal."""
-    return _triangle(x, "triu", "greater_equal", k)
+    return _triangle(as_array(x, "triu"), "triu", "greater_equal", k)
 
 
 def _triangle(x: Array, where: str, relation: str, k: int) -> Array:
@@ -328,7 +372,7 @@ def _triangle(x: Array, where: str, relation: str, k: int) -> Array:
     return Array(where_node(mask, x, zero))
 
 
-def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Array, ...]:
     """Return the coordinates of every point of a grid, one array per axis.
 
     Parameters
@@ -345,14 +389,15 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"[meshgrid] indexing must be 'xy' or 'ij', got {indexing!r}.")
-    if len({x.dtype for x in arrays}) > 1:
+    operands = as_arrays("meshgrid", *arrays)
+    if len({x.dtype for x in operands}) > 1:
         raise ValueError("[meshgrid] expected arrays of one type.")
-    order = list(range(len(arrays)))
-    if indexing == "xy" and len(arrays) > 1:
+    order = list(range(len(operands)))
+    if indexing == "xy" and len(operands) > 1:
         order[:2] = [1, 0]
-    shape = tuple(arrays[k].size for k in order)
+    shape = tuple(operands[k].size for k in order)
     results = []
-    for k, x in enumerate(arrays):
+    for k, x in enumerate(operands):
         own = tuple(n if order[axis] == k else 1 for axis, n in enumerate(shape))
         results.append(Array(broadcast(reshape(unshared(x._node), own), shape)))
     return tuple(results)

@@ -8,14 +8,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from metalloid.arrays.array import Array
+from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.ir import dtypes as types
 from metalloid.arrays.ir.dtypes import DType, as_dtype, kind_of, promote, real_of, type_of_number
 from metalloid.arrays.ir.operands import is_number
 from metalloid.runtime.devices.registry import devices, get_device
 
 
-def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """Convert an array to another type.
 
     Raises
@@ -29,10 +29,10 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     >>> mtl.astype(mtl.asarray([1.7, -1.7]), mtl.int32)
     array([ 1, -1], dtype=int32)
     """
-    result_dtype = as_dtype(dtype)
-    if kind_of(x.dtype) == "c" and kind_of(result_dtype) in "iuf":
-        raise TypeError(f"[astype] {x.dtype} as {result_dtype}: take .real or .imag.")
-    return x.astype(result_dtype, copy=copy, device=device)
+    array, result_dtype = as_array(x, "astype"), as_dtype(dtype)
+    if kind_of(array.dtype) == "c" and kind_of(result_dtype) in "iuf":
+        raise TypeError(f"[astype] {array.dtype} as {result_dtype}: take .real or .imag.")
+    return array.astype(result_dtype, copy=copy, device=device)
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:

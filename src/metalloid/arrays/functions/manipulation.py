@@ -7,22 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.array import Array
+from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir import views
 from metalloid.arrays.ir.dtypes import promote
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, broadcast, cast, permute
 from metalloid.arrays.ir.node import reshape as reshape_node
-from metalloid.arrays.ir.operands import as_number, axes_of, from_numpy, to_node
+from metalloid.arrays.ir.operands import as_number, axes_of, from_numpy
 from metalloid.arrays.ir.views import as_shape, concatenated, flipped, moved_axes
 from metalloid.arrays.lowering.indexing import gathered
 from metalloid.arrays.lowering.reductions import Axis
 from metalloid.kernels.strides import broadcast_shape
 
 
-def reshape(x: Array, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Array:
+def reshape(x: Any, /, shape: int | Sequence[int], order: str = "C", *,
+            copy: bool | None = None) -> Array:  # fmt: skip
     """Change the shape; one extent may be -1.
+
+    Parameters
+    ----------
+    order : "C", "A" or "F"
+        Whether the last index changes fastest, or the first ("F"), in both shapes.
 
     Raises
     ------
@@ -36,10 +42,10 @@ def reshape(x: Array, /, shape: int | Sequence[int], *, copy: bool | None = None
     array([[0, 1],
            [2, 3]], dtype=int64)
     """
-    return Array(views.reshaped(x._node, shape))
+    return Array(views.reshaped(as_array(x, "reshape")._node, shape, order))
 
 
-def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
+def permute_dims(x: Any, /, axes: Sequence[int]) -> Array:
     """Permute the axes.
 
     Examples
@@ -48,20 +54,31 @@ def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
     >>> mtl.permute_dims(mtl.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
+    x = as_array(x, "permute_dims")
     if len(axes) != x.ndim:
         raise ValueError(f"[permute_dims] expected {x.ndim} axes for {x.shape}, got {axes}.")
     return Array(permute(x._node, axes_of("permute_dims", axes, x.ndim)))
 
 
-transpose = permute_dims
+def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Array:
+    """Permute the axes; by default, reverse them.
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> mtl.transpose(mtl.zeros((2, 3))).shape
+    (3, 2)
+    """
+    x = as_array(x, "transpose")
+    return x.T if axes is None else permute_dims(x, axes)
 
 
-def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
+def moveaxis(x: Any, source: Any, destination: Any, /) -> Array:
     """Move axes to other positions; the remaining axes keep their order."""
-    return Array(moved_axes(x._node, source, destination))
+    return Array(moved_axes(as_array(x, "moveaxis")._node, source, destination))
 
 
-def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
+def expand_dims(x: Any, /, axis: int | Sequence[int] = 0) -> Array:
     """Insert axes of extent 1 at these positions of the result.
 
     Examples
@@ -70,6 +87,7 @@ def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
     >>> mtl.expand_dims(mtl.arange(3), axis=0).shape
     (1, 3)
     """
+    x = as_array(x, "expand_dims")
     new = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
     rank = x.ndim + len(new)
     if any(not -rank <= k < rank for k in new):
@@ -82,12 +100,12 @@ def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
     return Array(reshape_node(x._node, shape))
 
 
-def squeeze(x: Array, /, axis: Axis) -> Array:
-    """Remove axes of extent 1."""
-    return x.squeeze(axis)
+def squeeze(x: Any, /, axis: Axis = None) -> Array:
+    """Remove axes of extent 1; by default, all of them."""
+    return as_array(x, "squeeze").squeeze(axis)
 
 
-def flip(x: Array, /, *, axis: Axis = None) -> Array:
+def flip(x: Any, /, axis: Axis = None) -> Array:
     """Reverse the elements along axes, or along all axes.
 
     Examples
@@ -96,10 +114,11 @@ def flip(x: Array, /, *, axis: Axis = None) -> Array:
     >>> mtl.flip(mtl.arange(3))
     array([2, 1, 0], dtype=int64)
     """
+    x = as_array(x, "flip")
     return Array(flipped(x._node, axes_of("flip", axis, x.ndim)))
 
 
-def roll(x: Array, /, shift: int | Sequence[int], *, axis: Axis = None) -> Array:
+def roll(x: Any, /, shift: int | Sequence[int], axis: Axis = None) -> Array:
     """Shift elements along axes; elements that leave at the end re-enter at the start.
 
     Examples
@@ -108,6 +127,7 @@ def roll(x: Array, /, shift: int | Sequence[int], *, axis: Axis = None) -> Array
     >>> mtl.roll(mtl.arange(4), 1)
     array([3, 0, 1, 2], dtype=int64)
     """
+    x = as_array(x, "roll")
     if axis is None:
         if not isinstance(shift, int | np.integer):
             raise ValueError("[roll] several shifts require as many axes.")
@@ -128,7 +148,7 @@ def roll(x: Array, /, shift: int | Sequence[int], *, axis: Axis = None) -> Array
     return Array(unshared(node))
 
 
-def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Array:
     """Concatenate arrays along an axis, or flattened if the axis is None.
 
     Raises
@@ -142,7 +162,7 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     >>> mtl.concat([mtl.arange(2), mtl.arange(3)])
     array([0, 1, 0, 1, 2], dtype=int64)
     """
-    nodes = _alike([to_node(x, "concat") for x in arrays], "concat")
+    nodes = _alike([x._node for x in as_arrays("concat", *arrays)], "concat")
     if axis is None:
         nodes = [reshape_node(node, (node.size,)) for node in nodes]
         axis = 0
@@ -171,21 +191,22 @@ def _alike(nodes: list[Node], where: str) -> list[Node]:
 concatenate = concat
 
 
-def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
+def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
     """Stack arrays of one shape along a new axis."""
+    arrays = as_arrays("stack", *arrays)
     if not arrays or any(x.shape != arrays[0].shape for x in arrays):
         shapes = sorted({x.shape for x in arrays})
         raise ValueError(f"[stack] expected arrays of one shape, got {shapes}.")
     return concat([expand_dims(x, axis) for x in arrays], axis=axis)
 
 
-def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: Any, /, axis: int = 0) -> tuple[Array, ...]:
     """Split an array into the subarrays along an axis."""
-    leading = Array(moved_axes(x._node, axis, 0))
+    leading = Array(moved_axes(as_array(x, "unstack")._node, axis, 0))
     return tuple(leading[k] for k in range(leading.shape[0]))
 
 
-def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
+def broadcast_to(x: Any, /, shape: int | Sequence[int]) -> Array:
     """Broadcast to a shape; nothing is copied.
 
     Raises
@@ -193,16 +214,18 @@ def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
     ValueError
         If the shapes are incompatible.
     """
+    x = as_array(x, "broadcast_to")
     extents = as_shape("broadcast_to", shape)
     if broadcast_shape("broadcast_to", x.shape, extents) != extents:
         raise ValueError(f"[broadcast_to] {x.shape} does not broadcast to {extents}.")
     return Array(broadcast(x._node, extents))
 
 
-def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
+def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]:
     """Broadcast arrays to their common shape."""
-    shape = broadcast_shape("broadcast_arrays", *(x.shape for x in arrays))
-    return tuple(Array(broadcast(x._node, shape)) for x in arrays)
+    operands = as_arrays("broadcast_arrays", *arrays)
+    shape = broadcast_shape("broadcast_arrays", *(x.shape for x in operands))
+    return tuple(Array(broadcast(x._node, shape)) for x in operands)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -217,8 +240,9 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return broadcast_shape("broadcast_shapes", *map(tuple, shapes))
 
 
-def tile(x: Array, repetitions: Sequence[int], /) -> Array:
+def tile(x: Any, repetitions: int | Sequence[int], /) -> Array:
     """Repeat the whole array along each axis."""
+    x = as_array(x, "tile")
     times = (repetitions,) if isinstance(repetitions, int) else tuple(repetitions)
     rank = max(len(times), x.ndim)
     shape = (1,) * (rank - x.ndim) + x.shape
@@ -235,7 +259,7 @@ def _repeated(x: Array, own: Ints, wide: Ints, shape: Ints) -> Array:
     return Array(unshared(node))
 
 
-def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
+def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Array:
     """Repeat every element; `repeats` is one count or an array of counts.
 
     Examples
@@ -244,6 +268,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     >>> mtl.repeat(mtl.asarray([1, 2]), 2)
     array([1, 1, 2, 2], dtype=int64)
     """
+    x = as_array(x, "repeat")
     if axis is None:
         x, axis = Array(reshape_node(x._node, (x.size,))), 0
     (along,) = axes_of("repeat", axis, x.ndim)
@@ -258,7 +283,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     return Array(moved_axes(repeated, 0, along))
 
 
-def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Array:
+def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Array:
     """Pad an array.
 
     Parameters
@@ -273,6 +298,7 @@ def pad(x: Array, pad_width: Any, mode: str = "constant", constant_values: Any =
     >>> mtl.pad(mtl.arange(3), 1)
     array([0, 0, 1, 2, 0], dtype=int64)
     """
+    x = as_array(x, "pad")
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
     shape = tuple(n + low + high for n, (low, high) in zip(x.shape, widths, strict=True))
     if mode == "edge":

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.array import Array
+from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.execution.calls import host_call
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, float32, kind_of, uint8
 from metalloid.arrays.ir.node import Node, broadcast, cast
@@ -16,7 +16,7 @@ from metalloid.arrays.ir.views import concatenated
 from metalloid.arrays.library.prefix_scans import has_columns, has_rows, scan_columns, scan_rows
 
 
-def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None,
+def cumulative_sum(x: Any, /, axis: int | None = None, dtype: Any = None, *,
                    include_initial: bool = False) -> Array:  # fmt: skip
     """Return the cumulative sum along an axis.
 
@@ -41,16 +41,20 @@ def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None,
     >>> mtl.cumulative_sum(mtl.asarray([1, 2, 3]))
     array([1, 3, 6], dtype=int64)
     """
-    return _running(x, "cumulative_sum", axis, dtype, include_initial, 0)
+    return _running(
+        as_array(x, "cumulative_sum"), "cumulative_sum", axis, dtype, include_initial, 0
+    )
 
 
-def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None,
+def cumulative_prod(x: Any, /, axis: int | None = None, dtype: Any = None, *,
                     include_initial: bool = False) -> Array:  # fmt: skip
     """Return the cumulative product along an axis; types as in `cumulative_sum`."""
-    return _running(x, "cumulative_prod", axis, dtype, include_initial, 1)
+    return _running(
+        as_array(x, "cumulative_prod"), "cumulative_prod", axis, dtype, include_initial, 1
+    )
 
 
-def cummax(x: Array, /, *, axis: int | None = None) -> Array:
+def cummax(x: Any, /, axis: int | None = None) -> Array:
     """Return the cumulative maximum along an axis: of the elements up to each one.
 
     Parameters
@@ -70,12 +74,12 @@ def cummax(x: Array, /, *, axis: int | None = None) -> Array:
     >>> mtl.cummax(mtl.asarray([1, 3, 2]))
     array([1, 3, 3], dtype=int64)
     """
-    return _extreme(x, "cummax", axis)
+    return _extreme(as_array(x, "cummax"), "cummax", axis)
 
 
-def cummin(x: Array, /, *, axis: int | None = None) -> Array:
+def cummin(x: Any, /, axis: int | None = None) -> Array:
     """Return the cumulative minimum along an axis; see `cummax`."""
-    return _extreme(x, "cummin", axis)
+    return _extreme(as_array(x, "cummin"), "cummin", axis)
 
 
 def _extreme(x: Array, name: str, axis: int | None) -> Array:
@@ -119,6 +123,7 @@ implement(
     Implementation(scan_columns, has_columns),
     Implementation(scan_rows, has_rows),
     _by_numpy,
+    is_structural=True,
 )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.array import Array
+from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.execution.calls import host_call
 from metalloid.arrays.functions.sorting import comparable
 from metalloid.arrays.interop.dlpack import unshared
@@ -27,7 +27,7 @@ from metalloid.arrays.lowering.sort_dispatch import by_kernels
 from metalloid.settings import settings
 
 
-def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Array:
     """Return the index of the first largest element; NaN is the largest.
 
     Examples
@@ -36,15 +36,15 @@ def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> A
     >>> mtl.argmax(mtl.asarray([1, 5, 5]))
     array(1, dtype=int64)
     """
-    return x.argmax(axis, keepdims)
+    return as_array(x, "argmax").argmax(axis, keepdims)
 
 
-def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Array:
     """Return the index of the first smallest element; see `argmax`."""
-    return x.argmin(axis, keepdims)
+    return as_array(x, "argmin").argmin(axis, keepdims)
 
 
-def nonzero(x: Array, /) -> tuple[Array, ...]:
+def nonzero(x: Any, /) -> tuple[Array, ...]:
     """Return the indices of the nonzero elements, one array per axis. `x` is evaluated.
 
     Examples
@@ -53,19 +53,19 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
     >>> mtl.nonzero(mtl.asarray([0, 3, 0, 4]))
     (array([1, 3], dtype=int64),)
     """
+    x = as_array(x, "nonzero")
     if x.ndim == 0:
         raise ValueError("[nonzero] expected at least one axis.")
     return tuple(Array(index) for index in nonzero_indices(cast(x._node, bool_)))
 
 
-def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def count_nonzero(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """Count the nonzero elements."""
+    x = as_array(x, "count_nonzero")
     return Array(summed(cast(x._node, bool_), "sum", axis, int64, keepdims))
 
 
-def searchsorted(
-    x1: Array, x2: Any, /, *, side: str = "left", sorter: Array | None = None
-) -> Array:
+def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Array:
     """Return the indices at which elements of `x2` would be inserted into the sorted `x1`.
 
     Parameters
@@ -83,12 +83,17 @@ def searchsorted(
     """
     if side not in ("left", "right"):
         raise ValueError(f"[searchsorted] side must be 'left' or 'right', got {side!r}.")
+    x1, x2 = as_arrays("searchsorted", x1, x2)
     if x1.ndim != 1:
         raise ValueError(f"[searchsorted] x1 must have one axis, got shape {x1.shape}.")
     sorted_values, values = binary_operands("searchsorted", x1, x2)
     dtype = promote(sorted_values.dtype, values.dtype)
     if sorter is not None:
-        sorted_values = gathered(sorted_values, [0], [checked_index(sorter._node, x1.shape[0], 0)])
+        sorted_values = gathered(
+            sorted_values,
+            [0],
+            [checked_index(as_array(sorter, "searchsorted", x1.device)._node, x1.shape[0], 0)],
+        )
     sorted_values, values = cast(sorted_values, dtype), cast(values, dtype)
     return Array(insertion_points(sorted_values, values, side, settings.sorting))
 
@@ -118,8 +123,8 @@ def _searchsorted(x1: np.ndarray, x2: np.ndarray, side: Any) -> np.ndarray:
     return np.asarray(np.searchsorted(comparable(x1), comparable(x2), side))
 
 
-def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
-    """Return the elements, or the subarrays along an axis, at indices.
+def take(x: Any, indices: Any, /, axis: int | None = None) -> Array:
+    """Return the elements of the flattened array, or the subarrays along an axis, at indices.
 
     Raises
     ------
@@ -132,19 +137,19 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     >>> mtl.take(mtl.asarray([10, 20, 30]), mtl.asarray([2, 0]))
     array([30, 10], dtype=int64)
     """
+    array, index = as_arrays("take", x, indices)
     if axis is None:
-        if x.ndim != 1:
-            raise ValueError(f"[take] an array of shape {x.shape} requires an axis.")
-        axis = 0
-    (along,) = axes_of("take", axis, x.ndim)
-    return x[(slice(None),) * along + (indices,)].copy()
+        array, axis = array.ravel(), 0
+    (along,) = axes_of("take", axis, array.ndim)
+    return array[(slice(None),) * along + (index,)].copy()
 
 
-def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Array:
     """Return elements along an axis, at indices that vary along the other axes."""
-    (along,) = axes_of("take_along_axis", axis, x.ndim)
-    shape = tuple(indices.shape[k] if k == along else n for k, n in enumerate(x.shape))
-    return x[tuple(map(Array, indices_along(broadcast(indices._node, shape), along)))]
+    array, index = as_arrays("take_along_axis", x, indices)
+    (along,) = axes_of("take_along_axis", axis, array.ndim)
+    shape = tuple(index.shape[k] if k == along else n for k, n in enumerate(array.shape))
+    return array[tuple(map(Array, indices_along(broadcast(index._node, shape), along)))]
 
 
 def elements_at(x: Array, indices: Array) -> Array:
@@ -157,11 +162,21 @@ def elements_along(node: Node, indices: Node, axis: int) -> Node:
     return gathered(node, list(range(len(node.shape))), indices_along(indices, axis))
 
 
-def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None,
-         append: Array | None = None) -> Array:  # fmt: skip
-    """Return the `n`-th differences of neighbouring elements along an axis."""
+def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None,
+         append: Any = None) -> Array:  # fmt: skip
+    """Return the `n`-th differences of neighbouring elements along an axis.
+
+    Parameters
+    ----------
+    prepend, append : Array or number, optional
+        Elements before and after `x`. A number precedes or follows every row.
+    """
+    given = [operand for operand in (prepend, x, append) if operand is not None]
+    operands = as_arrays("diff", *given)
+    x = operands[prepend is not None]
     (along,) = axes_of("diff", axis, x.ndim)
-    operands = [operand for operand in (prepend, x, append) if operand is not None]
+    edge = tuple(1 if k == along else extent for k, extent in enumerate(x.shape))
+    operands = [e if e.ndim else Array(broadcast(cast(e._node, x.dtype), edge)) for e in operands]
     node = (
         concatenated([operand._node for operand in operands], along)
         if len(operands) > 1

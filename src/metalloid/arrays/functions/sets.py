@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metalloid.arrays.array import Array
+from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.execution.calls import host_call, to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.functions.creation import asarray, full
@@ -47,7 +47,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
-def unique_all(x: Array, /) -> UniqueAll:
+def unique_all(x: Any, /) -> UniqueAll:
     """Return the sorted distinct values, their first indices, the inverse, and their counts.
 
     The inverse indices reconstruct `x` from the values. Every NaN is distinct. `x` is evaluated:
@@ -59,6 +59,7 @@ def unique_all(x: Array, /) -> UniqueAll:
     >>> [result.tolist() for result in mtl.unique_all(mtl.asarray([2, 1, 2]))]
     [[1, 2], [1, 0], [1, 0, 1], [1, 2]]
     """
+    x = as_array(x, "unique_all")
     if not by_kernels("unique_all", x.dtype, x.device, x.size, settings.sorting):
         values, indices, inverse, counts = _by_numpy(
             x, return_index=True, return_inverse=True, return_counts=True
@@ -71,21 +72,22 @@ def unique_all(x: Array, /) -> UniqueAll:
     return UniqueAll(runs.values, elements_at(order, runs.starts), inverse, runs.counts)
 
 
-def unique_counts(x: Array, /) -> UniqueCounts:
+def unique_counts(x: Any, /) -> UniqueCounts:
     """Return the sorted distinct values and their counts."""
+    x = as_array(x, "unique_counts")
     if not by_kernels("unique_counts", x.dtype, x.device, x.size, settings.sorting):
         return UniqueCounts(*_by_numpy(x, return_counts=True))
     runs = _Runs(sort(x.ravel()))
     return UniqueCounts(runs.values, runs.counts)
 
 
-def unique_inverse(x: Array, /) -> UniqueInverse:
+def unique_inverse(x: Any, /) -> UniqueInverse:
     """Return the sorted distinct values, and the indices that reconstruct `x` from them."""
     result = unique_all(x)
     return UniqueInverse(result.values, result.inverse_indices)
 
 
-def unique_values(x: Array, /) -> Array:
+def unique_values(x: Any, /) -> Array:
     """Return the sorted distinct values.
 
     Examples

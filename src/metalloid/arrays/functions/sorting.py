@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.array import Array
+from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.execution.calls import host_call
 from metalloid.arrays.ir.dtypes import bfloat16, int64
 from metalloid.arrays.ir.node import Node, cast
@@ -23,8 +24,10 @@ from metalloid.settings import settings
 _SORTED_FOR_TOP_K = 2**14
 
 
-def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """Sort elements along an axis; NaN is the largest.
+def sort(
+    x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True
+) -> Array:
+    """Sort elements along an axis, or the flattened array if it is None; NaN is the largest.
 
     Equal elements are interchangeable: zeros of both signs may be in any order.
 
@@ -34,11 +37,11 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     >>> mtl.sort(mtl.asarray([3, 1, 2]), descending=True)
     array([3, 2, 1], dtype=int64)
     """
-    (along,) = axes_of("sort", axis, x.ndim)
+    x, along = _operand(x, "sort", axis)
     return Array(sorted_along(x._node, along, descending, settings.sorting))
 
 
-def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
+def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False,
             stable: bool = True) -> Array:  # fmt: skip
     """Return the indices that sort elements along an axis; equal elements keep their order.
 
@@ -48,11 +51,11 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False,
     >>> mtl.argsort(mtl.asarray([3.0, 1.0, 3.0]), descending=True)
     array([0, 2, 1], dtype=int64)
     """
-    (along,) = axes_of("argsort", axis, x.ndim)
+    x, along = _operand(x, "argsort", axis)
     return Array(order_along(x._node, along, descending, settings.sorting))
 
 
-def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
+def top_k(x: Any, k: int, /, axis: int = -1) -> tuple[Array, Array]:
     """Return the `k` largest elements along an axis in descending order, and their indices.
 
     Of equal elements the first are chosen.
@@ -63,13 +66,22 @@ def top_k(x: Array, k: int, /, *, axis: int = -1) -> tuple[Array, Array]:
     >>> mtl.top_k(mtl.asarray([3, 1, 2]), 2)
     (array([3, 2], dtype=int64), array([0, 2], dtype=int64))
     """
-    (along,) = axes_of("top_k", axis, x.ndim)
+    x, along = _operand(x, "top_k", axis)
     if k < 0:
         raise ValueError(f"[top_k] k must not be negative, got {k}.")
     rows = moved_axes(x._node, along, -1)
     results = largest_of_rows(rows, min(k, x.shape[along]), settings.sorting)
     values, indices = (moved_axes(result, -1, along) for result in results)
     return Array(values), Array(indices)
+
+
+def _operand(x: Any, where: str, axis: int | None) -> tuple[Array, int]:
+    """An array and the axis to sort along; flattened if the axis is None."""
+    array = as_array(x, where)
+    if axis is None:
+        array, axis = array.ravel(), 0
+    (along,) = axes_of(where, axis, array.ndim)
+    return array, along
 
 
 def sorted_along(x: Node, axis: int, descending: bool, setting: str) -> Node:
@@ -193,9 +205,11 @@ def _implement(name: str, by_merges: Callable[..., Node], by_digits: Callable[..
             by_merges, _is_by_kernels(name, lambda x, axis, _: merge_sort.has_launches(x))
         ),
         on_host,
+        is_structural=True,
     )
 
 
 _implement("sort", _sort_by_merges, _sort_by_digits, _sort_on_host)
 _implement("argsort", _argsort_by_merges, _argsort_by_digits, _argsort_on_host)
-implement("top_k", Implementation(_top_k_by_kernels, _is_top_k_by_kernels), _top_k_on_host)
+implement("top_k", Implementation(_top_k_by_kernels, _is_top_k_by_kernels), _top_k_on_host,
+          is_structural=True)  # fmt: skip

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from metalloid.arrays.array import Array
+from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.lowering.reductions import Axis
 
 
-def sum(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
+def sum(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
     """Return the sum along axes, or of all elements.
 
     Parameters
@@ -32,15 +32,15 @@ def sum(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = F
     >>> mtl.sum(mtl.asarray([[1, 2], [3, 4]]), axis=0)
     array([4, 6], dtype=int64)
     """
-    return x.sum(axis, dtype, keepdims)
+    return as_array(x, "sum").sum(axis, dtype, keepdims)
 
 
-def prod(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
+def prod(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
     """Return the product along axes, or of all elements; types as in `sum`."""
-    return x.prod(axis, dtype, keepdims)
+    return as_array(x, "prod").prod(axis, dtype, keepdims)
 
 
-def max(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def max(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Array:
     """Return the maximum along axes, or of all elements; NaN if there is one.
 
     Raises
@@ -54,16 +54,21 @@ def max(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     >>> mtl.max(mtl.asarray([3, 1, 2]))
     array(3, dtype=int64)
     """
-    return x.max(axis, keepdims)
+    return as_array(x, "max").max(axis, keepdims)
 
 
-def min(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def min(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Array:
     """Return the minimum along axes, or of all elements; NaN if there is one."""
-    return x.min(axis, keepdims)
+    return as_array(x, "min").min(axis, keepdims)
 
 
-def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
     """Return the mean along axes, or of all elements, as floats.
+
+    Parameters
+    ----------
+    dtype : dtype, optional
+        Type to which the elements are converted first.
 
     Examples
     --------
@@ -71,33 +76,35 @@ def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     >>> mtl.mean(mtl.asarray([1.0, 2.0, 6.0]))
     array(3., dtype=float32)
     """
-    return x.mean(axis, keepdims)
+    return as_array(x, "mean").mean(axis, dtype, keepdims=keepdims)
 
 
-def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0,
+def var(x: Any, /, axis: Axis = None, dtype: Any = None, *, correction: float = 0.0,
         keepdims: bool = False) -> Array:  # fmt: skip
     """Return the variance along axes, or of all elements: the mean squared deviation.
 
     Parameters
     ----------
+    dtype : dtype, optional
+        Type to which the elements are converted first.
     correction : float
         Subtracted from the number of elements; 1 for the variance of a sample.
     """
-    return x.var(axis, correction, keepdims)
+    return as_array(x, "var").var(axis, dtype, correction=correction, keepdims=keepdims)
 
 
-def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0,
+def std(x: Any, /, axis: Axis = None, dtype: Any = None, *, correction: float = 0.0,
         keepdims: bool = False) -> Array:  # fmt: skip
     """Return the standard deviation, the square root of `var`."""
-    return x.std(axis, correction, keepdims)
+    return as_array(x, "std").std(axis, dtype, correction=correction, keepdims=keepdims)
 
 
-def any(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def any(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Array:
     """Return whether any element along axes is nonzero."""
-    return x.any(axis, keepdims)
+    return as_array(x, "any").any(axis, keepdims)
 
 
-def all(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def all(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Array:
     """Return whether all elements along axes are nonzero.
 
     Examples
@@ -106,4 +113,4 @@ def all(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     >>> mtl.all(mtl.asarray([[1, 0], [1, 1]]), axis=1)
     array([False,  True], dtype=bool)
     """
-    return x.all(axis, keepdims)
+    return as_array(x, "all").all(axis, keepdims)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from metalloid.arrays.array import Array
+from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions.elementwise import conj, multiply
 from metalloid.arrays.functions.manipulation import permute_dims
 from metalloid.arrays.ir.dtypes import float32, kind_of, promote
@@ -33,9 +33,9 @@ def matmul(x1: Any, x2: Any, /) -> Array:
     return Array(matrix_product(x1, x2))
 
 
-def matrix_transpose(x: Array, /) -> Array:
+def matrix_transpose(x: Any, /) -> Array:
     """Transpose the last two axes."""
-    return x.mT
+    return as_array(x, "matrix_transpose").mT
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
@@ -53,7 +53,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     return product.sum(axis=axis, dtype=wide).astype(dtype)
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
     """Return the tensor contraction over several axes.
 
     Parameters

@@ -18,14 +18,19 @@ from metalloid.arrays.execution.calls import KernelCall, call_nodes, read_array,
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.execution.small_results import forget_copy
 from metalloid.arrays.interop.dlpack import dlpack_capsule, export_of, owned_copy
+from metalloid.arrays.interop.numpy_functions import (
+    OPERATIONS,
+    call_function,
+    call_ufunc,
+    is_external,
+)
 from metalloid.arrays.ir.dtypes import DType, as_dtype
 from metalloid.arrays.ir.extents import read_sizes
 from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.memory import bucket_size, pool_of
 from metalloid.arrays.ir.native import library
 from metalloid.arrays.ir.node import BUFFER, Node, fresh, topological_ids
-from metalloid.arrays.ir.operands import binary, from_numpy, unary
-from metalloid.arrays.ir.ops import OPS
+from metalloid.arrays.ir.operands import from_numpy, unary
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.errors import TraceError
 from metalloid.kernels.strides import row_major
@@ -35,21 +40,11 @@ from metalloid.runtime.interop.buffer_protocol import BufferExporter
 from metalloid.runtime.interop.export import require_cuda
 from metalloid.runtime.memory.buffer import Window
 
-#: Operations by the names of NumPy's universal functions.
-_UFUNCS = {row.reference or name: row for name, row in OPS.items()}
-_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
-               "logical_or": "any", "logical_and": "all"}  # fmt: skip
 #: Result of ``sys.getrefcount(x.attribute)`` if there is no other reference to the value: the
 #: attribute and the argument.
 _ONE_REFERENCE = 2
 
 _VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
-
-
-def _namesake(namespace: Any, function: Any) -> Any:
-    """Return the namespace of a NumPy function's counterpart, such as ``linalg``."""
-    name = str(function.__module__).partition(".")[2]
-    return getattr(namespace, name) if name in ("fft", "linalg") else namespace
 
 
 class _DroppedError(threading.local):
@@ -128,22 +123,16 @@ class Interop(BufferExporter):
         return self.__array__()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        if method == "reduce" and ufunc.__name__ in _REDUCTIONS:
-            axis, keepdims = options.pop("axis", 0), options.pop("keepdims", False)
-            if not options:
-                reduction = getattr(self, _REDUCTIONS[ufunc.__name__])
-                return reduction(axis=axis, keepdims=keepdims)
-        row = _UFUNCS.get(ufunc.__name__)
-        if row is None or method != "__call__" or options:
+        if len(inputs) == 1 and not options and method == "__call__" and ufunc in OPERATIONS:
+            return self._new(unary(OPERATIONS[ufunc], self))  # the common case, without detours
+        if any(map(is_external, (*inputs, *options.get("out", ())))):
             return NotImplemented
-        return self._new(unary(row, *inputs) if row.operands == 1 else binary(row, *inputs))
+        return call_ufunc(self.__array_namespace__(), ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        name = function.__name__
-        if args and args[0] is self and hasattr(type(self), name):
-            return getattr(self, name)(*args[1:], **options)
-        own = getattr(_namesake(self.__array_namespace__(), function), name, None)
-        return NotImplemented if own is None else own(*args, **options)
+        if not all(issubclass(kind, Interop | np.ndarray) for kind in types):
+            return NotImplemented
+        return call_function(self.__array_namespace__(), function, args, options)
 
     # -- other libraries
 

@@ -7,6 +7,7 @@ one number after its kernels. On devices of their own memory, the next read of a
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -60,13 +61,19 @@ class IndexCheck(NamedTuple):
 pending: dict[Device, list[tuple[Memory, IndexCheck]]] = {}
 
 
+def first_word(memory: Memory) -> int:
+    """The unsigned integer at the start of computed memory that the host can access."""
+    memory.bound.wait()
+    return int(ctypes.c_uint64.from_address(memory.address).value)
+
+
 def verify(computed: Iterable[tuple[Memory, IndexCheck]]) -> None:
     """Verify checks whose codes are computed, at once or when an array of their device is read."""
     for memory, check in computed:
         if memory.device.memory == "own":
             pending.setdefault(memory.device, []).append((memory, check))
         else:
-            check.verify(int(memory.host_view(uint64, (1,), (1,), 0)[0]))
+            check.verify(first_word(memory))
 
 
 def verify_pending(device: Device, read: Callable[[Memory], int]) -> None:

@@ -17,6 +17,14 @@ from metalloid.arrays.ir.primitives import lower
 _by_topological_id = operator.attrgetter("topological_id")  # operands have smaller ids
 
 
+def leaf_identity(node: Node) -> Any:
+    """The value that is equal for nodes without operands that are merged."""
+    if node.kind is CONSTANT:
+        # 0 == -0 == False, and NaN != NaN: such constants are not merged.
+        return (CONSTANT, node.dtype, node.data) if node.data else node
+    return node.kind, node.dtype, node.shape, node.data, id(node.memory)
+
+
 class LinearizedGraph:
     """The nodes that `roots` depend on, operands first. Equal nodes are merged.
 
@@ -82,18 +90,12 @@ class LinearizedGraph:
     def _add_leaf(self, node: Node) -> None:
         kind, dtype = node.kind, node.dtype
         index = len(self.nodes)
-        if kind is CONSTANT:
-            entry: tuple[Any, ...] = (kind, dtype)
-            # 0 == -0 == False, and NaN != NaN: such constants are not merged.
-            identity: Any = (kind, dtype, node.data) if node.data else node
-        else:
-            entry = (kind, dtype, node.shape, node.data[0])
-            identity = (entry, node.data[1], id(node.memory))
-        known = self._known.setdefault(identity, index)
+        known = self._known.setdefault(leaf_identity(node), index)
         self._index_of[node] = known
         if known == index:
             self.nodes.append(node)
-            self._entries.append(entry)
+            layout = () if kind is CONSTANT else (node.shape, node.data[0])
+            self._entries.append((kind, dtype, *layout))
             (self.numbers if kind is CONSTANT else self.leaves).append(node)
 
     def _add(self, expressions: list[Node]) -> None:

@@ -54,7 +54,7 @@ def _load() -> Any:
         library.mtl_define_class(k, ctypes.py_object(_classes[name]), own, len(_SLOTS[name]))
     for name in (
         "mtl_elementwise", "mtl_evaluation", "mtl_fresh_array", "mtl_host_array", "mtl_new_pool",
-        "mtl_new_nodes", "mtl_program_call",
+        "mtl_new_nodes", "mtl_program_call", "mtl_views",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.py_object
     library.mtl_prepare_bind_array(ctypes.py_object(_classes["Node"].leaf_kind))
@@ -86,6 +86,22 @@ def elementwise(operation: tuple[Any, dict[Any, Any]], *operands: Any) -> Any:
     ----------
     operation : tuple
         From `operands.native_operation`.
+    """
+    return None
+
+
+def selected(array: Any, key: Any) -> Any:
+    """The array of a basic slice, as `indexing.selected`; None if that function has to make it.
+
+    `node` replaces it by that of native/views.c.
+    """
+    return None
+
+
+def moved(node: Any, view_op: Any) -> Any:
+    """A view, as `node.move`; None if that function has to make it.
+
+    `node` replaces it by that of native/views.c.
     """
     return None
 

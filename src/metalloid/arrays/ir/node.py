@@ -168,6 +168,9 @@ def expression(kind: str, data: Any, args: tuple[Node, ...], dtype: DType, shape
 @native.when_loaded
 def _load_new_node(functions: Any) -> None:
     native.new_node = functions.mtl_new_nodes(ctypes.py_object(topological_ids))
+    state = (BUFFER, IOTA, VIEW, ViewOp, "slice", "reshape", "broadcast", "permute", (),
+             topological_ids, int, slice, Ellipsis)  # fmt: skip
+    native.moved, native.selected = functions.mtl_views(ctypes.py_object(state))
 
 
 def in_memory(memory: Memory, layout: Layout, dtype: DType) -> Node:
@@ -206,6 +209,9 @@ def cast(node: Node, dtype: DType) -> Node:
 
 def move(node: Node, view_op: ViewOp) -> Node:
     """A view; a view of a leaf is a leaf."""
+    view: Node | None = native.moved(node, view_op)
+    if view is not None:
+        return view
     kind = node.kind
     if kind is BUFFER or kind is IOTA:
         layout = apply_view(node.layout, view_op)

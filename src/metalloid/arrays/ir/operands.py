@@ -6,7 +6,7 @@ import ctypes
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,9 @@ def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: in
         return in_memory(memory, contiguous(array.shape), dtype)
     memory = Memory(device, array.size * dtype.itemsize)
     layout = contiguous(array.shape)
-    if device.memory != "own":
+    if device.memory == "host" and array.dtype == dtype and array.flags.c_contiguous:
+        ctypes.memmove(memory.address, array.__array_interface__["data"][0], array.nbytes)
+    elif device.memory != "own":
         memory.host_view(dtype, layout.shape, layout.strides, 0)[...] = array
     elif array.size:
         plain = np.ascontiguousarray(array, dtype)
@@ -133,6 +135,26 @@ def is_number(value: Any) -> bool:
     )
 
 
+def is_scalar(value: Any) -> bool:
+    """Whether a value is a scalar of Python or NumPy."""
+    return is_number(value) or isinstance(value, np.generic)
+
+
+def is_weak(value: Any) -> bool:
+    """Whether a value adopts the type of arrays: Python's scalars, and NumPy's inexact ones.
+
+    NumPy's are weak, as otherwise ``x * numpy.sqrt(2)`` would have double precision.
+    """
+    return is_number(value) or isinstance(value, np.inexact)
+
+
+def as_python(value: Any) -> Any:
+    """A weak scalar as one of Python's."""
+    if isinstance(value, np.complexfloating):
+        return complex(value)
+    return float(value) if isinstance(value, np.inexact) else value
+
+
 def python_type(value: Any) -> type:
     """Python's type of a number."""
     if isinstance(value, SymbolicNumber):
@@ -182,7 +204,13 @@ def to_numpy(value: Any, where: str, is_typed: bool = False) -> np.ndarray:
 
 def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
     if isinstance(value, Sequence) and not isinstance(value, str):
+        dtype = None if is_typed else _type_of_list(value)
         value = [np.asarray(item) if hasattr(item, "_node") else item for item in value]
+        if dtype is not None:
+            try:
+                return np.asarray(value).astype(dtype)
+            except ValueError as error:
+                raise ValueError(f"[{where}] {error}") from None
     is_own = _holds_only(value, is_number)
     try:
         array = np.asarray(value)
@@ -200,6 +228,27 @@ def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
             {"f": np.float32, "c": np.complex64}.get(array.dtype.kind, array.dtype)
         )
     return array
+
+
+def _type_of_list(value: Any) -> DType | None:
+    """The promoted type of nested lists that hold arrays, next to which numbers are weak."""
+    leaves = list(_leaves(value))
+    if not any(hasattr(leaf, "_node") for leaf in leaves):
+        return None
+    dtypes = [np.asarray(leaf).dtype if not hasattr(leaf, "dtype") else leaf.dtype
+              for leaf in leaves if not is_weak(leaf)]  # fmt: skip
+    dtype = functools.reduce(promote, map(as_dtype, dtypes))
+    for leaf in filter(is_weak, leaves):
+        dtype = promote(dtype, type_of_number(python_type(as_python(leaf)), dtype))
+    return dtype
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
 
 
 def _holds_only(value: Any, is_accepted: Callable[[Any], bool]) -> bool:
@@ -257,6 +306,8 @@ def binary(op: Op, a: Any, b: Any) -> Node:
     ValueError
         If their shapes do not broadcast, or they are on different devices.
     """
+    if op is _POWER:
+        _check_exponent(a, b)
     if op is _POWER and (product := _lower_small_power(a, b)):
         return product
     first, second = getattr(a, "_node", None), getattr(b, "_node", None)
@@ -276,6 +327,16 @@ def binary(op: Op, a: Any, b: Any) -> Node:
 
 
 _POWER, _SQUARE, _MULTIPLY = OPS["pow"], OPS["square"], OPS["multiply"]
+
+
+def _check_exponent(base: Any, exponent: Any) -> None:
+    """Raise an error for a negative power of integers, which integers cannot hold."""
+    if isinstance(exponent, int | np.integer) and exponent < 0:
+        dtype = to_node(base, "pow").dtype
+        if kind_of(dtype) in "iu":
+            raise ValueError(
+                f"[pow] {dtype} to the power {exponent} is no integer. Convert the base to floats."
+            )
 
 
 def _lower_small_power(base: Any, exponent: Any) -> Node | None:
@@ -305,11 +366,11 @@ def binary_operands(where: str, a: Any, b: Any) -> tuple[Node, Node]:
     """Two operands as nodes; a Python scalar adopts the other's type."""
     first, second = getattr(a, "_node", None), getattr(b, "_node", None)
     if first is None:
-        if second is not None and is_number(a):
+        if second is not None and is_weak(a):
             return _weak_scalar(second, a), second
         first = to_node(a, where, device=None if second is None else second.device)
     if second is None:
-        if is_number(b):
+        if is_weak(b):
             return first, _weak_scalar(first, b)
         second = to_node(b, where, device=first.device)
     if first.device is not second.device:
@@ -324,6 +385,7 @@ def _weak_scalar(node: Node, value: Any) -> Node:
     """A Python scalar in the type that it adopts next to `node`."""
     if isinstance(value, SymbolicNumber):
         return value.as_node(type_of_number(value.type, node.dtype), node.device)
+    value = as_python(value)
     is_cacheable = value and value == value  # -0 == 0, and NaN != NaN
     make = _shared_number if is_cacheable else _shared_number.__wrapped__
     return make(value, node.dtype, node.device)

@@ -10,19 +10,25 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints
-from metalloid.arrays.ir.node import GET_TUPLE_ITEM, HAS_PRIMITIVES, PRIMITIVE, TUPLE, Node
+from metalloid.arrays.ir.node import (
+    GET_TUPLE_ITEM,
+    HAS_PRIMITIVES,
+    PRIMITIVE,
+    TUPLE,
+    Node,
+    expression,
+)
 
 #: Builds the nodes of the results from the operands and the parameters.
 Build = Callable[..., "Node | tuple[Node, ...]"]
 
 
-@dataclass(frozen=True)
-class Primitive:
+class Primitive(NamedTuple):
     """An operation of the library.
 
     Attributes
@@ -86,7 +92,8 @@ def bind(name: str, args: Sequence[Node], params: tuple[Any, ...],
     A single result is the node of the primitive itself.
     """
     device = args[0].device
-    node = Node(PRIMITIVE, Primitive(name, params, results), tuple(args), *results[0], device)
+    primitive = Primitive(name, params, results)
+    node = expression(PRIMITIVE, primitive, tuple(args), *results[0], device)
     node.flags |= HAS_PRIMITIVES
     if len(results) == 1:
         return (node,)

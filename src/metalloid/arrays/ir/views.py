@@ -34,14 +34,25 @@ def _as_ints(shape: int | Sequence[int]) -> Ints:
         return tuple(map(as_extent, shape))  # type: ignore[arg-type]
 
 
-def reshaped(node: Node, shape: int | Sequence[int]) -> Node:
+def reshaped(node: Node, shape: int | Sequence[int], order: str = "C") -> Node:
     """Reshape; one extent may be -1.
+
+    Parameters
+    ----------
+    order : "C", "A" or "F"
+        Whether the last index changes fastest, or the first ("F"), in both shapes.
 
     Raises
     ------
     ValueError
         If the number of elements differs.
     """
+    if order == "F":
+        extents = _as_ints(shape)
+        result = reshaped(permute(node, _reversed(len(node.shape))), extents[::-1])
+        return permute(result, _reversed(len(extents)))
+    if order not in ("C", "A"):
+        raise ValueError(f"[reshape] order must be 'C', 'A' or 'F', got {order!r}.")
     extents = _as_ints(shape)
     if extents.count(-1) == 1:
         known = -math.prod(extents)
@@ -52,6 +63,10 @@ def reshaped(node: Node, shape: int | Sequence[int]) -> Node:
             f"[reshape] {node.size} elements of shape {node.shape} do not make {shape}."
         )
     return reshape(node, extents)
+
+
+def _reversed(rank: int) -> Ints:
+    return tuple(reversed(range(rank)))
 
 
 def sliced(node: Node, numbers: Sequence[tuple[int, int, int]]) -> Node:

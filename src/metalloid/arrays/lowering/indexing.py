@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.execution.calls import to_host
+from metalloid.arrays.execution.calls import read_array, to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import int64, kind_of, uint64
@@ -210,7 +210,8 @@ def _limits(index: Node, extent: int, values: np.ndarray | None) -> tuple[int, i
         return reach(index.layout)
     if values is None:
         (index,) = evaluate([index])
-        values = to_host(index)
+        values = read_array()(index)
+        values = to_host(index) if values is None else values
     # Fast path for valid indices: as unsigned integers, negative ones are large.
     top = int(values.view(f"u{values.itemsize}").max())
     if top < extent:

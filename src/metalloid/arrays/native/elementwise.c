@@ -1,6 +1,6 @@
-// Elementwise operations on arrays of one type and shape, and on numbers: `operands.binary` and `unary`.
+// Elementwise operations on arrays of one type, and on numbers: `operands.binary` and `unary`.
 // Other operands, and errors, are left to Python.
-#include "layouts.h"
+#include "views.h"
 
 // The items of an operation (operands.py), and of all of them share.
 enum { OPERATION_ROW, OPERATION_RESULTS };
@@ -53,19 +53,55 @@ static bool nodes_of(PyObject* state, PyObject* const* values, Py_ssize_t count,
   return true;
 }
 
-// The shape of the result; null if the operands have to be broadcast. Borrowed.
-static PyObject* shape_of(PyObject* state, PyObject* const* nodes, Py_ssize_t count) {
-  PyObject *first = get(nodes[0], NODE, NODE_SHAPE), *constant = PyTuple_GetItem(state, STATE_CONSTANT);
-  if (count == 1) return first;
-  PyObject* second = get(nodes[1], NODE, NODE_SHAPE);
-  if (get(nodes[0], NODE, NODE_KIND) != constant && get(nodes[1], NODE, NODE_KIND) != constant &&
-      (PyTuple_Size(first) != PyTuple_Size(second) || !is_equal(first, second)))
-    return 0;
-  return PyTuple_Size(first) ? first : second;
+static bool extent_of(PyObject* state, PyObject* shape, Py_ssize_t axis, long long* extent) {
+  *extent = 1;
+  if (axis < 0) return true;
+  PyObject* value = PyTuple_GetItem(shape, axis);
+  if (type_of(value) != PyTuple_GetItem(state, STATE_INT)) return false;
+  *extent = PyLong_AsLongLong(value);
+  return true;
 }
 
-static PyObject* result_of(PyObject* state, PyObject* operation, PyObject* const* nodes,
-                           Py_ssize_t count) {
+// The common shape; null, perhaps with an error, if there is none.
+static PyObject* broadcast_shape(PyObject* state, PyObject* a, PyObject* b) {
+  const Py_ssize_t a_rank = PyTuple_Size(a), b_rank = PyTuple_Size(b);
+  const Py_ssize_t rank = a_rank > b_rank ? a_rank : b_rank;
+  PyObject* shape = PyTuple_New(rank);
+  for (Py_ssize_t i = 0; shape && i < rank; i++) {
+    const Py_ssize_t a_axis = i - (rank - a_rank), b_axis = i - (rank - b_rank);
+    long long m, n;
+    if (!extent_of(state, a, a_axis, &m) || !extent_of(state, b, b_axis, &n) ||
+        (m != n && m != 1 && n != 1)) {
+      Py_DecRef(shape);
+      return 0;
+    }
+    const bool is_first = m != 1 || b_axis < 0;
+    PyTuple_SetItem(shape, i, new_reference(is_first ? PyTuple_GetItem(a, a_axis)
+                                                     : PyTuple_GetItem(b, b_axis)));
+  }
+  return shape;
+}
+
+// The shape of the result, to which nodes are broadcast; null, perhaps with an error, if Python has to do it.
+static PyObject* shape_of(PyObject* state, PyObject** nodes, Py_ssize_t count) {
+  PyObject *first = get(nodes[0], NODE, NODE_SHAPE), *constant = PyTuple_GetItem(state, STATE_CONSTANT);
+  if (count == 1) return new_reference(first);
+  PyObject* second = get(nodes[1], NODE, NODE_SHAPE);
+  if (get(nodes[0], NODE, NODE_KIND) == constant || get(nodes[1], NODE, NODE_KIND) == constant ||
+      (PyTuple_Size(first) == PyTuple_Size(second) && is_equal(first, second)))
+    return new_reference(PyTuple_Size(first) ? first : second);
+  PyObject* shape = broadcast_shape(state, first, second);
+  for (Py_ssize_t i = 0; shape && i < count; i++) {
+    if (is_equal(get(nodes[i], NODE, NODE_SHAPE), shape)) continue;
+    PyObject *node = mtl_broadcast(nodes[i], shape), *old = node ? nodes[i] : shape;
+    if (node) nodes[i] = node;
+    else shape = 0;
+    Py_DecRef(old);
+  }
+  return shape;
+}
+
+static PyObject* result_of(PyObject* state, PyObject* operation, PyObject** nodes, Py_ssize_t count) {
   PyObject *dtype = get(nodes[0], NODE, NODE_DTYPE), *device = get(nodes[0], NODE, NODE_DEVICE);
   long long flags = 0;
   for (Py_ssize_t i = 0; i < count; i++) {
@@ -73,8 +109,8 @@ static PyObject* result_of(PyObject* state, PyObject* operation, PyObject* const
     flags |= PyLong_AsLongLong(get(nodes[i], NODE, NODE_FLAGS));
   }
   PyObject* result = PyDict_GetItemWithError(PyTuple_GetItem(operation, OPERATION_RESULTS), dtype);
-  PyObject* shape = shape_of(state, nodes, count);
-  if (!result || !shape || flags & SHARED_MEMORY) return 0;
+  PyObject* shape = result && !(flags & SHARED_MEMORY) ? shape_of(state, nodes, count) : 0;
+  if (!shape) return 0;
   PyObject* values[NODE_SLOTS] = {
       [NODE_ARGS] = count == 1 ? PyTuple_Pack(1, nodes[0]) : PyTuple_Pack(2, nodes[0], nodes[1]),
       [NODE_DATA] = new_reference(PyTuple_GetItem(operation, OPERATION_ROW)),
@@ -84,7 +120,7 @@ static PyObject* result_of(PyObject* state, PyObject* operation, PyObject* const
       [NODE_INLINED] = new_reference(&_Py_FalseStruct),
       [NODE_KIND] = new_reference(PyTuple_GetItem(state, STATE_KIND)),
       [NODE_MEMORY] = new_reference(&_Py_NoneStruct),
-      [NODE_SHAPE] = new_reference(shape),
+      [NODE_SHAPE] = shape,
       [NODE_ID] = PyIter_Next(PyTuple_GetItem(state, STATE_IDS)),
   };
   PyObject* node = mtl_new_node(values);

@@ -5,7 +5,7 @@
 // The items of all evaluations share, and of a known one (known_evaluations.py).
 enum { STATE_PLANS, STATE_KINDS, STATE_NO_ARGS };
 enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_INPUTS, KNOWN_HAS_NUMBERS, KNOWN_RESULTS, KNOWN_UNSAVED,
-       KNOWN_ELEMENTS };
+       KNOWN_ELEMENTS, KNOWN_HELD };
 enum { RESULT_NODES, RESULT_MEMORY, RESULT_DATA };
 
 // A constant among the parameters of a frame: where it is written, its type as in values.h, and its index
@@ -48,10 +48,15 @@ static const uint32_t* indices_of(PyObject* known, int item, Py_ssize_t* count) 
   return (const uint32_t*)PyBytes_AsString(bytes);
 }
 
-static PyObject* list_of(PyObject* const* nodes, const uint32_t* indices, Py_ssize_t count) {
+// A node of the graph, or after those one that the known evaluation holds. Borrowed.
+static PyObject* input_of(const struct graph* graph, PyObject* known, uint32_t index) {
+  if (index < graph->count) return graph->nodes[index];
+  return PyTuple_GetItem(PyTuple_GetItem(known, KNOWN_HELD), index - graph->count);
+}
+
+static PyObject* list_of(PyObject* const* nodes, Py_ssize_t count) {
   PyObject* list = PyList_New(count);
-  for (Py_ssize_t i = 0; list && i < count; i++)
-    PyList_SetItem(list, i, new_reference(nodes[indices ? indices[i] : (uint32_t)i]));
+  for (Py_ssize_t i = 0; list && i < count; i++) PyList_SetItem(list, i, new_reference(nodes[i]));
   return list;
 }
 
@@ -59,7 +64,9 @@ static PyObject* list_of(PyObject* const* nodes, const uint32_t* indices, Py_ssi
 static bool pack_nodes(PyObject* plan, PyObject* frame, const struct run* run) {
   Py_ssize_t count;
   const uint32_t* inputs = indices_of(run->known, KNOWN_INPUTS, &count);
-  PyObject* nodes = list_of(run->graph->nodes, inputs, count);
+  PyObject* nodes = PyList_New(count);
+  for (Py_ssize_t i = 0; nodes && i < count; i++)
+    PyList_SetItem(nodes, i, new_reference(input_of(run->graph, run->known, inputs[i])));
   const bool fits = nodes && mtl_pack_by_python(plan, frame, nodes);
   drop(nodes);
   return fits;
@@ -79,7 +86,7 @@ static bool pack(PyObject* plan, PyObject* frame, void* context) {
   const size_t count = (size_t)PyBytes_Size(bytes) / sizeof *numbers;
   bool fits = true;
   for (size_t i = 0; fits && i < count; i++) {
-    PyObject* node = run->graph->nodes[inputs[numbers[i].index]];
+    PyObject* node = input_of(run->graph, run->known, inputs[numbers[i].index]);
     uint64_t bits = 0;
     fits = bits_of(numbers[i].kind, numbers[i].bytes, get(node, NODE, NODE_DATA), &bits);
     if (fits) memcpy((void*)(uintptr_t)numbers[i].address, &bits, numbers[i].bytes);
@@ -88,8 +95,9 @@ static bool pack(PyObject* plan, PyObject* frame, void* context) {
   return fits;
 }
 
+// Of a leaf of the plan, and of the node on whose memory it is: `shift` bytes after the node's first element.
 struct element {
-  uint64_t alignment, item_bytes;
+  uint64_t alignment, item_bytes, shift;
 };
 
 // The address of the first element of a leaf, if Python need not look at it.
@@ -97,7 +105,7 @@ static bool address_of(PyObject* plan, PyObject* node, PyObject* kind, const str
                        uint64_t* address) {
   if (!mtl_memory_address(plan, node, kind, address)) return false;
   const long long offset = PyLong_AsLongLong(PyTuple_GetItem(get(node, NODE, NODE_DATA), 1));
-  *address += (uint64_t)offset * element->item_bytes;
+  *address += (uint64_t)offset * element->item_bytes + element->shift;
   return *address % element->alignment == 0;
 }
 
@@ -111,7 +119,8 @@ static bool has_run(PyObject* state, PyObject* known, const struct graph* graph)
   const struct element* elements =
       (const void*)PyBytes_AsString(PyTuple_GetItem(known, KNOWN_ELEMENTS));
   for (Py_ssize_t i = 0; i < count; i++)
-    if (!address_of(plan, graph->nodes[leaves[i]], kind, &elements[i], &addresses[i])) return false;
+    if (!address_of(plan, input_of(graph, known, leaves[i]), kind, &elements[i], &addresses[i]))
+      return false;
   struct run run = {graph, known};
   const bool has_numbers = PyTuple_GetItem(known, KNOWN_HAS_NUMBERS) == &_Py_TrueStruct;
   if (!mtl_run_plan(plan, addresses, has_numbers ? pack : 0, &run, memories)) return false;
@@ -148,7 +157,7 @@ static PyObject* evaluate(PyObject* state, PyObject* const* args, Py_ssize_t unu
     result = new_reference(&_Py_TrueStruct);
   } else if (!PyErr_Occurred() &&
              (!is_native || PyTuple_GetItem(plan, PLAN_STREAM) != &_Py_NoneStruct)) {
-    PyObject* nodes = list_of(graph.nodes, 0, graph.count);
+    PyObject* nodes = list_of(graph.nodes, graph.count);
     result = nodes ? PyTuple_Pack(2, known, nodes) : 0;
     drop(nodes);
   }
@@ -156,15 +165,17 @@ static PyObject* evaluate(PyObject* state, PyObject* const* args, Py_ssize_t unu
   return result ? result : none_unless_raised();
 }
 
-// graph_key(roots): the key of an evaluation, and the nodes that it numbers; None if it has no key.
+// graph_key(roots): the key of an evaluation, the nodes that it numbers, and the number of different ones
+// without operands; None if it has no key.
 static PyObject* graph_key(PyObject* state, PyObject* const* args, Py_ssize_t unused) {
   (void)unused;
   struct graph graph;
   const bool is_walked = mtl_walk_graph(PyTuple_GetItem(state, STATE_KINDS), args[0], &graph);
   PyObject *key = is_walked ? mtl_graph_key(&graph) : 0, *result = 0;
-  PyObject* nodes = key ? list_of(graph.nodes, 0, graph.count) : 0;
-  if (nodes) result = PyTuple_Pack(2, key, nodes);
-  drop(graph.others), drop(key), drop(nodes);
+  PyObject* nodes = key ? list_of(graph.nodes, graph.count) : 0;
+  PyObject* leaves = nodes ? PyLong_FromLongLong(graph.distinct_leaves) : 0;
+  if (leaves) result = PyTuple_Pack(3, key, nodes, leaves);
+  drop(graph.others), drop(key), drop(nodes), drop(leaves);
   return result ? result : none_unless_raised();
 }
 

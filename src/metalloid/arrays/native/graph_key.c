@@ -1,6 +1,8 @@
 // Keys of graphs, by which evaluations find their plan. The traversal makes no Python objects.
 #include "graph_key.h"
 
+enum { HAS_PRIMITIVES = 8 };  // of `Node.flags`
+
 static PyObject* name_;
 
 static bool add_word(struct graph* graph, uint64_t word) {
@@ -59,8 +61,45 @@ static bool is_structural(PyObject* kinds, PyObject* primitive) {
   return is_so;
 }
 
+// Whether `LinearizedGraph` merges two nodes without operands, of one kind.
+static bool is_same_leaf(PyObject* a, PyObject* b, bool is_constant) {
+  PyObject *data = get(a, NODE, NODE_DATA), *other = get(b, NODE, NODE_DATA);
+  if (get(a, NODE, NODE_DTYPE) != get(b, NODE, NODE_DTYPE) ||
+      get(a, NODE, NODE_MEMORY) != get(b, NODE, NODE_MEMORY))
+    return false;
+  if (is_constant) return is_equal(data, other) && PyObject_IsTrue(data) == 1;
+  return is_equal(data, other) && is_equal(get(a, NODE, NODE_SHAPE), get(b, NODE, NODE_SHAPE));
+}
+
+static long long offset_of(PyObject* leaf) {
+  return PyLong_AsLongLong(PyTuple_GetItem(get(leaf, NODE, NODE_DATA), 1));
+}
+
+// Which earlier node a node without operands is equal to. Primitives may be replaced by views of leaves,
+// which are equal to other leaves, depending on where these are in memory.
+static bool add_identity(PyObject* kinds, struct graph* graph, uint32_t index) {
+  PyObject *node = graph->nodes[index], *kind = get(node, NODE, NODE_KIND);
+  const bool is_constant = kind == PyTuple_GetItem(kinds, KIND_CONSTANT);
+  PyObject* memory = get(node, NODE, NODE_MEMORY);
+  uint32_t same = index;
+  bool fits = true, is_near = memory == &_Py_NoneStruct || !graph->has_primitives;
+  for (uint32_t i = 0; i < graph->leaves && same == index; i++) {
+    PyObject* earlier = graph->nodes[graph->leaf[i]];
+    if (get(earlier, NODE, NODE_KIND) != kind) continue;
+    if (is_same_leaf(earlier, node, is_constant)) same = graph->leaf[i];
+    if (is_near || get(earlier, NODE, NODE_MEMORY) != memory) continue;
+    is_near = true;
+    fits = add_word(graph, 1 + (uint64_t)graph->leaf[i]) &&
+           add_word(graph, (uint64_t)(offset_of(node) - offset_of(earlier)));
+  }
+  graph->distinct_leaves += same == index;
+  graph->leaf[graph->leaves++] = (uint16_t)index;
+  return fits && add_word(graph, same);
+}
+
 // Operations, types and kinds live as long as the process, or as the plan.
-static bool add_node(PyObject* kinds, struct graph* graph, PyObject* node) {
+static bool add_node(PyObject* kinds, struct graph* graph, uint32_t index) {
+  PyObject* node = graph->nodes[index];
   PyObject *kind = get(node, NODE, NODE_KIND), *data = get(node, NODE, NODE_DATA);
   const bool is_inlined = get(node, NODE, NODE_INLINED) == &_Py_TrueStruct;
   const bool is_elementwise = kind == PyTuple_GetItem(kinds, KIND_ELEMENTWISE);
@@ -68,25 +107,32 @@ static bool add_node(PyObject* kinds, struct graph* graph, PyObject* node) {
                     add_word(graph, (uintptr_t)get(node, NODE, NODE_DTYPE) | is_inlined);
   if (!fits || kind == PyTuple_GetItem(kinds, KIND_CUSTOM_CALL)) return false;
   if (kind == PyTuple_GetItem(kinds, KIND_PRIMITIVE) && !is_structural(kinds, data)) return false;
-  if (kind == PyTuple_GetItem(kinds, KIND_CONSTANT)) return true;
-  if (kind == PyTuple_GetItem(kinds, KIND_BUFFER))
+  if (kind == PyTuple_GetItem(kinds, KIND_CONSTANT)) return add_identity(kinds, graph, index);
+  const bool is_iota = kind == PyTuple_GetItem(kinds, KIND_IOTA);
+  if (is_iota || kind == PyTuple_GetItem(kinds, KIND_BUFFER))
     return add_integers(graph, get(node, NODE, NODE_SHAPE)) &&
-           add_integers(graph, PyTuple_GetItem(data, 0));
+           add_integers(graph, PyTuple_GetItem(data, 0)) &&
+           (!is_iota || add_word(graph, (uint64_t)offset_of(node))) &&
+           add_identity(kinds, graph, index);
   PyObject* args = get(node, NODE, NODE_ARGS);
   if (PyTuple_Size(args) == 0) return false;
   return (is_elementwise || add_other(graph, node)) && add_operands(graph, args);
 }
 
 bool mtl_walk_graph(PyObject* kinds, PyObject* roots, struct graph* graph) {
-  graph->count = graph->words = 0;
+  graph->count = graph->words = graph->leaves = graph->distinct_leaves = 0;
   graph->others = 0;
+  graph->has_primitives = false;
   if (!name_) name_ = PyUnicode_InternFromString("name");
   memset(graph->index, 0, sizeof graph->index);
-  for (Py_ssize_t i = 0; i < PyList_Size(roots); i++)
-    if (index_of(graph, PyList_GetItem(roots, i)) < 0) return false;
+  for (Py_ssize_t i = 0; i < PyList_Size(roots); i++) {
+    PyObject* root = PyList_GetItem(roots, i);
+    if (index_of(graph, root) < 0) return false;
+    graph->has_primitives |= PyLong_AsLongLong(get(root, NODE, NODE_FLAGS)) & HAS_PRIMITIVES;
+  }
   bool fits = graph->count && add_word(graph, graph->count) &&
               add_word(graph, (uintptr_t)get(graph->nodes[0], NODE, NODE_DEVICE));
-  for (uint32_t i = 0; fits && i < graph->count; i++) fits = add_node(kinds, graph, graph->nodes[i]);
+  for (uint32_t i = 0; fits && i < graph->count; i++) fits = add_node(kinds, graph, i);
   return fits;
 }
 

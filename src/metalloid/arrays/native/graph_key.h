@@ -4,15 +4,18 @@
 enum { MAX_NODES = 512, MAX_KEY_WORDS = 8 * MAX_NODES, NODE_TABLE = 2 * MAX_NODES };
 
 // The constants of node.py that native functions use, and the names of primitives that keys can have.
-enum { KIND_BUFFER, KIND_CONSTANT, KIND_ELEMENTWISE, KIND_CUSTOM_CALL, KIND_PRIMITIVE,
+enum { KIND_BUFFER, KIND_CONSTANT, KIND_ELEMENTWISE, KIND_CUSTOM_CALL, KIND_PRIMITIVE, KIND_IOTA,
        STRUCTURAL };
 
 // The nodes below some roots, in the order in which they are reached, and the key of their structure.
-// Graphs with the same key differ only in the values of constants, and in the memory and offsets of leaves.
+// Graphs with the same key differ only in the values of constants, and in the memory and offsets of leaves:
+// the key tells which ones are equal, and which leaves share memory.
 struct graph {
-  uint32_t count, words;
+  uint32_t count, words, leaves, distinct_leaves;
+  bool has_primitives;
   PyObject* others;  // a list of the data of nodes that are not elementwise, or null
   PyObject* nodes[MAX_NODES];  // borrowed from the roots
+  uint16_t leaf[MAX_NODES];  // indices of nodes without operands
   uint16_t index[NODE_TABLE];  // by hash of the address, 1 + the index of a node
   uint64_t key[MAX_KEY_WORDS];
 };

@@ -168,10 +168,20 @@ class Ranges:
             (condition.left, condition.predicate, condition.right),
             (condition.right, _SWAPPED[condition.predicate], condition.left),
         ):
-            if own.name == value.name and other.name != value.name:
+            added = self._added(own, value)
+            if added is not None and other.name != value.name:
                 limit = self._range(other, 0, self._context(condition.block))
-                number = self.program.add(_CLIPS[predicate], _bits(value), number, limit)
+                number = self.program.add(_CLIPS[predicate], _bits(value), number, limit, added)
         return number
+
+    def _added(self, own: Value, value: Value) -> int | None:
+        """The constant that is added to `value` to give `own`; None if it is another value."""
+        if own.name == value.name:
+            return 0
+        step = self._addresses.computed_by(own)
+        if step is None or not (step.op == "add" or (step.op == "or" and "disjoint" in step.flags)):
+            return None
+        return step.operands[1].integer if step.operands[0].name == value.name else None
 
     def _computed(self, value: Value, lane: int, context: str) -> int:
         add = self.program.add

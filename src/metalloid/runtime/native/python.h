@@ -48,6 +48,7 @@ extern PyObject* PyExc_Exception;
 PyObject* PyCFunction_NewEx(PyMethodDef*, PyObject* self, PyObject* module);
 void Py_IncRef(PyObject*);
 void Py_DecRef(PyObject*);
+void PyErr_Clear(void);
 PyObject* PyErr_Occurred(void);
 void PyErr_Fetch(PyObject** type, PyObject** value, PyObject** trace);
 int PyErr_GivenExceptionMatches(PyObject* type, PyObject* of);
@@ -95,6 +96,8 @@ PyObject* PyLong_FromLongLong(long long);
 PyObject* PyLong_FromUnsignedLongLong(unsigned long long);
 PyObject* PyNumber_Index(PyObject*);
 int PySet_Contains(PyObject*, PyObject* key);
+Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step);
+int PySlice_Unpack(PyObject*, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step);
 PyObject* PyTuple_GetItem(PyObject*, Py_ssize_t);  // borrowed
 PyObject* PyTuple_New(Py_ssize_t);
 PyObject* PyTuple_Pack(Py_ssize_t, ...);

@@ -22,6 +22,7 @@ from metalloid.msl.signature import Signature
 #: The function of one thread of the vector engine (vector.py).
 THREAD = "mtl_thread"
 _VARIABLE = re.compile(r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*?\b(?:global|constant) ([^\n]*)$', re.M)
+_PROMISES = re.compile(r"\b(?:willreturn|mustprogress|nofree|norecurse|nosync) |memory\([^)]*\) ?")
 _LENGTH = re.compile(r"\d+")
 
 
@@ -92,8 +93,17 @@ def with_checks(
     has_calls = any(i.callee == OUTSIDE for i in function.instructions())
     checked = replace_function(ir, function)
     if has_calls:
+        checked = _without_promises(checked, function.attributes)
         checked += f"\ndeclare void {OUTSIDE}(i32, i64, i64) cold noreturn\n"
     return checked, _table(checks, ir, sources)
+
+
+def _without_promises(ir: str, attributes: str) -> str:
+    """A module whose kernel may end the launch: clang inferred that it returns."""
+    for group in re.findall(r"#\d+", attributes):
+        pattern = rf"^attributes {group} = .*$"
+        ir = re.sub(pattern, lambda match: _PROMISES.sub("", match[0]), ir, flags=re.M)
+    return ir
 
 
 def _variable_sizes(ir: str) -> dict[str, int]:

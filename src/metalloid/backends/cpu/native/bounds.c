@@ -81,6 +81,24 @@ static interval argument(const mtl_ranges *ranges, const mtl_descriptor *launch,
     return (interval){(int64_t)number, (int64_t)number};
 }
 
+static interval compared(enum op op, interval a, interval b, unsigned width) {
+    if (op == EQ) return equal(a, b, width);
+    if (op == NE) return unequal(a, b, width);
+    return op >= SLT && op <= SGE ? of_signed(op, a, b, width) : of_unsigned(op, a, b, width);
+}
+
+/* `a`, where `a` and a constant have a sum that compares so with `b`. It is `a` if the sum may wrap. */
+static interval compared_sum(enum op op, interval a, interval b, int64_t added, unsigned width) {
+    bool is_signed = op >= SLT && op <= SGE;
+    int64_t greatest = is_signed ? largest(width) >> (width < 64) : largest(width);
+    int64_t least = is_signed ? -greatest - 1 : 0;
+    interval own = is_signed ? as_signed(a, width) : as_unsigned(a, width);
+    interval sum = moved(own, added, 64);
+    if (own.low < least || own.high > greatest || sum.low < least || sum.high > greatest) return a;
+    interval inside = compared(op, sum, b, width);
+    return is_empty(inside) ? empty : moved(inside, -added, width);
+}
+
 static interval evaluate(const mtl_ranges *ranges, const mtl_descriptor *launch,
                          const interval *variables, const interval *known, const mtl_range_node *n) {
     enum op op = (enum op)(n->op & 0xff);
@@ -117,10 +135,11 @@ static interval evaluate(const mtl_ranges *ranges, const mtl_descriptor *launch,
         case ADD: return add(a, b, width);
         case SUB: return subtract(a, b, width);
         case MUL: return multiply(a, b, width);
-        case SDIV: case SREM: case ASHR: case SMIN: case SMAX: case SLT: case SLE: case SGT: case SGE:
-            return of_signed(op, a, b, width);
-        case EQ: return equal(a, b, width);
-        case NE: return unequal(a, b, width);
+        case SDIV: case SREM: case ASHR: case SMIN: case SMAX: return of_signed(op, a, b, width);
+        case EQ: case NE: case ULT: case ULE: case UGT: case UGE: case SLT: case SLE: case SGT:
+        case SGE:
+            if (n->c) return compared_sum(op, a, b, n->c, width);
+            return compared(op, a, b, width);
         case UP_TO: case UP_TO_EQUAL: case DOWN_TO: case DOWN_TO_EQUAL:
             return counted(op, a, b, n->c / 2, n->c % 2, width);
         default: return of_unsigned(op, a, b, width);

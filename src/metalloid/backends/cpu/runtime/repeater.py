@@ -23,6 +23,8 @@ class CpuRepeater:
 
     def __init__(self, emit_messages: Callable[[], None], launches: Sequence[Launch],
                  words: Sequence[tuple[int, int, int]]) -> None:  # fmt: skip
+        for launch in launches:  # whose numbers may change from run to run
+            launch.program.assume_nothing_of_contents()
         jobs = [
             launch.program.job(launch.arguments, launch.grid, launch.group) for launch in launches
         ]
