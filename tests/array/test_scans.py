@@ -85,6 +85,20 @@ def test_extremes_of_infinities_and_nan():
         np.testing.assert_array_equal(got, FUNCTIONS[name].accumulate(x))
 
 
+@pytest.mark.parametrize(("dtype", "shape", "axis"), [
+    ("complex64", (2, 20_001), 1), ("complex128", (3, 70, 33), 1), ("complex128", (1,), 0),
+])  # fmt: skip
+def test_complex_numbers(dtype, shape, axis):
+    """Chunks of rows, columns, views."""
+    x = np.exp(1j * RNG.standard_normal(shape)).astype(dtype)
+    own = mtl.asarray(x)[..., ::-1]
+    results = mtl.cumulative_sum(own, axis=axis), mtl.cumulative_prod(own, axis=axis)
+    assert "host" not in mtl.explain(*results)
+    for got, function in zip(results, (np.cumsum, np.cumprod), strict=True):
+        exact = function(x[..., ::-1], axis=axis, dtype=np.complex128)
+        np.testing.assert_allclose(np.asarray(got), exact, atol=1e-3 if x.itemsize == 8 else 1e-12)
+
+
 def test_complex_numbers_have_no_extremes():
     with pytest.raises(TypeError, match=r"\[cummax\] complex numbers have no order, got complex64"):
         mtl.cummax(mtl.ones(3, dtype=mtl.complex64))

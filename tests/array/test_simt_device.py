@@ -191,6 +191,13 @@ def test_sorts(device, dtype, n):
     np.testing.assert_array_equal(np.asarray(mtl.argsort(own[1:])), order[1:])
 
 
+def test_scans_of_complex_numbers(device):
+    x = np.exp(1j * RNG.standard_normal((2, 9001))).astype(np.complex64)
+    got = mtl.cumulative_prod(mtl.asarray(x, device=device), axis=1)
+    exact = np.cumprod(x, axis=1, dtype=np.complex128)
+    np.testing.assert_allclose(np.asarray(got), exact, atol=1e-3)
+
+
 @pytest.mark.parametrize("dtype", ["int32", slow("float64"), slow("uint8"), slow("float16")])
 def test_long_rows_are_sorted_by_digits(device, dtype):
     x = (RNG.standard_normal((9001, 3)) * 100).astype(dtype)

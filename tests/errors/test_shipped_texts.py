@@ -15,7 +15,6 @@ from metalloid.arrays.execution.executable import full_text
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.library import scatter as scatter_kernels
-from metalloid.arrays.library import window as window_kernels
 from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.plan import make_plan
 from metalloid.arrays.planning.schedule import CallStep
@@ -49,7 +48,7 @@ def scan():
 
 
 def library_calls(monkeypatch):
-    """The texts of prefix scans, sorts, searches, and Fourier transforms of rows."""
+    """The texts of prefix scans, sorts, searches, windows, and Fourier transforms of rows."""
     long, wide = (mtl.ones(shape, device="cpu") for shape in ((20_000,), (9, 100)))
     scans = [mtl.cumulative_sum(long), mtl.cumulative_prod(wide, axis=0)]
     monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[1]), *sys.path])
@@ -59,7 +58,13 @@ def library_calls(monkeypatch):
     sorts = [mtl.argsort(long), mtl.sort(own), mtl.top_k(long, 3)[0]]
     with mtl.config.scope(sorting="kernels"):
         sorts.append(mtl.searchsorted(long, long))
-    return texts_of(*scans, *sorts, mtl.fft.rfft(mtl.ones(4096, device="cpu")))
+    images, filters = mtl.ones((1, 9, 9, 4), device="cpu"), mtl.ones((8, 3, 3, 4), device="cpu")
+    windows = [
+        mtl.conv2d(images, filters),
+        mtl.conv2d(images, filters[:2]),
+        mtl.max_pool(images, 3),
+    ]
+    return texts_of(*scans, *sorts, *windows, mtl.fft.rfft(mtl.ones(4096, device="cpu")))
 
 
 def scatters(monkeypatch):
@@ -92,7 +97,6 @@ def texts_of(*results):
 #: Texts that are put together of several files.
 JOINED = {
     "functions": functions,
-    "windows": lambda: window_kernels.text(np.dtype(np.float32), "int"),
     "transforms": lambda: transforms.text("float"),
     "reduction": reduction,
     "scan": scan,

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from metalloid.arrays.array import Array, as_array, as_arrays
-from metalloid.arrays.execution.calls import launch_call
 from metalloid.arrays.functions.manipulation import pad
 from metalloid.arrays.ir.dtypes import float32, kind_of, promote
 from metalloid.arrays.ir.layout import Ints
@@ -175,8 +174,7 @@ def _by_im2col(x: Node, weights: Node, windows: Windows, groups: int,
 
 
 def _by_launch(x: Node, weights: Node, windows: Windows, groups: int, *params: Any) -> Node:
-    result = x.dtype, (x.shape[0], *windows.counts, weights.shape[0])
-    return launch_call(convolved, [x, _filters_as_columns(weights)], (windows, groups), result)[0]
+    return convolved(x, _filters_as_columns(weights), windows, groups)
 
 
 implement("convolution", Implementation(_zeros, _is_empty),
@@ -269,27 +267,20 @@ def pooling(x: Node, windows: Windows, largest: bool) -> Node:
 def _implement_pooling(name: str, largest: bool) -> None:
     combine = op("maximum" if largest else "add")
 
-    def shape(x: Node, windows: Windows) -> Ints:
-        return x.shape[0], *windows.counts, x.shape[-1]
-
     def zeros(x: Node, windows: Windows) -> Node:
         number = as_number(0, pooled_type(x.dtype, largest), x.device)
-        return broadcast(number, shape(x, windows))
+        return broadcast(number, (x.shape[0], *windows.counts, x.shape[-1]))
 
     def by_expression(x: Node, windows: Windows) -> Node:
         dtype = pooled_type(x.dtype, largest)
         elements = (Array(cast(node, dtype)) for node in window_elements(x, windows))
         return functools.reduce(lambda a, b: Array(binary(combine, a, b)), elements)._node
 
-    def by_launch(x: Node, windows: Windows) -> Node:
-        result = pooled_type(x.dtype, largest), shape(x, windows)
-        return launch_call(pooled, [x], (windows, largest), result)[0]
-
     implement(
         name,
         Implementation(zeros, lambda x, windows: not x.size),
         Implementation(by_expression, lambda x, windows: math.prod(windows.size) <= _FEW_ELEMENTS),
-        by_launch,
+        functools.partial(pooled, largest=largest),
     )
 
 

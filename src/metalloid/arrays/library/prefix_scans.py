@@ -30,13 +30,9 @@ _OPS = {
 _WRAPPING = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
 
-def _is_supported(x: Node) -> bool:
-    return kind_of(x.dtype) != "c" and 0 < x.size <= MAX_ELEMENTS
-
-
 def has_columns(x: Node, name: str, axis: int) -> bool:
     """Whether a thread should scan each column."""
-    if not _is_supported(x) or math.prod(x.shape[axis + 1 :]) == 1:
+    if not has_rows(x, name, axis) or math.prod(x.shape[axis + 1 :]) == 1:
         return False
     columns = x.size // x.shape[axis]
     if x.device.traits.is_simt:
@@ -47,8 +43,8 @@ def has_columns(x: Node, name: str, axis: int) -> bool:
 
 
 def has_rows(x: Node, name: str, axis: int) -> bool:
-    """Whether threadgroups should scan tiles of rows, or simdgroups chunks of them."""
-    return _is_supported(x)
+    """Whether threadgroups can scan tiles of rows, or simdgroups chunks of them."""
+    return 0 < x.size <= MAX_ELEMENTS
 
 
 def scan_columns(x: Node, name: str, axis: int) -> Node:
@@ -73,6 +69,10 @@ def _types(dtype: DType, name: str) -> tuple[str, str]:
     return type_, f"numpy::{_OPS[name]}<{type_}>"
 
 
+def _files(dtype: DType, files: tuple[str, ...]) -> tuple[str, ...]:
+    return ("complex", *files) if kind_of(dtype) == "c" else files
+
+
 @functools.lru_cache(maxsize=1024)
 def _columns(dtype: DType, shape: Ints, name: str, axis: int) -> LibraryCall:
     type_, op = _types(dtype, name)
@@ -85,7 +85,7 @@ def _columns(dtype: DType, shape: Ints, name: str, axis: int) -> LibraryCall:
     launch = LibraryLaunch(
         name=f"{name}_of_columns",
         body=body,
-        files=_FILES,
+        files=_files(dtype, _FILES),
         reads=(0,),
         writes=(1,),
         numbers=(("count", count), ("inner", inner)),
@@ -106,7 +106,7 @@ def _rows(dtype: DType, shape: Ints, name: str) -> LibraryCall:
         return LibraryLaunch(
             name=f"{name}_{step}",
             body=body,
-            files=_FILES,
+            files=_files(dtype, _FILES),
             reads=reads,
             writes=writes,
             numbers=numbers,
@@ -156,7 +156,7 @@ def _tiles(dtype: DType, shape: Ints, name: str) -> LibraryCall:
     type_, op = _types(dtype, name)
     rows, count = math.prod(shape[:-1]), shape[-1]
     tiles = -(-count // _TILE)
-    width = VECTOR_WIDTH if count % VECTOR_WIDTH == 0 else 0
+    width = VECTOR_WIDTH if count % VECTOR_WIDTH == 0 and kind_of(dtype) != "c" else 0
     is_aligned = "is_aligned" if width else "false"
 
     def launch(step: str, body: str, reads: Ints, writes: Ints, groups: int,
@@ -164,7 +164,7 @@ def _tiles(dtype: DType, shape: Ints, name: str) -> LibraryCall:
         return LibraryLaunch(
             name=f"{name}_{step}",
             body=f"threadgroup {type_} shared[32];\n{row}{body}",
-            files=_FILES_OF_TILES,
+            files=_files(dtype, _FILES_OF_TILES),
             reads=reads,
             writes=writes,
             numbers=(("count", count), ("tiles", tiles)),

@@ -1,66 +1,51 @@
-"""Launches of the convolution and pooling kernels, ``windows.metal``."""
+"""Convolution and pooling by the functions of `windows.metal`."""
 
 from __future__ import annotations
 
 import functools
 import math
-import struct
-from typing import Any
 
 import numpy as np
 
 from metalloid.arrays.codegen.matmul import sum_type
-from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name
-from metalloid.arrays.ir.layout import Ints, is_contiguous
-from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.dtypes import DType, kind_of
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import from_numpy
-from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.arrays.lowering.windows import Windows
-from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.matmul_dispatch import TILE
-from metalloid.kernels.library import Library, library
 from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
+from metalloid.runtime.launch.program import Size
 
+_FILES = ("wide", "products/products", "products/wide_products", "windows")
 #: Groups with fewer outputs use the direct kernel: a tile would be mostly empty.
 _DIRECT_OUTPUTS = 8
 #: With at least this many outputs or channels, lanes take adjacent channels.
 _MIN_ADJACENT = 16
 _LANES = 32
-#: Format of ``struct Windows``.
-_NUMBERS = "=2q7I4x"
+#: Threads of a tile of a product, and those on SIMT devices.
+_THREADS, _THREADS_OF_SIMT = 512, 256
 
 
-def convolved(x: Node, weights: Node, windows: Windows, groups: int) -> list[Memory]:
-    """Multiply each window with weights (window elements and channels, outputs)."""
+def convolved(x: Node, weights: Node, windows: Windows, groups: int) -> Node:
+    """The product of each window with weights (window elements and channels, outputs)."""
     outputs = weights.shape[-1]
-    channels, outputs_per_group = windows.shape[-1] // groups, outputs // groups
-    launch = _Launch(x, windows, channels, outputs_per_group, outputs)
-    out = Memory(x.device, launch.count * outputs * x.dtype.itemsize)
-    filters, offset = _contiguous_memory(weights)
-    if outputs_per_group < _DIRECT_OUTPUTS:
-        name, grid = launch.per_result("convolve_directly", outputs)
-    else:
-        is_simt = _is_simt(x.dtype, x.device)
-        is_adjacent = not is_simt and channels % _LANES == 0 and x.dtype.itemsize <= 8
-        name = "convolve_adjacent" if is_adjacent else "convolve_strided"
-        threads = 256 if is_simt else 512
-        tiles = -(-outputs_per_group // TILE), -(-launch.count // TILE)
-        grid = {"threads": (tiles[0] * threads, tiles[1], groups), "group_size": (threads, 1, 1)}
-    launch(name, [filters.bound, out.bound], grid, offset)
-    return [out]
+    tables = _tables(x.device, windows, windows.shape[-1] // groups)
+    # Tiles on SIMT devices only fit accumulators up to 32 bits.
+    is_simt = x.device.traits.is_simt and x.dtype.itemsize <= 4
+    call = _convolution(x.dtype, windows, groups, outputs, is_simt)
+    shape = (windows.shape[0], *windows.counts, outputs)
+    return library_call(call, [x, weights, *tables], x.dtype, shape)
 
 
-def pooled(x: Node, windows: Windows, largest: bool) -> list[Memory]:
-    """Return the maximum or the sum of each window, for each channel."""
-    channels = windows.shape[-1]
-    launch = _Launch(x, windows, 1, 1, channels)
-    out = Memory(x.device, launch.count * channels * pooled_type(x.dtype, largest).itemsize)
-    name, grid = launch.per_result("pool_largest" if largest else "pool_sum", channels)
-    launch(name, [out.bound], grid)
-    return [out]
+def pooled(x: Node, windows: Windows, largest: bool) -> Node:
+    """The maximum or the sum of each window, for each channel."""
+    tables = _tables(x.device, windows, 1)
+    call = _pooling(x.dtype, windows, largest)
+    shape = (windows.shape[0], *windows.counts, windows.shape[-1])
+    return library_call(call, [x, *tables], pooled_type(x.dtype, largest), shape)
 
 
 def pooled_type(dtype: DType, largest: bool) -> DType:
@@ -69,71 +54,85 @@ def pooled_type(dtype: DType, largest: bool) -> DType:
     return np.dtype(np.float32) if is_short and not largest else dtype
 
 
-def _contiguous_memory(node: Node) -> tuple[Memory, int]:
-    """Return memory with the contiguous elements of a leaf, and their offset."""
-    if not is_contiguous(node.layout):
-        node = contiguous_copy(node)
-        evaluate([node], wait=False)
-    assert node.memory is not None
-    return node.memory, node.layout.offset
+@functools.lru_cache(maxsize=1024)
+def _convolution(dtype: DType, windows: Windows, groups: int, outputs: int,
+                 is_simt: bool) -> LibraryCall:  # fmt: skip
+    channels, outputs_of_group = windows.shape[-1] // groups, outputs // groups
+    sums = sum_type(dtype)
+    sizes = channels, outputs_of_group, outputs
+    operands = "x0, x1, x2, x3, out, windows"
+    if outputs_of_group < _DIRECT_OUTPUTS:
+        across, threads = _by_results(windows, outputs)
+        body = f"numpy::convolve_directly<{across}, {sums}>({operands}, at);"
+        return _call("convolve", body, dtype, windows, sizes, 4, threads)
+    is_adjacent = not is_simt and channels % _LANES == 0 and dtype.itemsize <= 8
+    capacity = "square_capacity<4>" if is_simt else f"product_capacity<{sums}>"
+    body = (
+        f"threadgroup {sums} tiles[numpy::{capacity}()];\n"
+        f"numpy::convolve<{str(is_simt).lower()}, {str(is_adjacent).lower()}>({operands}, tiles,\n"
+        "    group, simdgroup, lane);"
+    )
+    count = math.prod(windows.counts) * windows.shape[0]
+    group = _THREADS_OF_SIMT if is_simt else _THREADS
+    threads = -(-outputs_of_group // TILE) * group, -(-count // TILE), groups
+    return _call("convolve", body, dtype, windows, sizes, 4, threads, (group, 1, 1))
 
 
-def _is_simt(dtype: DType, device: Device) -> bool:
-    """Whether to use the tiles for SIMT devices, which only fit accumulators up to 32 bits."""
-    return device.traits.is_simt and dtype.itemsize <= 4
+@functools.lru_cache(maxsize=1024)
+def _pooling(dtype: DType, windows: Windows, largest: bool) -> LibraryCall:
+    channels = windows.shape[-1]
+    across, threads = _by_results(windows, channels)
+    body = f"numpy::pool<{across}, {str(largest).lower()}>(x0, x1, x2, out, windows, at);"
+    name = "pool_largest" if largest else "pool_sum"
+    return _call(name, body, dtype, windows, (1, 1, channels), 3, threads)
 
 
-class _Launch:
-    """A launch over all windows of an array.
+def _by_results(windows: Windows, outputs: int) -> tuple[str, Size]:
+    """Whether neighbouring threads take windows, as text, and a grid with a thread per result."""
+    *outer, width = windows.counts
+    rows = math.prod(outer) * windows.shape[0]
+    if outputs < _MIN_ADJACENT:
+        return "true", (width, outputs, rows)
+    return "false", (outputs, width, rows)
 
-    Attributes
-    ----------
-    count : int
-        Number of windows.
+
+def _call(name: str, body: str, dtype: DType, windows: Windows, sizes: Ints, operands: int,
+          threads: Size, group_size: Size | None = None) -> LibraryCall:  # fmt: skip
+    """A launch whose statements use `windows`.
+
+    `sizes` are the channels and outputs of a group, and the outputs of all groups.
     """
-
-    def __init__(
-        self, x: Node, windows: Windows, channels: int, outputs: int, total_outputs: int
-    ) -> None:
-        self._device, self._dtype = x.device, x.dtype
-        self._memory, self._offset = _contiguous_memory(x)
-        self._windows, self._channel_sizes = windows, (channels, outputs, total_outputs)
-        *outer, self._width = windows.counts
-        self._rows = math.prod(outer) * windows.shape[0]
-        self.count = self._rows * self._width
-
-    def per_result(self, stem: str, outputs: int) -> tuple[str, dict[str, Any]]:
-        """Return the name and grid of a kernel with one result per thread."""
-        if outputs < _MIN_ADJACENT:
-            return f"{stem}_across", {"threads": (self._width, outputs, self._rows)}
-        return f"{stem}_along", {"threads": (outputs, self._width, self._rows)}
-
-    def __call__(self, name: str, others: list[Any], grid: dict[str, Any], offset: int = 0) -> None:
-        windows, channels = self._windows, self._channel_sizes[0]
-        rows, offsets, index_type = _tables(self._device, windows, channels)
-        depth = math.prod(windows.size) * channels
-        sizes = self._width, windows.step, self.count, depth, *self._channel_sizes
-        numbers = struct.pack(_NUMBERS, self._offset, offset, *sizes)
-        lib = _library(self._dtype, index_type, self._device)
-        lib[name](
-            self._memory.bound, *others, rows.bound, offsets.bound, numbers, wait=False, **grid
-        )
+    counts, channels = windows.counts, sizes[0]
+    members = "width", "step", "count", "depth", "channels", "outputs", "all"
+    values = (
+        counts[-1], windows.step, math.prod(counts) * windows.shape[0],
+        math.prod(windows.size) * channels, *sizes,
+    )  # fmt: skip
+    text = ", ".join(f"params.{member}" for member in members)
+    launch = LibraryLaunch(
+        name=name,
+        body=f"const numpy::Windows windows{{{text}}};\n{body}",
+        files=("complex", *_FILES) if kind_of(dtype) == "c" else _FILES,
+        reads=tuple(range(operands)),
+        writes=(operands,),
+        numbers=tuple(zip(members, values, strict=True)),
+        threads=threads,
+        group_size=group_size,
+    )
+    return LibraryCall((launch,))
 
 
 @functools.lru_cache(maxsize=64)
-def _tables(device: Device, windows: Windows, channels: int) -> tuple[Memory, Memory, str]:
-    """Return the offsets of rows of windows and of window elements, and the type of the latter."""
+def _tables(device: Device, windows: Windows, channels: int) -> tuple[Node, Node]:
+    """The offsets of rows of windows, and those of window elements."""
     strides = row_major(windows.shape)
     steps = [s * k for s, k in zip(strides[1:-1], windows.stride, strict=True)]
     gaps = [s * d for s, d in zip(strides[1:-1], windows.dilation, strict=True)]
     rows = _element_offsets((windows.shape[0], *windows.counts[:-1]), (strides[0], *steps[:-1]))
     offsets = _element_offsets((*windows.size, channels), (*gaps, 1))
-    is_near = offsets[-1] < 2**31
-    tables = [rows, offsets.astype(np.int32) if is_near else offsets]
-    first, second = (from_numpy(table, device).memory for table in tables)
-    assert first is not None
-    assert second is not None
-    return first, second, "int" if is_near else "long"
+    if offsets[-1] < 2**31:
+        offsets = offsets.astype(np.int32)
+    return from_numpy(rows, device), from_numpy(offsets, device)
 
 
 def _element_offsets(extents: Ints, strides: Ints) -> np.ndarray:
@@ -142,36 +141,3 @@ def _element_offsets(extents: Ints, strides: Ints) -> np.ndarray:
     for extent, stride in zip(extents, strides, strict=True):
         total = total[..., None] + np.arange(extent, dtype=np.int64) * stride
     return total.reshape(-1)
-
-
-@functools.cache
-def text(dtype: DType, index_type: str) -> str:
-    """The Metal source for a type."""
-    type_, sums = msl_name(dtype), sum_type(dtype)
-    kernels = {
-        f"convolve_{how}": f"convolve<{type_}, {sums}, {index_type}, {flag}>"
-        for how, flag in (("adjacent", "true"), ("strided", "false"))
-    }
-    pooled_sum = msl_name(pooled_type(dtype, False))
-    for how, flag in (("across", "true"), ("along", "false")):
-        kernels[f"convolve_directly_{how}"] = (
-            f"convolve_directly<{type_}, {sums}, {index_type}, {flag}>"
-        )
-        kernels[f"pool_sum_{how}"] = f"pool<{type_}, {pooled_sum}, {index_type}, {flag}, false>"
-        if kind_of(dtype) != "c":
-            kernels[f"pool_largest_{how}"] = f"pool<{type_}, {type_}, {index_type}, {flag}, true>"
-    instances = (
-        f'template [[host_name("{name}")]] [[kernel]] decltype({kernel}) {kernel};'
-        for name, kernel in kernels.items()
-    )
-    names = ["arrays", "wide", "products/products", "products/wide_products", "windows"]
-    if kind_of(dtype) == "c":
-        names[1:1] = ["complex"]
-    head = "#include <metal_stdlib>\nusing namespace metal;\n"
-    return "\n".join([head, metal_source(*names), *instances, ""])
-
-
-@functools.cache
-def _library(dtype: DType, index_type: str, device: Device) -> Library:
-    macros = {"METALLOID_SIMT": True} if _is_simt(dtype, device) else {}
-    return library(text(dtype, index_type), device=device, defines=macros, bounds="unchecked")

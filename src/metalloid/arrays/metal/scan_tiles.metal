@@ -13,13 +13,15 @@ constant constexpr uint scan_tile = scan_blocks * scan_block;
 // The elements of a block that a thread has; after the end of the row, the identity.
 template <typename Op, bool is_aligned, typename T>
 METAL_FUNC void read_block(thread T *to, device const T *from, uint first, uint count) {
-  if (is_aligned && first + 4 <= count) {
-    const four<T> values = read_four(from + first);
-    #pragma clang loop unroll(full)
-    for (uint e = 0; e < 4; ++e) {
-      to[e] = values[e];
+  if constexpr (is_aligned) {
+    if (first + 4 <= count) {
+      const four<T> values = read_four(from + first);
+      #pragma clang loop unroll(full)
+      for (uint e = 0; e < 4; ++e) {
+        to[e] = values[e];
+      }
+      return;
     }
-    return;
   }
   #pragma clang loop unroll(full)
   for (uint e = 0; e < 4; ++e) {
@@ -29,9 +31,11 @@ METAL_FUNC void read_block(thread T *to, device const T *from, uint first, uint 
 
 template <bool is_aligned, typename T>
 METAL_FUNC void write_block(device T *to, thread const T *from, uint first, uint count) {
-  if (is_aligned && first + 4 <= count) {
-    write_four(to + first, four<T>(from[0], from[1], from[2], from[3]));
-    return;
+  if constexpr (is_aligned) {
+    if (first + 4 <= count) {
+      write_four(to + first, four<T>(from[0], from[1], from[2], from[3]));
+      return;
+    }
   }
   #pragma clang loop unroll(full)
   for (uint e = 0; e < 4; ++e) {

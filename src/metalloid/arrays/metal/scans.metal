@@ -1,4 +1,7 @@
 // Prefix scans: of rows, by a simdgroup for each chunk of a row, and of columns, by a thread each.
+template <typename T>
+struct complex;
+
 namespace numpy {
 
 // Sums of floats carry what rounding has cut off (W. Kahan, "Further remarks on reducing truncation
@@ -27,12 +30,25 @@ struct Sum {
 };
 
 template <typename T>
+struct Sum<complex<T>> {
+  complex<T> total = complex<T>(T(0));  // of no elements
+  Sum<T> re, im;
+
+  static METAL_FUNC complex<T> of(complex<T> a, complex<T> b) { return {a.re + b.re, a.im + b.im}; }
+  METAL_FUNC void add(complex<T> x) {
+    re.add(x.re);
+    im.add(x.im);
+  }
+  METAL_FUNC complex<T> upto(complex<T> x) const { return {re.upto(x.re), im.upto(x.im)}; }
+};
+
+template <typename T>
 struct Product {
   T total = T(1);
 
-  static METAL_FUNC T of(T a, T b) { return a * b; }
-  METAL_FUNC void add(T x) { total = total * x; }
-  METAL_FUNC T upto(T x) const { return total * x; }
+  static METAL_FUNC T of(T a, T b) { return multiply(a, b); }
+  METAL_FUNC void add(T x) { total = multiply(total, x); }
+  METAL_FUNC T upto(T x) const { return multiply(total, x); }
 };
 
 template <typename T>
@@ -72,6 +88,15 @@ METAL_FUNC T of_last_lane(T x) {
   }
 }
 
+template <typename T>
+METAL_FUNC complex<T> from_before(complex<T> z, ushort distance) {
+  return {from_before(z.re, distance), from_before(z.im, distance)};
+}
+template <typename T>
+METAL_FUNC complex<T> of_last_lane(complex<T> z) {
+  return {of_last_lane(z.re), of_last_lane(z.im)};
+}
+
 // Combines the values of all lanes up to the calling one.
 template <typename Op, typename T>
 METAL_FUNC T scan_lanes(T x, ushort lane) {
@@ -94,7 +119,11 @@ METAL_FUNC Op scan_chunk(device const T *from, device T *to, uint count, Op stat
   }
   if (full < count) {
     const uint i = full + lane;
-    const T x = scan_lanes<Op>(i < count ? from[i] : Op().total, lane);
+    T own = Op().total;
+    if (i < count) {
+      own = from[i];
+    }
+    const T x = scan_lanes<Op>(own, lane);
     if (i < count) {
       to[i] = state.upto(x);
     }

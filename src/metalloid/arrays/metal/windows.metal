@@ -7,8 +7,6 @@
 namespace numpy {
 
 struct Windows {
-  long start;     // of the array and of the weights, in elements
-  long weights;
   uint width;     // windows of a row
   uint step;      // from one to the next
   uint count;     // of all windows
@@ -63,68 +61,59 @@ struct Rows {
   }
 };
 
-}  // namespace numpy
-
 // A convolution as a product of matrices: windows times weights, which lie in rows of outputs.
-template <typename T, typename S, typename Index, bool adjacent>
-[[kernel]] void convolve(device const T *x, device const T *weights, device T *out,
-                         device const long *rows, device const Index *offsets,
-                         constant numpy::Windows &given,
-                         uint3 group [[threadgroup_position_in_grid]],
-                         uint simdgroup [[simdgroup_index_in_threadgroup]],
-                         uint lane [[thread_index_in_simdgroup]]) {
+template <bool is_simt, bool adjacent, typename T, typename S, typename Index>
+METAL_FUNC void convolve(device const T *x, device const T *weights, device const long *rows,
+                         device const Index *offsets, device T *out, Windows windows,
+                         threadgroup S *tiles, uint3 group, ushort simdgroup, ushort lane) {
   const long part = group.z;
-  const numpy::Patches<T, Index, adjacent> left{x + given.start + part * given.channels, rows, offsets,
-                                              given.width, given.step};
-  const numpy::Rows<const T> right{weights + given.weights + part * given.outputs,
-                                    given.all};
-  const numpy::Rows<T> store{out + part * given.outputs, given.all};
-  const uint3 size(given.count, given.outputs, given.depth);
-#ifdef METALLOID_SIMT
-  threadgroup S tiles[numpy::square_capacity<4>()];
-  numpy::multiply_in_squares<S, 4, false, false>(tiles, left, right, store, size, group,
-                                                 simdgroup * 32 + lane);
-#else
-  threadgroup S tiles[numpy::product_capacity<S>()];
-  numpy::multiply_in_registers<S, false, false>(tiles, left, right, store, size, group, simdgroup,
-                                                lane);
-#endif
+  const Patches<T, Index, adjacent> left{x + part * windows.channels, rows, offsets, windows.width,
+                                         windows.step};
+  const Rows<const T> right{weights + part * windows.outputs, windows.all};
+  const Rows<T> store{out + part * windows.outputs, windows.all};
+  const uint3 size(windows.count, windows.outputs, windows.depth);
+  if constexpr (is_simt) {
+    multiply_in_squares<S, 4, false, false>(tiles, left, right, store, size, group,
+                                            simdgroup * 32 + lane);
+  } else {
+    multiply_in_registers<S, false, false>(tiles, left, right, store, size, group, simdgroup, lane);
+  }
 }
 
 // With few outputs in a group: each thread makes one. Neighbours are outputs, or windows if
 // `across`.
-template <typename T, typename S, typename Index, bool across>
-[[kernel]] void convolve_directly(device const T *x, device const T *weights, device T *out,
+template <bool across, typename S, typename T, typename Index>
+METAL_FUNC void convolve_directly(device const T *x, device const T *weights,
                                   device const long *rows, device const Index *offsets,
-                                  constant numpy::Windows &given,
-                                  uint3 at [[thread_position_in_grid]]) {
+                                  device T *out, Windows windows, uint3 at) {
   const uint output = across ? at.y : at.x, window = across ? at.x : at.y;
-  const uint part = given.outputs == 1 ? output : output / given.outputs;
-  device const T *from = x + given.start + rows[at.z] + long(window) * given.step +
-                         long(part) * given.channels;
-  device const T *own = weights + given.weights + output;
+  const uint part = windows.outputs == 1 ? output : output / windows.outputs;
+  device const T *from = x + rows[at.z] + long(window) * windows.step +
+                         long(part) * windows.channels;
+  device const T *own = weights + output;
   S sum = S(0);
-  for (uint k = 0; k < given.depth; ++k) {
-    sum = numpy::times_plus(S(from[offsets[k]]), S(own[long(k) * given.all]), sum);
+  for (uint k = 0; k < windows.depth; ++k) {
+    sum = times_plus(S(from[offsets[k]]), S(own[long(k) * windows.all]), sum);
   }
-  out[(long(at.z) * given.width + window) * given.all + output] = T(sum);
+  out[(long(at.z) * windows.width + window) * windows.all + output] = T(sum);
 }
 
 // The largest of each window, or the sum, for each channel.
-template <typename T, typename S, typename Index, bool across, bool largest>
-[[kernel]] void pool(device const T *x, device S *out, device const long *rows,
-                     device const Index *offsets, constant numpy::Windows &given,
-                     uint3 at [[thread_position_in_grid]]) {
+template <bool across, bool largest, typename T, typename S, typename Index>
+METAL_FUNC void pool(device const T *x, device const long *rows, device const Index *offsets,
+                     device S *out, Windows windows, uint3 at) {
   const uint channel = across ? at.y : at.x, window = across ? at.x : at.y;
-  device const T *from = x + given.start + rows[at.z] + long(window) * given.step + channel;
+  device const T *from = x + rows[at.z] + long(window) * windows.step + channel;
   S pooled = S(from[offsets[0]]);
-  for (uint k = 1; k < given.depth; ++k) {
+  for (uint k = 1; k < windows.depth; ++k) {
     const S value = S(from[offsets[k]]);
     if constexpr (largest) {
-      pooled = numpy::maximum(pooled, value);
+      pooled = maximum(pooled, value);
     } else {
-      pooled = numpy::add(pooled, value);
+      pooled = add(pooled, value);
     }
   }
-  out[(long(at.z) * given.width + window) * given.all + channel] = pooled;
+  out[(long(at.z) * windows.width + window) * windows.all + channel] = pooled;
 }
+
+}  // namespace numpy
