@@ -141,6 +141,11 @@ def test_a_number_is_copied_once_and_its_slot_reused_only_in_turn():
     assert constants[values[count]] == slots[0]  # the oldest goes
     assert memory == {slots[0]: values[count]}
     assert constants[values[0]] == slots[1]
+    long = bytes(range(256)) * 2
+    address = constants[long]  # takes two slots
+    assert (address, constants[values[2]]) == (slots[2], slots[4])
+    assert constants[values[3]] == slots[5]  # its slot has the end of the long one
+    assert constants[long] == address
 
 
 STAND_IN = r"""

@@ -69,8 +69,8 @@ def test_stores_go_past_the_caches_where_nobody_looks_at_them(name):
     program = kernel._program
     assert bool(program._first.streamable) == (name in NON_TEMPORAL)
     if name in NON_TEMPORAL:
-        [variant] = [v for v in program._variants if v.streams]
-        text = program._compile_variant(variant).asm()["ll"]
+        [key] = [key for key in program._variants if key[0].streams]
+        text = program._compile_variant(*key).asm()["ll"]
         assert "!nontemporal" in text
         assert ("call void @llvm.prefetch" in text) == (name != "vectors")
 
@@ -78,4 +78,4 @@ def test_stores_go_past_the_caches_where_nobody_looks_at_them(name):
 def test_small_launches_do_not(monkeypatch):
     monkeypatch.setattr(host, "cache_bytes", lambda: 199 * 4 + 1)
     kernel, _ = launched("negated", "simd")
-    assert not any(variant.streams for variant in kernel._program._variants)
+    assert not any(variant.streams for variant, _ in kernel._program._variants)

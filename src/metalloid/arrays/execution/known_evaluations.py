@@ -131,12 +131,15 @@ class Numbering(NamedTuple):
     ----------
     key : object
     index_of : dict
+    constants : frozenset
+        Nodes that are constants.
     offset_of : dict
         Of the leaves, in bytes.
     """
 
     key: Any
     index_of: dict[Node, int]
+    constants: frozenset[Node]
     offset_of: dict[Node, int]
 
     @classmethod
@@ -153,8 +156,9 @@ class Numbering(NamedTuple):
         leaves = [node for node in nodes if not node.args]
         if len(set(map(leaf_identity, leaves))) != count:
             return None
+        constants = frozenset(leaf for leaf in leaves if leaf.kind is CONSTANT)
         offset_of = {leaf: _offset(leaf) for leaf in leaves if leaf.kind is BUFFER}
-        return cls(key, {node: k for k, node in enumerate(nodes)}, offset_of)
+        return cls(key, {node: k for k, node in enumerate(nodes)}, constants, offset_of)
 
     def remember(self, graph: LinearizedGraph, plan: ExecutablePlan,
                  repeated: RepeatedPlan, roots: list[Node]) -> None:  # fmt: skip
@@ -165,18 +169,24 @@ class Numbering(NamedTuple):
         native = repeated.native(Frame.pack)
         if native is None and plan.device.memory != "own":
             return
+        computed = {result.node for result in plan.results}
+        if not computed.issuperset(graph.roots):  # a root may have become a leaf
+            return
         held: dict[Node, int] = {}
         base_of = {leaf.memory: leaf for leaf in reversed(self.offset_of)}
 
         def index(node: Node) -> int:
-            if node in self.index_of:
+            if node in self.offset_of or node in self.constants:
                 return self.index_of[node]
             return len(self.index_of) + held.setdefault(node, len(held))
 
         passed = [leaf for leaf in graph.leaves if leaf.kind is BUFFER]
         leaves, elements = array("I"), array("q")
         for k, leaf in enumerate(passed):
-            base = leaf if leaf in self.index_of else base_of.get(leaf.memory, leaf)
+            # A node of the graph may have become a leaf since, as a result of a call.
+            base = leaf if leaf in self.offset_of else base_of.get(leaf.memory, leaf)
+            if base in self.index_of and base not in self.offset_of:
+                return
             shift = _offset(leaf) - self.offset_of.get(base, _offset(leaf))
             leaves.append(index(base))
             elements.extend((repeated.alignment_of(k), base.dtype.itemsize, shift))

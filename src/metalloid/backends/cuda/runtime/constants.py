@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-#: Bytes of a slot, which holds one value; number of slots.
+#: Bytes of a slot; longer values take several. Number of slots.
 SLOT_BYTES = 256
 _SLOTS = 4096
 
@@ -34,13 +34,16 @@ class Constants(dict[bytes, int]):
         self._next = 0
 
     def __missing__(self, value: bytes) -> int:
-        """Copy a new value to the next slot, and evict the slot's value."""
-        number = self._next
-        self._next = (number + 1) % _SLOTS
-        before = self._values[number]
-        if before is not None:
-            del self[before]
-        address = self._address + number * SLOT_BYTES
+        """Copy a new value to the next slots, and evict their values."""
+        count = max(1, -(-len(value) // SLOT_BYTES))
+        first = self._next if self._next + count <= _SLOTS else 0
+        self._next = (first + count) % _SLOTS
+        for number in range(first, first + count):
+            before = self._values[number]
+            if before is not None:
+                self.pop(before, None)  # another of its slots may have been overwritten
+            self._values[number] = value
+        address = self._address + first * SLOT_BYTES
         self._copy_in(address, value)
-        self._values[number], self[value] = value, address
+        self[value] = address
         return address
