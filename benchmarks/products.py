@@ -189,7 +189,7 @@ def ceiling() -> float:
 
 
 def times(dtype: str, case: Case) -> dict[str, float]:
-    """Seconds of products of ours and of peers, in turns; each runs once before it is measured."""
+    """Seconds of our products and those of peers, in turns; each runs once before."""
     *shapes, left, right = case
     rng = np.random.default_rng(0)
     values = [(rng.random(shape) * 8).astype(as_dtype(dtype)) for shape in shapes]

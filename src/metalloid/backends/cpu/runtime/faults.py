@@ -67,6 +67,8 @@ def error_of(
         Size of the launch's threadgroups.
     source_line : callable
         File and line of the kernel's text for the address of an instruction, if they are known.
+    describe : callable, optional
+        Reason, file and line, and advice of an outcome, instead of those that it says itself.
     """
     if outcome.status == NO_MEMORY:
         return LaunchError(
@@ -83,21 +85,7 @@ def error_of(
     if outcome.status == NESTED:
         return nested(kernel)
     reason, advice = _reason(outcome)
-    threadgroup = _position(outcome.threadgroup, outcome.valid & _THREADGROUP_VALID)
-    thread = _position(outcome.thread, outcome.valid & _THREAD_VALID)
-    where = ""
-    if threadgroup is not None:
-        first, last = fused_groups(threadgroup)
-        if thread is not None and first != last:
-            x, y, z = (p + t // n for p, t, n in zip(first, thread, group, strict=True))
-            first = last = threadgroup = (x, y, z)
-            x, y, z = (t % n for t, n in zip(thread, group, strict=True))
-            thread = (x, y, z)
-        if first == last:
-            where = f", in {f'thread {thread} of ' if thread else ''}threadgroup {threadgroup}"
-        else:
-            where = f", in one of the threadgroups {first} to {last}"
-            threadgroup = thread = None
+    where, threadgroup, thread = _position_text(outcome, fused_groups, group)
     # The text of an assertion has its line; vector code cannot tell which barrier was missed.
     location: tuple[str, int] | None = None
     if describe is not None:
@@ -118,6 +106,26 @@ def error_of(
         file=file,
         line=line,
     )
+
+
+def _position_text(
+    outcome: Outcome, fused_groups: Callable[[Size], tuple[Size, Size]], group: Size
+) -> tuple[str, Size | None, Size | None]:
+    """Where a fault happened, as text; its threadgroup and thread, as far as they are known."""
+    threadgroup = _position(outcome.threadgroup, outcome.valid & _THREADGROUP_VALID)
+    thread = _position(outcome.thread, outcome.valid & _THREAD_VALID)
+    if threadgroup is None:
+        return "", None, thread
+    first, last = fused_groups(threadgroup)
+    if thread is not None and first != last:
+        x, y, z = (p + t // n for p, t, n in zip(first, thread, group, strict=True))
+        first = last = threadgroup = (x, y, z)
+        x, y, z = (t % n for t, n in zip(thread, group, strict=True))
+        thread = (x, y, z)
+    if first != last:
+        return f", in one of the threadgroups {first} to {last}", None, None
+    within = f"thread {thread} of " if thread else ""
+    return f", in {within}threadgroup {threadgroup}", threadgroup, thread
 
 
 def nested(kernel: str) -> LaunchError:
