@@ -14,6 +14,7 @@ from metalloid.errors import ArgumentError, MetalloidError
 #: Device -> module with its pipelines and `run_single_passes`.
 _MODULES = {
     "cpu": "metalloid.compiler.vectorize.single_passes",
+    "cpu-check": "metalloid.compiler.sanitizer.single_passes",
     "cuda": "metalloid.backends.cuda.compile.single_passes",
 }
 
@@ -94,17 +95,18 @@ def _text_after(options: argparse.Namespace) -> str:
         )
     name = options.function or names[0]
     module = importlib.import_module(_MODULES[options.device])
+    targets: list[Any] = []
     if options.device == "cpu":
-        target = module.Target(options.width, options.mask_bits)
-    else:
+        targets.append(module.Target(options.width, options.mask_bits))
+    elif options.device == "cuda":
         for word in options.constant:
             if word not in range(options.words):
                 raise ArgumentError(
                     f"[passes] --constant {word} is out of range: --words is {options.words}."
                 )
-        target = module.LaunchLayout(options.words, frozenset(options.constant))
+        targets.append(module.LaunchLayout(options.words, frozenset(options.constant)))
     try:
-        return str(module.run_single_passes(ir, name, options.passes, target))
+        return str(module.run_single_passes(ir, name, options.passes, *targets))
     except KeyError as error:
         raise ArgumentError(f"[passes] @{name} does not go through {error.args[0]}.") from error
     except (InvalidInput, InvalidIR, Unsupported) as error:

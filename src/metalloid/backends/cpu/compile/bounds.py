@@ -85,7 +85,7 @@ def with_checks(
     checks = check_accesses(
         function,
         vector_interface(count) if is_vector else box_interface(count),
-        _variable_sizes(ir),
+        variable_sizes(ir),
         {p.position: p.layout.bytes for p in signature.arguments if p.layout.form == "reference"},
         lambda number, provable: request.every or not provable or number in request.sites,
         with_ranges=is_vector,
@@ -93,20 +93,27 @@ def with_checks(
     has_calls = any(i.callee == OUTSIDE for i in function.instructions())
     checked = replace_function(ir, function)
     if has_calls:
-        checked = _without_promises(checked, function.attributes)
+        checked = without_promises(checked, function.attributes)
         checked += f"\ndeclare void {OUTSIDE}(i32, i64, i64) cold noreturn\n"
     return checked, _table(checks, ir, sources)
 
 
-def _without_promises(ir: str, attributes: str) -> str:
-    """A module whose kernel may end the launch: clang inferred that it returns."""
+def without_promises(ir: str, attributes: str) -> str:
+    """A module whose functions may end the launch and write anything, whatever clang inferred.
+
+    Parameters
+    ----------
+    attributes : str
+        Their attribute groups.
+    """
     for group in re.findall(r"#\d+", attributes):
         pattern = rf"^attributes {group} = .*$"
         ir = re.sub(pattern, lambda match: _PROMISES.sub("", match[0]), ir, flags=re.M)
     return ir
 
 
-def _variable_sizes(ir: str) -> dict[str, int]:
+def variable_sizes(ir: str) -> dict[str, int]:
+    """Bytes of the variables of a module by name."""
     sizes = {}
     for name, text in _VARIABLE.findall(ir):
         try:
@@ -126,20 +133,25 @@ def _table(checks: Checks, ir: str, sources: Mapping[str, str]) -> BoundsTable:
 def _facts(site: Site, ir: str, sources: Mapping[str, str]) -> dict[str, Any]:
     return {
         "word": site.object.word,
-        "name": _shown(site.object.name),
+        "name": shown_name(site.object.name),
         "bytes": site.object.nbytes,
         "node": site.node,
         "first": site.first,
         "end": site.end,
         "accesses": [
-            [access.distance, access.nbytes, access.writes, _position(access.debug, ir, sources)]
+            [
+                access.distance,
+                access.nbytes,
+                access.writes,
+                source_position(access.debug, ir, sources),
+            ]
             for access in site.accesses
         ],
     }
 
 
-def _position(debug: str, ir: str, sources: Mapping[str, str]) -> list[Any] | None:
-    """File, line, column and text of the line; None without debug lines."""
+def source_position(debug: str, ir: str, sources: Mapping[str, str]) -> list[Any] | None:
+    """File, line, column and text of the line, as JSON has them; None without debug lines."""
     location = location_of(ir, debug)
     if location is None:
         return None
@@ -155,7 +167,7 @@ def _position(debug: str, ir: str, sources: Mapping[str, str]) -> list[Any] | No
     return [file, location.line, location.column, text]
 
 
-def _shown(name: str) -> str:
+def shown_name(name: str) -> str:
     """The name of a variable in the text, from its name in the module."""
     if name.startswith("%"):
         return re.split(r"\.(?:i|sroa)\b", name[1:])[0]
