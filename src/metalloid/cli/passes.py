@@ -39,10 +39,10 @@ def add_verb(verbs: Any) -> None:
     cpu.add_argument(
         "--mask-bits", type=int, default=1, help="1, or bits of the integers that are masks (1)"
     )
-    cuda = parser.add_argument_group("for --device cuda")
-    cuda.add_argument(
+    parser.add_argument(
         "--words", type=int, default=1, help="parameters of the kernel, each a word (1)"
     )
+    cuda = parser.add_argument_group("for --device cuda")
     cuda.add_argument(
         "--constant", type=int, action="append", default=[], metavar="WORD",
         help="index of a word that points to constant memory; repeatable",
@@ -95,7 +95,7 @@ def _text_after(options: argparse.Namespace) -> str:
     name = options.function or names[0]
     module = importlib.import_module(_MODULES[options.device])
     if options.device == "cpu":
-        target = module.Target(options.width, options.mask_bits)
+        target = module.Target(options.width, options.mask_bits, options.words)
     else:
         for word in options.constant:
             if word not in range(options.words):
