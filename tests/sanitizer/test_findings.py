@@ -1,4 +1,4 @@
-"""Findings of the sanitizer: which there are, their messages, and the ways to ask for checks."""
+"""Findings of the sanitizer, their messages, and the options that ask for checks."""
 
 import json
 

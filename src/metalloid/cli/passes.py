@@ -40,10 +40,10 @@ def add_verb(verbs: Any) -> None:
     cpu.add_argument(
         "--mask-bits", type=int, default=1, help="1, or bits of the integers that are masks (1)"
     )
-    cuda = parser.add_argument_group("for --device cuda")
-    cuda.add_argument(
+    parser.add_argument(
         "--words", type=int, default=1, help="parameters of the kernel, each a word (1)"
     )
+    cuda = parser.add_argument_group("for --device cuda")
     cuda.add_argument(
         "--constant", type=int, action="append", default=[], metavar="WORD",
         help="index of a word that points to constant memory; repeatable",
@@ -97,7 +97,7 @@ def _text_after(options: argparse.Namespace) -> str:
     module = importlib.import_module(_MODULES[options.device])
     targets: list[Any] = []
     if options.device == "cpu":
-        targets.append(module.Target(options.width, options.mask_bits))
+        targets.append(module.Target(options.width, options.mask_bits, options.words))
     elif options.device == "cuda":
         for word in options.constant:
             if word not in range(options.words):

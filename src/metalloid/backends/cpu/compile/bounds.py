@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from metalloid.compiler.bounds.check_accesses import Checks, check_accesses
-from metalloid.compiler.bounds.objects import box_interface, vector_interface
+from metalloid.compiler.bounds.objects import box_interface, variable_sizes, vector_interface
+from metalloid.compiler.bounds.pipeline import BoundsContext, add_checks
 from metalloid.compiler.bounds.sites import Site
 from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
-from metalloid.compiler.ir.parser import function_names, parse_function, replace_function, type_of
-from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.ir.parser import function_names, parse_function, replace_function
 from metalloid.compiler.toolchain.cache import digest
 from metalloid.compiler.transforms.assertions import OUTSIDE
 from metalloid.msl.signature import Signature
 
 #: The function of one thread of the vector engine (vector.py).
 THREAD = "mtl_thread"
-_VARIABLE = re.compile(r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*?\b(?:global|constant) ([^\n]*)$', re.M)
 _PROMISES = re.compile(r"\b(?:willreturn|mustprogress|nofree|norecurse|nosync) |memory\([^)]*\) ?")
 _LENGTH = re.compile(r"\d+")
 
@@ -82,20 +80,20 @@ def with_checks(
     is_vector = THREAD in function_names(ir)
     count = len(signature.sources)
     function = parse_function(ir, THREAD if is_vector else ENTRY_SYMBOL, retain_hints=True)
-    checks = check_accesses(
-        function,
+    context = BoundsContext(
         vector_interface(count) if is_vector else box_interface(count),
         variable_sizes(ir),
         {p.position: p.layout.bytes for p in signature.arguments if p.layout.form == "reference"},
         lambda number, provable: request.every or not provable or number in request.sites,
-        with_ranges=is_vector,
+        has_ranges=is_vector,
     )
+    add_checks(function, context)
     has_calls = any(i.callee == OUTSIDE for i in function.instructions())
     checked = replace_function(ir, function)
     if has_calls:
         checked = without_promises(checked, function.attributes)
         checked += f"\ndeclare void {OUTSIDE}(i32, i64, i64) cold noreturn\n"
-    return checked, _table(checks, ir, sources)
+    return checked, _table(context, ir, sources)
 
 
 def without_promises(ir: str, attributes: str) -> str:
@@ -112,21 +110,10 @@ def without_promises(ir: str, attributes: str) -> str:
     return ir
 
 
-def variable_sizes(ir: str) -> dict[str, int]:
-    """Bytes of the variables of a module by name."""
-    sizes = {}
-    for name, text in _VARIABLE.findall(ir):
-        try:
-            sizes[name] = type_of(text, ir).size
-        except Unsupported:
-            continue
-    return sizes
-
-
-def _table(checks: Checks, ir: str, sources: Mapping[str, str]) -> BoundsTable:
-    sites = tuple(_facts(site, ir, sources) for site in checks.sites)
+def _table(context: BoundsContext, ir: str, sources: Mapping[str, str]) -> BoundsTable:
+    sites = tuple(_facts(site, ir, sources) for site in context.sites)
     shape = [[site["word"], site["name"], site["node"], len(site["accesses"])] for site in sites]
-    nodes = tuple((int(n.op) | n.width << 8, n.a, n.b, n.c) for n in checks.program.nodes)
+    nodes = tuple((int(n.op) | n.width << 8, n.a, n.b, n.c) for n in context.program.nodes)
     return BoundsTable(digest(repr(shape)), sites, nodes)
 
 

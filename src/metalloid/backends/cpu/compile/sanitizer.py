@@ -9,7 +9,6 @@ from typing import Any
 from metalloid.backends.cpu.compile.bounds import (
     shown_name,
     source_position,
-    variable_sizes,
     without_promises,
 )
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
@@ -56,14 +55,12 @@ def with_instrumentation(ir: str, sources: Mapping[str, str]) -> tuple[str, Acce
         run_passes(function, INSTRUMENTATION, context)
 
     instrumented = map_functions(ir, instrument)
-    sizes = variable_sizes(ir)
     table = AccessTable(
         tuple(
             {
                 "kind": int(site.kind),
                 "type": site.type,
                 "variable": shown_name(site.variable) if site.variable else "",
-                "bytes": sizes.get(site.variable, 0),
                 "position": source_position(site.debug, ir, sources),
             }
             for site in context.sites
