@@ -11,7 +11,7 @@ import numpy as np
 import metalloid as mtl
 
 BARRIER, LANE = "barrier", "lane"
-DIVISION, MEMORY, MODULO = "integer division by zero", "memory that is not the kernel's", "modulo"
+DIVISION, MODULO = "integer division by zero", "modulo"
 RUNS = ""
 
 _WAIT = "threadgroup_barrier(mem_flags::mem_threadgroup)"
@@ -49,11 +49,12 @@ CASES = {
     ),
     "a component that there is not": ("float4 v = float4(i); v[x[i] + i] = 2; x[i] = int(v[x[i] + int(i)]);", RUNS),
     "bits beyond the width": ("x[i] = extract_bits(x[i] - 1, i, 40u);", RUNS),
-    "the end of a private array": ("int a[4] = {1, 2, 3, 4}; a[x[i]] = 2; x[i] = a[(i + x[i]) & 7];", RUNS),
-    "a load from far away": ("x[i] = x[i + 0x40000000u];", MEMORY),
-    "a load from far away in one lane": ("x[i] = x[i == 13 ? 0x40000000u : i];", MEMORY),
-    "a store to far away": ("x[i + 0x40000000u] = 3;", MEMORY),
-    "a store to far below": ("x[int(i) - 0x40000000] = 3;", MEMORY),
+    "the end of a private array": ("int a[4] = {1, 2, 3, 4}; a[x[i]] = 2; x[i] = a[(i + x[i]) & 7];", "of 'a', which has 4"),
+    "a load of the next element": ("x[i] = x[i + 1];", "index 64 of 'x', which has 64"),
+    "a load from far away": ("x[i] = x[i + 0x40000000u];", "of 'x', which has 64"),
+    "a load from far away in one lane": ("x[i] = x[i == 13 ? 0x40000000u : i];", "of 'x', which has 64"),
+    "a store to far away": ("x[i + 0x40000000u] = 3;", "of 'x', which has 64"),
+    "a store to far below": ("x[int(i) - 0x40000000] = 3;", "of 'x', which has 64"),
 }  # fmt: skip
 _HEADER = "#include <metal_stdlib>\nusing namespace metal;\nenum class E { a, b };\n"
 
