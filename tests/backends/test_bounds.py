@@ -103,6 +103,30 @@ kernel void either(device int *y, device const int *x, device const int *z, cons
   for (int j = 0; j < n; j++) p += 8;
   y[i] = p[i];
 }
+kernel void edge(device float *y, device const float *x, constant int2 &size,
+                 uint2 at [[thread_position_in_grid]]) {
+  float sums[4];
+  for (int r = 0; r < 4; r++) sums[r] = 1 + r;
+  for (int r = 0; r < 4; r++) {
+    float read = 0;
+    if (int(at.x) < size.x) read = x[(at.y * 4 + r) * size.x + at.x];
+    sums[r] += 2 * read;
+  }
+  for (int r = 0; r < 4; r++)
+    if (int(at.y * 4 + r) < size.y && int(at.x) < size.x)
+      y[(at.y * 4 + r) * size.x + at.x] = sums[r];
+}
+kernel void odd(device float *y, device const float *x, device const int *at,
+                uint i [[thread_position_in_grid]]) {
+  float read = x[at[i]];
+  y[i] = 1;
+  if (i & 1) y[i] = read + 2;
+}
+kernel void branch(device float *y, device const float *x, device const int *at,
+                   uint i [[thread_position_in_grid]]) {
+  float read = x[at[i]];
+  if (read > 0) y[i] = 1;
+}
 """
 
 
@@ -171,6 +195,33 @@ def test_objects(engine, case):
         else:
             launch(*given, threads=threads, group_size=size)
         assert is_intact(around)
+
+
+def test_reads_past_the_last_row_that_are_not_stored(engine):
+    """As in `apply_epilogue_safe` of MLX (steel/gemm/mma.h)."""
+    rows, columns = 7, 10
+    (y, around), x = guarded(70, np.float32), np.arange(70, dtype=np.float32)
+    for _ in range(2):
+        kernel("edge")(y, x, (columns, rows), threads=(16, 2), group_size=(16, 2))
+        expected = 2 * x.reshape(rows, columns) + (np.arange(rows)[:, None] % 4 + 1)
+        np.testing.assert_array_equal(y.reshape(rows, columns), expected)
+    text = fault_of(lambda: kernel("edge")(y, x[:69], (columns, rows), threads=(16, 2)))
+    assert "program_source:48: read of index 69 of 'x', which has 69 elements, in thread" in text
+    assert is_intact(around)
+
+
+def test_a_read_counts_where_its_value_is_used(engine):
+    (y, around), x = guarded(ELEMENTS, np.float32), np.ones(ELEMENTS, np.float32)
+    at = np.zeros(ELEMENTS, np.int32)
+    at[::2] = 10**9
+    kernel("odd")(y, x, at, threads=ELEMENTS)
+    np.testing.assert_array_equal(y, np.where(np.arange(ELEMENTS) % 2, 3, 1))
+    assert "of index 1000000000 of 'x'" in fault_of(
+        lambda: kernel("branch")(y, x, at, threads=ELEMENTS)
+    )
+    at[5] = -3
+    assert "read of index -3 of 'x'" in fault_of(lambda: kernel("odd")(y, x, at, threads=ELEMENTS))
+    assert is_intact(around)
 
 
 def test_adjacent_buffers(engine):

@@ -138,7 +138,7 @@ class _Inserter:
             for instruction, check in self._checks_of(*each):
                 at.setdefault(instruction, []).append(check)
         blocks: dict[str, Block] = {}
-        for name, block in function.blocks.items():
+        for block in function.blocks.values():
             is_checked = any(i in at for i in (*block.body, block.end))
             pieces = self._split(block, at, outside) if is_checked else [block]
             blocks.update((piece.name, piece) for piece in pieces)

@@ -6,9 +6,9 @@ Kernels may read past the end of an array, and use the values only where they ar
     T sum = product + c;
     if (row < rows) D[row * ld + column] = sum;
 
-Such a read gives 0 if it is outside, and the launch ends at a *use*: a store, a branch, an address or
-a call that depends on its value. All other reads are checked where they are, also those whose value
-is carried by a loop.
+Such a read gives 0 if it is outside, and the launch ends at a *use*: a store, a branch, an address
+or a call that depends on its value. All other reads are checked where they are, also those whose
+value is carried by a loop.
 """
 
 from __future__ import annotations

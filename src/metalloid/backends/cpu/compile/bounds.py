@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from metalloid.compiler.ir.parser import function_names, parse_function, replace
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.toolchain.cache import digest
 from metalloid.compiler.transforms.assertions import OUTSIDE
+from metalloid.msl.diagnostics import Diagnostic, SourceMap
 from metalloid.msl.signature import Signature
+from metalloid.msl.tokens import TokenStream
 
 #: The function of one thread of the vector engine (vector.py).
 THREAD = "mtl_thread"
@@ -74,9 +77,9 @@ class BoundsTable:
 
 
 def with_checks(
-    ir: str, request: BoundsRequest, signature: Signature, sources: Mapping[str, str]
+    ir: str, request: BoundsRequest, signature: Signature, sources: Mapping[str, str], cpp: str
 ) -> tuple[str, BoundsTable]:
-    """A module whose kernel has the requested checks."""
+    """A module whose kernel has the requested checks; `cpp` is the text that clang compiled."""
     if not request.checks:
         return ir, BoundsTable()
     is_vector = THREAD in function_names(ir)
@@ -95,7 +98,7 @@ def with_checks(
     if has_calls:
         checked = _without_promises(checked, function.attributes)
         checked += f"\ndeclare void {OUTSIDE}(i32, i64, i64) cold noreturn\n"
-    return checked, _table(checks, ir, sources)
+    return checked, _table(checks, ir, sources, cpp)
 
 
 def _without_promises(ir: str, attributes: str) -> str:
@@ -116,14 +119,15 @@ def _variable_sizes(ir: str) -> dict[str, int]:
     return sizes
 
 
-def _table(checks: Checks, ir: str, sources: Mapping[str, str]) -> BoundsTable:
-    sites = tuple(_facts(site, ir, sources) for site in checks.sites)
+def _table(checks: Checks, ir: str, sources: Mapping[str, str], cpp: str) -> BoundsTable:
+    positions = _Positions(ir, sources, cpp)
+    sites = tuple(_facts(site, positions) for site in checks.sites)
     shape = [[site["word"], site["name"], site["node"], len(site["accesses"])] for site in sites]
     nodes = tuple((int(n.op) | n.width << 8, n.a, n.b, n.c) for n in checks.program.nodes)
     return BoundsTable(digest(repr(shape)), sites, nodes)
 
 
-def _facts(site: Site, ir: str, sources: Mapping[str, str]) -> dict[str, Any]:
+def _facts(site: Site, positions: _Positions) -> dict[str, Any]:
     return {
         "word": site.object.word,
         "name": _shown(site.object.name),
@@ -132,27 +136,38 @@ def _facts(site: Site, ir: str, sources: Mapping[str, str]) -> dict[str, Any]:
         "first": site.first,
         "end": site.end,
         "accesses": [
-            [access.distance, access.nbytes, access.writes, _position(access.debug, ir, sources)]
+            [access.distance, access.nbytes, access.writes, positions.of(access.debug)]
             for access in site.accesses
         ],
     }
 
 
-def _position(debug: str, ir: str, sources: Mapping[str, str]) -> list[Any] | None:
-    """File, line, column and text of the line; None without debug lines."""
-    location = location_of(ir, debug)
-    if location is None:
-        return None
-    path = Path(location.directory, location.file)
-    file = location.file
-    if file not in sources and (str(path) in sources or path.exists()):
-        file = str(path)
-    source = sources.get(file)
-    if source is None and path.exists():  # an included file
-        source = path.read_text("utf-8", "replace")
-    lines = (source or "").splitlines()
-    text = lines[location.line - 1] if 0 < location.line <= len(lines) else ""
-    return [file, location.line, location.column, text]
+class _Positions:
+    """Positions of instructions in the user's texts."""
+
+    def __init__(self, ir: str, sources: Mapping[str, str], cpp: str) -> None:
+        self._ir, self._sources, self._cpp = ir, sources, cpp
+
+    @functools.cached_property
+    def _map(self) -> SourceMap:
+        return SourceMap(TokenStream(self._cpp), self._read)
+
+    def _read(self, file: str) -> str | None:
+        source, path = self._sources.get(file), Path(file)
+        if source is None and path.exists():  # an included file
+            return path.read_text("utf-8", "replace")
+        return source
+
+    def of(self, debug: str) -> list[Any] | None:
+        """File, line, column and text of the line; None without debug lines."""
+        location = location_of(self._ir, debug)
+        if location is None:
+            return None
+        path, file = Path(location.directory, location.file), location.file
+        if file not in self._sources and (str(path) in self._sources or path.exists()):
+            file = str(path)
+        at = self._map.localise(Diagnostic("error", file, location.line, location.column, ""))
+        return [file, at.line, at.column, at.source_line]
 
 
 def _shown(name: str) -> str:

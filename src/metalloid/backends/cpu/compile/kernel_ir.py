@@ -222,7 +222,7 @@ def kernel_ir(
     if debug_lines:
         ir = with_user_locations(ir, _is_user_file)
     layouts = tuple(read_layouts(ir))
-    ir, table = with_checks(ir, bounds, build_signature(entry, layouts), unit.sources)
+    ir, table = with_checks(ir, bounds, build_signature(entry, layouts), unit.sources, text)
     return KernelIR(
         cpp=text,
         ir=ir,
