@@ -13,6 +13,7 @@ import metalloid as mtl
 BARRIER, LANE = "barrier", "lane"
 DIVISION, MODULO = "integer division by zero", "modulo"
 RUNS = ""
+_CANARY = 0x5CA1AB1E
 
 _WAIT = "threadgroup_barrier(mem_flags::mem_threadgroup)"
 
@@ -63,11 +64,20 @@ def outcome(body):
     """The outcome of a kernel: the message of its fault, if it has one."""
     parameters = "device int* x, uint i [[thread_position_in_grid]]"
     lib = mtl.library(f"{_HEADER}kernel void f({parameters}) {{ {body} }}")
+    following = mtl.library(f"{_HEADER}kernel void f({parameters}) {{ x[i] += int(i); }}")
+    memory = np.full(64 * 3, _CANARY, np.int32)
+    x = memory[64:128]
+    x[:] = 0
+    message = RUNS
     try:
-        lib.f(np.zeros(64, np.int32), threads=64, group_size=64, wait=True)
+        lib.f(x, threads=64, group_size=64, wait=True)
     except mtl.KernelFault as fault:
-        return str(fault)
-    return RUNS
+        message = str(fault)
+    assert (memory[:64] == _CANARY).all() and (memory[128:] == _CANARY).all(), "overwritten"
+    x[:] = 1
+    following.f(x, threads=64)
+    assert (x == np.arange(1, 65)).all(), "the next launch is wrong"
+    return message
 
 
 if __name__ == "__main__":
