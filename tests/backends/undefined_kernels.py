@@ -73,7 +73,8 @@ def outcome(body):
         lib.f(x, threads=64, group_size=64, wait=True)
     except mtl.KernelFault as fault:
         message = str(fault)
-    assert (memory[:64] == _CANARY).all() and (memory[128:] == _CANARY).all(), "overwritten"
+    assert (memory[:64] == _CANARY).all(), "overwritten"
+    assert (memory[128:] == _CANARY).all(), "overwritten"
     x[:] = 1
     following.f(x, threads=64)
     assert (x == np.arange(1, 65)).all(), "the next launch is wrong"

@@ -8,21 +8,18 @@ without masks (`transforms.assertions`)::
     br i1 %inside, label %after, label %mtl.outside
 
 Accesses are checked by sites (`sites`), and some reads where their values are used
-(`deferred_reads`). A launch may prove sites from the ranges of their offsets
-(`ranges`): these are checked only in code for launches that cannot.
+(`deferred_reads`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from metalloid.compiler.bounds.objects import Addresses, Interface, MemoryObject
-from metalloid.compiler.bounds.range_program import Op, RangeProgram
-from metalloid.compiler.bounds.ranges import Ranges
-from metalloid.compiler.bounds.sites import Site, sites_of
+from metalloid.compiler.bounds.sites import Site
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
-from metalloid.compiler.ir.types import I1, I32, I64, POINTER, Integer, Type, Unsupported
+from metalloid.compiler.ir.types import I1, I32, I64, POINTER, Integer, Type
 from metalloid.compiler.transforms.assertions import OUTSIDE
 from metalloid.compiler.transforms.scalarize_vectors import zero
 
@@ -32,79 +29,15 @@ _WORD_BYTES = 8
 _WAS_INSIDE = Value(I64, str(-(2**63)))
 
 
-@dataclass(frozen=True)
-class Checks:
-    """The checks of a function.
-
-    Attributes
-    ----------
-    sites : list of Site
-    program : RangeProgram
-        The ranges of their offsets.
-    """
-
-    sites: list[Site]
-    program: RangeProgram
-
-
 def check_accesses(
     function: Function,
+    addresses: Addresses,
     interface: Interface,
-    sizes: Mapping[str, int],
-    known_bytes: Mapping[int, int],
-    is_checked: Callable[[int, bool], bool],
-    with_ranges: bool,
-) -> Checks:
-    """Insert the checks.
-
-    Parameters
-    ----------
-    function : Function
-    interface : Interface
-        How it reaches the words of a launch.
-    sizes : mapping
-        Bytes of the module's variables.
-    known_bytes : mapping
-        Bytes that each launch has at least, by position of the parameter.
-    is_checked : callable
-        Whether to check a site, from its number and whether a launch may prove it.
-    with_ranges : bool
-        Whether launches may.
-    """
-    addresses = Addresses(function, interface, sizes)
-    sites = list(sites_of(function, addresses, known_bytes))
-    try:
-        ranges = Ranges(function, addresses) if with_ranges else None
-    except Unsupported:  # control flow that the vectoriser refuses
-        ranges = None
-    if ranges is not None:
-        for site in sites:
-            site.node = _range_of(site, ranges)
-    program = ranges.program if ranges is not None else RangeProgram()
-    checked = [
-        (number, site) for number, site in enumerate(sites)
-        if is_checked(number, site.node != -2)
-    ]  # fmt: skip
-    if checked:
-        _Inserter(function, addresses, interface).insert(checked)
-    return Checks(sites, program)
-
-
-def _range_of(site: Site, ranges: Ranges) -> int:
-    """The node of the sum of a site's terms; -1 without terms, -2 if it has no bound."""
-    add, total = ranges.program.add, -1
-    for index, size in site.terms:
-        node = ranges.range_of(index, site.block)
-        bits = 8 * index.type.size
-        if bits < 64:
-            node = add(Op.SEXT, bits, node, 64)
-        if size != 1:
-            node = add(Op.MUL, 64, node, add(Op.CONSTANT, 64, size))
-        total = node if total < 0 else add(Op.ADD, 64, total, node)
-    return -2 if total >= 0 and not ranges.program.is_bounded(total) else total
-
-
-# ---- the checks ----
+    sites: Sequence[tuple[int, Site]],
+) -> None:
+    """Insert the checks of sites with these numbers."""
+    if sites:
+        _Inserter(function, addresses, interface).insert(sites)
 
 
 @dataclass(frozen=True)
@@ -124,8 +57,7 @@ class _Inserter:
         self._limits: dict[object, Value] = {}
         self._words = self._pointer_to_words()
 
-    def insert(self, checked: list[tuple[int, Site]]) -> None:
-        """Insert the checks of sites with these numbers."""
+    def insert(self, checked: Sequence[tuple[int, Site]]) -> None:
         function = self._function
         number = Instruction("phi", "%mtl.site", I32)
         offset = Instruction("phi", "%mtl.outside.offset", I64)
