@@ -32,6 +32,9 @@ kernel void partial(device const float* in, device float* out, threadgroup float
     out[i] = tile[l];
 }
 kernel void count(device int* total, uint i [[thread_position_in_grid]]) { total[0] += 1; }
+kernel void mark(device int* any, device const int* in, uint i [[thread_position_in_grid]]) {
+    if (in[i] > 0) any[0] = in[i];
+}
 kernel void mixed(device atomic_int* total, device int* out, uint i [[thread_position_in_grid]]) {
     if (i == 3) out[0] = *(device int*)total;
     else atomic_fetch_add_explicit(total, 1, memory_order_relaxed);
@@ -141,6 +144,15 @@ def test_races_between_threadgroups():
         compiled("count")(total, threads=64, check=True)
 
 
+def test_equal_writes_are_no_race():
+    kernel, values = compiled("mark"), np.ones(64, np.int32)
+    assert findings_of(kernel, np.zeros(1, np.int32), values) == []
+    values[40] = 2
+    [finding] = findings_of(kernel, np.zeros(1, np.int32), values)
+    assert [access.value for access in finding.accesses] == ["1", "2"]
+    assert [access.thread[0] for access in finding.accesses] == [39, 40]
+
+
 @pytest.mark.slow
 def test_atomic_and_plain_accesses():
     total, out = np.zeros(1, np.int32), np.zeros(1, np.int32)
@@ -181,7 +193,7 @@ def test_fences_and_atomics_order_threadgroups():
 
 @pytest.mark.slow
 def test_other_faults_have_their_messages():
-    with pytest.raises(mtl.KernelFault, match=r"program_source:26: integer division by zero"):
+    with pytest.raises(mtl.KernelFault, match=r"program_source:29: integer division by zero"):
         compiled("quotient")(np.ones(4, np.int32), np.zeros(4, np.int32), threads=4, check=True)
     with pytest.raises(mtl.KernelFault, match="write to index 64 of 'out', which has 64 elements"):
         compiled("guarded")(np.zeros(64, np.float32), threads=65, group_size=65, check=True)
