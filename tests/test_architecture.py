@@ -24,7 +24,7 @@ MEMBERS = {
         "operators", "array", "files", "functions", "api",
     ),
     "compiler": (
-        "toolchain", "frontend", "ir", "analysis", "transforms", "bounds", "vectorize",
+        "toolchain", "frontend", "ir", "analysis", "transforms", "bounds", "sanitizer", "vectorize",
     ),
     "runtime": (
         "interop", "launch", "devices", "memory", "textures", "arguments", "graph",

@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 TUTORIALS = ROOT / "docs/internals/tutorials"
 PAGES = [
+    ROOT / "docs/debugging.md",
     ROOT / "docs/kernels.md",
     *sorted(page for page in TUTORIALS.glob("*.md") if page.name != "README.md"),
 ]

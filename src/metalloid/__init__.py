@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         LaunchTimeout,
         MetalloidError,
         OutOfMemory,
+        SanitizerError,
         TraceError,
         UnknownFunction,
         UnsupportedType,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from metalloid.runtime.memory.buffer import Buffer
     from metalloid.runtime.textures.sampler import Sampler
     from metalloid.runtime.textures.texture import Texture
+    from metalloid.sanitizer.checking import checking
     from metalloid.settings import settings as config
     from metalloid.transforms.batching import vmap
     from metalloid.transforms.checking import gradcheck
@@ -75,12 +77,14 @@ __all__: list[str] = [
     "OutOfMemory",
     "ReductionKernel",
     "Sampler",
+    "SanitizerError",
     "ScanKernel",
     "Texture",
     "TraceError",
     "UnknownFunction",
     "UnsupportedType",
     "__version__",
+    "checking",
     "checkpoint",
     "compile",
     "config",
@@ -119,6 +123,7 @@ _HOMES = {
     "Sampler": "runtime.textures.sampler",
     "ScanKernel": "kernels.builders.scan_kernel",
     "Texture": "runtime.textures.texture",
+    "checking": "sanitizer.checking",
     "checkpoint": "transforms.custom",
     "compile": "transforms.compiling",
     "config": "settings:settings",

@@ -5,11 +5,13 @@ Texts follow one form: ``[where] what happened (the offending values). What to d
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from metalloid.msl.diagnostics import Diagnostic
+    from metalloid.runtime.launch.findings import Finding
 
 __all__ = [
     "ArgumentError",
@@ -22,6 +24,7 @@ __all__ = [
     "LaunchTimeout",
     "MetalloidError",
     "OutOfMemory",
+    "SanitizerError",
     "TraceError",
     "UnknownFunction",
     "UnsupportedType",
@@ -148,6 +151,25 @@ class KernelFault(MetalloidError, RuntimeError):
         self.reason = reason
         self.threadgroup = threadgroup
         self.thread = thread
+
+
+class SanitizerError(KernelFault):
+    """A checked launch has found defects of its kernel, such as data races.
+
+    The launch has run to its end. `reason`, `file` and `line` are those of the first finding.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    """
+
+    def __init__(self, message: str, *, findings: Sequence[Finding] = (), **where: Any) -> None:
+        super().__init__(message, **where)
+        self.findings = tuple(findings)
+
+    def to_json(self) -> str:
+        """The findings as JSON."""
+        return json.dumps([finding.as_dict() for finding in self.findings], indent=2)
 
 
 class DeviceUnavailable(MetalloidError, RuntimeError):

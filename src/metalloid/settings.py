@@ -191,8 +191,14 @@ class Settings:
     bounds = _Setting(
         "METALLOID_BOUNDS",
         _bounds,
-        "unchecked",
+        "checked",
         "Whether accesses outside of their object end a launch on the CPU: checked, unchecked.",
+    )
+    check = _Setting(
+        "METALLOID_CHECK",
+        _truth,
+        False,
+        "Whether launches on the CPU look for data races and uninitialised memory, which is slow.",
     )
     strict_barriers = _Setting(
         "METALLOID_STRICT_BARRIERS",

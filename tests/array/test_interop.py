@@ -174,3 +174,29 @@ def test_the_buffer_protocol():
     assert (view.format, view.shape, view.readonly) == ("h", (3, 2), True)
     assert view.tolist() == [[1, 4], [2, 5], [3, 6]]
     assert bytes(mtl.asarray([1, 2], dtype=mtl.uint8)) == b"\x01\x02"
+
+
+@pytest.mark.parametrize("dtype", "?bBhHiIlLefdFD")
+def test_buffers_are_what_numpy_exports(dtype):
+    values = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    x = mtl.asarray(values)
+    for view in (slice(None), (1,), (slice(None), slice(1, 3), slice(None, None, 2)), (1, 2, 3)):
+        buffer, expected = memoryview(x[view]), memoryview(values[view])
+        assert buffer.format == expected.format
+        assert (buffer.shape, buffer.itemsize) == (expected.shape, expected.itemsize)
+        assert (buffer.ndim, buffer.nbytes, buffer.readonly) == (
+            expected.ndim,
+            expected.nbytes,
+            True,
+        )
+        np.testing.assert_array_equal(np.asarray(buffer), values[view], strict=True)
+
+
+def test_buffers_hold_their_memory_and_not_the_array():
+    x = mtl.arange(5, dtype=mtl.int32) + 1
+    view = memoryview(x)
+    x[:] = 7
+    others = [mtl.arange(5, dtype=mtl.int32) * k for k in range(4)]
+    mtl.eval(x, *others)
+    del x, others
+    assert view.tolist() == [1, 2, 3, 4, 5]

@@ -6,7 +6,12 @@ import pytest
 import metalloid as mtl
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.planning.plan import make_plan
-from metalloid.arrays.planning.schedule import FusedKernel, MaterializeReason
+from metalloid.arrays.planning.schedule import (
+    FusedKernel,
+    MaterializeReason,
+    buffers_read,
+    buffers_written,
+)
 
 
 def planned(*arrays):
@@ -159,6 +164,21 @@ def test_hundreds_of_successive_reductions():
     for _ in range(60):
         x = x - x.sum(axis=1, keepdims=True) / 3 + 1
     assert np.asarray(x).tolist() == [[1.0] * 3] * 4
+
+
+def test_results_are_computed_before_later_values(x):
+    y, results = x, []
+    for _ in range(40):
+        y = mtl.cumulative_sum(y, axis=1)
+        results.append(mtl.sort(mtl.cumulative_sum(y, axis=0), axis=0)[0])
+    planner = planned(*results)
+    written = [max(buffers_written(step)) for step in planner.steps]
+    last_read = {source: k for k, step in enumerate(planner.steps) for source in buffers_read(step)}
+    alive = [
+        sum(first <= k < last_read.get(source, 0) for first, source in enumerate(written))
+        for k in range(len(written))
+    ]
+    assert max(alive) < 8
 
 
 def test_values_used_twice_at_every_step_do_not_double_the_work():

@@ -5,7 +5,11 @@ import re
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL, poll_loops
+from metalloid.backends.cuda.compile.cancellation_polls import (
+    CANCEL_BYTES,
+    CANCEL_SYMBOL,
+    poll_loops,
+)
 
 ID = "uint i [[thread_position_in_grid]]"
 
@@ -20,6 +24,8 @@ BODIES = {
     "a halving": ("for (uint s = n; s > 0; s >>= 1) { x[i] += x[i + s]; }", False, True),
     "nested counted loops":
         ("for (int k = 0; k < n; k++) { int s = 0; for (int l = 0; l < k; l++) s ^= s * x[l]; x[k + i] = s; }", False, True),
+    "a counted loop of full warps":
+        ("for (int k = i; k < n; k += 256) x[k] = simd_prefix_inclusive_sum(x[k]);", False, True),
     "a wait": ("while (atomic_load_explicit((device atomic_int*)x, memory_order_relaxed) == 0) {}", True, True),
     "a search": ("int k = i; while (x[k] != 7) k = x[k]; x[i] = k;", True, True),
     "a counter that may stand still":
@@ -44,8 +50,8 @@ def test_loops_that_nothing_bounds_poll(name):
     text = ptx(body)
     polls_of_loops = len(re.findall(r"^\$L__mtl_poll_\d+:", text, re.M))
     assert (polls_of_loops > 0) == polls  # LLVM may unroll the loop around one
-    assert (f"[{CANCEL_SYMBOL}]" in text) == looks
-    assert text.count(f".visible .global .align 4 .b32 {CANCEL_SYMBOL};") == looks
+    assert (f"%mtl_rd, {CANCEL_SYMBOL};" in text) == looks
+    assert text.count(f".visible .global .align 128 .b8 {CANCEL_SYMBOL}[{CANCEL_BYTES}];") == looks
 
 
 def test_kernels_need_not_be_cancellable():

@@ -2,12 +2,11 @@
 
 import re
 
-from metalloid.compiler.bounds.check_accesses import check_accesses
 from metalloid.compiler.bounds.objects import vector_interface
+from metalloid.compiler.bounds.pipeline import BoundsContext, add_checks
 from metalloid.compiler.bounds.range_program import Op, Variable
 from metalloid.compiler.ir.parser import parse_function
 from metalloid.compiler.ir.printer import function_text
-from metalloid.compiler.ir.verifier import verify
 
 _HEAD = (
     "define void @mtl_thread(ptr %ids, ptr %words, ptr %memory, i32 %x, i32 %y, i32 %z, "
@@ -19,11 +18,9 @@ _COUNT = 2
 def checked(body, every=True, sizes=None):
     """The text after ``entry:`` with checks, and what is known of them."""
     function = parse_function(f"{_HEAD}{body}\n}}\n", "mtl_thread")
-    checks = check_accesses(
-        function, vector_interface(_COUNT), sizes or {}, {}, lambda *_: every, with_ranges=True
-    )
-    verify(function)
-    return function_text(function).partition("entry:\n")[2], checks
+    context = BoundsContext(vector_interface(_COUNT), sizes or {}, {}, lambda *_: every)
+    add_checks(function, context)
+    return function_text(function).partition("entry:\n")[2], context
 
 
 def test_a_check():

@@ -19,6 +19,7 @@ from metalloid.compiler.ir.cfg import reverse_postorder
 from metalloid.compiler.ir.function import DIALECT
 from metalloid.compiler.ir.parser import definition, parse_function
 from metalloid.compiler.ir.printer import function_text
+from metalloid.compiler.sanitizer.single_passes import PIPELINES as CHECK_PIPELINES
 from metalloid.compiler.vectorize.single_passes import PIPELINES, Target, run_single_passes
 from metalloid.settings import Settings
 
@@ -96,6 +97,7 @@ def blocks():
         **{f"region{n}": fenced(text, "llvm") for n, text in enumerate(regions)},
         "passes": passes_table(PIPELINES),
         "cuda passes": passes_table(CUDA_PIPELINES),
+        "check passes": passes_table(CHECK_PIPELINES),
     }
 
 

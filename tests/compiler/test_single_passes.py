@@ -1,6 +1,6 @@
 """``metalloid passes``: each pass by itself on a small function; the texts are in ``passes/``.
 
-Those of ``passes/cuda/`` are for NVIDIA GPUs; a name may say more after a dot. A file has the function, and in comments the command and what it prints. After a change on purpose,
+Those of ``passes/cuda/`` are for NVIDIA GPUs, those of ``passes/cpu-check/`` for the sanitizer; a name may say more after a dot. A file has the function, and in comments the command and what it prints. After a change on purpose,
 run the tests once with ``METALLOID_UPDATE_GOLDEN=1`` and read the difference.
 """
 
@@ -15,12 +15,13 @@ from metalloid.cli.main import main
 from metalloid.compiler.ir.parser import function_names, parse_function
 from metalloid.compiler.ir.printer import function_text
 from metalloid.compiler.ir.verifier import verify
+from metalloid.compiler.sanitizer.single_passes import PIPELINES as CHECK_PIPELINES
 from metalloid.compiler.vectorize.single_passes import PIPELINES
 
 FOLDER = Path(__file__).with_name("passes")
 FILES = sorted(FOLDER.rglob("*.ll"))
 RUN, EXPECT = "; RUN: metalloid ", "\n; expect:\n"
-DEVICES = {"cpu": PIPELINES, "cuda": CUDA_PIPELINES}
+DEVICES = {"cpu": PIPELINES, "cpu-check": CHECK_PIPELINES, "cuda": CUDA_PIPELINES}
 
 
 def device_of(path):
@@ -56,7 +57,7 @@ def test_what_a_pass_makes_of_a_function(path, capsys):
     assert path.read_text() == updated, "run with METALLOID_UPDATE_GOLDEN=1 and read the difference"
     words = source.splitlines()[0].split()
     assert words[words.index("--pass") + 1] == name_of(path)
-    assert ("--device cuda" in source) == (device_of(path) == "cuda")
+    assert (f"--device {device_of(path)}" in source) == (path.parent != FOLDER)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_what_a_pass_makes_of_a_function(path, capsys):
 def test_what_a_pass_leaves_is_parsed_back(path, capsys):
     text = printed(path, capsys)
     [name] = function_names(text)
-    function = parse_function(text, name, retain_hints=device_of(path) == "cuda")
+    function = parse_function(text, name, retain_hints=path.parent != FOLDER)
     verify(function)
     assert text.startswith(function_text(function) + "\n")
 
@@ -77,7 +78,11 @@ def test_every_pass_has_a_file(device):
 
 @pytest.mark.parametrize(
     ("device", "line", "needs"),
-    [("cpu", "  rematerialize (optional)", "cfg"), ("cuda", "  tensor-cores", "names")],
+    [
+        ("cpu", "  rematerialize (optional)", "cfg"),
+        ("cuda", "  tensor-cores", "names"),
+        ("cpu-check", "  instrument-accesses", ""),
+    ],
 )
 def test_all_passes_are_listed(device, line, needs, capsys):
     assert main(["passes", "--list", "--device", device]) == 0
@@ -85,7 +90,7 @@ def test_all_passes_are_listed(device, line, needs, capsys):
     listed = {line.split()[0] for line in lines if line[:3].strip() and line[0] == " "}
     assert listed == passes_of(device)
     assert [line[:-1] for line in lines if line[0] != " "] == list(DEVICES[device])
-    assert lines[lines.index(line) + 2] == f"    needs: {needs}"
+    assert not needs or lines[lines.index(line) + 2] == f"    needs: {needs}"
 
 
 GOOD = "define void @f(ptr %threadgroup_memory, i32 %index) {\nentry:\n  ret void\n}\n"

@@ -14,6 +14,7 @@ from metalloid.errors import ArgumentError, MetalloidError
 #: Device -> module with its pipelines and `run_single_passes`.
 _MODULES = {
     "cpu": "metalloid.compiler.vectorize.single_passes",
+    "cpu-check": "metalloid.compiler.sanitizer.single_passes",
     "cuda": "metalloid.backends.cuda.compile.single_passes",
 }
 
@@ -39,10 +40,10 @@ def add_verb(verbs: Any) -> None:
     cpu.add_argument(
         "--mask-bits", type=int, default=1, help="1, or bits of the integers that are masks (1)"
     )
-    cuda = parser.add_argument_group("for --device cuda")
-    cuda.add_argument(
+    parser.add_argument(
         "--words", type=int, default=1, help="parameters of the kernel, each a word (1)"
     )
+    cuda = parser.add_argument_group("for --device cuda")
     cuda.add_argument(
         "--constant", type=int, action="append", default=[], metavar="WORD",
         help="index of a word that points to constant memory; repeatable",
@@ -94,17 +95,18 @@ def _text_after(options: argparse.Namespace) -> str:
         )
     name = options.function or names[0]
     module = importlib.import_module(_MODULES[options.device])
+    targets: list[Any] = []
     if options.device == "cpu":
-        target = module.Target(options.width, options.mask_bits)
-    else:
+        targets.append(module.Target(options.width, options.mask_bits, options.words))
+    elif options.device == "cuda":
         for word in options.constant:
             if word not in range(options.words):
                 raise ArgumentError(
                     f"[passes] --constant {word} is out of range: --words is {options.words}."
                 )
-        target = module.LaunchLayout(options.words, frozenset(options.constant))
+        targets.append(module.LaunchLayout(options.words, frozenset(options.constant)))
     try:
-        return str(module.run_single_passes(ir, name, options.passes, target))
+        return str(module.run_single_passes(ir, name, options.passes, *targets))
     except KeyError as error:
         raise ArgumentError(f"[passes] @{name} does not go through {error.args[0]}.") from error
     except (InvalidInput, InvalidIR, Unsupported) as error:

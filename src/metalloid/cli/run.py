@@ -42,6 +42,10 @@ def add_verb(verbs: Any) -> None:
     parser.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="FOLDER")
     parser.add_argument("--math-mode", choices=("safe", "relaxed", "fast"), default="safe")
     parser.add_argument("--device")
+    parser.add_argument(
+        "--check", action="store_true",
+        help="look for data races and uninitialised memory, on the CPU; exit with 1 if there are",
+    )  # fmt: skip
     parser.set_defaults(act=_act)
 
 
@@ -55,7 +59,7 @@ def _act(options: argparse.Namespace) -> int:
             path=options.file,
             include_dirs=options.include_dirs,
             math_mode=options.math_mode,
-            device=options.device,
+            device=options.device or ("cpu" if options.check else None),
         )
         for warning in lib.warnings:
             print(warning, file=sys.stderr)
@@ -76,6 +80,7 @@ def _act(options: argparse.Namespace) -> int:
             threads=_extents(options.threads),
             group_size=_extents(options.group_size) if options.group_size else None,
             wait=True,
+            check=options.check,
             **named,
         )
     print(f"{kernel.name}: {event.seconds:.3g} s on {kernel.device.name} ({kernel.engine})")

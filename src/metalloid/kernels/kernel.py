@@ -32,7 +32,7 @@ class Kernel:
     Call it with its arguments, in the order of their buffer indices or by name, and with the number
     of threads:
 
-    ``kernel(*args, threads, group_size=None, wait=None, timeout=None, **named)``
+    ``kernel(*args, threads, group_size=None, wait=None, timeout=None, check=None, **named)``
 
     Attributes
     ----------
@@ -127,6 +127,7 @@ class Kernel:
         group_size: int | Sequence[int] | None = None,
         wait: bool | None = None,
         timeout: float | None = None,
+        check: bool | None = None,
         **named: Any,
     ) -> Event:
         """Run the kernel once per thread of a grid.
@@ -152,6 +153,9 @@ class Kernel:
             Seconds that the launch may run before it is ended; ``math.inf``: as long as it takes.
             By default `config.timeout`. It is looked at about every 50 ms, for short limits every
             4 ms.
+        check : bool, optional
+            Whether to look for data races and uninitialised memory, on the CPU; see
+            `metalloid.checking`. By default as ``metalloid.config.check`` says.
 
         Returns
         -------
@@ -165,10 +169,13 @@ class Kernel:
             If the device has no memory for it, or cannot count its threadgroups.
         KernelFault
             If the kernel failed and was waited for.
+        SanitizerError
+            If a checked launch has found defects.
         LaunchTimeout
             If it ran for longer than `timeout` and was waited for.
         """
         usual = timeout is None and (wait is None or wait is True or wait is False) and not named
+        usual = usual and not check
         if usual and self._fast_launch is not None:
             event = self._fast_launch(args, threads, group_size, wait)
             if event is not None:
@@ -185,6 +192,9 @@ class Kernel:
         arguments = self._binder.bind(args, named)
         if timeout is not None:
             arguments.limit_ns = nanoseconds(self._seconds(timeout))
+        if check:
+            self._require_checks()
+            arguments.check = True
         device = self.device
         if device.recording is not None:
             recorded = device.recording.record(self._program, arguments, grid, group)
@@ -206,10 +216,18 @@ class Kernel:
             group_size: int | Sequence[int] | None = None,
             wait: bool | None = None,
             timeout: float | None = None,
+            check: bool | None = None,
             **named: Any,
         ) -> Event: ...
     else:
         __call__ = _call
+
+    def _require_checks(self) -> None:
+        if not self.device.can_check:
+            raise ArgumentError(
+                f"[{self.name}] check=True needs the CPU, got {self.device.name!r}. Compile the "
+                "library with device='cpu'."
+            )
 
     def _seconds(self, timeout: float) -> float:
         try:

@@ -240,6 +240,7 @@ def library(
     target: str | None = None,
     portable: bool = False,
     bounds: Bounds | None = None,
+    check: bool = False,
 ) -> Library:
     """Compile MSL source to a library of kernels.
 
@@ -269,6 +270,9 @@ def library(
     bounds : {"checked", "unchecked"}, optional
         Whether an access outside of an argument, a threadgroup array or a private array ends the
         launch with `KernelFault`, on the CPU; by default as ``metalloid.config.bounds`` says.
+    check : bool, optional
+        Whether all launches look for data races and uninitialised memory, which is slow, and raise
+        `SanitizerError`; on the CPU only. See `checking`.
 
     Returns
     -------
@@ -312,11 +316,16 @@ def library(
             f"[library] bounds must be one of {', '.join(map(repr, BOUNDS))}, got {bounds!r}."
         )
     options = Options(
-        math_mode, _folders(include_dirs), _macros({} if defines is None else defines), bounds
-    )
+        math_mode, _folders(include_dirs), _macros({} if defines is None else defines), bounds,
+        bool(check),
+    )  # fmt: skip
     if target is not None and device is not None:
         raise ArgumentError("[library] expects device= or target=, not both.")
     where = get_target(target) if target else get_device(device)
+    if check and not where.can_check:
+        raise ArgumentError(
+            f"[library] check=True needs the CPU, got {where.name!r}. Use device='cpu'."
+        )
     result = Library(text, file, options, where, portable)
     if portable:
         require_portable(text, file, options, where.target, shared_cache())

@@ -163,10 +163,15 @@ class RowWriter(Writer):
             self._accumulate(reductions, searches, known, ["row_end"], "v")
             self._depth -= 1
             self._line("}")
+        is_by_lanes = self.axes.form == "row"
         for index in searches:
-            self._close_search(index)
-        if self.axes.form == "row":
-            self._combine_lanes(reductions, LANES)
+            if is_by_lanes:
+                self._combine_lanes_of_search(index)
+            else:
+                self._close_search(index)
+        others = [index for index in reductions if index not in searches]
+        if is_by_lanes and others:
+            self._combine_lanes(others, LANES)
         known |= set(reductions)
 
     def _accumulate(self, reductions: list[int], searches: list[int], known: set[int],
@@ -222,20 +227,40 @@ class RowWriter(Writer):
         self._line(f"{best} = is_better{index} ? {value} : {best};")
         self._line(f"{best_index} = is_better{index} ? {at} : {best_index};")
 
+    def _combine_lanes_of_search(self, index: int) -> None:
+        """Find the best value of all lanes, then the first index of lanes that have it.
+
+        Pairs of values and 64-bit indices would take twice the time.
+        """
+        op = self.ops[index]
+        best, best_index, extreme = f"best{index}", f"best_index{index}", f"extreme{index}"
+        combined = REDUCTIONS[op.data.removeprefix("arg")].text
+        text = combined.format(extreme, f"numpy::from_lane({extreme}, distance)")
+        self._line(f"{self._least(index)[0]} {extreme} = {best};")
+        self._line(f"for (ushort distance = {LANES // 2}; distance > 0; distance /= 2) {{")
+        self._line(f"  {extreme} = {text};")
+        self._line("}")
+        has_it = f"numpy::is_same_extreme({best}, {extreme}) & ({best_index} < row_end)"
+        self._line(f"const uint first{index} = simd_min({has_it} ? {best_index} : UINT_MAX);")
+        position = self._position(index, f"first{index}")
+        self._line(f"const {msl_name(op.dtype)} v{index} = {{{extreme}, {position}}};")
+
     def _close_search(self, index: int) -> None:
         type_ = msl_name(self.ops[index].dtype)
         self._line(f"{type_} v{index} = {self._indexed_value(index)};")
 
     def _indexed_value(self, index: int, of: str = "") -> str:
         """The value and its index in the array; LONG_MAX in lanes without elements."""
-        op = self.ops[index]
-        iota = self.ops[op.args[0]].args[1]
         best_index = f"best_index{index}{of}"
-        start = self.axes.accesses[iota].pointer
-        position = f"long({start}) + long({self._index(iota, [best_index])})"
         end = "row_end" if self.kernel.interleave == 1 else "row_end + has_more"
-        index_text = f"{best_index} < {end} ? {position} : LONG_MAX"
-        return f"{msl_name(op.dtype)}(best{index}{of}, {index_text})"
+        index_text = f"{best_index} < {end} ? {self._position(index, best_index)} : LONG_MAX"
+        return f"{msl_name(self.ops[index].dtype)}(best{index}{of}, {index_text})"
+
+    def _position(self, index: int, at: str) -> str:
+        """The index in the array of an index along the row."""
+        iota = self.ops[self.ops[index].args[0]].args[1]
+        start = self.axes.accesses[iota].pointer
+        return f"long({start}) + long({self._index(iota, [at])})"
 
     def _start(self, index: int, name: str) -> None:
         """Declare an accumulator with the identity element."""

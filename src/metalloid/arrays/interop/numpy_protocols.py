@@ -28,7 +28,7 @@ from metalloid.arrays.ir.dtypes import DType, as_dtype
 from metalloid.arrays.ir.extents import read_sizes
 from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.memory import bucket_size, pool_of
-from metalloid.arrays.ir.native import library
+from metalloid.arrays.ir.native import library, when_loaded
 from metalloid.arrays.ir.node import BUFFER, Node, fresh, topological_ids
 from metalloid.arrays.ir.operands import from_numpy, unary
 from metalloid.arrays.ir.substitute import is_traced
@@ -68,6 +68,24 @@ class _DroppedError(threading.local):
 
 _dropped = _DroppedError()
 _row_major = functools.lru_cache(maxsize=1024)(row_major)
+
+
+def _evaluate_for_buffer(array: Interop) -> None:
+    """Evaluate an array whose buffer is asked for, unless it depends on tracers."""
+    try:
+        if not is_traced(array._node):
+            evaluate([array._node])
+    except BaseException as error:
+        _dropped.record(array._node, error)
+        raise
+
+
+def _define_buffers(functions: Any) -> None:
+    """Let arrays export buffers by native/host_array.c."""
+    functions.mtl_define_buffers(ctypes.py_object(BUFFER), ctypes.py_object(_evaluate_for_buffer))
+
+
+when_loaded(_define_buffers)
 
 
 @functools.cache

@@ -26,6 +26,11 @@ template <typename T>
 METAL_FUNC bool is_smaller(T x, T best) {
   return !(x >= best) & !isnan(best);
 }
+// Whether a value is the extreme of several, of which it is one.
+template <typename T>
+METAL_FUNC bool is_same_extreme(T x, T extreme) {
+  return x == extreme | isnan(x);
+}
 
 template <typename T>
 METAL_FUNC value_index<T> larger(value_index<T> a, value_index<T> b) {

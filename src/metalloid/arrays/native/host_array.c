@@ -1,5 +1,7 @@
-// Read-only NumPy arrays on the memory of evaluated nodes.
+// Read-only NumPy arrays and memoryviews on the memory of evaluated nodes.
 #include "pool.h"
+
+enum { MAX_DIMENSIONS = 8, AS_BUFFER_OFFSET = 160 };
 
 struct exporter {
   Py_ssize_t references;
@@ -7,9 +9,13 @@ struct exporter {
   void* address;
   Py_ssize_t bytes;
   PyObject* memory;
+  Py_ssize_t shape[MAX_DIMENSIONS], strides[MAX_DIMENSIONS];  // of a memoryview of an array
 };
 
-static PyObject *exporter_type, *itemsize_, *nbytes_;
+typedef int (*buffer_getter)(PyObject* self, Py_buffer* view, int flags);
+
+static PyObject *exporter_type, *itemsize_, *nbytes_, *char_, *buffer_kind, *evaluate;
+static buffer_getter get_buffer_by_python;
 
 static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   struct exporter* exporter = (struct exporter*)self;
@@ -92,12 +98,88 @@ static PyObject* host_array(PyObject* self, PyObject* const* args, Py_ssize_t co
   return array ? array : none_unless_raised();
 }
 
+// The format of elements in the buffer protocol, by NumPy's character of a type; null for others.
+static char* format_of(PyObject* dtype) {
+  static char formats[] = "?\0b\0B\0h\0H\0i\0I\0l\0L\0e\0f\0d";
+  PyObject* character = PyObject_GetAttr(dtype, char_);
+  const char* text = character ? PyUnicode_AsUTF8AndSize(character, 0) : 0;
+  char* format = 0;
+  for (size_t i = 0; text && i < sizeof formats; i += 2)
+    if (*text == formats[i]) format = &formats[i];
+  drop(character);
+  return format;
+}
+
+// Fills a view of a leaf of the pool. False for other nodes, and types of other formats.
+static bool fill_view(PyObject* node, Py_buffer* view) {
+  PyObject *memory = get(node, NODE, NODE_MEMORY), *shape = get(node, NODE, NODE_SHAPE);
+  if (get(node, NODE, NODE_KIND) != buffer_kind || !is_instance(memory, MEMORY)) return false;
+  PyObject *buffer = get(memory, MEMORY, MEMORY_BOUND), *dtype = get(node, NODE, NODE_DTYPE);
+  PyObject* data = get(node, NODE, NODE_DATA);
+  const Py_ssize_t count = PyTuple_Size(shape);
+  char* format = format_of(dtype);
+  int64_t item_bytes, bytes;
+  if (!mtl_is_on_host(get(memory, MEMORY, MEMORY_LEASE)) || count > MAX_DIMENSIONS || !format ||
+      !has_elements(shape) || !mtl_is_complete(buffer) || !number_of(dtype, itemsize_, &item_bytes) ||
+      !number_of(buffer, nbytes_, &bytes))
+    return false;
+  struct exporter* exporter = (struct exporter*)new_exporter(memory, bytes);
+  if (!exporter) return false;
+  const int64_t offset = item_bytes * PyLong_AsLongLong(PyTuple_GetItem(data, 1));
+  int64_t size = item_bytes;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    exporter->shape[i] = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
+    const int64_t stride = PyLong_AsLongLong(PyTuple_GetItem(PyTuple_GetItem(data, 0), i));
+    exporter->strides[i] = item_bytes * stride;
+    size *= exporter->shape[i];
+  }
+  *view = (Py_buffer){(char*)exporter->address + offset, (PyObject*)exporter, size, item_bytes, 1,
+                      (int)count, format, exporter->shape, exporter->strides, 0, 0};
+  return true;
+}
+
+// Of arrays: as `Array.__buffer__`, which NumPy calls before `__array__`.
+static int get_array_buffer(PyObject* self, Py_buffer* view, int flags) {
+  PyObject* node = flags == PyBUF_FULL_RO ? get(self, ARRAY, ARRAY_NODE) : 0;
+  if (!node) return get_buffer_by_python(self, view, flags);
+  if (get(node, NODE, NODE_KIND) != buffer_kind) {
+    PyObject* done = PyObject_CallFunctionObjArgs(evaluate, self, (void*)0);
+    drop(done);
+    if (!done) return -1;
+  }
+  node = new_reference(get(self, ARRAY, ARRAY_NODE));
+  const bool is_filled = fill_view(node, view);
+  Py_DecRef(node);
+  if (is_filled) return 0;
+  PyErr_Clear();
+  return get_buffer_by_python(self, view, flags);
+}
+
 static PyMethodDef definition = {"host_array", host_array, METH_FASTCALL, 0};
 
-// From numpy.ndarray and node.BUFFER.
-MTL_EXPORT PyObject* mtl_host_array(PyObject* self) {
+static bool prepare(void) {
+  if (exporter_type) return true;
+  char_ = PyUnicode_InternFromString("char");
   itemsize_ = PyUnicode_InternFromString("itemsize");
   nbytes_ = PyUnicode_InternFromString("nbytes");
   exporter_type = PyType_FromSpec(&spec);
-  return exporter_type ? PyCFunction_NewEx(&definition, self, 0) : 0;
+  return exporter_type;
+}
+
+// From numpy.ndarray and node.BUFFER.
+MTL_EXPORT PyObject* mtl_host_array(PyObject* self) {
+  return prepare() ? PyCFunction_NewEx(&definition, self, 0) : 0;
+}
+
+// Arrays export buffers without Python's `__buffer__`. The interpreter has no function to replace a slot:
+// it stays as it is where the type is laid out differently. Takes node.BUFFER, and a function that
+// evaluates an array.
+MTL_EXPORT void mtl_define_buffers(PyObject* kind, PyObject* function) {
+  PyObject* type = mtl_layouts[ARRAY].type;
+  buffer_getter* getters = *(buffer_getter**)((char*)type + AS_BUFFER_OFFSET);
+  void* expected = PyType_GetSlot(type, Py_bf_getbuffer);
+  if (!expected || !getters || (void*)*getters != expected || !prepare()) return;
+  buffer_kind = new_reference(kind), evaluate = new_reference(function);
+  get_buffer_by_python = *getters;
+  *getters = get_array_buffer;
 }

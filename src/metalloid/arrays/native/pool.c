@@ -96,8 +96,12 @@ bool mtl_is_on_host(PyObject* lease) {
   return lease != &_Py_NoneStruct && ((struct pool*)PyCapsule_GetContext(lease))->is_on_host;
 }
 
+bool mtl_is_complete(PyObject* buffer) {
+  return is(buffer, pending_, &_Py_NoneStruct) && is(buffer, failure_, &_Py_NoneStruct);
+}
+
 bool mtl_wait_for(PyObject* buffer) {
-  if (is(buffer, pending_, &_Py_NoneStruct) && is(buffer, failure_, &_Py_NoneStruct)) return true;
+  if (mtl_is_complete(buffer)) return true;
   PyObject *method = PyObject_GetAttr(buffer, wait_), *done = method ? PyObject_CallNoArgs(method) : 0;
   drop(method), drop(done);
   return done;

@@ -16,5 +16,8 @@ PyObject* mtl_new_memory(struct pool* pool, PyObject* bucket_bytes);
 // Whether memory with this lease, or None, is of a pool whose memory Python can access.
 bool mtl_is_on_host(PyObject* lease);
 
+// Whether no launch uses a buffer, and none that wrote to it failed.
+bool mtl_is_complete(PyObject* buffer);
+
 // Waits for the launches that use a buffer. False, with an error, if one that wrote to it failed.
 bool mtl_wait_for(PyObject* buffer);

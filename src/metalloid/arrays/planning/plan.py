@@ -104,11 +104,14 @@ class Planner:
         reasons = dict.fromkeys(self._deep(), MaterializeReason.SIZE)
         repeated = recompute_candidates(self.graph, self.pinned.keys())
         reasons.update(dict.fromkeys(repeated, MaterializeReason.REPEATED))
-        for index, reason in sorted((reasons | self.pinned).items()):
+        reasons |= self.pinned
+        # Results between them: their operands can be released before later values are computed.
+        early = [root for root in self.graph.roots if root < max(reasons, default=0)]
+        reasons = dict.fromkeys(early, MaterializeReason.RESULT) | reasons
+        for index, reason in sorted(reasons.items()):
             self.store(index, reason)  # in topological order: users find it materialized
         for root in self.graph.roots:
-            if self.graph.nodes[root].kind is not BUFFER:
-                self.store(root, MaterializeReason.RESULT)
+            self.store(root, MaterializeReason.RESULT)
         self.steps = merge_kernels(self.graph, self.steps, self.sources, self.traits)
 
     def __post_init__(self) -> None:

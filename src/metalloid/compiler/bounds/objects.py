@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction, Value, gep_terms
 from metalloid.compiler.ir.lexer import variable_of
+from metalloid.compiler.ir.parser import type_of
 from metalloid.compiler.ir.types import I64, Unsupported
 
+_VARIABLE = re.compile(r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*?\b(?:global|constant) ([^\n]*)$', re.M)
 _CASTS = ("bitcast", "addrspacecast")
 _WORD_BYTES = 8
 
@@ -42,6 +45,17 @@ def vector_interface(count: int) -> Interface:
 def box_interface(count: int) -> Interface:
     """The interface of the reference engine's entry (abi.h): mtl_launch and mtl_range."""
     return Interface((0, 0), (1, 48), count)
+
+
+def variable_sizes(ir: str) -> dict[str, int]:
+    """Bytes of the variables of a module."""
+    sizes = {}
+    for name, text in _VARIABLE.findall(ir):
+        try:
+            sizes[name] = type_of(text, ir).size
+        except Unsupported:
+            continue
+    return sizes
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,15 @@ class Options:
         Macros, sorted by name.
     bounds : {"checked", "unchecked"}
         Whether accesses outside of their objects end a launch, on devices that can.
+    check : bool
+        Whether the sanitizer checks all launches.
     """
 
     math_mode: MathMode = "safe"
     include_dirs: tuple[str, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
     bounds: Bounds = field(default="unchecked", repr=False)  # units do not depend on it
+    check: bool = field(default=False, repr=False)
 
 
 class KernelTable(Mapping[str, EntryPoint]):

@@ -1,4 +1,4 @@
-"""Single passes of the vectoriser on textual IR, as LLVM's ``opt`` runs them: ``metalloid passes``.
+"""Single passes over kernels for CPUs on textual IR: ``metalloid passes``, as LLVM's ``opt``.
 
 The text may be clang's, or what a pass left (``METALLOID_PRINT_AFTER``). Parameters of a kernel's
 thread are known by their names, as the CPU back end names them: ``%threadgroup_memory`` and
@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from metalloid.compiler.analysis.barriers import barrier_blocks
 from metalloid.compiler.analysis.shapes import consecutive
 from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.bounds.objects import Interface, variable_sizes
+from metalloid.compiler.bounds.pipeline import CHECKS, BoundsContext
 from metalloid.compiler.ir.function import Function, Instruction
 from metalloid.compiler.ir.parser import flatten_address_spaces, function_names
 from metalloid.compiler.ir.pass_manager import Pass
@@ -34,7 +37,7 @@ from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
 #: Maximum loop-carried values per lane, as with registers of AVX2.
 _MAX_CARRIED = 4
 _READ_ONLY = ("%ids", "%words")
-_MEMORY, _INDEX = "%threadgroup_memory", "%index"
+_WORDS, _MEMORY, _INDEX = "%words", "%threadgroup_memory", "%index"
 _ROWS = RowParameters(
     along=frozenset(("%y", "%grid_y")),
     across=frozenset(("%x", "%grid_x")),
@@ -43,8 +46,9 @@ _ROWS = RowParameters(
 )
 
 
-#: All passes of the vectoriser, by pipeline.
-PIPELINES: dict[str, tuple[Pass[Context], ...]] = {
+#: All passes over kernels for CPUs, by pipeline.
+PIPELINES: dict[str, tuple[Pass[Any], ...]] = {
+    "checks of accesses": CHECKS,
     "lowering of a kernel": LOWERING,
     "lowering of a function that kernels call": LOWERING_OF_CALLEES,
     "layout of a function that kernels call": LAYOUT_OF_CALLEES,
@@ -55,7 +59,7 @@ PIPELINES: dict[str, tuple[Pass[Context], ...]] = {
 
 @dataclass(frozen=True)
 class Target:
-    """The width of vector code.
+    """The width of vector code, and the parameters of the kernel.
 
     Attributes
     ----------
@@ -63,10 +67,13 @@ class Target:
         Lanes of a simdgroup.
     mask_bits : int
         1 where the processor has mask registers, else the width of integers to keep masks in.
+    words : int
+        Parameters of the kernel; the extents of their memory follow them.
     """
 
     width: int = 8
     mask_bits: int = 1
+    words: int = 1
 
 
 def run_single_passes(ir: str, name: str, passes: Sequence[str], target: Target) -> str:
@@ -88,6 +95,11 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str], target: Target)
     """
     ir = flatten_address_spaces(ir)
     function = parse_input(ir, name)
+    checks = [each.name for each in CHECKS]
+    bounds = _bounds_context(ir, function, target) if set(passes) & set(checks) else None
+    if bounds is not None:
+        run_verified(function, [each for each in passes if each in checks], (CHECKS,), bounds)
+        passes = [each for each in passes if each not in checks]
     callers = [other for other in function_names(ir) if f"@{name}" in callees_of(ir, other)]
     kernel = max(callers, key=lambda other: len(callees_of(ir, other)), default=name)
     abi, spec = _abi_and_spec(ir, parse_input(ir, kernel), target)
@@ -108,7 +120,29 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str], target: Target)
     if context.result is not None:
         declarations = context.result.declarations.values()
         return "\n".join((context.result.text, *declarations))
-    return "\n".join((function_text(function), *_facts(context)))
+    facts = _facts(context) if bounds is None else _facts_of_accesses(bounds)
+    return "\n".join((function_text(function), *facts))
+
+
+def _bounds_context(ir: str, function: Function, target: Target) -> BoundsContext:
+    position = {parameter.name: n for n, parameter in enumerate(function.parameters)}
+    for name in (_WORDS, _MEMORY):
+        if name not in position:
+            raise InvalidInput(f"@{function.name} has no parameter {name}")
+    interface = Interface((position[_WORDS], -1), (position[_MEMORY], -1), target.words)
+    return BoundsContext(interface, variable_sizes(ir), {})
+
+
+def _facts_of_accesses(context: BoundsContext) -> Iterator[str]:
+    """Sites and the operations of their ranges, as comments."""
+    for number, site in enumerate(context.sites):
+        at = site.object.name or f"word {site.object.word}"
+        terms = "".join(f" + {size} * {index.name}" for index, size in site.terms)
+        accesses = f"bytes {site.first} to {site.end}{terms} of {at}"
+        offset = f", range {site.node}" if site.node >= 0 else ""
+        yield f"; site {number}: {accesses}{offset}"
+    for number, node in enumerate(context.program.nodes):
+        yield f"; range {number}: {node.op.name.lower()} i{node.width} {node.a} {node.b} {node.c}"
 
 
 def _facts(context: Context) -> Iterator[str]:

@@ -19,7 +19,7 @@ from metalloid.runtime.launch.launches import Arguments, PlainParameter
 
 _THREADGROUP_ALIGNMENT = 16
 #: Options of a launch, and their names in other libraries.
-_OPTIONS = ("threads", "group_size", "wait", "timeout")
+_OPTIONS = ("threads", "group_size", "wait", "timeout", "check")
 _OTHER_NAMES = dict.fromkeys(
     ("thread", "grid", "grid_size", "global_size", "dim", "size", "n", "num_threads"), "threads"
 ) | dict.fromkeys(

@@ -89,6 +89,8 @@ class Device(Launcher, metaclass=_Opening):
     memory: Literal["host", "shared", "own"] = "own"
     #: Whether kernels may compute with ``double``.
     has_float64 = True
+    #: Whether the sanitizer can check its launches.
+    can_check = False
     #: Parameters of code generation.
     traits: DeviceTraits = MANY_THREADS
 

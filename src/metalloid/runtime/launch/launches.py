@@ -107,11 +107,13 @@ class Arguments:
         Time limit in nanoseconds; 0 for that of the settings.
     extents : dict
         Bytes of the memory that a word points to, by its position, where that is known.
+    check : bool
+        Whether the sanitizer checks the launch whatever the settings say.
     """
 
     __slots__ = (
-        "buffers", "constants", "extents", "host_memory", "keep_alive", "limit_ns", "pointers",
-        "staged", "threadgroup_bytes", "words",
+        "buffers", "check", "constants", "extents", "host_memory", "keep_alive", "limit_ns",
+        "pointers", "staged", "threadgroup_bytes", "words",
     )  # fmt: skip
 
     def __init__(self, parameters: int) -> None:
@@ -125,6 +127,7 @@ class Arguments:
         self.pointers: list[int] = []
         self.limit_ns = 0
         self.extents: dict[int, int] = {}
+        self.check = False
 
 
 class Launch(NamedTuple):

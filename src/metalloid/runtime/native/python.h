@@ -38,7 +38,7 @@ typedef struct {
   PyType_Slot* slots;
 } PyType_Spec;
 
-enum { PyBUF_SIMPLE = 0, PyBUF_WRITABLE = 1 };
+enum { PyBUF_SIMPLE = 0, PyBUF_WRITABLE = 1, PyBUF_FULL_RO = 0x11c };
 enum { Py_bf_getbuffer = 1, Py_tp_dealloc = 52 };
 enum { Py_TPFLAGS_DEFAULT = 1 << 18 };
 
@@ -105,4 +105,6 @@ int PyTuple_SetItem(PyObject*, Py_ssize_t, PyObject*);  // takes the reference
 Py_ssize_t PyTuple_Size(PyObject*);
 PyObject* PyType_FromSpec(PyType_Spec*);
 PyObject* PyType_GenericAlloc(PyObject* type, Py_ssize_t items);
+void* PyType_GetSlot(PyObject* type, int slot);
+const char* PyUnicode_AsUTF8AndSize(PyObject*, Py_ssize_t* bytes);
 PyObject* PyUnicode_InternFromString(const char*);

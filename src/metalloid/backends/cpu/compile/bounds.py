@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from metalloid.compiler.bounds.check_accesses import Checks, check_accesses
-from metalloid.compiler.bounds.objects import box_interface, vector_interface
+from metalloid.backends.cpu.compile.source_positions import SourcePositions
+from metalloid.compiler.bounds.objects import box_interface, variable_sizes, vector_interface
+from metalloid.compiler.bounds.pipeline import BoundsContext, add_checks
 from metalloid.compiler.bounds.sites import Site
-from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
-from metalloid.compiler.ir.parser import function_names, parse_function, replace_function, type_of
-from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.ir.parser import function_names, parse_function, replace_function
 from metalloid.compiler.toolchain.cache import digest
 from metalloid.compiler.transforms.assertions import OUTSIDE
 from metalloid.msl.signature import Signature
 
 #: The function of one thread of the vector engine (vector.py).
 THREAD = "mtl_thread"
-_VARIABLE = re.compile(r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*?\b(?:global|constant) ([^\n]*)$', re.M)
 _PROMISES = re.compile(r"\b(?:willreturn|mustprogress|nofree|norecurse|nosync) |memory\([^)]*\) ?")
 _LENGTH = re.compile(r"\d+")
 
@@ -74,7 +70,7 @@ class BoundsTable:
 
 
 def with_checks(
-    ir: str, request: BoundsRequest, signature: Signature, sources: Mapping[str, str]
+    ir: str, request: BoundsRequest, signature: Signature, positions: SourcePositions
 ) -> tuple[str, BoundsTable]:
     """A module whose kernel has the requested checks."""
     if not request.checks:
@@ -82,80 +78,59 @@ def with_checks(
     is_vector = THREAD in function_names(ir)
     count = len(signature.sources)
     function = parse_function(ir, THREAD if is_vector else ENTRY_SYMBOL, retain_hints=True)
-    checks = check_accesses(
-        function,
+    context = BoundsContext(
         vector_interface(count) if is_vector else box_interface(count),
-        _variable_sizes(ir),
+        variable_sizes(ir),
         {p.position: p.layout.bytes for p in signature.arguments if p.layout.form == "reference"},
         lambda number, provable: request.every or not provable or number in request.sites,
-        with_ranges=is_vector,
+        has_ranges=is_vector,
     )
+    add_checks(function, context)
     has_calls = any(i.callee == OUTSIDE for i in function.instructions())
     checked = replace_function(ir, function)
     if has_calls:
-        checked = _without_promises(checked, function.attributes)
+        checked = without_promises(checked, function.attributes)
         checked += f"\ndeclare void {OUTSIDE}(i32, i64, i64) cold noreturn\n"
-    return checked, _table(checks, ir, sources)
+    return checked, _table(context, ir, positions)
 
 
-def _without_promises(ir: str, attributes: str) -> str:
-    """A module whose kernel may end the launch: clang inferred that it returns."""
+def without_promises(ir: str, attributes: str) -> str:
+    """A module whose functions may end the launch and write anything, whatever clang inferred.
+
+    Parameters
+    ----------
+    attributes : str
+        Their attribute groups.
+    """
     for group in re.findall(r"#\d+", attributes):
         pattern = rf"^attributes {group} = .*$"
         ir = re.sub(pattern, lambda match: _PROMISES.sub("", match[0]), ir, flags=re.M)
     return ir
 
 
-def _variable_sizes(ir: str) -> dict[str, int]:
-    sizes = {}
-    for name, text in _VARIABLE.findall(ir):
-        try:
-            sizes[name] = type_of(text, ir).size
-        except Unsupported:
-            continue
-    return sizes
-
-
-def _table(checks: Checks, ir: str, sources: Mapping[str, str]) -> BoundsTable:
-    sites = tuple(_facts(site, ir, sources) for site in checks.sites)
+def _table(context: BoundsContext, ir: str, positions: SourcePositions) -> BoundsTable:
+    sites = tuple(_facts(site, ir, positions) for site in context.sites)
     shape = [[site["word"], site["name"], site["node"], len(site["accesses"])] for site in sites]
-    nodes = tuple((int(n.op) | n.width << 8, n.a, n.b, n.c) for n in checks.program.nodes)
+    nodes = tuple((int(n.op) | n.width << 8, n.a, n.b, n.c) for n in context.program.nodes)
     return BoundsTable(digest(repr(shape)), sites, nodes)
 
 
-def _facts(site: Site, ir: str, sources: Mapping[str, str]) -> dict[str, Any]:
+def _facts(site: Site, ir: str, positions: SourcePositions) -> dict[str, Any]:
     return {
         "word": site.object.word,
-        "name": _shown(site.object.name),
+        "name": shown_name(site.object.name),
         "bytes": site.object.nbytes,
         "node": site.node,
         "first": site.first,
         "end": site.end,
         "accesses": [
-            [access.distance, access.nbytes, access.writes, _position(access.debug, ir, sources)]
+            [access.distance, access.nbytes, access.writes, positions.of(access.debug, ir)]
             for access in site.accesses
         ],
     }
 
 
-def _position(debug: str, ir: str, sources: Mapping[str, str]) -> list[Any] | None:
-    """File, line, column and text of the line; None without debug lines."""
-    location = location_of(ir, debug)
-    if location is None:
-        return None
-    path = Path(location.directory, location.file)
-    file = location.file
-    if file not in sources and (str(path) in sources or path.exists()):
-        file = str(path)
-    source = sources.get(file)
-    if source is None and path.exists():  # an included file
-        source = path.read_text("utf-8", "replace")
-    lines = (source or "").splitlines()
-    text = lines[location.line - 1] if 0 < location.line <= len(lines) else ""
-    return [file, location.line, location.column, text]
-
-
-def _shown(name: str) -> str:
+def shown_name(name: str) -> str:
     """The name of a variable in the text, from its name in the module."""
     if name.startswith("%"):
         return re.split(r"\.(?:i|sroa)\b", name[1:])[0]

@@ -13,6 +13,7 @@ from typing import Protocol
 from metalloid.backends.cpu.compile import reference, vector
 from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest, BoundsTable
 from metalloid.backends.cpu.compile.kernel_ir import CodeProperties, KernelIR, Lowered, kernel_ir
+from metalloid.backends.cpu.compile.sanitizer import AccessTable
 from metalloid.backends.cpu.compile.variants import Variant, parse_variant
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.frontend.debug_info import location_of
@@ -66,6 +67,8 @@ class CompiledKernel(CodeProperties):
         File of each stage of compilation by name.
     bounds : BoundsTable
         The checks of its accesses.
+    accesses : AccessTable
+        Its accesses, if it is instrumented for the sanitizer.
     """
 
     architecture: str
@@ -77,6 +80,7 @@ class CompiledKernel(CodeProperties):
     logs: bool
     stages: dict[str, Path]
     bounds: BoundsTable
+    accesses: AccessTable
 
     def asm(self) -> dict[str, str]:
         """Text of each stage: the lowered C++, LLVM IR, and assembly."""
@@ -108,6 +112,8 @@ class KernelRequest:
         Whether its code has debug information: the lines of the text.
     bounds : BoundsRequest
         The accesses to check.
+    sanitize : bool
+        Whether to instrument it for the sanitizer.
     """
 
     unit: TranslationUnit
@@ -119,6 +125,7 @@ class KernelRequest:
     is_linked: bool = True
     debug_lines: bool = False
     bounds: BoundsRequest = UNCHECKED
+    sanitize: bool = False
 
 
 def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
@@ -142,6 +149,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         repr(vector.lanes(target.vectors)), unit.key, entry.expression, entry.name,
         repr(sorted(request.constants.items())), target.identity, *target.flags,
         str(request.bounds), *(("debug lines",) if request.debug_lines else ()),
+        *(("sanitize",) if request.sanitize else ()),
         *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
     )  # fmt: skip
     files = cache.load(key)
@@ -152,6 +160,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
     for name in ("code_command", "layouts", "widths"):
         facts[name] = tuple(facts[name])
     facts["bounds"] = BoundsTable(**facts["bounds"])
+    facts["accesses"] = AccessTable(**facts["accesses"])
     facts["variant"] = parse_variant(facts["variant"]) if facts["variant"] else None
     return CompiledKernel(
         **facts,
@@ -198,7 +207,7 @@ def _kernel_ir(engine: Engine, request: KernelRequest, cache: Cache) -> KernelIR
     )
     return kernel_ir(
         request.unit, request.entry, request.constants, request.target, cache, functions,
-        request.debug_lines, bounds,
+        request.debug_lines, bounds, request.sanitize,
     )  # fmt: skip
 
 
@@ -236,6 +245,7 @@ def _compiled_by(
         "threadgroup_bytes": distances(kernel.ir)[1],
         "logs": kernel.logs,
         "bounds": asdict(kernel.bounds),
+        "accesses": asdict(kernel.accesses),
     }
     objects = {"kernel.o": code.output}
     if request.is_linked:

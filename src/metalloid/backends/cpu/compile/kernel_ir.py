@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,8 @@ from metalloid.backends.cpu.compile.memory_model import (
     mark_constant_loads,
 )
 from metalloid.backends.cpu.compile.recursion import unroll_recursion
+from metalloid.backends.cpu.compile.sanitizer import AccessTable, with_instrumentation
+from metalloid.backends.cpu.compile.source_positions import SourcePositions
 from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.libcalls import is_libcall
@@ -43,6 +45,7 @@ from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.sanitizer.prepare import finish, prepare
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest
 from metalloid.compiler.toolchain.target import Target
@@ -111,6 +114,8 @@ class KernelIR:
         The widest vector instructions of the target.
     bounds : BoundsTable
         The checks of its accesses.
+    accesses : AccessTable
+        Its accesses, if it is instrumented for the sanitizer.
     """
 
     cpp: str
@@ -124,6 +129,7 @@ class KernelIR:
     logs: bool
     vectors: str
     bounds: BoundsTable
+    accesses: AccessTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +194,7 @@ def kernel_ir(
     functions: Callable[[bool], str],
     debug_lines: bool = False,
     bounds: BoundsRequest = UNCHECKED,
+    sanitize: bool = False,
 ) -> KernelIR:
     """Compile one kernel of a unit to IR.
 
@@ -200,6 +207,8 @@ def kernel_ir(
         Whether instructions have debug locations.
     bounds : BoundsRequest
         The accesses to check.
+    sanitize : bool
+        Whether to instrument it for the sanitizer.
 
     Raises
     ------
@@ -208,11 +217,13 @@ def kernel_ir(
     MetalloidError
         If its IR has an instruction that the parser does not know.
     """
-    compiler = _EntryCompiler(unit, entry, constants, target, cache, functions, debug_lines)
+    compiler = _EntryCompiler(
+        unit, entry, constants, target, cache, functions, debug_lines, sanitize
+    )
     options, (text, ir) = choose_inlining(compiler.compile, unit.has_large_calls)
     for name in undefined_names(ir, _is_offered):
         raise undefined(name, unit, entry, lambda: compiler.compile(options, more=LINE_TABLES)[1])
-    reports = bool(_REPORTS.search(ir))
+    reports = bool(_REPORTS.search(ir)) or sanitize
     if (reports or bounds.checks) and functions(True) != functions(False):
         text, ir = compiler.compile(options, reports=True)
     try:
@@ -222,7 +233,11 @@ def kernel_ir(
     if debug_lines:
         ir = with_user_locations(ir, _is_user_file)
     layouts = tuple(read_layouts(ir))
-    ir, table = with_checks(ir, bounds, build_signature(entry, layouts), unit.sources)
+    positions = SourcePositions(unit.sources, text)
+    ir, table = with_checks(ir, bounds, build_signature(entry, layouts), positions)
+    accesses = AccessTable()
+    if sanitize:
+        ir, accesses = with_instrumentation(ir, positions)
     return KernelIR(
         cpp=text,
         ir=ir,
@@ -235,6 +250,7 @@ def kernel_ir(
         logs="@__msl_log(" in ir,
         vectors=target.vectors,
         bounds=table,
+        accesses=accesses,
     )
 
 
@@ -249,6 +265,7 @@ class _EntryCompiler:
     cache: Cache
     functions: Callable[[bool], str]
     debug_lines: bool
+    sanitize: bool
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -284,7 +301,12 @@ class _EntryCompiler:
             )  # fmt: skip
 
         words = [*self.command, *(options or ()), *more.split()]
-        return compile_entry(words, self.unit, self.entry, self.target, embed, seconds)
+        if self.sanitize:
+            words += ("-Xclang", "-disable-llvm-passes")
+        text, ir = compile_entry(words, self.unit, self.entry, self.target, embed, seconds)
+        if self.sanitize:
+            ir = finish(self.optimise(prepare(ir), options or ()))
+        return text, ir
 
     def compile_auxiliary(self, text: str) -> str:
         """The IR of C++ other than the kernel's."""
@@ -298,9 +320,9 @@ class _EntryCompiler:
             files = self.cache.save(key, {"functions.ll": output})
         return files["functions.ll"].read_text()
 
-    def optimise(self, ir: str) -> str:
+    def optimise(self, ir: str, options: Sequence[str] = ()) -> str:
         """A module of IR optimised by LLVM, with `_IR_FLAGS`."""
-        command = ("clang", "-x", "ir", "-O2", "-target", self.target.triple, *_IR_FLAGS)
+        command = ("clang", "-x", "ir", "-O2", "-target", self.target.triple, *_IR_FLAGS, *options)
         return checked(clang.run([*command, *("-w", "-S", "-emit-llvm", "-o", "-", "-")], ir)).text
 
 

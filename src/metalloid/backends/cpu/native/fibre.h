@@ -144,6 +144,7 @@ void mtl_stack_discard(const mtl_stack *stack);
 /* variables.c */
 void mtl_variables_prepare(mtl_context *context, mtl_entry *entry);
 void mtl_variables_reset(mtl_context *context);
+bool mtl_variable_at(const mtl_context *context, uint64_t address, uint64_t *offset);
 
 /* watchdog.c */
 void mtl_watchdog_add(mtl_context *context);

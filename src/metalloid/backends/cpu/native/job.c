@@ -46,6 +46,8 @@ void mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *a
     job->entry = (mtl_entry *)(uintptr_t)descriptor->entry;
     job->uses_fibres = descriptor->flags & MTL_FIBRE;
     job->relaxed = descriptor->flags & MTL_RELAXED;
+    job->checked = descriptor->flags & MTL_CHECKED;
+    if (job->checked) threads = 1;
     launch->relaxed_barriers = job->relaxed;
     job->threadgroup_bytes = descriptor->threadgroup_bytes;
     job->variable_bytes = descriptor->variable_bytes;

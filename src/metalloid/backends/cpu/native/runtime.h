@@ -35,7 +35,8 @@ enum mtl_status {
 /* mtl_descriptor.flags */
 enum {
     MTL_FIBRE = 1,  /* run in FIBRE mode */
-    MTL_RELAXED = 2 /* barriers open for all waiting threads, and do not wait for returned ones */
+    MTL_RELAXED = 2, /* barriers open for all waiting threads, and do not wait for returned ones */
+    MTL_CHECKED = 4  /* the code tells the sanitizer of its accesses: see sanitizer.h */
 };
 
 /* One launch, laid out without padding so that Python can pack it. */
@@ -80,7 +81,7 @@ _Static_assert(sizeof(mtl_outcome) == 104, "Python unpacks it");
 typedef struct mtl_job {
     mtl_entry *entry;
     mtl_launch launch;
-    bool uses_fibres, relaxed;
+    bool uses_fibres, relaxed, checked;
     uint32_t threadgroup_bytes, variable_bytes;
     uint32_t seats; /* threads that may work on it at a time */
     uint64_t group_count;

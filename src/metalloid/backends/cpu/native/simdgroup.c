@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "group.h"
+#include "sanitizer.h"
 
 typedef uint32_t u32;
 typedef int32_t i32;
@@ -286,12 +287,13 @@ MTL_EXPORT void __msl_iteration(uint32_t first, uint32_t iteration) {
 #define SITE MTL_CALL_SITE
 
 MTL_EXPORT void __msl_threadgroup_barrier(uint32_t flags) {
-    (void)flags; /* one system thread runs the whole threadgroup: its memory is always in order */
+    /* One system thread runs the whole threadgroup: its memory is always in order. */
+    if (mtl_current->job->checked) mtl_sanitizer_barrier(mtl_current, flags, false);
     mtl_barrier_wait(mtl_current, SITE);
 }
 
 MTL_EXPORT void __msl_simdgroup_barrier(uint32_t flags) {
-    (void)flags;
+    if (mtl_current->job->checked) mtl_sanitizer_barrier(mtl_current, flags, true);
     mtl_exchange_wait(mtl_current, synchronize, MTL_SIMD_WIDTH, SITE);
 }
 

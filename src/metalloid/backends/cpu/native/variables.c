@@ -66,3 +66,13 @@ MTL_EXPORT void *__emutls_get_address(const control_block *block) {
     mtl_release_lock(context);
     return memory;
 }
+
+/* Whether an address is in a variable, and its offset there. */
+bool mtl_variable_at(const mtl_context *context, uint64_t address, uint64_t *offset) {
+    for (uint32_t i = 0; i < context->variable_count; i++) {
+        const mtl_variable *variable = &context->variables[i];
+        *offset = address - (uint64_t)(uintptr_t)variable->memory;
+        if (*offset < variable->block->size) return true;
+    }
+    return false;
+}

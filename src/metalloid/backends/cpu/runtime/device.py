@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import threading
+import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +26,7 @@ from metalloid.backends.cpu.runtime.fast_launch import (
 from metalloid.backends.cpu.runtime.faults import nested
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.backends.cpu.runtime.repeater import CpuRepeater
+from metalloid.backends.cpu.runtime.sanitizer import CheckedProgram
 from metalloid.compiler.frontend.stdlib_pch import precompiled_header
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain.cache import shared_cache
@@ -168,6 +171,7 @@ class CpuDevice(Device):
 
     name = "cpu"
     memory = "host"
+    can_check = True
     traits = FEW_CORES
 
     def __init__(self) -> None:
@@ -181,6 +185,8 @@ class CpuDevice(Device):
         self._names: dict[int | None, str] = {}  # of kernels that log, by address
         self._in_flight: deque[QueuedEvent] = deque()
         self._in_flight_lock = threading.Lock()
+        self._programs: weakref.WeakSet[CpuProgram] = weakref.WeakSet()
+        settings.observe("check", self._leave_fast_path)
         os.register_at_fork(after_in_child=self._forget_in_flight)
 
     def info(self) -> DeviceInfo:
@@ -206,9 +212,38 @@ class CpuDevice(Device):
             request = replace(first, variant=variant, debug_lines=debug_lines, bounds=bounds)
             return compile_kernel(request, shared_cache())
 
+        def compile_checked() -> CheckedProgram:
+            bounds = BoundsRequest(checks=True, every=True)
+            checked = replace(
+                first, engine="reference", bounds=bounds, debug_lines=True, sanitize=True
+            )
+            kernel = compile_kernel(checked, shared_cache())
+            return CheckedProgram(kernel, entry, lambda *_, **__: kernel, self._names, bounds)
+
+        if unit.options.check:
+            return compile_checked()
         bounds = BoundsRequest(checks=unit.options.bounds == "checked")
         kernel = compile_variant(None, bounds)
-        return CpuProgram(kernel, entry, compile_variant, self._names, bounds)
+        program = CpuProgram(kernel, entry, compile_variant, self._names, bounds)
+        program.compile_checked = functools.cache(compile_checked)
+        self._programs.add(program)
+        return program
+
+    def _leave_fast_path(self, check: bool) -> None:
+        """Let the next launch of each kernel take the general path, which can be checked."""
+        if check:
+            for program in self._programs:
+                program.jobs.clear()
+
+    def _checked(self, program: CpuProgram, arguments: Arguments) -> CheckedProgram | None:
+        """The program for a launch that is to be checked; None if it is not."""
+        if isinstance(program, CheckedProgram):
+            return program
+        if not (arguments.check or settings.check) or program.compile_checked is None:
+            return None
+        checked = program.compile_checked()
+        assert isinstance(checked, CheckedProgram)
+        return checked
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""
@@ -241,6 +276,13 @@ class CpuDevice(Device):
         self, program: CpuProgram, arguments: Arguments, grid: Size, group: Size, wait: bool
     ) -> Event:
         """See `Device.launch`."""
+        checked = self._checked(program, arguments)
+        if checked is not None:
+            self.synchronize()
+            event = checked.run(arguments, grid, group)
+            if program.logs:
+                self.emit_messages()
+            return event
         if self._in_flight and program.reads_buffers(arguments):
             self.synchronize()  # queued launches may write to them
         job = program.job(arguments, grid, group)
@@ -274,11 +316,14 @@ class CpuDevice(Device):
                    sizes: tuple[Size, Size]) -> QueuedEvent:  # fmt: skip
             return self._queued(QueuedEvent(self, ticket, program, (memory, args), sizes))
 
+        if isinstance(program, CheckedProgram):
+            return None
         return fast_launch(self, program, parameters, sizes, queued, self.emit_messages)
 
     def launch_batch(self, launches: Sequence[Launch], wait: bool) -> Sequence[Event]:
         """See `Device.launch_batch`."""
-        if not wait or len(launches) == 1:
+        checked = any(self._checked(each.program, each.arguments) for each in launches)
+        if not wait or len(launches) == 1 or checked:
             return super().launch_batch(launches, wait)
         jobs = [
             launch.program.job(launch.arguments, launch.grid, launch.group) for launch in launches
@@ -297,8 +342,10 @@ class CpuDevice(Device):
         launches: Sequence[Launch],
         words: Sequence[tuple[int, int, int]],
         params: Sequence[tuple[int, int, bytearray]],
-    ) -> Repeater:
+    ) -> Repeater | None:
         """See `Launcher.repeater`."""
+        if any(self._checked(each.program, each.arguments) for each in launches):
+            return None
         return CpuRepeater(self.emit_messages, launches, words)
 
     def synchronize(self) -> None:

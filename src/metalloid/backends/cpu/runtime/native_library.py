@@ -24,6 +24,7 @@ HEADERS = SOURCES / "include"
 # Flags of a job.
 FIBRES = 1  # run each thread as a fibre
 RELAXED = 2  # barriers open for all waiting threads, and do not wait for returned ones
+CHECKED = 4  # the code tells the sanitizer of its accesses
 
 
 #: Bytes of a job before its parameters' words.
@@ -85,6 +86,10 @@ class Runtime:
             library, "mtl_is_inside", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p,
             ctypes.c_void_p,
         )  # fmt: skip
+        self.sanitizer_begin = _function(library, "mtl_sanitizer_begin", None, ctypes.c_uint32)
+        self.sanitizer_end = _function(
+            library, "mtl_sanitizer_end", ctypes.c_int32, ctypes.c_void_p
+        )
         self.allocate = _function(library, "mtl_allocate", ctypes.c_void_p, ctypes.c_size_t)
         self.free = _function(library, "mtl_free", None, ctypes.c_void_p, ctypes.c_size_t)
         self.threads = _function(library, "mtl_threads", ctypes.c_uint32)

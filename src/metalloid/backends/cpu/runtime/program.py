@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import math
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -50,7 +50,15 @@ class CompileVariant(Protocol):
 
 
 class CpuProgram(Program):
-    """A kernel, loaded into this process."""
+    """A kernel, loaded into this process.
+
+    Attributes
+    ----------
+    compile_checked : callable or None
+        Compiles the kernel for checked launches; None if it is this program.
+    """
+
+    compile_checked: Callable[[], CpuProgram] | None = None
 
     def __init__(
         self,

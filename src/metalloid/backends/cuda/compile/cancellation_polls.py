@@ -5,8 +5,11 @@ device. So a kernel polls a flag of its module, and exits when the flag is set:
 
 * at the entry of kernels with loops: a long grid ends with the threads that are running;
 * at the back edges of loops without a known bound, once in `_PERIOD` iterations. Loops with a
-  counter are bounded. A poll in each iteration costs small loops a
-  factor of three, as all threads read one word of the second-level cache.
+  counter are bounded. A poll in each iteration costs small loops a factor of three.
+
+A poll reads past the first-level cache, which is not coherent. If all warps of a grid read the same
+word, they wait for each other: 2.3 us on an H200 for the entry alone. So there are `_COPIES` of the
+flag, in cache lines of their own, and a multiprocessor reads one of them.
 
 The pass edits the text of PTX, as loops must be found after LLVM has rotated and unrolled them: a
 poll in LLVM IR would stand in each copy of an unrolled iteration. PTX has no `Function`.
@@ -20,8 +23,11 @@ from dataclasses import dataclass, field
 
 from metalloid.compiler.ir.cfg import immediate_dominators, reverse_postorder
 
-#: The flag: a word of each module that has loops.
+#: The copies of the flag, in each module that has loops.
 CANCEL_SYMBOL = "mtl_cancelled"
+_COPIES = 32  # a power of two
+_LINE_BYTES = 128
+CANCEL_BYTES = _COPIES * _LINE_BYTES
 _PERIOD = 256
 
 _FUNCTION = re.compile(r"^[^\n]*\.(?:entry|func)\b[^\n;]*\n(?:[^{}\n;]*\n)*\{\n", re.M)
@@ -36,9 +42,14 @@ _STEP = re.compile(r"(?:add|sub|shr|shl)\.\w+$")
 _REGISTERS = """\
 	.reg .pred 	%mtl_p<2>;
 	.reg .b32 	%mtl_r<2>;
+	.reg .b64 	%mtl_rd;
 """
 _POLL = f"""\
-	ld.volatile.global.b32 	%mtl_r1, [{CANCEL_SYMBOL}];
+	mov.u32 	%mtl_r1, %smid;
+	and.b32 	%mtl_r1, %mtl_r1, {_COPIES - 1};
+	mov.u64 	%mtl_rd, {CANCEL_SYMBOL};
+	mad.wide.u32 	%mtl_rd, %mtl_r1, {_LINE_BYTES}, %mtl_rd;
+	ld.volatile.global.b32 	%mtl_r1, [%mtl_rd];
 	setp.ne.b32 	%mtl_p1, %mtl_r1, 0;
 	@%mtl_p1 exit;
 """
@@ -182,8 +193,8 @@ def poll_loops(ptx: str) -> str:
     text = "".join((*segments, ptx[end:]))
     if CANCEL_SYMBOL not in text:
         return ptx
-    flag = f".visible .global .align 4 .b32 {CANCEL_SYMBOL};\n"
-    return _HEAD.sub(lambda size: f"{size[0]}\n{flag}", text, count=1)
+    flags = f".visible .global .align {_LINE_BYTES} .b8 {CANCEL_SYMBOL}[{CANCEL_BYTES}];\n"
+    return _HEAD.sub(lambda size: f"{size[0]}\n{flags}", text, count=1)
 
 
 def _with_polls(text: str) -> str:
@@ -242,6 +253,8 @@ def _is_bounded(body: _Body, blocks: set[str], latches: list[str]) -> bool:
     for block in blocks:
         predicate = body.exits(block, blocks)
         test = single(predicate) if predicate and in_each_iteration(block) else None
+        if test is not None and test.op == "vote.sync.all.pred":
+            test = single(test.operands[0])  # a warp leaves as soon as one thread does
         if test is None or not test.op.startswith("setp."):
             continue
         left, right = test.operands[:2]

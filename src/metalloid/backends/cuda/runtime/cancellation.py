@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import time
 
+from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_BYTES
 from metalloid.backends.cuda.runtime.context import ContextDevice, InFlight
 from metalloid.backends.cuda.runtime.driver import check
 from metalloid.errors import LaunchCancelled, MetalloidError
@@ -22,7 +23,7 @@ class Cancellation:
     Attributes
     ----------
     flags : list of int
-        Addresses of the flags of all kernels that the device has loaded.
+        Addresses of the flags of all kernels that the device has loaded, of `CANCEL_BYTES` each.
     is_pending : bool
         Whether they are set; no kernel can be launched then.
     """
@@ -79,10 +80,12 @@ class Cancellation:
         return self._stream
 
     def _set(self, value: int, stream: int) -> None:
-        word = ctypes.c_uint32(value)
+        words = (ctypes.c_uint32 * (CANCEL_BYTES // 4))(*[value] * (CANCEL_BYTES // 4))
+        source = ctypes.addressof(words)
         bindings = self._device.driver
         for flag in self.flags:
-            outcome = bindings.cuMemcpyHtoDAsync(flag, ctypes.addressof(word), 4, stream)
+            # A copy needs no multiprocessor; cuMemset would wait for one.
+            outcome = bindings.cuMemcpyHtoDAsync(flag, source, CANCEL_BYTES, stream)
             check(outcome, "cancelling launches")
         check(bindings.cuStreamSynchronize(stream), "cancelling launches")
 

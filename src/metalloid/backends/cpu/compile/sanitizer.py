@@ -1,0 +1,65 @@
+"""Instrumentation of a kernel for the sanitizer, and what its reports need to know of the code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from metalloid.backends.cpu.compile.bounds import shown_name, without_promises
+from metalloid.backends.cpu.compile.source_positions import SourcePositions
+from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.parser import map_functions
+from metalloid.compiler.ir.pass_manager import run_passes
+from metalloid.compiler.sanitizer.instrument import (
+    DECLARATIONS,
+    INSTRUMENTATION,
+    InstrumentationContext,
+)
+
+
+@dataclass(frozen=True)
+class AccessTable:
+    """Facts of the accesses of a kernel by number of the site, as JSON has them.
+
+    Attributes
+    ----------
+    sites : list
+        Kind, type in the IR, name of the variable, and position in the text of each.
+    """
+
+    sites: tuple[dict[str, Any], ...] = ()
+
+
+def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, AccessTable]:
+    """A module that tells the sanitizer of its accesses.
+
+    Parameters
+    ----------
+    ir : str
+        With debug locations.
+    positions : SourcePositions
+    """
+    context = InstrumentationContext()
+    attributes: set[str] = set()
+
+    def instrument(function: Function) -> None:
+        context.is_entry = function.name == ENTRY_SYMBOL
+        attributes.update(function.attributes.split())
+        context.valid = set()
+        run_passes(function, INSTRUMENTATION, context)
+
+    instrumented = map_functions(ir, instrument)
+    table = AccessTable(
+        tuple(
+            {
+                "kind": int(site.kind),
+                "type": site.type,
+                "variable": shown_name(site.variable) if site.variable else "",
+                "position": positions.of(site.debug, ir),
+            }
+            for site in context.sites
+        )
+    )
+    # The calls write to memory, whatever LLVM has found out about the functions.
+    return without_promises(instrumented, " ".join(sorted(attributes))) + DECLARATIONS, table

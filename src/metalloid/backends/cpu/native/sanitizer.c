@@ -1,0 +1,301 @@
+/* Which accesses of checked launches race: happens-before within and between threadgroups. */
+#include "sanitizer.h"
+
+#include <string.h>
+
+enum { MEM_DEVICE = 1, MEM_THREADGROUP = 2, MEM_TEXTURE = 4 }; /* metal::mem_flags */
+
+/* The barriers that a thread of the running threadgroup has passed. */
+typedef struct thread_clock {
+    uint32_t epoch[MTL_SPACES], simd_epoch[MTL_SPACES]; /* those that order each memory */
+    uint32_t barriers, simd_barriers;                   /* all */
+} thread_clock;
+
+static struct {
+    uint32_t group; /* the running threadgroup, from 1 */
+    thread_clock threads[MTL_MAX_THREADS];
+    mtl_report reports[MTL_REPORTS];
+    uint32_t report_count;
+    bool is_full; /* there was no memory for more cells, or for more reports */
+    /* Reports of an access that has not been done yet: what it writes is not known. The second one is
+     * made only if it differs from what the memory has. */
+    mtl_report *unfinished, rewrite;
+} sanitizer;
+
+/* The access that is being looked at. */
+typedef struct visit {
+    mtl_access access;
+    uint32_t kind;
+    enum mtl_space space;
+    uint64_t address, bytes, offset;
+    uint32_t reported; /* kinds of reports: there is one of each kind */
+} visit;
+
+/* ---- where an access is ---- */
+
+static uint32_t thread_of(const mtl_context *context) {
+    if (context->running) return (uint32_t)(context->running - context->fibres);
+    const mtl_range *range = &context->range;
+    return range->thread[0] + range->size[0] * (range->thread[1] + range->size[1] * range->thread[2]);
+}
+
+static thread_clock *enter_thread(const mtl_context *context, uint32_t *thread) {
+    const uint32_t *groups = context->job->launch.threadgroups_per_grid;
+    const uint32_t *group = context->range.threadgroup;
+    uint32_t number = group[0] + groups[0] * (group[1] + groups[1] * group[2]) + 1;
+    if (number != sanitizer.group) {
+        sanitizer.group = number;
+        memset(sanitizer.threads, 0, sizeof sanitizer.threads);
+        mtl_clocks_enter();
+    }
+    *thread = thread_of(context) % MTL_MAX_THREADS;
+    return &sanitizer.threads[*thread];
+}
+
+static bool is_inside(uint64_t address, const void *start, size_t bytes, uint64_t *offset) {
+    *offset = address - (uint64_t)(uintptr_t)start;
+    return *offset < bytes;
+}
+
+static bool is_private(const mtl_context *context, uint64_t address) {
+    const mtl_stack *stack = context->running ? &context->running->stack : &context->kernel_stack;
+    uint64_t offset;
+    return is_inside(address, stack->low, stack->size, &offset);
+}
+
+static enum mtl_space space_of(mtl_context *context, uint64_t address, uint64_t *offset) {
+    if (is_inside(address, context->range.threadgroup_memory, context->job->threadgroup_bytes,
+                  offset) || mtl_variable_at(context, address, offset)) {
+        return MTL_THREADGROUP;
+    }
+    *offset = 0;
+    return MTL_DEVICE;
+}
+
+/* ---- order ---- */
+
+static bool is_stale(const mtl_access *access, const visit *now) {
+    if (!access->group) return true;
+    return now->space == MTL_THREADGROUP && access->group != now->access.group;
+}
+
+static bool happens_before(const mtl_access *before, const mtl_access *now) {
+    if (before->group != now->group) return mtl_clocks_happens_before(before);
+    if (before->thread == now->thread || before->epoch < now->epoch) return true;
+    bool same_simdgroup = before->thread / MTL_SIMD_WIDTH == now->thread / MTL_SIMD_WIDTH;
+    return same_simdgroup && before->simd_epoch < now->simd_epoch;
+}
+
+/* Of two threads that a third may race with, keeps those with which most threads race: if any
+ * of all accesses races with a later one, one of the two does. */
+static void add_access(mtl_access slots[2], const visit *now) {
+    const mtl_access *access = &now->access;
+    for (int i = 0; i < 2; i++) {
+        if (is_stale(&slots[i], now) || happens_before(&slots[i], access)) {
+            slots[i] = *access;
+            if (i == 0 && !is_stale(&slots[1], now) && happens_before(&slots[1], access)) {
+                slots[1].group = 0;
+            }
+            return;
+        }
+    }
+    if (slots[0].group != slots[1].group) return;
+    uint32_t simdgroup = slots[0].thread / MTL_SIMD_WIDTH;
+    bool is_of_one = simdgroup == slots[1].thread / MTL_SIMD_WIDTH;
+    if (access->group != slots[0].group || (is_of_one && access->thread / MTL_SIMD_WIDTH != simdgroup)) {
+        slots[1] = *access;
+    }
+}
+
+/* ---- reports ---- */
+
+static void copy_value(uint8_t value[MTL_VALUE_BYTES], uint64_t address, uint64_t bytes) {
+    memcpy(value, (const void *)(uintptr_t)address, bytes);
+}
+
+static mtl_report *known_report(const mtl_report *like) {
+    for (uint32_t i = 0; i < sanitizer.report_count; i++) {
+        mtl_report *report = &sanitizer.reports[i];
+        if (report->kind == like->kind && report->accesses[0].site == like->accesses[0].site &&
+            report->accesses[1].site == like->accesses[1].site) {
+            return report;
+        }
+    }
+    return NULL;
+}
+
+/* Returns a new report like this one; NULL if there is one of these accesses already. */
+static mtl_report *add_report(const mtl_report *like) {
+    mtl_report *known = known_report(like);
+    if (known) {
+        known->count++;
+        return NULL;
+    }
+    if (sanitizer.report_count == MTL_REPORTS) {
+        sanitizer.is_full = true;
+        return NULL;
+    }
+    mtl_report *new = &sanitizer.reports[sanitizer.report_count++];
+    *new = *like;
+    return new;
+}
+
+static void finish_reports(void) {
+    mtl_report *report = sanitizer.unfinished, *rewrite = &sanitizer.rewrite;
+    sanitizer.unfinished = NULL;
+    if (report) copy_value(report->values[1], report->address, report->bytes);
+    if (!rewrite->kind) return;
+    copy_value(rewrite->values[1], rewrite->address, rewrite->bytes);
+    if (memcmp(rewrite->values[0], rewrite->values[1], rewrite->bytes) != 0) add_report(rewrite);
+    rewrite->kind = 0;
+}
+
+/* Two threads that write the same value are no defect: the result is the same in either order. */
+static bool is_rewrite(const visit *now, uint32_t kind, uint32_t first_kind) {
+    return kind == MTL_RACE && first_kind == MTL_WRITE && now->kind == MTL_WRITE &&
+           now->bytes <= MTL_VALUE_BYTES;
+}
+
+static void report(visit *now, uint32_t kind, const mtl_access *first, uint32_t first_kind) {
+    uint64_t bytes = now->bytes < MTL_VALUE_BYTES ? now->bytes : MTL_VALUE_BYTES;
+    mtl_report new = {
+        .kind = kind, .count = 1, .space = now->space, .bytes = (uint32_t)bytes,
+        .address = now->address, .offset = now->offset,
+        .accesses = {*first, now->access}, .kinds = {first_kind, now->kind},
+    };
+    copy_value(new.values[0], now->address, bytes);
+    copy_value(new.values[1], now->address, bytes);
+    if (is_rewrite(now, kind, first_kind)) {
+        sanitizer.rewrite = new;
+        return;
+    }
+    if (now->reported & kind) return; /* for another unit of the same access */
+    now->reported |= kind;
+    mtl_report *added = add_report(&new);
+    if (now->kind & MTL_WRITE) sanitizer.unfinished = added;
+}
+
+static void check_against(visit *now, const mtl_access *before, uint32_t kind) {
+    if (!is_stale(before, now) && !happens_before(before, &now->access)) {
+        report(now, MTL_RACE, before, kind);
+    }
+}
+
+static void check_both(visit *now, const mtl_access slots[2], uint32_t kind) {
+    check_against(now, &slots[0], kind);
+    check_against(now, &slots[1], kind);
+}
+
+/* ---- the accesses of a cell ---- */
+
+static bool is_initialised(mtl_cell *cell, const visit *now) {
+    if (now->space == MTL_DEVICE || !is_stale(&cell->write, now)) return true;
+    return cell->atomics && !is_stale(&mtl_shadow_atomics(cell)->writes[0], now);
+}
+
+static void visit_atomic(mtl_cell *cell, visit *now) {
+    mtl_atomics *atomics = mtl_shadow_atomics(cell);
+    if (!atomics) {
+        sanitizer.is_full = true;
+        return;
+    }
+    check_against(now, &cell->write, MTL_WRITE);
+    if (now->kind & MTL_WRITE) {
+        check_both(now, cell->reads, MTL_READ);
+        add_access(atomics->writes, now);
+    } else {
+        add_access(atomics->reads, now);
+    }
+}
+
+static void visit_cell(mtl_cell *cell, void *state) {
+    visit *now = state;
+    if (now->kind & MTL_READ && !(now->kind & MTL_COPY) && !is_initialised(cell, now)) {
+        report(now, MTL_UNINITIALISED, &(mtl_access){0}, 0);
+    }
+    if (now->kind & MTL_ATOMIC) {
+        visit_atomic(cell, now);
+        return;
+    }
+    mtl_atomics *atomics = cell->atomics ? mtl_shadow_atomics(cell) : NULL;
+    check_against(now, &cell->write, MTL_WRITE);
+    if (atomics) check_both(now, atomics->writes, MTL_WRITE | MTL_ATOMIC);
+    if (!(now->kind & MTL_WRITE)) {
+        add_access(cell->reads, now);
+        return;
+    }
+    check_both(now, cell->reads, MTL_READ);
+    if (atomics) {
+        check_both(now, atomics->reads, MTL_READ | MTL_ATOMIC);
+        *atomics = (mtl_atomics){0};
+    }
+    cell->write = now->access;
+    memset(cell->reads, 0, sizeof cell->reads);
+}
+
+/* ---- what kernels and the runtime call ---- */
+
+static void look_at(mtl_context *context, uint64_t address, uint64_t bytes, uint32_t site,
+                    uint32_t kind) {
+    finish_reports();
+    if (!bytes || is_private(context, address)) return;
+    uint32_t thread;
+    const thread_clock *clock = enter_thread(context, &thread);
+    visit now = {.kind = kind, .address = address, .bytes = bytes};
+    now.space = space_of(context, address, &now.offset);
+    now.access = (mtl_access){
+        sanitizer.group, (uint16_t)thread, (uint16_t)site, clock->epoch[now.space],
+        clock->simd_epoch[now.space], clock->barriers, clock->simd_barriers,
+    };
+    if (kind & MTL_ATOMIC && now.space == MTL_DEVICE) {
+        mtl_clocks_atomic(address, kind & MTL_READ, kind & MTL_WRITE);
+    }
+    if (!mtl_shadow_visit(address, bytes, visit_cell, &now)) sanitizer.is_full = true;
+}
+
+/* An access that the calling thread is about to do. */
+MTL_EXPORT void mtl_sanitizer_access(const void *address, uint64_t bytes, uint32_t site,
+                                     uint32_t kind) {
+    mtl_context *context = mtl_current;
+    context->holds_lock = true; /* the C library's, for memory */
+    look_at(context, (uint64_t)(uintptr_t)address, bytes, site, kind);
+    mtl_release_lock(context);
+}
+
+MTL_EXPORT void mtl_sanitizer_fence(uint32_t releases, uint32_t acquires) {
+    mtl_context *context = mtl_current;
+    context->holds_lock = true;
+    uint32_t thread;
+    const thread_clock *clock = enter_thread(context, &thread);
+    mtl_clocks_fence(sanitizer.group, clock->epoch[MTL_DEVICE], releases, acquires);
+    mtl_release_lock(context);
+}
+
+/* The running thread has come to a barrier. All of the threadgroup or the simdgroup do. */
+void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgroup) {
+    finish_reports();
+    uint32_t thread;
+    thread_clock *clock = enter_thread(context, &thread);
+    uint32_t *epoch = of_simdgroup ? clock->simd_epoch : clock->epoch;
+    if (flags & (MEM_DEVICE | MEM_TEXTURE)) epoch[MTL_DEVICE]++;
+    if (flags & MEM_THREADGROUP) epoch[MTL_THREADGROUP]++;
+    if (of_simdgroup) clock->simd_barriers++;
+    else clock->barriers++;
+}
+
+/* Begins a checked launch of so many threadgroups: one at a time in the process. */
+MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups) {
+    memset(&sanitizer, 0, sizeof sanitizer);
+    mtl_clocks_begin(groups);
+}
+
+/* Ends it. The reports are valid until the next one begins; their number is negative, less one, if there
+ * was no memory for all. */
+MTL_EXPORT int32_t mtl_sanitizer_end(const mtl_report **reports) {
+    finish_reports();
+    mtl_shadow_clear();
+    mtl_clocks_clear();
+    *reports = sanitizer.reports;
+    int32_t count = (int32_t)sanitizer.report_count;
+    return sanitizer.is_full ? -count - 1 : count;
+}

@@ -1,0 +1,279 @@
+"""Checked launches: they run instrumented code, and their reports become findings."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metalloid.backends.cpu.runtime import native_library
+from metalloid.backends.cpu.runtime.program import CpuProgram
+from metalloid.errors import LaunchError
+from metalloid.runtime.launch.event import Event, FinishedEvent
+from metalloid.runtime.launch.findings import (
+    RACE,
+    UNINITIALISED,
+    Finding,
+    Participant,
+    report,
+    without_duplicates,
+)
+from metalloid.runtime.launch.launches import Arguments
+from metalloid.runtime.launch.program import Size
+
+_READ, _WRITE, _ATOMIC = 1, 2, 4  # sanitizer.h
+_KINDS = {1: RACE, 2: UNINITIALISED}
+_DEVICE = 0  # mtl_report.space
+_SIMD_WIDTH = 32
+_FLOATS = {"half": np.float16, "float": np.float32, "double": np.float64}
+_TYPE = re.compile(r"(?:<(\d+) x )?(\w+)>?$")
+
+
+class _Access(ctypes.Structure):
+    """An access (sanitizer.h, mtl_access)."""
+
+    _fields_ = (
+        ("group", ctypes.c_uint32),
+        ("thread", ctypes.c_uint16),
+        ("site", ctypes.c_uint16),
+        ("epoch", ctypes.c_uint32),
+        ("simd_epoch", ctypes.c_uint32),
+        ("barriers", ctypes.c_uint32),
+        ("simd_barriers", ctypes.c_uint32),
+    )
+
+
+class _Report(ctypes.Structure):
+    """A report (sanitizer.h, mtl_report)."""
+
+    _fields_ = (
+        ("kind", ctypes.c_uint32),
+        ("count", ctypes.c_uint32),
+        ("space", ctypes.c_uint32),
+        ("bytes", ctypes.c_uint32),
+        ("address", ctypes.c_uint64),
+        ("offset", ctypes.c_uint64),
+        ("accesses", _Access * 2),
+        ("kinds", ctypes.c_uint32 * 2),
+        ("values", (ctypes.c_uint8 * 16) * 2),
+    )
+
+
+class _Launch(NamedTuple):
+    arguments: Arguments
+    grid: Size
+    group: Size
+
+
+#: The sanitizer's runtime checks one launch at a time.
+_lock = threading.Lock()
+
+
+class CheckedProgram(CpuProgram):
+    """A kernel with instrumented code, whose launches run at once and on one thread."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.flags |= native_library.CHECKED
+
+    def run(self, arguments: Arguments, grid: Size, group: Size) -> Event:
+        """Run a launch.
+
+        Raises
+        ------
+        SanitizerError
+            If it has defects.
+        """
+        launch = _Launch(arguments, grid, group)
+        runtime, outcome = native_library.runtime(), native_library.Outcome()
+        groups = _count(_groups(launch))
+        if groups >= 2**32 - 1:
+            raise LaunchError(
+                f"[{self.signature.name}] a checked launch has at most {2**32 - 2} threadgroups, "
+                f"got {groups}. Use a smaller grid."
+            )
+        with _lock:
+            runtime.sanitizer_begin(groups)
+            try:
+                status = runtime.run(self.job(arguments, grid, group), outcome)
+            finally:
+                reports = ctypes.POINTER(_Report)()
+                count = runtime.sanitizer_end(ctypes.byref(reports))
+            stored = count if count >= 0 else -count - 1
+            findings = without_duplicates(self._finding(reports[n], launch) for n in range(stored))
+        if status != 0:
+            raise self.failure(outcome, grid, group)
+        if count < 0 and not findings:
+            raise LaunchError(
+                f"[{self.signature.name}] there is no memory for the shadow memory of a checked "
+                "launch. Use smaller arrays."
+            )
+        report(self.signature.name, findings)
+        return FinishedEvent(outcome.seconds)
+
+    # -- from reports to findings
+
+    def _finding(self, report: _Report, launch: _Launch) -> Finding:
+        kind = _KINDS[report.kind]
+        accesses = tuple(self._participants(report, launch))
+        return Finding(
+            kind, self.signature.name, self._memory(report, launch), accesses, report.count,
+            _race_hint(report, accesses) if kind == RACE else _UNINITIALISED_HINT,
+        )  # fmt: skip
+
+    def _participants(self, report: _Report, launch: _Launch) -> Iterator[Participant]:
+        for access, value in zip(report.accesses, report.values, strict=True):
+            if not access.group:
+                continue
+            site = self._site(access)
+            position = site["position"] or (None, None, None, "")
+            threadgroup = _position(access.group - 1, _groups(launch))
+            size = _size_of(threadgroup, launch)
+            data = bytes(value)[: report.bytes]
+            yield Participant(
+                _named(site["kind"]), threadgroup, _position(access.thread, size),
+                _value(data, self._site(report.accesses[1])["type"]), *position,
+            )  # fmt: skip
+
+    def _site(self, access: _Access) -> dict[str, Any]:
+        site: dict[str, Any] = self._first.accesses.sites[access.site]
+        return site
+
+    def _memory(self, report: _Report, launch: _Launch) -> str:
+        """The memory of a report in words."""
+        if report.space == _DEVICE:
+            for parameter in self.signature.arguments:
+                word = launch.arguments.words[parameter.position]
+                extent = launch.arguments.extents.get(parameter.position, 0)
+                if word and word <= report.address < word + extent:
+                    offset, size = report.address - word, parameter.layout.bytes
+                    return _element(parameter.name, offset, size, "device memory")
+            return f"device memory at {report.address:#x}"
+        where = "threadgroup memory"
+        for access in reversed(report.accesses):
+            site = self._site(access)
+            if site["variable"]:
+                size = _type_bytes(site["type"]) or report.bytes
+                return _element(site["variable"], report.offset, size, where)
+        starts = sorted((launch.arguments.words[p.position], p) for p in self.signature.threadgroup)
+        for start, parameter in reversed(starts):
+            if start <= report.offset:
+                offset = report.offset - start
+                return _element(parameter.name, offset, parameter.layout.bytes, where)
+        return f"byte {report.offset} of a variable ({where})"
+
+
+def _element(name: str, offset: int, size: int, where: str) -> str:
+    if size and offset % size == 0:
+        return f"element {offset // size} of {name!r} ({where})"
+    return f"byte {offset} of {name!r} ({where})"
+
+
+def _count(size: Size) -> int:
+    return size[0] * size[1] * size[2]
+
+
+def _groups(launch: _Launch) -> Size:
+    x, y, z = (-(-n // g) for n, g in zip(launch.grid, launch.group, strict=True))
+    return (x, y, z)
+
+
+def _position(index: int, size: Size) -> Size:
+    return (index % size[0], index // size[0] % size[1], index // (size[0] * size[1]))
+
+
+def _size_of(threadgroup: Size, launch: _Launch) -> Size:
+    """The threads of a threadgroup: fewer at the edges of the grid."""
+    x, y, z = (
+        min(full, count - at * full)
+        for at, full, count in zip(threadgroup, launch.group, launch.grid, strict=True)
+    )
+    return (x, y, z)
+
+
+def _named(kind: int) -> str:
+    act = {_READ: "read", _WRITE: "write"}.get(kind & (_READ | _WRITE), "update")
+    return f"atomic {act}" if kind & _ATOMIC else act
+
+
+def _type_bytes(type_: str) -> int:
+    match = _TYPE.match(type_)
+    if match is None:
+        return 0
+    lanes, scalar = int(match[1] or 1), match[2]
+    if scalar in _FLOATS:
+        return lanes * np.dtype(_FLOATS[scalar]).itemsize
+    if scalar == "bfloat":
+        return 2 * lanes
+    return lanes * -(-int(scalar[1:]) // 8) if re.fullmatch(r"i\d+", scalar) else 0
+
+
+def _value(data: bytes, type_: str) -> str:
+    """Bytes as the value of a type of the IR."""
+    match, size = _TYPE.match(type_), _type_bytes(type_)
+    if match is None or not size or len(data) < size:
+        return data.hex(" ")
+    lanes, scalar = int(match[1] or 1), match[2]
+    data = data[:size]
+    if scalar == "bfloat":
+        words = np.frombuffer(data, np.uint16).astype(np.uint32) << 16
+        values = [f"{value:.3g}" for value in words.view(np.float32)]
+    elif scalar in _FLOATS:
+        values = [str(value) for value in np.frombuffer(data, _FLOATS[scalar])]
+    else:
+        step = size // lanes
+        values = [
+            str(int.from_bytes(data[at : at + step], "little", signed=True))
+            for at in range(0, size, step)
+        ]
+    return values[0] if lanes == 1 else f"({', '.join(values)})"
+
+
+_UNINITIALISED_HINT = (
+    "Threadgroup memory has no value at first: write the element before it is read, in each "
+    "threadgroup."
+)
+
+
+def _race_hint(report: _Report, accesses: tuple[Participant, ...]) -> str:
+    """The barrier that is missing."""
+    first, second = report.accesses
+    kinds = report.kinds
+    space, flag = ("device", "mem_device") if report.space == _DEVICE else (
+        "threadgroup", "mem_threadgroup"
+    )  # fmt: skip
+    if (kinds[0] ^ kinds[1]) & _ATOMIC:
+        other = "Let both be atomic"
+        if first.group == second.group:
+            return f"{other}, or put threadgroup_barrier(mem_flags::{flag}) between them."
+        return f"{other}: threadgroups run in any order."
+    if first.group != second.group:
+        return (
+            "No barrier orders threadgroups: use atomics, let each threadgroup write elements of "
+            "its own, or use a second launch."
+        )
+    barrier = f"threadgroup_barrier(mem_flags::{flag})"
+    if first.barriers != second.barriers:
+        return (
+            f"The threadgroup_barrier between them does not order {space} memory: "
+            f"let its flags include mem_flags::{flag}."
+        )
+    same_simdgroup = first.thread // _SIMD_WIDTH == second.thread // _SIMD_WIDTH
+    if first.simd_barriers != second.simd_barriers:
+        if not same_simdgroup:
+            return f"A simdgroup_barrier orders the threads of one simdgroup only: use {barrier}."
+        return (
+            f"The simdgroup_barrier between them does not order {space} memory: "
+            f"let its flags include mem_flags::{flag}."
+        )
+    if accesses[0].line == accesses[1].line:
+        return (
+            f"Put {barrier} between the read and the write, or use an atomic function."
+            if kinds[0] != kinds[1]
+            else "Let one thread of the threadgroup write it, or use an atomic function."
+        )
+    return f"Put {barrier} between the two lines, where all threads reach it."

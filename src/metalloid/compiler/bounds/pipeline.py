@@ -1,0 +1,126 @@
+"""The passes that check a kernel's accesses, in order, and why each is there.
+
+They run on the IR that both engines of the CPU start from, before the pipeline of an engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from metalloid.compiler.bounds.check_accesses import check_accesses
+from metalloid.compiler.bounds.objects import Addresses, Interface
+from metalloid.compiler.bounds.range_program import Op, RangeProgram
+from metalloid.compiler.bounds.ranges import Ranges
+from metalloid.compiler.bounds.sites import Site, sites_of
+from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.pass_manager import Pass, run_passes
+from metalloid.compiler.ir.types import Unsupported
+
+
+def _every_site(number: int, is_provable: bool) -> bool:
+    return True
+
+
+@dataclass
+class BoundsContext:
+    """The state that the passes share besides the function.
+
+    Attributes
+    ----------
+    interface : Interface
+        How the function reaches the words of a launch.
+    sizes : mapping
+        Bytes of the module's variables.
+    known_bytes : mapping
+        Bytes that each launch has at least, by position of the parameter.
+    is_checked : callable
+        Whether to check a site, from its number and whether a launch may prove it.
+    has_ranges : bool
+        Whether launches may prove sites.
+    valid : set of str
+    sites : list of Site
+    program : RangeProgram
+        The ranges of their offsets.
+    """
+
+    interface: Interface
+    sizes: Mapping[str, int]
+    known_bytes: Mapping[int, int]
+    is_checked: Callable[[int, bool], bool] = _every_site
+    has_ranges: bool = True
+    valid: set[str] = field(default_factory=set)
+    sites: list[Site] = field(default_factory=list)
+    program: RangeProgram = field(default_factory=RangeProgram)
+    _addresses: Addresses | None = None
+
+    @property
+    def addresses(self) -> Addresses:
+        """The objects and offsets of addresses."""
+        assert self._addresses is not None, "the pass `access-sites` computes them"
+        return self._addresses
+
+
+def _access_sites(function: Function, context: BoundsContext) -> None:
+    context._addresses = Addresses(function, context.interface, context.sizes)
+    context.sites = list(sites_of(function, context.addresses, context.known_bytes))
+
+
+def _offset_ranges(function: Function, context: BoundsContext) -> None:
+    if not context.has_ranges:
+        return
+    try:
+        ranges = Ranges(function, context.addresses)
+    except Unsupported:  # control flow that the vectoriser refuses
+        return
+    context.program = ranges.program
+    for site in context.sites:
+        site.node = _range_of(site, ranges)
+
+
+def _range_of(site: Site, ranges: Ranges) -> int:
+    """The node of the sum of a site's terms; -1 without terms, -2 if it has no bound."""
+    add, total = ranges.program.add, -1
+    for index, size in site.terms:
+        node = ranges.range_of(index, site.block)
+        bits = 8 * index.type.size
+        if bits < 64:
+            node = add(Op.SEXT, bits, node, 64)
+        if size != 1:
+            node = add(Op.MUL, 64, node, add(Op.CONSTANT, 64, size))
+        total = node if total < 0 else add(Op.ADD, 64, total, node)
+    return -2 if total >= 0 and not ranges.program.is_bounded(total) else total
+
+
+def _check_accesses(function: Function, context: BoundsContext) -> bool:
+    checked = [
+        (number, site) for number, site in enumerate(context.sites)
+        if context.is_checked(number, site.node != -2)
+    ]  # fmt: skip
+    check_accesses(function, context.addresses, context.interface, checked)
+    return bool(checked)
+
+
+#: From the function of a kernel as clang leaves it, to one whose accesses are checked.
+CHECKS: tuple[Pass[BoundsContext], ...] = (
+    Pass(
+        "access-sites", _access_sites,
+        "which object each access is made for, and which accesses one check covers",
+        gives=("sites",),
+    ),
+    Pass(
+        "offset-ranges", _offset_ranges,
+        "intervals of offsets, from which a launch may prove that accesses need no checks",
+        needs=("sites",), optional=True,
+    ),
+    Pass(
+        "check-accesses", _check_accesses,
+        "an access outside of its object does not happen, and ends the launch",
+        needs=("sites",), invalidates=("sites",),
+    ),
+)  # fmt: skip
+
+
+def add_checks(function: Function, context: BoundsContext) -> None:
+    """Check the accesses of a function; the context tells sites and ranges afterwards."""
+    run_passes(function, CHECKS, context)

@@ -1,0 +1,198 @@
+"""Insert calls that tell the sanitizer's runtime of accesses of memory, and of fences.
+
+Each access of device and threadgroup memory gets a call before it, with its address, its size, the
+number of its *site* and its kind; the runtime (sanitizer.c) knows the thread. Barriers are calls of
+the runtime already::
+
+    call void @mtl_sanitizer_access(ptr %address, i64 4, i32 7, i32 2)
+    store float %x, ptr %address
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntFlag
+
+from metalloid.compiler.analysis.addresses import underlying_object
+from metalloid.compiler.ir.fresh_names import FreshNames
+from metalloid.compiler.ir.function import Function, Instruction, Value
+from metalloid.compiler.ir.lexer import variable_of
+from metalloid.compiler.ir.pass_manager import Pass
+from metalloid.compiler.ir.types import I32, I64, POINTER, Pointer, Type, Vector, bits_of
+
+ACCESS, FENCE = "@mtl_sanitizer_access", "@mtl_sanitizer_fence"
+DECLARATIONS = f"\ndeclare void {ACCESS}(ptr, i64, i32, i32)\ndeclare void {FENCE}(i32, i32)\n"
+#: The runtime keeps 16 bits of their numbers.
+MAX_SITES = 65535
+_COPIES = ("@llvm.memcpy.", "@llvm.memmove.")
+_FILL = "@llvm.memset."
+_RELEASES = ("release", "acq_rel", "seq_cst")
+_ACQUIRES = ("acquire", "acq_rel", "seq_cst")
+
+
+class Kind(IntFlag):
+    """Kinds of accesses, as sanitizer.h has them."""
+
+    READ = 1
+    WRITE = 2
+    ATOMIC = 4
+    COPY = 8
+
+
+@dataclass(frozen=True)
+class AccessSite:
+    """An access in the code of a kernel.
+
+    Attributes
+    ----------
+    kind : Kind
+    type : str
+        Of its value in the IR; empty for copies.
+    variable : str
+        Name in the module of the variable it is in; empty if it is in a parameter or unknown.
+    debug : str
+        Its ``!dbg`` attachment.
+    """
+
+    kind: Kind
+    type: str
+    variable: str
+    debug: str
+
+
+@dataclass
+class InstrumentationContext:
+    """The state of `INSTRUMENTATION`.
+
+    Attributes
+    ----------
+    sites : list of AccessSite
+        Of the functions so far, by number.
+    is_entry : bool
+        Whether the function is the kernel's entry. It reads the launch, which its parameters point
+        to; these are no accesses of the text.
+    """
+
+    sites: list[AccessSite] = field(default_factory=list)
+    is_entry: bool = True
+    valid: set[str] = field(default_factory=set)
+
+
+def instrument_accesses(function: Function, context: InstrumentationContext) -> None:
+    """Insert the calls of a function."""
+    _Instrumentation(function, context).run()
+
+
+class _Instrumentation:
+    def __init__(self, function: Function, context: InstrumentationContext) -> None:
+        self._function, self._context = function, context
+        self._names = FreshNames(function)
+        self._computed_by = {i.result: i for i in function.instructions() if i.result}
+
+    def run(self) -> None:
+        for block in self._function.blocks.values():
+            body: list[Instruction] = []
+            for instruction in block.body:
+                if instruction.op == "fence":
+                    body.append(_fence(instruction))
+                for address, size, kind, type_ in _accessed(instruction):
+                    if self._is_of_the_text(address):
+                        variable = self._variable(address)
+                        site = AccessSite(kind, type_, variable, instruction.debug)
+                        body += self._call(address, size, site)
+                body.append(instruction)
+            block.body = body
+
+    def _root(self, address: Value) -> Value | None:
+        """The value that an address is computed from; None if it is one of several."""
+        seen = address
+        while True:
+            name = underlying_object(seen, self._computed_by)
+            if name is None:
+                return None
+            step = self._computed_by.get(name)
+            if step is None or step.op != "addrspacecast":
+                return Value(POINTER, name)
+            seen = step.operands[0]
+
+    def _is_of_the_text(self, address: Value) -> bool:
+        """Whether the memory may be shared: neither private nor that of the launch itself."""
+        root = self._root(address)
+        if root is None:
+            return True
+        step = self._computed_by.get(root.name)
+        if step is None:
+            is_launch = root.name.startswith("%") and self._context.is_entry
+            return not is_launch and variable_of(root.name)[0] not in self._function.tables
+        if step.op != "load" or not self._context.is_entry:
+            return step.op != "alloca"
+        return step.operands[0].name != self._function.parameters[0].name  # the words (abi.h)
+
+    def _variable(self, address: Value) -> str:
+        root = self._root(address)
+        if root is None or not root.name.startswith("@"):
+            return ""
+        return variable_of(root.name)[0]
+
+    def _call(self, address: Value, size: Value, site: AccessSite) -> Iterator[Instruction]:
+        number = len(self._context.sites)
+        self._context.sites.append(site)
+        pointer = address
+        if isinstance(address.type, Pointer) and address.type.space:
+            cast = Instruction(
+                "addrspacecast", self._names("%mtl.accessed"), POINTER, [address]
+            )  # fmt: skip
+            yield cast
+            pointer = cast.value
+        if size.type != I64:
+            wide = Instruction("zext", self._names("%mtl.size"), I64, [size])
+            yield wide
+            size = wide.value
+        operands = [pointer, size, Value(I32, str(min(number, MAX_SITES)))]
+        yield Instruction("call", operands=[*operands, Value(I32, str(int(site.kind)))],
+                          callee=ACCESS)  # fmt: skip
+
+
+def _fence(instruction: Instruction) -> Instruction:
+    order = instruction.ordering.split()[-1]
+    words = [Value(I32, str(int(order in orders))) for orders in (_RELEASES, _ACQUIRES)]
+    return Instruction("call", operands=words, callee=FENCE)
+
+
+def _accessed(instruction: Instruction) -> Iterator[tuple[Value, Value, Kind, str]]:
+    """Address, number of bytes, kind and type of each access of an instruction."""
+    operands = instruction.operands
+    atomic = Kind.ATOMIC if instruction.ordering else Kind(0)
+    match instruction.op:
+        case "load":
+            type_ = instruction.type
+            yield operands[0], _size(type_), Kind.READ | atomic, str(type_)
+        case "store":
+            type_ = operands[0].type
+            yield operands[1], _size(type_), Kind.WRITE | atomic, str(type_)
+        case "atomicrmw" | "cmpxchg":
+            type_ = operands[1].type
+            yield operands[0], _size(type_), Kind.READ | Kind.WRITE | atomic, str(type_)
+        case "call" if instruction.callee.startswith(_COPIES):
+            yield operands[1], operands[2], Kind.READ | Kind.COPY, ""
+            yield operands[0], operands[2], Kind.WRITE | Kind.COPY, ""
+        case "call" if instruction.callee.startswith(_FILL):
+            yield operands[0], operands[2], Kind.WRITE | Kind.COPY, ""
+
+
+def _size(type_: Type) -> Value:
+    """Bytes that an access touches: a vector of three elements has no padding."""
+    size = type_.size
+    if isinstance(type_, Vector):
+        size = -(-type_.lanes * bits_of(type_.element) // 8)
+    return Value(I64, str(size))
+
+
+#: The pipeline of checked kernels.
+INSTRUMENTATION: tuple[Pass[InstrumentationContext], ...] = (
+    Pass(
+        "instrument-accesses", instrument_accesses,
+        "the sanitizer's runtime sees each access of device and threadgroup memory, and each fence",
+    ),
+)  # fmt: skip

@@ -1,0 +1,35 @@
+"""Single passes of checked kernels on textual IR: ``metalloid passes --device cpu-check``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metalloid.compiler.ir.pass_manager import Pass
+from metalloid.compiler.ir.printer import function_text
+from metalloid.compiler.ir.single_passes import parse_input, run_verified
+from metalloid.compiler.sanitizer.instrument import INSTRUMENTATION, InstrumentationContext
+
+#: All passes over a checked kernel, by pipeline.
+PIPELINES: dict[str, tuple[Pass[InstrumentationContext], ...]] = {
+    "instrumentation of checked kernels": INSTRUMENTATION
+}
+
+
+def run_single_passes(ir: str, name: str, passes: Sequence[str]) -> str:
+    """The function `name` of a module after some passes, as text, and its sites as comments.
+
+    Raises
+    ------
+    InvalidInput
+        If the text is not a module with that function.
+    InvalidIR, KeyError, Unsupported
+        As `run_verified` does.
+    """
+    function = parse_input(ir, name, retain_hints=True)
+    context = InstrumentationContext(is_entry=False)
+    run_verified(function, passes, PIPELINES.values(), context)
+    sites = (
+        f"; site {number}: {site.kind.name} {site.type} {site.variable}".rstrip()
+        for number, site in enumerate(context.sites)
+    )
+    return "\n".join((function_text(function), *sites))

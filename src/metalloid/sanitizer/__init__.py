@@ -1,0 +1,1 @@
+"""The sanitizer for users: `checking`, reports as SARIF, and the pytest plugin."""

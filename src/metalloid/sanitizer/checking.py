@@ -1,0 +1,44 @@
+"""Check the launches of a block of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from metalloid.runtime.launch.findings import Finding, collecting
+from metalloid.settings import settings
+
+
+@contextmanager
+def checking(raises: bool = True) -> Iterator[list[Finding]]:
+    """Check the launches on the CPU in a ``with`` block for defects of their kernels.
+
+    A checked launch runs one thread after another and looks at every access of device and
+    threadgroup memory. It finds data races, within a threadgroup and between threadgroups, and
+    reads of threadgroup memory that has not been written. It is much slower, and it has ended when
+    the call returns. See docs/debugging.md.
+
+    Parameters
+    ----------
+    raises : bool, optional
+        Whether a launch with findings raises `SanitizerError`; otherwise they are only collected.
+
+    Yields
+    ------
+    list of Finding
+        The findings so far, one for each pair of lines.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, numpy as np
+    >>> lib = mtl.library('''
+    ... kernel void count(device int* total, uint i [[thread_position_in_grid]])
+    ... { total[0] += 1; }
+    ... ''', device="cpu")
+    >>> with mtl.checking(raises=False) as findings:
+    ...     event = lib.count(np.zeros(1, np.int32), threads=64)
+    >>> findings[0].summary
+    "data race (write, read) on element 0 of 'total' (device memory)"
+    """
+    with settings.scope(check=True), collecting(raises) as collector:
+        yield collector.findings

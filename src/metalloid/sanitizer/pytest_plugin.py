@@ -1,0 +1,57 @@
+"""A plugin of pytest: ``pytest --metalloid-check`` checks all launches of the tests.
+
+The launches that a test makes with `metalloid.checking` are left to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+_FINDINGS = pytest.StashKey[list[Any]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("metalloid")
+    group.addoption(
+        "--metalloid-check",
+        action="store_true",
+        help="check launches of Metal kernels on the CPU for races and uninitialised memory",
+    )
+    group.addoption(
+        "--metalloid-sarif",
+        metavar="FILE",
+        help="with --metalloid-check: write the findings to a SARIF file",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Prepare for findings."""
+    config.stash[_FINDINGS] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Check the launches of a test, and fail it if they have findings."""
+    with ExitStack() as stack:
+        if item.config.getoption("--metalloid-check"):
+            from metalloid.sanitizer.checking import checking
+
+            findings = stack.enter_context(checking())
+            stack.callback(item.config.stash[_FINDINGS].extend, findings)
+        return (yield)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the SARIF file."""
+    path: Any = session.config.getoption("--metalloid-sarif")
+    if path:
+        from metalloid.runtime.launch.findings import without_duplicates
+        from metalloid.sanitizer.sarif import write_sarif
+
+        findings: list[Any] = session.config.stash[_FINDINGS]
+        write_sarif(path, without_duplicates(findings))
