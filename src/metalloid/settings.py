@@ -190,7 +190,7 @@ class Settings:
     bounds = _Setting(
         "METALLOID_BOUNDS",
         _bounds,
-        "unchecked",
+        "checked",
         "Whether accesses outside of their object end a launch on the CPU: checked, unchecked.",
     )
     check = _Setting(

@@ -27,6 +27,7 @@ from metalloid.backends.cpu.compile.memory_model import (
 )
 from metalloid.backends.cpu.compile.recursion import unroll_recursion
 from metalloid.backends.cpu.compile.sanitizer import AccessTable, with_instrumentation
+from metalloid.backends.cpu.compile.source_positions import SourcePositions
 from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.libcalls import is_libcall
@@ -232,10 +233,11 @@ def kernel_ir(
     if debug_lines:
         ir = with_user_locations(ir, _is_user_file)
     layouts = tuple(read_layouts(ir))
-    ir, table = with_checks(ir, bounds, build_signature(entry, layouts), unit.sources)
+    positions = SourcePositions(unit.sources, text)
+    ir, table = with_checks(ir, bounds, build_signature(entry, layouts), positions)
     accesses = AccessTable()
     if sanitize:
-        ir, accesses = with_instrumentation(ir, unit.sources)
+        ir, accesses = with_instrumentation(ir, positions)
     return KernelIR(
         cpp=text,
         ir=ir,
