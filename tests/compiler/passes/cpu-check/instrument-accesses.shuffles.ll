@@ -20,5 +20,5 @@ entry:
 ;   %i = fptosi float %v to i32
 ;   ret i32 %i
 ; }
-; ; site 0: None
-; ; site 1: None double
+; ; site 0: CALL
+; ; site 1: CALL double
