@@ -92,14 +92,15 @@ class RandomKernel(NamedTuple):
     accesses: Callable[[int], list[tuple[str, int]]]
 
 
-def random_kernel(seed: int) -> RandomKernel:
-    """The kernel of a seed."""
-    rng = random.Random(seed)
+def random_kernel(seed: int, launch: int = 0) -> RandomKernel:
+    """The kernel of a seed, and one of its launches."""
+    rng = random.Random(f"{seed} {launch}")
     threads, group = rng.choice((1, 5, 32, 64, 96, 97, 130)), rng.choice((8, 32, 64))
     n = rng.choice((0, 1, 7, 32, 95, 96, 97))
     data = np.array([rng.randrange(ELEMENTS) for _ in range(threads)], np.uint32)
     if rng.random() < 0.2:
         data[rng.randrange(threads)] = rng.choice((ELEMENTS, 2**31, 2**32 - 1))
+    rng = random.Random(seed)
     outer = ("i", "i", "l", "g", "n") + ("d",) * (rng.random() < 0.4)
     first, last = expression(rng, 1, outer), expression(rng, 1, outer)
     step, guard = rng.choice((1, 1, 2, 7)), expression(rng, 1, outer)

@@ -13,15 +13,16 @@ _CANARY = 0x5CA1AB1E
 
 @pytest.fixture(params=ENGINES)
 def engine(request):
-    with mtl.config.scope(cpu_engine=request.param, bounds="checked", device="cpu"):
+    with mtl.config.scope(cpu_engine=request.param, device="cpu"):
         yield request.param
 
 
-def guarded(count, dtype=np.int32):
-    """A view of zeros in the middle of an array, and the array."""
-    memory = np.full(count + 2 * MARGIN, _CANARY, np.int32).view(dtype)
-    view = memory[MARGIN : MARGIN + count]
-    view[:] = 0
+def guarded(values, dtype=np.int32):
+    """A view of values, or of that many zeros, in the middle of an array, and the array."""
+    values = np.zeros(values, dtype) if isinstance(values, int) else values
+    memory = np.full(len(values) + 2 * MARGIN, _CANARY, np.int32).view(values.dtype)
+    view = memory[MARGIN : MARGIN + len(values)]
+    view[:] = values
     return view, memory
 
 
@@ -30,23 +31,32 @@ def is_intact(memory):
     return bool((ends.view(np.int32) == _CANARY).all())
 
 
-def check_random_kernel(seed):
+def check_that_the_next_launch_is_right():
+    y = np.zeros(100, np.float32)
+    kernel("fill")(y, threads=100)
+    assert (y == 1).all()
+
+
+def check_random_kernel(seed, launch=0):
     """The launch fails exactly if an access is outside, and nothing outside is written."""
-    kernel = random_kernel(seed)
+    kernel = random_kernel(seed, launch)
     accesses = [access for i in range(kernel.threads) for access in kernel.accesses(i)]
     is_outside = any(not 0 <= index < ELEMENTS for _, index in accesses)
     f = mtl.library(kernel.text).f
-    (y, around_y), (x, _) = guarded(ELEMENTS), guarded(ELEMENTS)
-    sums = np.zeros(kernel.threads, np.int32)
+    (y, x, data, sums), around = zip(
+        *map(guarded, (ELEMENTS, ELEMENTS, kernel.data, kernel.threads)), strict=True
+    )
     for _ in range(2):  # the general path and the fast path
         fault = None
         try:
-            f(y, x, kernel.data, sums, kernel.n, threads=kernel.threads, group_size=kernel.group)
+            f(y, x, data, sums, kernel.n, threads=kernel.threads, group_size=kernel.group)
         except mtl.KernelFault as error:
             fault = error
         assert (fault is not None) == is_outside, f"seed {seed}: {fault}\n{kernel.text}"
-        assert is_intact(around_y)
-    if not is_outside:
+        assert all(map(is_intact, around))
+    if is_outside:
+        check_that_the_next_launch_is_right()
+    else:
         expected = np.zeros(ELEMENTS, np.int32)
         expected[[index for name, index in accesses if name == "y"]] = 1
         np.testing.assert_array_equal(y, expected)
@@ -60,8 +70,10 @@ def test_random_kernels(engine, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 2000, 50))
 def test_many_random_kernels(engine, first):
+    """2,000 kernels with 5 launches each."""
     for seed in range(first, first + 50):
-        check_random_kernel(seed)
+        for launch in range(5):
+            check_random_kernel(seed, launch)
 
 
 _TEXT = """kernel void fill(device float *y, uint i [[thread_position_in_grid]]) {
@@ -102,6 +114,30 @@ kernel void either(device int *y, device const int *x, device const int *z, cons
   device const int *p = x;
   for (int j = 0; j < n; j++) p += 8;
   y[i] = p[i];
+}
+kernel void edge(device float *y, device const float *x, constant int2 &size,
+                 uint2 at [[thread_position_in_grid]]) {
+  float sums[4];
+  for (int r = 0; r < 4; r++) sums[r] = 1 + r;
+  for (int r = 0; r < 4; r++) {
+    float read = 0;
+    if (int(at.x) < size.x) read = x[(at.y * 4 + r) * size.x + at.x];
+    sums[r] += 2 * read;
+  }
+  for (int r = 0; r < 4; r++)
+    if (int(at.y * 4 + r) < size.y && int(at.x) < size.x)
+      y[(at.y * 4 + r) * size.x + at.x] = sums[r];
+}
+kernel void odd(device float *y, device const float *x, device const int *at,
+                uint i [[thread_position_in_grid]]) {
+  float read = x[at[i]];
+  y[i] = 1;
+  if (i & 1) y[i] = read + 2;
+}
+kernel void branch(device float *y, device const float *x, device const int *at,
+                   uint i [[thread_position_in_grid]]) {
+  float read = x[at[i]];
+  if (read > 0) y[i] = 1;
 }
 """
 
@@ -171,6 +207,34 @@ def test_objects(engine, case):
         else:
             launch(*given, threads=threads, group_size=size)
         assert is_intact(around)
+    check_that_the_next_launch_is_right()
+
+
+def test_reads_past_the_last_row_that_are_not_stored(engine):
+    """As in `apply_epilogue_safe` of MLX (steel/gemm/mma.h)."""
+    rows, columns = 7, 10
+    (y, around), x = guarded(70, np.float32), np.arange(70, dtype=np.float32)
+    for _ in range(2):
+        kernel("edge")(y, x, (columns, rows), threads=(16, 2), group_size=(16, 2))
+        expected = 2 * x.reshape(rows, columns) + (np.arange(rows)[:, None] % 4 + 1)
+        np.testing.assert_array_equal(y.reshape(rows, columns), expected)
+    text = fault_of(lambda: kernel("edge")(y, x[:69], (columns, rows), threads=(16, 2)))
+    assert "program_source:48: read of index 69 of 'x', which has 69 elements, in thread" in text
+    assert is_intact(around)
+
+
+def test_a_read_counts_where_its_value_is_used(engine):
+    (y, around), x = guarded(ELEMENTS, np.float32), np.ones(ELEMENTS, np.float32)
+    at = np.zeros(ELEMENTS, np.int32)
+    at[::2] = 10**9
+    kernel("odd")(y, x, at, threads=ELEMENTS)
+    np.testing.assert_array_equal(y, np.where(np.arange(ELEMENTS) % 2, 3, 1))
+    assert "of index 1000000000 of 'x'" in fault_of(
+        lambda: kernel("branch")(y, x, at, threads=ELEMENTS)
+    )
+    at[5] = -3
+    assert "read of index -3 of 'x'" in fault_of(lambda: kernel("odd")(y, x, at, threads=ELEMENTS))
+    assert is_intact(around)
 
 
 def test_adjacent_buffers(engine):
@@ -200,7 +264,7 @@ def test_settings():
         mtl.library(_TEXT, bounds="on")
     with pytest.raises(ValueError, match=r"bounds='on' is not a valid value"):
         mtl.config.bounds = "on"
-    with mtl.config.scope(bounds="checked", device="cpu"):
+    with mtl.config.scope(device="cpu"):
         y, around = guarded(4, np.float32)
         assert mtl.library(_HEAD + _TEXT, bounds="unchecked").fill(y, threads=5)
         assert not is_intact(around)

@@ -11,8 +11,9 @@ import numpy as np
 import metalloid as mtl
 
 BARRIER, LANE = "barrier", "lane"
-DIVISION, MEMORY, MODULO = "integer division by zero", "memory that is not the kernel's", "modulo"
+DIVISION, MODULO = "integer division by zero", "modulo"
 RUNS = ""
+_CANARY = 0x5CA1AB1E
 
 _WAIT = "threadgroup_barrier(mem_flags::mem_threadgroup)"
 
@@ -49,11 +50,12 @@ CASES = {
     ),
     "a component that there is not": ("float4 v = float4(i); v[x[i] + i] = 2; x[i] = int(v[x[i] + int(i)]);", RUNS),
     "bits beyond the width": ("x[i] = extract_bits(x[i] - 1, i, 40u);", RUNS),
-    "the end of a private array": ("int a[4] = {1, 2, 3, 4}; a[x[i]] = 2; x[i] = a[(i + x[i]) & 7];", RUNS),
-    "a load from far away": ("x[i] = x[i + 0x40000000u];", MEMORY),
-    "a load from far away in one lane": ("x[i] = x[i == 13 ? 0x40000000u : i];", MEMORY),
-    "a store to far away": ("x[i + 0x40000000u] = 3;", MEMORY),
-    "a store to far below": ("x[int(i) - 0x40000000] = 3;", MEMORY),
+    "the end of a private array": ("int a[4] = {1, 2, 3, 4}; a[x[i]] = 2; x[i] = a[(i + x[i]) & 7];", "of 'a', which has 4"),
+    "a load of the next element": ("x[i] = x[i + 1];", "index 64 of 'x', which has 64"),
+    "a load from far away": ("x[i] = x[i + 0x40000000u];", "of 'x', which has 64"),
+    "a load from far away in one lane": ("x[i] = x[i == 13 ? 0x40000000u : i];", "of 'x', which has 64"),
+    "a store to far away": ("x[i + 0x40000000u] = 3;", "of 'x', which has 64"),
+    "a store to far below": ("x[int(i) - 0x40000000] = 3;", "of 'x', which has 64"),
 }  # fmt: skip
 _HEADER = "#include <metal_stdlib>\nusing namespace metal;\nenum class E { a, b };\n"
 
@@ -62,11 +64,21 @@ def outcome(body):
     """The outcome of a kernel: the message of its fault, if it has one."""
     parameters = "device int* x, uint i [[thread_position_in_grid]]"
     lib = mtl.library(f"{_HEADER}kernel void f({parameters}) {{ {body} }}")
+    following = mtl.library(f"{_HEADER}kernel void f({parameters}) {{ x[i] += int(i); }}")
+    memory = np.full(64 * 3, _CANARY, np.int32)
+    x = memory[64:128]
+    x[:] = 0
+    message = RUNS
     try:
-        lib.f(np.zeros(64, np.int32), threads=64, group_size=64, wait=True)
+        lib.f(x, threads=64, group_size=64, wait=True)
     except mtl.KernelFault as fault:
-        return str(fault)
-    return RUNS
+        message = str(fault)
+    assert (memory[:64] == _CANARY).all(), "overwritten"
+    assert (memory[128:] == _CANARY).all(), "overwritten"
+    x[:] = 1
+    following.f(x, threads=64)
+    assert (x == np.arange(1, 65)).all(), "the next launch is wrong"
+    return message
 
 
 if __name__ == "__main__":

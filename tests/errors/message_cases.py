@@ -14,8 +14,8 @@ TENSORS = (
 )
 
 
-def kernels():
-    return mtl.library(path=FOLDER / "kernels.metal")
+def kernels(**options):
+    return mtl.library(path=FOLDER / "kernels.metal", **options)
 
 
 def floats(n=4):
@@ -189,7 +189,9 @@ FAULTS = {
     "different barriers": lambda k: k.two_barriers(ints(), threads=4),
     "stack overflow": lambda k: k.endless_recursion(ints(), threads=4),
     "division by zero": lambda k: k.divide(ints(), threads=4),
+    "index past the end": lambda k: k.wild(ints(), 4, threads=4),
     "address no memory can have": lambda k: k.wild(ints(), 2**61, threads=4),
+    "the same unchecked": lambda k: kernels(bounds="unchecked").wild(ints(), 2**61, threads=4),
 }
 
 

@@ -44,11 +44,12 @@ linux_only = pytest.mark.skipif(
 @pytest.mark.parametrize("engine", ["simd", "reference"])
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("threads", [64, 61])
-def test_faults_name_their_line(name, threads, engine, tmp_path, monkeypatch):
+@pytest.mark.parametrize("bounds", ["checked", "unchecked"])
+def test_faults_name_their_line(name, bounds, threads, engine, tmp_path, monkeypatch):
     file = tmp_path / "faults.metal"
     file.write_text(TEXT)
     monkeypatch.setattr(mtl.config, "cpu_engine", engine)
-    kernel = getattr(mtl.library(path=file, device="cpu"), name)
+    kernel = getattr(mtl.library(path=file, device="cpu", bounds=bounds), name)
     out = np.zeros(64, np.int32)
     given = [out, np.full(1, 0 if name == "divide" else 99, np.uint32)]
     if name == "divide":
@@ -63,7 +64,7 @@ def test_faults_name_their_line(name, threads, engine, tmp_path, monkeypatch):
 
 @linux_only
 def test_kernels_that_are_no_files_have_lines():
-    lib = mtl.library(TEXT, device="cpu")
+    lib = mtl.library(TEXT, device="cpu", bounds="unchecked")
     with pytest.raises(mtl.KernelFault, match=r"\[wild\] program_source:6: access to memory"):
         lib.wild(np.zeros(64, np.int32), np.full(1, 99, np.uint32), threads=64)
 

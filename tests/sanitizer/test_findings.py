@@ -32,12 +32,27 @@ kernel void partial(device const float* in, device float* out, threadgroup float
     out[i] = tile[l];
 }
 kernel void count(device int* total, uint i [[thread_position_in_grid]]) { total[0] += 1; }
+kernel void mark(device int* any, device const int* in, uint i [[thread_position_in_grid]]) {
+    if (in[i] > 0) any[0] = in[i];
+}
 kernel void mixed(device atomic_int* total, device int* out, uint i [[thread_position_in_grid]]) {
     if (i == 3) out[0] = *(device int*)total;
     else atomic_fetch_add_explicit(total, 1, memory_order_relaxed);
 }
 kernel void quotient(device int* a, device const int* b, uint i [[thread_position_in_grid]]) {
     a[i] /= b[i];
+}
+kernel void shuffled(device const float* in, device float* out, uint i [[thread_position_in_grid]]) {
+    float v = in[i];
+    v += simd_shuffle_down(v, 16);
+    if (i % 2 == 0) v += simd_shuffle_xor(v, 1);
+    out[i] = v;
+}
+kernel void converted(device const float* in, device int* out, device uchar* small,
+                      uint i [[thread_position_in_grid]]) {
+    float v = in[i];
+    out[i] = int(v);
+    small[i] = v < 256 ? uchar(v) : 255;
 }
 kernel void guarded(device float* out, uint l [[thread_position_in_threadgroup]],
                     uint i [[thread_position_in_grid]]) {
@@ -73,6 +88,10 @@ kernel void sum(device const float* in, device float* partial, device atomic_uin
 
 def compiled(name, **defines):
     return mtl.library(SOURCE, device="cpu", defines=defines)[name]
+
+
+def line_of(text):
+    return next(n for n, line in enumerate(SOURCE.splitlines(), 1) if text in line)
 
 
 def findings_of(kernel, *arguments, threads=64, **options):
@@ -141,6 +160,15 @@ def test_races_between_threadgroups():
         compiled("count")(total, threads=64, check=True)
 
 
+def test_equal_writes_are_no_race():
+    kernel, values = compiled("mark"), np.ones(64, np.int32)
+    assert findings_of(kernel, np.zeros(1, np.int32), values) == []
+    values[40] = 2
+    [finding] = findings_of(kernel, np.zeros(1, np.int32), values)
+    assert [access.value for access in finding.accesses] == ["1", "2"]
+    assert [access.thread[0] for access in finding.accesses] == [39, 40]
+
+
 @pytest.mark.slow
 def test_atomic_and_plain_accesses():
     total, out = np.zeros(1, np.int32), np.zeros(1, np.int32)
@@ -179,9 +207,33 @@ def test_fences_and_atomics_order_threadgroups():
     assert finding.memory.startswith("element 0 of 'partial'")
 
 
+def test_shuffles_from_lanes_that_do_not_take_part():
+    [finding] = findings_of(compiled("shuffled"), *arrays(32), threads=32)
+    assert finding.kind == "inactive-lane"
+    assert (finding.memory, finding.count) == ("lane 1", 16)
+    assert finding.accesses[0].line == line_of("simd_shuffle_xor")
+    findings = findings_of(compiled("shuffled"), *arrays(24), threads=24)  # lanes 24 to 31 miss
+    lines = [access.line for finding in findings for access in finding.accesses]
+    assert lines == [line_of("simd_shuffle_down"), line_of("simd_shuffle_xor")]
+
+
+def test_conversions_out_of_range():
+    values = np.array([1, 255.9, 300, -0.9, 2**31 - 128, 2**31, -(2**31), np.nan], np.float32)
+    results = np.zeros(8, np.int32), np.zeros(8, np.uint8)
+    [finding, other] = findings_of(compiled("converted"), values, *results, threads=8)
+    assert {finding.kind, other.kind} == {"conversion"}
+    assert (finding.memory, finding.count) == ("2147483648.0", 2)
+    # Of `uchar(v)` only the numbers for which it is evaluated.
+    assert (other.memory, other.count) == ("-2147483648.0", 1)
+    lines = finding.accesses[0].line, other.accesses[0].line
+    assert lines == (line_of("= int(v)"), line_of("uchar(v)"))
+
+
 @pytest.mark.slow
 def test_other_faults_have_their_messages():
-    with pytest.raises(mtl.KernelFault, match=r"program_source:26: integer division by zero"):
+    with pytest.raises(
+        mtl.KernelFault, match=rf"program_source:{line_of('/= b')}: integer division"
+    ):
         compiled("quotient")(np.ones(4, np.int32), np.zeros(4, np.int32), threads=4, check=True)
     with pytest.raises(mtl.KernelFault, match="write to index 64 of 'out', which has 64 elements"):
         compiled("guarded")(np.zeros(64, np.float32), threads=65, group_size=65, check=True)

@@ -33,12 +33,12 @@ kernel void run(device int* data, device const int4* operations, device const in
         device int* global = data + op.z;
         if (op.y == 0) {
             if (op.x == 1) seen += *shared;
-            if (op.x == 2) *shared = k;
+            if (op.x == 2) *shared = 16 * i + k + 1;
             if (op.x == 3) atomic_fetch_add_explicit((threadgroup atomic_int*)shared, 1, memory_order_relaxed);
             if (op.x == 4) seen += atomic_load_explicit((threadgroup atomic_int*)shared, memory_order_relaxed);
         } else {
             if (op.x == 1) seen += *global;
-            if (op.x == 2) *global = k;
+            if (op.x == 2) *global = 16 * i + k + 1;
             if (op.x == 3) atomic_fetch_add_explicit((device atomic_int*)global, 1, memory_order_relaxed);
             if (op.x == 4) seen += atomic_load_explicit((device atomic_int*)global, memory_order_relaxed);
         }

@@ -295,7 +295,7 @@ class MTLCommandBuffer(MetalObject):
 def _error_of(failure: mtl.MetalloidError) -> NSError:
     reason = failure.reason if isinstance(failure, mtl.KernelFault) else ""
     code = MTLCommandBufferErrorInternal
-    if reason.startswith("access to memory"):
+    if reason.startswith(("access to memory", "read of ", "write to ")):
         code = MTLCommandBufferErrorPageFault
     elif reason.startswith("stack overflow"):
         code = MTLCommandBufferErrorStackOverflow

@@ -7,21 +7,26 @@ without masks (`transforms.assertions`)::
     %inside = icmp ult i32 %index, %limit
     br i1 %inside, label %after, label %mtl.outside
 
-Accesses are checked by sites (`sites`).
+Accesses are checked by sites (`sites`), and some reads where their values are used
+(`deferred_reads`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from metalloid.compiler.bounds.objects import Addresses, Interface, MemoryObject
 from metalloid.compiler.bounds.sites import Site
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
 from metalloid.compiler.ir.types import I1, I32, I64, POINTER, Integer, Type
 from metalloid.compiler.transforms.assertions import OUTSIDE
+from metalloid.compiler.transforms.scalarize_vectors import zero
 
 _OUTSIDE_BLOCK = "%mtl.outside"
 _WORD_BYTES = 8
+#: Of a deferred read, in place of its offset.
+_WAS_INSIDE = Value(I64, str(-(2**63)))
 
 
 def check_accesses(
@@ -33,6 +38,16 @@ def check_accesses(
     """Insert the checks of sites with these numbers."""
     if sites:
         _Inserter(function, addresses, interface).insert(sites)
+
+
+@dataclass(frozen=True)
+class _Check:
+    """One check of a site: of its offset, or of the outcome of a deferred read."""
+
+    number: int
+    site: Site
+    outcome: Value | None = None
+    is_read: bool = False
 
 
 class _Inserter:
@@ -50,43 +65,101 @@ class _Inserter:
         outside = Block(_OUTSIDE_BLOCK, [number, offset, extent])
         reported = [phi.value for phi in outside.phis]
         outside.body.append(Instruction("call", operands=reported, callee=OUTSIDE))
-        by_block: dict[str, list[tuple[int, Site]]] = {}
+        at: dict[Instruction, list[_Check]] = {}
         for each in checked:
-            by_block.setdefault(each[1].block, []).append(each)
+            for instruction, check in self._checks_of(*each):
+                at.setdefault(instruction, []).append(check)
         blocks: dict[str, Block] = {}
-        for name, block in function.blocks.items():
-            pieces = self._split(block, by_block[name], outside) if name in by_block else [block]
+        for block in function.blocks.values():
+            is_checked = any(i in at for i in (*block.body, block.end))
+            pieces = self._split(block, at, outside) if is_checked else [block]
             blocks.update((piece.name, piece) for piece in pieces)
         blocks[_OUTSIDE_BLOCK] = outside
         function.blocks = blocks
         self._insert_prologue()
 
-    def _split(self, block: Block, sites: list[tuple[int, Site]], outside: Block) -> list[Block]:
+    def _checks_of(self, number: int, site: Site) -> Iterator[tuple[Instruction, _Check]]:
+        """The checks of a site, and the instruction before which each is."""
+        if site.deferred is None:
+            yield site.at, _Check(number, site)
+            return
+        # Whether the read was inside, or its offset, goes where the value goes.
+        names = self._addresses.names
+        outcomes = {
+            source: Value(I64, names("%mtl.read"))
+            for source in (site.at.result, *(join.result for _, join, _ in site.deferred.joins))
+        }
+        for block, join, sources in site.deferred.joins:
+            operands = [outcomes.get(source, _WAS_INSIDE) for source in sources]
+            if join.op == "select":
+                operands[0] = join.operands[0]
+            outcome = replace(
+                join, result=outcomes[join.result].name, type=I64, operands=operands,
+                labels=[*join.labels], flags=(), metadata=(),
+            )  # fmt: skip
+            where = self._function.blocks[block]
+            if join.op == "phi":
+                where.phis.append(outcome)
+            else:
+                where.body.insert(where.body.index(join) + 1, outcome)
+        yield site.at, _Check(number, site, outcomes[site.at.result], is_read=True)
+        for use, source in site.deferred.uses:
+            yield use, _Check(number, site, outcomes[source])
+
+    def _split(
+        self, block: Block, checks: Mapping[Instruction, list[_Check]], outside: Block
+    ) -> list[Block]:
         """The pieces of a block, between which there are checks."""
         first, pieces = block.name, [block]
-        at: dict[Instruction, list[tuple[int, Site]]] = {}
-        for each in sites:
-            at.setdefault(each[1].at, []).append(each)
+        inside_label = "%mtl.inside" if first[1].isdigit() else f"{first}.inside"
         body, block.body = block.body, []
         end, block.end = block.end, Instruction("unreachable")
         names = self._addresses.names
-        for instruction in body:
-            for number, site in at.get(instruction, ()):
-                inside, offset = self._check(site, block.body)
-                after = names(f"{first}.inside")
-                block.end = Instruction("br", operands=[inside], labels=[after, outside.name])
-                reported = (Value(I32, str(number)), offset, self._extent(site.object))
+        for instruction in (*body, end):
+            for check in checks.get(instruction, ()):
+                if check.is_read:
+                    pieces += self._read_inside(instruction, check, pieces[-1])
+                    continue
+                block, site = pieces[-1], check.site
+                inside, offset = self._inside(check, block.body)
+                after = Block(names(inside_label))
+                block.end = Instruction("br", operands=[inside], labels=[after.name, outside.name])
+                reported = (Value(I32, str(check.number)), offset, self._extent(site.object))
                 for phi, value in zip(outside.phis, reported, strict=True):
                     phi.operands.append(value)
                     phi.labels.append(block.name)
-                block = Block(after)
-                pieces.append(block)
-            block.body.append(instruction)
-        block.end = end
-        if block.name != first:
-            for successor in dict.fromkeys(end.labels):
-                replace_predecessor(self._function.blocks[successor], first, block.name)
+                pieces.append(after)
+            is_read = any(check.is_read for check in checks.get(instruction, ()))
+            if instruction is not end and not is_read:
+                pieces[-1].body.append(instruction)
+        pieces[-1].end = end
+        for successor in dict.fromkeys(end.labels) if len(pieces) > 1 else ():
+            replace_predecessor(self._function.blocks[successor], first, pieces[-1].name)
         return pieces
+
+    def _inside(self, check: _Check, body: list[Instruction]) -> tuple[Value, Value]:
+        """Whether a check holds, and the offset for the report."""
+        if check.outcome is None:
+            return self._check(check.site, body)
+        inside = self._new(body, "icmp", I1, check.outcome, _WAS_INSIDE, predicate="eq")
+        return inside, check.outcome
+
+    def _read_inside(self, load: Instruction, check: _Check, block: Block) -> list[Block]:
+        """Load if the address is inside, else give 0."""
+        names = self._addresses.names
+        inside, offset = self._check(check.site, block.body)
+        assert check.outcome is not None
+        operands = [inside, _WAS_INSIDE, offset]
+        block.body.append(Instruction("select", check.outcome.name, I64, operands))
+        own = replace(load, result=names("%mtl.read.inside"))
+        read, after = Block(names("%mtl.reads")), Block(names("%mtl.has_read"))
+        block.end = Instruction("br", operands=[inside], labels=[read.name, after.name])
+        read.body, read.end = [own], Instruction("br", labels=[after.name])
+        values = [own.value, Value(load.type, zero(load.type))]
+        after.phis = [
+            Instruction("phi", load.result, load.type, values, labels=[read.name, block.name])
+        ]
+        return [read, after]
 
     def _new(self, body: list[Instruction], op: str, type: Integer, *operands: Value,
              predicate: str = "") -> Value:  # fmt: skip

@@ -1,7 +1,8 @@
 """Sites: accesses of a function that are checked together.
 
 Accesses in a block at constant distances from each other share a site. A site that another one
-covers on all paths is left out, and so is what known sizes prove.
+covers on all paths is left out, and so is what known sizes prove. A read that is checked where its
+value is used (`deferred_reads`) is a site of its own.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from metalloid.compiler.bounds.deferred_reads import DeferredRead, DeferredReads
 from metalloid.compiler.bounds.objects import Addresses, MemoryObject
-from metalloid.compiler.ir.cfg import immediate_dominators, reverse_postorder
+from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.types import Type, Vector, bits_of
 
@@ -52,6 +54,8 @@ class Site:
     accesses : list of Access
     node : int
         Of the range of the offset without distances; -1 if it has no terms, -2 if it is unknown.
+    deferred : DeferredRead or None
+        Of a read that is checked where its value is used.
     """
 
     object: MemoryObject
@@ -60,6 +64,7 @@ class Site:
     at: Instruction
     accesses: list[Access] = field(default_factory=list)
     node: int = -2
+    deferred: DeferredRead | None = None
 
     @property
     def first(self) -> int:
@@ -85,54 +90,44 @@ def sites_of(
     known_bytes : mapping
         Bytes that each launch has at least, by position of the parameter.
     """
-    blocks = function.blocks
-    order = reverse_postorder(function.entry.name, lambda name: blocks[name].successors)
-    predecessors: dict[str, list[str]] = {name: [] for name in order}
-    for name in order:
-        for successor in blocks[name].successors:
-            predecessors[successor].append(name)
-    dominator = immediate_dominators(order, predecessors)
-
-    def dominates(above: str, below: str) -> bool:
-        while below != above and below != order[0]:
-            below = dominator[below]
-        return below == above
-
+    graph = Graph(function)
+    reads = DeferredReads(function, graph)
     covering: dict[object, list[Site]] = {}
-    for name in order:
-        block = blocks[name]
+    deferred_sites: list[Site] = []
+    for name in graph.order:
         in_block: dict[object, Site] = {}
-        for instruction in [*block.body]:
+        for instruction in [*function.blocks[name].body]:
             if _ends_grouping(instruction):
                 in_block = {}
             for address, nbytes, writes in _accessed(instruction):
                 located = addresses.locate(address)
                 if located is None or nbytes == 0:
                     continue
+                start, end = located.distance, located.distance + nbytes
                 size = located.object.nbytes or known_bytes.get(located.object.word, 0)
-                if (
-                    not located.terms
-                    and located.distance >= 0
-                    and located.distance + nbytes <= size
-                ):
+                if not located.terms and start >= 0 and end <= size:
                     continue
-                access = Access(located.distance, nbytes, writes, instruction.debug)
+                access = Access(start, nbytes, writes, instruction.debug)
                 key = (located.object, tuple((index.name, step) for index, step in located.terms))
-                site = in_block.get(key)
-                if site is not None:
-                    site.accesses.append(access)
+                deferred = reads.find(instruction, name) if located.object.word >= 0 else None
+                if deferred is None and key in in_block:
+                    in_block[key].accesses.append(access)
                     continue
                 if any(
-                    site.first <= located.distance and located.distance + nbytes <= site.end
-                    and dominates(site.block, name)
+                    site.first <= start and end <= site.end and graph.dominates(site.block, name)
                     for site in covering.get(key, ())
-                ):  # fmt: skip
+                ):
                     continue
                 site = Site(located.object, located.terms, name, instruction, [access])
-                in_block[key] = site
-                covering.setdefault(key, []).append(site)
+                if deferred is not None:
+                    site.deferred = deferred
+                    deferred_sites.append(site)
+                else:
+                    in_block[key] = site
+                    covering.setdefault(key, []).append(site)
     for of_key in covering.values():
         yield from of_key
+    yield from deferred_sites
 
 
 def _ends_grouping(instruction: Instruction) -> bool:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from metalloid.backends.cpu.compile.source_positions import SourcePositions
 from metalloid.compiler.bounds.objects import box_interface, variable_sizes, vector_interface
 from metalloid.compiler.bounds.pipeline import BoundsContext, add_checks
 from metalloid.compiler.bounds.sites import Site
-from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.ir.parser import function_names, parse_function, replace_function
 from metalloid.compiler.toolchain.cache import digest
@@ -72,7 +70,7 @@ class BoundsTable:
 
 
 def with_checks(
-    ir: str, request: BoundsRequest, signature: Signature, sources: Mapping[str, str]
+    ir: str, request: BoundsRequest, signature: Signature, positions: SourcePositions
 ) -> tuple[str, BoundsTable]:
     """A module whose kernel has the requested checks."""
     if not request.checks:
@@ -93,7 +91,7 @@ def with_checks(
     if has_calls:
         checked = without_promises(checked, function.attributes)
         checked += f"\ndeclare void {OUTSIDE}(i32, i64, i64) cold noreturn\n"
-    return checked, _table(context, ir, sources)
+    return checked, _table(context, ir, positions)
 
 
 def without_promises(ir: str, attributes: str) -> str:
@@ -110,14 +108,14 @@ def without_promises(ir: str, attributes: str) -> str:
     return ir
 
 
-def _table(context: BoundsContext, ir: str, sources: Mapping[str, str]) -> BoundsTable:
-    sites = tuple(_facts(site, ir, sources) for site in context.sites)
+def _table(context: BoundsContext, ir: str, positions: SourcePositions) -> BoundsTable:
+    sites = tuple(_facts(site, ir, positions) for site in context.sites)
     shape = [[site["word"], site["name"], site["node"], len(site["accesses"])] for site in sites]
     nodes = tuple((int(n.op) | n.width << 8, n.a, n.b, n.c) for n in context.program.nodes)
     return BoundsTable(digest(repr(shape)), sites, nodes)
 
 
-def _facts(site: Site, ir: str, sources: Mapping[str, str]) -> dict[str, Any]:
+def _facts(site: Site, ir: str, positions: SourcePositions) -> dict[str, Any]:
     return {
         "word": site.object.word,
         "name": shown_name(site.object.name),
@@ -126,32 +124,10 @@ def _facts(site: Site, ir: str, sources: Mapping[str, str]) -> dict[str, Any]:
         "first": site.first,
         "end": site.end,
         "accesses": [
-            [
-                access.distance,
-                access.nbytes,
-                access.writes,
-                source_position(access.debug, ir, sources),
-            ]
+            [access.distance, access.nbytes, access.writes, positions.of(access.debug, ir)]
             for access in site.accesses
         ],
     }
-
-
-def source_position(debug: str, ir: str, sources: Mapping[str, str]) -> list[Any] | None:
-    """File, line, column and text of the line, as JSON has them; None without debug lines."""
-    location = location_of(ir, debug)
-    if location is None:
-        return None
-    path = Path(location.directory, location.file)
-    file = location.file
-    if file not in sources and (str(path) in sources or path.exists()):
-        file = str(path)
-    source = sources.get(file)
-    if source is None and path.exists():  # an included file
-        source = path.read_text("utf-8", "replace")
-    lines = (source or "").splitlines()
-    text = lines[location.line - 1] if 0 < location.line <= len(lines) else ""
-    return [file, location.line, location.column, text]
 
 
 def shown_name(name: str) -> str:

@@ -27,6 +27,7 @@ from metalloid.backends.cpu.compile.memory_model import (
 )
 from metalloid.backends.cpu.compile.recursion import unroll_recursion
 from metalloid.backends.cpu.compile.sanitizer import AccessTable, with_instrumentation
+from metalloid.backends.cpu.compile.source_positions import SourcePositions
 from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.libcalls import is_libcall
@@ -44,7 +45,7 @@ from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.types import Unsupported
-from metalloid.compiler.sanitizer.prepare import finish, prepare
+from metalloid.compiler.sanitizer.prepare import CONVERSION, finish, prepare
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest
 from metalloid.compiler.toolchain.target import Target
@@ -232,10 +233,11 @@ def kernel_ir(
     if debug_lines:
         ir = with_user_locations(ir, _is_user_file)
     layouts = tuple(read_layouts(ir))
-    ir, table = with_checks(ir, bounds, build_signature(entry, layouts), unit.sources)
+    positions = SourcePositions(unit.sources, text)
+    ir, table = with_checks(ir, bounds, build_signature(entry, layouts), positions)
     accesses = AccessTable()
     if sanitize:
-        ir, accesses = with_instrumentation(ir, unit.sources)
+        ir, accesses = with_instrumentation(ir, positions)
     return KernelIR(
         cpp=text,
         ir=ir,
@@ -303,7 +305,7 @@ class _EntryCompiler:
             words += ("-Xclang", "-disable-llvm-passes")
         text, ir = compile_entry(words, self.unit, self.entry, self.target, embed, seconds)
         if self.sanitize:
-            ir = finish(self.optimise(prepare(ir), options or ()))
+            ir = finish(self.optimise(prepare(ir, _is_user_file), options or ()))
         return text, ir
 
     def compile_auxiliary(self, text: str) -> str:
@@ -345,7 +347,8 @@ def _is_user_file(path: Path) -> bool:
 
 def _is_offered(name: str) -> bool:
     """Whether kernels may call a function of the process."""
-    return name.startswith("__msl_") or name in MEMORY_FUNCTIONS or is_libcall(f"@{name}")
+    known = name.startswith("__msl_") or name in MEMORY_FUNCTIONS or f"@{name}" == CONVERSION
+    return known or is_libcall(f"@{name}")
 
 
 def _make_threadgroup_variables_private(ir: str) -> str:

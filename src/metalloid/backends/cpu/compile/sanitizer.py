@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from metalloid.backends.cpu.compile.bounds import (
-    shown_name,
-    source_position,
-    without_promises,
-)
+from metalloid.backends.cpu.compile.bounds import shown_name, without_promises
+from metalloid.backends.cpu.compile.source_positions import SourcePositions
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
@@ -35,15 +31,14 @@ class AccessTable:
     sites: tuple[dict[str, Any], ...] = ()
 
 
-def with_instrumentation(ir: str, sources: Mapping[str, str]) -> tuple[str, AccessTable]:
+def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, AccessTable]:
     """A module that tells the sanitizer of its accesses.
 
     Parameters
     ----------
     ir : str
         With debug locations.
-    sources : mapping
-        The user's text by file name.
+    positions : SourcePositions
     """
     context = InstrumentationContext()
     attributes: set[str] = set()
@@ -61,7 +56,7 @@ def with_instrumentation(ir: str, sources: Mapping[str, str]) -> tuple[str, Acce
                 "kind": int(site.kind),
                 "type": site.type,
                 "variable": shown_name(site.variable) if site.variable else "",
-                "position": source_position(site.debug, ir, sources),
+                "position": positions.of(site.debug, ir),
             }
             for site in context.sites
         )

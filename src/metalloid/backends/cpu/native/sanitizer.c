@@ -9,6 +9,7 @@ enum { MEM_DEVICE = 1, MEM_THREADGROUP = 2, MEM_TEXTURE = 4 }; /* metal::mem_fla
 typedef struct thread_clock {
     uint32_t epoch[MTL_SPACES], simd_epoch[MTL_SPACES]; /* those that order each memory */
     uint32_t barriers, simd_barriers;                   /* all */
+    uint16_t shuffle; /* the site of its last simdgroup function */
 } thread_clock;
 
 static struct {
@@ -17,8 +18,9 @@ static struct {
     mtl_report reports[MTL_REPORTS];
     uint32_t report_count;
     bool is_full; /* there was no memory for more cells, or for more reports */
-    /* The report of an access that has not been done yet: what it writes is not known. */
-    mtl_report *unfinished;
+    /* Reports of an access that has not been done yet: what it writes is not known. The second one is
+     * made only if it differs from what the memory has. */
+    mtl_report *unfinished, rewrite;
 } sanitizer;
 
 /* The access that is being looked at. */
@@ -112,45 +114,66 @@ static void copy_value(uint8_t value[MTL_VALUE_BYTES], uint64_t address, uint64_
     memcpy(value, (const void *)(uintptr_t)address, bytes);
 }
 
-static void finish_report(void) {
-    mtl_report *report = sanitizer.unfinished;
-    sanitizer.unfinished = NULL;
-    if (report) copy_value(report->values[1], report->address, report->bytes);
-}
-
-static mtl_report *known_report(uint32_t kind, uint16_t first, uint16_t second) {
+static mtl_report *known_report(const mtl_report *like) {
     for (uint32_t i = 0; i < sanitizer.report_count; i++) {
         mtl_report *report = &sanitizer.reports[i];
-        if (report->kind == kind && report->accesses[0].site == first &&
-            report->accesses[1].site == second) {
+        if (report->kind == like->kind && report->accesses[0].site == like->accesses[0].site &&
+            report->accesses[1].site == like->accesses[1].site) {
             return report;
         }
     }
     return NULL;
 }
 
-static void report(visit *now, uint32_t kind, const mtl_access *first, uint32_t first_kind) {
-    if (now->reported & kind) return; /* for another unit of the same access */
-    now->reported |= kind;
-    mtl_report *known = known_report(kind, first->site, now->access.site);
+/* Returns a new report like this one; NULL if there is one of these accesses already. */
+static mtl_report *add_report(const mtl_report *like) {
+    mtl_report *known = known_report(like);
     if (known) {
         known->count++;
-        return;
+        return NULL;
     }
     if (sanitizer.report_count == MTL_REPORTS) {
         sanitizer.is_full = true;
-        return;
+        return NULL;
     }
-    uint64_t bytes = now->bytes < MTL_VALUE_BYTES ? now->bytes : MTL_VALUE_BYTES;
     mtl_report *new = &sanitizer.reports[sanitizer.report_count++];
-    *new = (mtl_report){
+    *new = *like;
+    return new;
+}
+
+static void finish_reports(void) {
+    mtl_report *report = sanitizer.unfinished, *rewrite = &sanitizer.rewrite;
+    sanitizer.unfinished = NULL;
+    if (report) copy_value(report->values[1], report->address, report->bytes);
+    if (!rewrite->kind) return;
+    copy_value(rewrite->values[1], rewrite->address, rewrite->bytes);
+    if (memcmp(rewrite->values[0], rewrite->values[1], rewrite->bytes) != 0) add_report(rewrite);
+    rewrite->kind = 0;
+}
+
+/* Two threads that write the same value are no defect: the result is the same in either order. */
+static bool is_rewrite(const visit *now, uint32_t kind, uint32_t first_kind) {
+    return kind == MTL_RACE && first_kind == MTL_WRITE && now->kind == MTL_WRITE &&
+           now->bytes <= MTL_VALUE_BYTES;
+}
+
+static void report(visit *now, uint32_t kind, const mtl_access *first, uint32_t first_kind) {
+    uint64_t bytes = now->bytes < MTL_VALUE_BYTES ? now->bytes : MTL_VALUE_BYTES;
+    mtl_report new = {
         .kind = kind, .count = 1, .space = now->space, .bytes = (uint32_t)bytes,
         .address = now->address, .offset = now->offset,
         .accesses = {*first, now->access}, .kinds = {first_kind, now->kind},
     };
-    copy_value(new->values[0], now->address, bytes);
-    copy_value(new->values[1], now->address, bytes);
-    if (now->kind & MTL_WRITE) sanitizer.unfinished = new;
+    copy_value(new.values[0], now->address, bytes);
+    copy_value(new.values[1], now->address, bytes);
+    if (is_rewrite(now, kind, first_kind)) {
+        sanitizer.rewrite = new;
+        return;
+    }
+    if (now->reported & kind) return; /* for another unit of the same access */
+    now->reported |= kind;
+    mtl_report *added = add_report(&new);
+    if (now->kind & MTL_WRITE) sanitizer.unfinished = added;
 }
 
 static void check_against(visit *now, const mtl_access *before, uint32_t kind) {
@@ -215,7 +238,7 @@ static void visit_cell(mtl_cell *cell, void *state) {
 
 static void look_at(mtl_context *context, uint64_t address, uint64_t bytes, uint32_t site,
                     uint32_t kind) {
-    finish_report();
+    finish_reports();
     if (!bytes || is_private(context, address)) return;
     uint32_t thread;
     const thread_clock *clock = enter_thread(context, &thread);
@@ -249,9 +272,47 @@ MTL_EXPORT void mtl_sanitizer_fence(uint32_t releases, uint32_t acquires) {
     mtl_release_lock(context);
 }
 
+/* Adds a report about a thread alone. */
+static void report_thread(uint32_t kind, uint32_t thread, uint32_t site, mtl_report like) {
+    finish_reports();
+    like.kind = kind;
+    like.count = 1;
+    like.accesses[1] = (mtl_access){
+        .group = sanitizer.group, .thread = (uint16_t)thread, .site = (uint16_t)site,
+    };
+    add_report(&like);
+}
+
+/* The calling thread is about to call a simdgroup function that reads other lanes. */
+MTL_EXPORT void mtl_sanitizer_shuffle(uint32_t site) {
+    uint32_t thread;
+    enter_thread(mtl_current, &thread)->shuffle = (uint16_t)site;
+}
+
+/* In it, a thread reads from a lane that does not take part. */
+void mtl_sanitizer_inactive(mtl_context *context, const mtl_fibre *reader, uint32_t lane) {
+    uint32_t thread = (uint32_t)(reader - context->fibres) % MTL_MAX_THREADS;
+    report_thread(MTL_INACTIVE_LANE, thread, sanitizer.threads[thread].shuffle,
+                  (mtl_report){.address = lane});
+}
+
+/* The calling thread is about to convert a number to an integer of so many bits. */
+MTL_EXPORT void mtl_sanitizer_conversion(double value, uint32_t bits, uint32_t is_signed,
+                                         uint32_t site) {
+    double limit = (double)(UINT64_C(1) << (bits - 1)); /* half of an unsigned type's */
+    bool fits = is_signed ? value > -limit - 1 && value < limit : value > -1 && value < 2 * limit;
+    /* From 2^53 on, -limit - 1 is -limit. */
+    if (fits || (is_signed && value == -limit)) return;
+    uint32_t thread;
+    enter_thread(mtl_current, &thread);
+    mtl_report like = {.bytes = sizeof value};
+    memcpy(like.values[1], &value, sizeof value);
+    report_thread(MTL_CONVERSION, thread, site, like);
+}
+
 /* The running thread has come to a barrier. All of the threadgroup or the simdgroup do. */
 void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgroup) {
-    finish_report();
+    finish_reports();
     uint32_t thread;
     thread_clock *clock = enter_thread(context, &thread);
     uint32_t *epoch = of_simdgroup ? clock->simd_epoch : clock->epoch;
@@ -270,7 +331,7 @@ MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups) {
 /* Ends it. The reports are valid until the next one begins; their number is negative, less one, if there
  * was no memory for all. */
 MTL_EXPORT int32_t mtl_sanitizer_end(const mtl_report **reports) {
-    finish_report();
+    finish_reports();
     mtl_shadow_clear();
     mtl_clocks_clear();
     *reports = sanitizer.reports;
