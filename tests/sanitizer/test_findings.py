@@ -42,6 +42,18 @@ kernel void mixed(device atomic_int* total, device int* out, uint i [[thread_pos
 kernel void quotient(device int* a, device const int* b, uint i [[thread_position_in_grid]]) {
     a[i] /= b[i];
 }
+kernel void shuffled(device const float* in, device float* out, uint i [[thread_position_in_grid]]) {
+    float v = in[i];
+    v += simd_shuffle_down(v, 16);
+    if (i % 2 == 0) v += simd_shuffle_xor(v, 1);
+    out[i] = v;
+}
+kernel void converted(device const float* in, device int* out, device uchar* small,
+                      uint i [[thread_position_in_grid]]) {
+    float v = in[i];
+    out[i] = int(v);
+    small[i] = v < 256 ? uchar(v) : 255;
+}
 kernel void guarded(device float* out, uint l [[thread_position_in_threadgroup]],
                     uint i [[thread_position_in_grid]]) {
     threadgroup float first[4];
@@ -76,6 +88,10 @@ kernel void sum(device const float* in, device float* partial, device atomic_uin
 
 def compiled(name, **defines):
     return mtl.library(SOURCE, device="cpu", defines=defines)[name]
+
+
+def line_of(text):
+    return next(n for n, line in enumerate(SOURCE.splitlines(), 1) if text in line)
 
 
 def findings_of(kernel, *arguments, threads=64, **options):
@@ -191,9 +207,33 @@ def test_fences_and_atomics_order_threadgroups():
     assert finding.memory.startswith("element 0 of 'partial'")
 
 
+def test_shuffles_from_lanes_that_do_not_take_part():
+    [finding] = findings_of(compiled("shuffled"), *arrays(32), threads=32)
+    assert finding.kind == "inactive-lane"
+    assert (finding.memory, finding.count) == ("lane 1", 16)
+    assert finding.accesses[0].line == line_of("simd_shuffle_xor")
+    findings = findings_of(compiled("shuffled"), *arrays(24), threads=24)  # lanes 24 to 31 miss
+    lines = [access.line for finding in findings for access in finding.accesses]
+    assert lines == [line_of("simd_shuffle_down"), line_of("simd_shuffle_xor")]
+
+
+def test_conversions_out_of_range():
+    values = np.array([1, 255.9, 300, -0.9, 2**31 - 128, 2**31, -(2**31), np.nan], np.float32)
+    results = np.zeros(8, np.int32), np.zeros(8, np.uint8)
+    [finding, other] = findings_of(compiled("converted"), values, *results, threads=8)
+    assert {finding.kind, other.kind} == {"conversion"}
+    assert (finding.memory, finding.count) == ("2147483648.0", 2)
+    # Of `uchar(v)` only the numbers for which it is evaluated.
+    assert (other.memory, other.count) == ("-2147483648.0", 1)
+    lines = finding.accesses[0].line, other.accesses[0].line
+    assert lines == (line_of("= int(v)"), line_of("uchar(v)"))
+
+
 @pytest.mark.slow
 def test_other_faults_have_their_messages():
-    with pytest.raises(mtl.KernelFault, match=r"program_source:29: integer division by zero"):
+    with pytest.raises(
+        mtl.KernelFault, match=rf"program_source:{line_of('/= b')}: integer division"
+    ):
         compiled("quotient")(np.ones(4, np.int32), np.zeros(4, np.int32), threads=4, check=True)
     with pytest.raises(mtl.KernelFault, match="write to index 64 of 'out', which has 64 elements"):
         compiled("guarded")(np.zeros(64, np.float32), threads=65, group_size=65, check=True)

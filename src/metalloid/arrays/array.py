@@ -334,7 +334,8 @@ def as_array(value: Any, where: str, device: Device | None = None) -> Array:
         If it is not numeric.
     """
     if isinstance(value, Array):
-        return value
+        # Functions call the methods of this class, which may be functions of another one.
+        return value if type(value) is Array else Array(value._node)
     node = imported(value, device, where)
     return Array(to_node(value, where, device=device) if node is None else owned_copy(node))
 

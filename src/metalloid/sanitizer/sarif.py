@@ -8,12 +8,21 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from metalloid.runtime.launch.findings import RACE, UNINITIALISED, Finding, Participant
+from metalloid.runtime.launch.findings import (
+    CONVERSION,
+    INACTIVE_LANE,
+    RACE,
+    UNINITIALISED,
+    Finding,
+    Participant,
+)
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {
     RACE: "Two threads access the same memory without order, and one of them writes.",
     UNINITIALISED: "A thread reads memory that has not been written.",
+    INACTIVE_LANE: "A simdgroup function reads a lane that does not take part.",
+    CONVERSION: "A floating-point number is converted to an integer type that does not have it.",
 }
 
 

@@ -1,4 +1,4 @@
-"""Insert calls that tell the sanitizer's runtime of accesses of memory, and of fences.
+"""Insert calls that tell the sanitizer's runtime of accesses of memory, fences and shuffles.
 
 Each access of device and threadgroup memory gets a call before it, with its address, its size, the
 number of its *site* and its kind; the runtime (sanitizer.c) knows the thread. Barriers are calls of
@@ -10,6 +10,7 @@ the runtime already::
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntFlag
@@ -20,9 +21,15 @@ from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.lexer import variable_of
 from metalloid.compiler.ir.pass_manager import Pass
 from metalloid.compiler.ir.types import I32, I64, POINTER, Pointer, Type, Vector, bits_of
+from metalloid.compiler.sanitizer.prepare import CONVERSION
 
-ACCESS, FENCE = "@mtl_sanitizer_access", "@mtl_sanitizer_fence"
-DECLARATIONS = f"\ndeclare void {ACCESS}(ptr, i64, i32, i32)\ndeclare void {FENCE}(i32, i32)\n"
+ACCESS, FENCE, SHUFFLE = (f"@mtl_sanitizer_{name}" for name in ("access", "fence", "shuffle"))
+DECLARATIONS = (
+    f"\ndeclare void {ACCESS}(ptr, i64, i32, i32)\ndeclare void {FENCE}(i32, i32)"
+    f"\ndeclare void {SHUFFLE}(i32)\n"
+)
+#: Simdgroup functions that read from other lanes.
+_SHUFFLES = re.compile(r"@__msl_(?:simd|quad)_(?:shuffle|broadcast)_")
 #: The runtime keeps 16 bits of their numbers.
 MAX_SITES = 65535
 _COPIES = ("@llvm.memcpy.", "@llvm.memmove.")
@@ -42,11 +49,12 @@ class Kind(IntFlag):
 
 @dataclass(frozen=True)
 class AccessSite:
-    """An access in the code of a kernel.
+    """An access, a shuffle or a conversion in the code of a kernel.
 
     Attributes
     ----------
     kind : Kind
+        None of the flags if it is no access.
     type : str
         Of its value in the IR; empty for copies.
     variable : str
@@ -96,6 +104,13 @@ class _Instrumentation:
             for instruction in block.body:
                 if instruction.op == "fence":
                     body.append(_fence(instruction))
+                elif _SHUFFLES.match(instruction.callee):
+                    number = self._number(AccessSite(Kind(0), "", "", instruction.debug))
+                    body.append(Instruction("call", operands=[number], callee=SHUFFLE))
+                elif instruction.callee == CONVERSION:
+                    type_ = str(instruction.operands[0].type)
+                    number = self._number(AccessSite(Kind(0), type_, "", instruction.debug))
+                    instruction.operands[-1] = number
                 for address, size, kind, type_ in _accessed(instruction):
                     if self._is_of_the_text(address):
                         variable = self._variable(address)
@@ -135,9 +150,12 @@ class _Instrumentation:
             return ""
         return variable_of(root.name)[0]
 
-    def _call(self, address: Value, size: Value, site: AccessSite) -> Iterator[Instruction]:
-        number = len(self._context.sites)
+    def _number(self, site: AccessSite) -> Value:
+        """The number of a site, which is added to the others."""
         self._context.sites.append(site)
+        return Value(I32, str(min(len(self._context.sites) - 1, MAX_SITES)))
+
+    def _call(self, address: Value, size: Value, site: AccessSite) -> Iterator[Instruction]:
         pointer = address
         if isinstance(address.type, Pointer) and address.type.space:
             cast = Instruction(
@@ -149,9 +167,8 @@ class _Instrumentation:
             wide = Instruction("zext", self._names("%mtl.size"), I64, [size])
             yield wide
             size = wide.value
-        operands = [pointer, size, Value(I32, str(min(number, MAX_SITES)))]
-        yield Instruction("call", operands=[*operands, Value(I32, str(int(site.kind)))],
-                          callee=ACCESS)  # fmt: skip
+        operands = [pointer, size, self._number(site), Value(I32, str(int(site.kind)))]
+        yield Instruction("call", operands=operands, callee=ACCESS)
 
 
 def _fence(instruction: Instruction) -> Instruction:
@@ -193,6 +210,7 @@ def _size(type_: Type) -> Value:
 INSTRUMENTATION: tuple[Pass[InstrumentationContext], ...] = (
     Pass(
         "instrument-accesses", instrument_accesses,
-        "the sanitizer's runtime sees each access of device and threadgroup memory, and each fence",
+        "the sanitizer's runtime sees each access of device and threadgroup memory, each fence and "
+        "each shuffle",
     ),
 )  # fmt: skip

@@ -1,13 +1,30 @@
-"""Keep the accesses of a kernel's text while LLVM optimises it.
+"""Keep the accesses and conversions of a kernel's text while LLVM optimises it.
 
 LLVM loads from memory that it knows to exist although only some threads ask for it, and removes
-what depends on uninitialised variables. Both change which accesses race.
+what depends on uninitialised variables. Both change which accesses race. Likewise it converts
+numbers whose result is then discarded: so conversions get their calls before::
+
+    call void @mtl_sanitizer_conversion(double %x, i32 32, i32 1, i32 0)
+    %i = fptosi double %x to i32
+
+The last operand is for the number of the site, which `instrument` knows.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from metalloid.compiler.frontend.debug_info import location_of
+
+CONVERSION = "@mtl_sanitizer_conversion"
+_DECLARATION = f"\ndeclare void {CONVERSION}(double, i32, i32, i32)\n"
+_CONVERSION = re.compile(
+    r"^  %\S+ = fpto(?P<kind>[su])i (?P<type>(?:<(?P<lanes>\d+) x )?(?P<scalar>\w+)>?) "
+    r"(?P<value>%\S+) to (?:<\d+ x )?i(?P<bits>\d+)>?, !dbg (?P<debug>!\d+)",
+    re.M,
+)
 _ATTRIBUTES = re.compile(r"^(attributes #\d+ = \{)", re.M)
 _THREADGROUP_VARIABLE = re.compile(
     r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*\baddrspace\(3\) global ', re.M
@@ -16,8 +33,17 @@ _USED = "@llvm.compiler.used"
 _USED_LINE = re.compile(rf"^{_USED} = [^\n]*\n", re.M)
 
 
-def prepare(ir: str) -> str:
-    """A module that LLVM optimises without loads of its own, and with all threadgroup variables."""
+def prepare(ir: str, is_user_file: Callable[[Path], bool]) -> str:
+    """A module that LLVM optimises without loads of its own, and with all threadgroup variables.
+
+    Parameters
+    ----------
+    ir : str
+        As clang writes it before LLVM optimises it, with debug locations.
+    is_user_file : callable
+        Whether a file is the user's: conversions in those are checked.
+    """
+    ir = _with_conversions(ir, is_user_file)
     # ThreadSanitizer's attribute; LLVM instruments nothing unless clang asks for its pass.
     ir = _ATTRIBUTES.sub(r"\1 sanitize_thread", ir)
     names = _THREADGROUP_VARIABLE.findall(ir)
@@ -33,3 +59,40 @@ def prepare(ir: str) -> str:
 def finish(ir: str) -> str:
     """The optimised module without what `prepare` has added to it."""
     return _USED_LINE.sub("", ir).replace(" sanitize_thread ", " ")
+
+
+def _with_conversions(ir: str, is_user_file: Callable[[Path], bool]) -> str:
+    def is_checked(debug: str) -> bool:
+        location = location_of(ir, debug)
+        return location is not None and is_user_file(Path(location.directory, location.file))
+
+    checked: dict[str, bool] = {}
+    count = 0
+
+    def with_call(match: re.Match[str]) -> str:
+        nonlocal count
+        debug = match["debug"]
+        if debug not in checked:
+            checked[debug] = is_checked(debug)
+        if not checked[debug]:
+            return match[0]
+        count += 1
+        return "\n".join((*_calls(match, f"%mtl.converted.{count}"), match[0]))
+
+    ir = _CONVERSION.sub(with_call, ir)
+    return ir + _DECLARATION if count else ir
+
+
+def _calls(match: re.Match[str], name: str) -> Iterator[str]:
+    """Instructions that tell of a conversion, one call for each element of a vector."""
+    debug = f", !dbg {match['debug']}"
+    for lane in range(int(match["lanes"] or 1)):
+        value, new = match["value"], f"{name}.{lane}"
+        if match["lanes"]:
+            yield f"  {new} = extractelement {match['type']} {value}, i64 {lane}{debug}"
+            value = new
+        if match["scalar"] != "double":
+            yield f"  {new}.wide = fpext {match['scalar']} {value} to double{debug}"
+            value = f"{new}.wide"
+        words = f"i32 {match['bits']}, i32 {int(match['kind'] == 's')}, i32 0"
+        yield f"  call void {CONVERSION}(double {value}, {words}){debug}"

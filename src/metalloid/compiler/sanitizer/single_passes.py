@@ -29,7 +29,7 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str]) -> str:
     context = InstrumentationContext(is_entry=False)
     run_verified(function, passes, PIPELINES.values(), context)
     sites = (
-        f"; site {number}: {site.kind.name} {site.type} {site.variable}".rstrip()
+        f"; site {number}: {site.kind.name or 'CALL'} {site.type} {site.variable}".rstrip()
         for number, site in enumerate(context.sites)
     )
     return "\n".join((function_text(function), *sites))

@@ -13,6 +13,14 @@ from metalloid.runtime.launch.program import Size
 
 #: Kinds of findings.
 RACE, UNINITIALISED = "race", "uninitialised"
+INACTIVE_LANE, CONVERSION = "inactive-lane", "conversion"
+
+#: What a finding of one thread is about, before the words about it.
+_SUMMARIES = {
+    UNINITIALISED: "read of uninitialised memory",
+    INACTIVE_LANE: "simdgroup function that reads a lane which does not take part",
+    CONVERSION: "conversion of a number that the integer type does not have",
+}
 
 
 @dataclass(frozen=True)
@@ -22,11 +30,12 @@ class Participant:
     Attributes
     ----------
     access : str
-        ``"read"``, ``"write"``, ``"atomic read"``, ``"atomic write"`` or ``"atomic update"``.
+        ``"read"``, ``"write"``, ``"atomic read"``, ``"atomic write"``, ``"atomic update"``,
+        ``"shuffle"`` or ``"conversion"``.
     threadgroup, thread : tuple of int
         Position of the threadgroup in the grid and of the thread in its threadgroup.
     value : str
-        The value that it read or wrote.
+        The value that it read, wrote or converted; empty for a shuffle.
     file, line, column : str, int and int, or None
         Its position in the kernel's text.
     text : str
@@ -46,10 +55,11 @@ class Participant:
         """The access in words, and its line with a caret."""
         where = f"{self.file}:{self.line}: " if self.file else ""
         act = "read" if self.access.endswith("read") else "wrote"
+        act = {"shuffle": "is here", "conversion": "converted"}.get(self.access, act)
         kind = f" ({self.access})" if " " in self.access else ""
         head = (
             f"  {where}thread {self.thread} of threadgroup {self.threadgroup} {act} "
-            f"{self.value}{kind}"
+            f"{self.value}{kind}".rstrip()
         )
         if not self.text.strip() or self.column is None:
             return head
@@ -63,10 +73,11 @@ class Finding:
     Attributes
     ----------
     kind : str
-        ``"race"`` or ``"uninitialised"``.
+        ``"race"``, ``"uninitialised"``, ``"inactive-lane"`` or ``"conversion"``.
     kernel : str
     memory : str
-        The element: ``"element 3 of 'tile' (threadgroup memory)"``.
+        The element: ``"element 3 of 'tile' (threadgroup memory)"``; the lane of a shuffle, the
+        value and the type of a conversion.
     accesses : tuple of Participant
         The accesses, in the order of this run. A race has two, others one.
     count : int
@@ -88,7 +99,7 @@ class Finding:
         if self.kind == RACE:
             first, second = (access.access for access in self.accesses)
             return f"data race ({first}, {second}) on {self.memory}"
-        return f"read of uninitialised memory: {self.memory}"
+        return f"{_SUMMARIES[self.kind]}: {self.memory}"
 
     def describe(self) -> str:
         """The defect as text for people."""

@@ -46,7 +46,7 @@ from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.types import Unsupported
-from metalloid.compiler.sanitizer.prepare import finish, prepare
+from metalloid.compiler.sanitizer.prepare import CONVERSION, finish, prepare
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest
 from metalloid.compiler.toolchain.target import Target
@@ -307,7 +307,7 @@ class _EntryCompiler:
             words += ("-Xclang", "-disable-llvm-passes")
         text, ir = compile_entry(words, self.unit, self.entry, self.target, embed, seconds)
         if self.sanitize:
-            ir = finish(self.optimise(prepare(ir), options or ()))
+            ir = finish(self.optimise(prepare(ir, _is_user_file), options or ()))
         return text, ir
 
     def compile_auxiliary(self, text: str) -> str:
@@ -349,7 +349,8 @@ def _is_user_file(path: Path) -> bool:
 
 def _is_offered(name: str) -> bool:
     """Whether kernels may call a function of the process."""
-    return name.startswith("__msl_") or name in MEMORY_FUNCTIONS or is_libcall(f"@{name}")
+    known = name.startswith("__msl_") or name in MEMORY_FUNCTIONS or f"@{name}" == CONVERSION
+    return known or is_libcall(f"@{name}")
 
 
 def _make_threadgroup_variables_private(ir: str) -> str:

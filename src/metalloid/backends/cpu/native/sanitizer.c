@@ -9,6 +9,7 @@ enum { MEM_DEVICE = 1, MEM_THREADGROUP = 2, MEM_TEXTURE = 4 }; /* metal::mem_fla
 typedef struct thread_clock {
     uint32_t epoch[MTL_SPACES], simd_epoch[MTL_SPACES]; /* those that order each memory */
     uint32_t barriers, simd_barriers;                   /* all */
+    uint16_t shuffle; /* the site of its last simdgroup function */
 } thread_clock;
 
 static struct {
@@ -269,6 +270,44 @@ MTL_EXPORT void mtl_sanitizer_fence(uint32_t releases, uint32_t acquires) {
     const thread_clock *clock = enter_thread(context, &thread);
     mtl_clocks_fence(sanitizer.group, clock->epoch[MTL_DEVICE], releases, acquires);
     mtl_release_lock(context);
+}
+
+/* Adds a report about a thread alone. */
+static void report_thread(uint32_t kind, uint32_t thread, uint32_t site, mtl_report like) {
+    finish_reports();
+    like.kind = kind;
+    like.count = 1;
+    like.accesses[1] = (mtl_access){
+        .group = sanitizer.group, .thread = (uint16_t)thread, .site = (uint16_t)site,
+    };
+    add_report(&like);
+}
+
+/* The calling thread is about to call a simdgroup function that reads other lanes. */
+MTL_EXPORT void mtl_sanitizer_shuffle(uint32_t site) {
+    uint32_t thread;
+    enter_thread(mtl_current, &thread)->shuffle = (uint16_t)site;
+}
+
+/* In it, a thread reads from a lane that does not take part. */
+void mtl_sanitizer_inactive(mtl_context *context, const mtl_fibre *reader, uint32_t lane) {
+    uint32_t thread = (uint32_t)(reader - context->fibres) % MTL_MAX_THREADS;
+    report_thread(MTL_INACTIVE_LANE, thread, sanitizer.threads[thread].shuffle,
+                  (mtl_report){.address = lane});
+}
+
+/* The calling thread is about to convert a number to an integer of so many bits. */
+MTL_EXPORT void mtl_sanitizer_conversion(double value, uint32_t bits, uint32_t is_signed,
+                                         uint32_t site) {
+    double limit = (double)(UINT64_C(1) << (bits - 1)); /* half of an unsigned type's */
+    bool fits = is_signed ? value > -limit - 1 && value < limit : value > -1 && value < 2 * limit;
+    /* From 2^53 on, -limit - 1 is -limit. */
+    if (fits || (is_signed && value == -limit)) return;
+    uint32_t thread;
+    enter_thread(mtl_current, &thread);
+    mtl_report like = {.bytes = sizeof value};
+    memcpy(like.values[1], &value, sizeof value);
+    report_thread(MTL_CONVERSION, thread, site, like);
 }
 
 /* The running thread has come to a barrier. All of the threadgroup or the simdgroup do. */

@@ -12,7 +12,7 @@
 
 /* Kinds of accesses, and mtl_report.kind. The numbers are those of compiler/sanitizer. */
 enum { MTL_READ = 1, MTL_WRITE = 2, MTL_ATOMIC = 4, MTL_COPY = 8 };
-enum { MTL_RACE = 1, MTL_UNINITIALISED = 2 };
+enum { MTL_RACE = 1, MTL_UNINITIALISED = 2, MTL_INACTIVE_LANE = 4, MTL_CONVERSION = 8 };
 enum mtl_space { MTL_DEVICE, MTL_THREADGROUP, MTL_SPACES };
 enum { MTL_MAX_THREADS = 1024, MTL_REPORTS = 256, MTL_VALUE_BYTES = 16 };
 
@@ -38,7 +38,8 @@ typedef struct mtl_atomics {
 typedef struct mtl_report {
     uint32_t kind, count;
     uint32_t space, bytes; /* of the second access; of the values */
-    uint64_t address, offset; /* offset: in the threadgroup variable, or the threadgroup's memory */
+    uint64_t address; /* MTL_INACTIVE_LANE: the lane */
+    uint64_t offset;  /* in the threadgroup variable, or the threadgroup's memory */
     mtl_access accesses[2];   /* the first one has no group if the kind is not MTL_RACE */
     uint32_t kinds[2];
     uint8_t values[2][MTL_VALUE_BYTES];
@@ -54,6 +55,7 @@ void mtl_shadow_clear(void);
 
 /* sanitizer.c */
 void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgroup);
+void mtl_sanitizer_inactive(mtl_context *context, const mtl_fibre *reader, uint32_t lane);
 
 /* sanitizer_clocks.c: which accesses of other threadgroups happen before those of this one. */
 void mtl_clocks_enter(void);

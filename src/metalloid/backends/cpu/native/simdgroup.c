@@ -150,8 +150,16 @@ BIT_RULES(u64)
 
 /* ---- shuffles: each lane reads the lane that SOURCE names ---- */
 
-static uint64_t value_of(const mtl_exchange *call, uint32_t lane) {
-    return is_active(call, lane) ? call->lanes[lane].value : 0;
+/* Whether a lane that `reader` reads from takes part. */
+static bool is_readable(const mtl_exchange *call, uint32_t reader, uint32_t lane) {
+    if (is_active(call, lane)) return true;
+    mtl_context *context = mtl_current;
+    if (context->job->checked) mtl_sanitizer_inactive(context, &call->lanes[reader], lane);
+    return false;
+}
+
+static uint64_t value_of(const mtl_exchange *call, uint32_t reader, uint32_t lane) {
+    return is_readable(call, reader, lane) ? call->lanes[lane].value : 0;
 }
 
 /* In SOURCE: `self`, the reader's index in its segment; `reader`; `width`. A source outside the
@@ -164,7 +172,7 @@ static uint64_t value_of(const mtl_exchange *call, uint32_t lane) {
             mtl_fibre *reader = &call->lanes[lane];                         \
             uint32_t self = lane % width, source = (SOURCE);                \
             uint32_t from = source < width ? lane - self + source : lane;   \
-            reader->result = value_of(call, from);                          \
+            reader->result = value_of(call, lane, from);                    \
         }                                                                   \
         return MTL_OK;                                                      \
     }
@@ -203,8 +211,8 @@ static int32_t shift_and_fill(mtl_exchange *call, bool up) {
         }
         uint32_t self = lane % modulo, source = up ? self - delta : self + delta;
         uint32_t from = lane - self + source % modulo;
-        if (source < modulo) reader->result = value_of(call, from);
-        else reader->result = is_active(call, from) ? call->lanes[from].filling : 0;
+        if (source < modulo) reader->result = value_of(call, lane, from);
+        else reader->result = is_readable(call, lane, from) ? call->lanes[from].filling : 0;
     }
     return MTL_OK;
 }

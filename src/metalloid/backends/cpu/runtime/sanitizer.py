@@ -15,6 +15,8 @@ from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.errors import LaunchError
 from metalloid.runtime.launch.event import Event, FinishedEvent
 from metalloid.runtime.launch.findings import (
+    CONVERSION,
+    INACTIVE_LANE,
     RACE,
     UNINITIALISED,
     Finding,
@@ -26,7 +28,8 @@ from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.program import Size
 
 _READ, _WRITE, _ATOMIC = 1, 2, 4  # sanitizer.h
-_KINDS = {1: RACE, 2: UNINITIALISED}
+_KINDS = {1: RACE, 2: UNINITIALISED, 4: INACTIVE_LANE, 8: CONVERSION}
+_ACTS = {4: "shuffle", 8: "conversion"}  # by mtl_report.kind
 _DEVICE = 0  # mtl_report.space
 _SIMD_WIDTH = 32
 _FLOATS = {"half": np.float16, "float": np.float32, "double": np.float64}
@@ -120,10 +123,14 @@ class CheckedProgram(CpuProgram):
     def _finding(self, report: _Report, launch: _Launch) -> Finding:
         kind = _KINDS[report.kind]
         accesses = tuple(self._participants(report, launch))
-        return Finding(
-            kind, self.signature.name, self._memory(report, launch), accesses, report.count,
-            _race_hint(report, accesses) if kind == RACE else _UNINITIALISED_HINT,
-        )  # fmt: skip
+        if kind == INACTIVE_LANE:
+            about = f"lane {report.address}"
+        elif kind == CONVERSION:
+            about = accesses[0].value
+        else:
+            about = self._memory(report, launch)
+        hint = _race_hint(report, accesses) if kind == RACE else _HINTS[kind]
+        return Finding(kind, self.signature.name, about, accesses, report.count, hint)
 
     def _participants(self, report: _Report, launch: _Launch) -> Iterator[Participant]:
         for access, value in zip(report.accesses, report.values, strict=True):
@@ -135,7 +142,8 @@ class CheckedProgram(CpuProgram):
             size = _size_of(threadgroup, launch)
             data = bytes(value)[: report.bytes]
             yield Participant(
-                _named(site["kind"]), threadgroup, _position(access.thread, size),
+                _ACTS.get(report.kind) or _named(site["kind"]), threadgroup,
+                _position(access.thread, size),
                 _value(data, self._site(report.accesses[1])["type"]), *position,
             )  # fmt: skip
 
@@ -233,10 +241,13 @@ def _value(data: bytes, type_: str) -> str:
     return values[0] if lanes == 1 else f"({', '.join(values)})"
 
 
-_UNINITIALISED_HINT = (
-    "Threadgroup memory has no value at first: write the element before it is read, in each "
-    "threadgroup."
-)
+_HINTS = {
+    UNINITIALISED: "Threadgroup memory has no value at first: write the element before it is read, "
+    "in each threadgroup.",
+    INACTIVE_LANE: "The value of a lane that has ended, took another branch or does not exist is "
+    "undefined. Let all lanes of the simdgroup call the function, or select another lane.",
+    CONVERSION: "The result is undefined. Clamp the number first, and treat NaN.",
+}
 
 
 def _race_hint(report: _Report, accesses: tuple[Participant, ...]) -> str:

@@ -1,0 +1,172 @@
+"""Recall and false alarms of the sanitizer: ``python benchmarks/sanitizer.py [--mlx FOLDER]``.
+
+Defects are planted in the kernels of ``planted_defects/``: each of them is a defect by the
+construction of the kernel. The kernels themselves, those of `metalloid.bench` and, with a checkout
+of MLX, some of its kernels must have no findings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from mlx_tree.agreement import Unchecked
+from mlx_tree.entries import families, family_of, library
+from safety import drawn
+from timing import table
+
+import metalloid as mtl
+from metalloid.bench.cases import cases, kernels
+
+TEXT = Path(__file__).with_name("planted_defects").joinpath("kernels.metal").read_text()
+TYPES = {"float": np.float32, "half": np.float16, "int": np.int32, "ushort": np.uint16}
+SIZES = (64, 128, 256)
+GROUPS = 2
+_BARRIER = re.compile(r"threadgroup_barrier\(mem_flags::(mem_\w+)\);  // barrier")
+_OTHER_FLAG = {"mem_threadgroup": "mem_device", "mem_device": "mem_threadgroup"}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--defects", type=int, default=200, help="planted defects")
+    parser.add_argument("--mlx", type=Path, metavar="FOLDER", help="a checkout of MLX")
+    parser.add_argument("--count", type=int, default=50, help="entries of MLX")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    planted_defects(options.defects, options.seed)
+    own_cases()
+    if options.mlx:
+        entries_of_mlx(options.mlx, options.count, options.seed)
+
+
+def texts() -> dict[str, str]:
+    """The text of each kernel by name, with the lines before the first one."""
+    head, *parts = re.split(r"(?=^kernel void )", TEXT, flags=re.M)
+    return {re.search(r"void (\w+)", part)[1]: head + part for part in parts}
+
+
+def mutants(text: str) -> Iterator[tuple[str, str]]:
+    """Kind and text of each defect that can be planted in a kernel."""
+    start = text.index("kernel void")
+    for match in _BARRIER.finditer(text, start):
+        before, after, flag = text[: match.start()], text[match.end() :], match[1]
+        yield "barrier left out", before + after
+        yield "barrier without flags", f"{before}threadgroup_barrier(mem_flags::mem_none);{after}"
+        yield (
+            "barrier with the other flag",
+            f"{before}threadgroup_barrier(mem_flags::{_OTHER_FLAG[flag]});{after}",
+        )
+        yield "barrier of the simdgroup", f"{before}simdgroup_barrier(mem_flags::{flag});{after}"
+    for match in re.finditer(r"^[^\n]*// (initialise|guard)\n", text[start:], re.M):
+        at = start + match.start()
+        yield f"{match[1]} left out", text[:at] + text[start + match.end() :]
+    for match in re.finditer(r"/\*\*/", text[start:]):
+        at = start + match.start()
+        yield "index off by one", f"{text[:at]} + 1{text[at + 4 :]}"
+
+
+def outcome(text: str, name: str, type_: str, size: int) -> str:
+    """The kind of finding of a kernel; empty if there is none."""
+    lib = mtl.library(text, defines={"T": type_, "N": size}, device="cpu", check=True)
+    values = (np.arange(GROUPS * size) * 37 % 101).astype(TYPES[type_])
+    out = np.zeros_like(values)
+    try:
+        lib[name](values, out, threads=GROUPS * size, group_size=size)
+    except mtl.SanitizerError as error:
+        return error.findings[0].kind
+    except mtl.KernelFault:
+        return "outside"
+    return ""
+
+
+def planted_defects(count: int, seed: int) -> None:
+    """Recall over planted defects, and false alarms on the kernels without them."""
+    every = [
+        (name, type_, size, kind, mutant)
+        for name, text in texts().items() for kind, mutant in mutants(text)
+        for type_ in TYPES for size in SIZES
+    ]  # fmt: skip
+    random.Random(seed).shuffle(every)
+    planted, detected, missed = Counter[str](), Counter[tuple[str, str]](), []
+    for name, type_, size, kind, mutant in every[:count]:
+        result = outcome(mutant, name, type_, size)
+        planted[kind] += 1
+        detected[kind, result] += 1
+        if not result:
+            missed.append(f"{name}<{type_}, {size}>: {kind}")
+    results = ("race", "uninitialised", "outside", "")
+    rows = [
+        (
+            kind,
+            number,
+            *(detected[kind, result] for result in results),
+            _share(number, detected[kind, ""]),
+        )
+        for kind, number in sorted(planted.items())
+    ]
+    total = [sum(detected[kind, result] for kind in planted) for result in results]
+    rows.append(("all", planted.total(), *total, _share(planted.total(), total[-1])))
+    head = ("planted", "kernels", "race", "uninitialised", "outside", "missed", "recall")
+    table(f"{planted.total()} of {len(every)} planted defects", head, rows)
+    print(*missed, sep="\n")
+    alarms = [
+        f"{name}<{type_}, {size}>"
+        for name, text in texts().items() for type_ in TYPES for size in SIZES[: 1 + count // 200]
+        if outcome(text, name, type_, size)
+    ]  # fmt: skip
+    print(f"false alarms on the kernels without defects: {len(alarms)}", *alarms)
+
+
+def _share(number: int, missed: int) -> str:
+    return f"{(number - missed) / number:.1%}"
+
+
+def own_cases() -> None:
+    """The kernels of `metalloid.bench`."""
+    lib, rows = kernels(math_mode="relaxed"), []
+    for case in cases(tiny=True):
+        launch = case.launcher(lib)
+        launch()
+        plain = _seconds(launch)
+        with mtl.checking(raises=False) as findings:
+            launch()
+            checked = _seconds(launch)
+        rows.append((case.name, len(findings), f"{checked / plain:.0f}"))
+    table("Kernels of metalloid.bench, tiny", ("kernel", "findings", "slowdown"), rows)
+
+
+def _seconds(action) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def entries_of_mlx(tree: Path, count: int, seed: int) -> None:
+    """Kernels of MLX as the checks of their results launch them."""
+    rows, known, checked = [], families(), 0
+    with mtl.config.scope(strict_barriers=False):  # some entries need that
+        for entry in drawn(tree, count, seed):
+            family = family_of(entry, known)
+            if family is None:
+                continue
+            with mtl.checking(raises=False) as findings:
+                try:
+                    family.check(library(tree, entry.file), entry.name, np.random.default_rng(0))
+                except Unchecked:
+                    continue
+                except (AssertionError, mtl.MetalloidError) as error:
+                    rows.append((entry.name[:60], f"{type(error).__name__}: {error}"[:150]))
+                    continue
+            checked += 1
+            rows += [(entry.name[:60], finding.describe()) for finding in findings]
+    table(f"Findings of {checked} entries of MLX", ("entry", "finding"), rows)
+
+
+if __name__ == "__main__":
+    main()
