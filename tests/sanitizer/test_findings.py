@@ -54,6 +54,13 @@ kernel void converted(device const float* in, device int* out, device uchar* sma
     out[i] = int(v);
     small[i] = v < 256 ? uchar(v) : 255;
 }
+#define TWICE(x) do { lanes[l] = x; x = lanes[l ^ 1]; simdgroup_barrier(mem_flags::mem_threadgroup); } while (0)
+kernel void swapped(device float* out, uint l [[thread_position_in_threadgroup]]) {
+    threadgroup float lanes[64];
+    float v = out[l];
+    TWICE(v);
+    out[l] = v;
+}
 kernel void guarded(device float* out, uint l [[thread_position_in_threadgroup]],
                     uint i [[thread_position_in_grid]]) {
     threadgroup float first[4];
@@ -148,6 +155,13 @@ def test_barriers_that_do_not_suffice(barrier, hint):
     assert len(findings) == (hint is not None)
     for finding in findings:
         assert hint in finding.hint
+
+
+def test_races_in_a_simdgroup_and_in_macros():
+    [finding] = findings_of(compiled("swapped"), np.arange(64, dtype=np.float32))
+    assert "a simdgroup_barrier suffices" in finding.hint
+    assert {access.line for access in finding.accesses} == {line_of("TWICE(v)")}
+    assert "^" not in finding.describe()  # columns are those of the expanded line
 
 
 def test_races_between_threadgroups():

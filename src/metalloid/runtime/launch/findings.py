@@ -61,7 +61,8 @@ class Participant:
             f"  {where}thread {self.thread} of threadgroup {self.threadgroup} {act} "
             f"{self.value}{kind}".rstrip()
         )
-        if not self.text.strip() or self.column is None:
+        # In the expansion of a macro, columns are those of the expanded line.
+        if self.column is None or not 0 < self.column <= len(self.text):
             return head
         return f"{head}\n      {self.text}\n      {' ' * (self.column - 1)}^"
 

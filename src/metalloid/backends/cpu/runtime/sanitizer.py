@@ -281,10 +281,13 @@ def _race_hint(report: _Report, accesses: tuple[Participant, ...]) -> str:
             f"The simdgroup_barrier between them does not order {space} memory: "
             f"let its flags include mem_flags::{flag}."
         )
+    where = "between the two lines, where all threads reach it"
     if accesses[0].line == accesses[1].line:
-        return (
-            f"Put {barrier} between the read and the write, or use an atomic function."
-            if kinds[0] != kinds[1]
-            else "Let one thread of the threadgroup write it, or use an atomic function."
-        )
-    return f"Put {barrier} between the two lines, where all threads reach it."
+        if kinds[0] == kinds[1]:
+            return "Let one thread of the threadgroup write it, or use an atomic function."
+        if report.space == _DEVICE:
+            return f"Use an atomic function, or put {barrier} between the read and the write."
+        where = "between the read and the write"
+    if same_simdgroup:
+        where += "; a simdgroup_barrier suffices if no other simdgroup uses the memory"
+    return f"Put {barrier} {where}."
