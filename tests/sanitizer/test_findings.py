@@ -62,6 +62,11 @@ kernel void swapped(device float* out, uint l [[thread_position_in_threadgroup]]
     TWICE(v);
     out[l] = v;
 }
+kernel void list(device int* count, device int* out, uint i [[thread_position_in_grid]]) {
+    int at = count[0];
+    count[0] = at + 1;
+    out[at] = i;
+}
 kernel void guarded(device float* out, uint l [[thread_position_in_threadgroup]],
                     uint i [[thread_position_in_grid]]) {
     threadgroup float first[4];
@@ -267,6 +272,14 @@ def test_settings_and_libraries_ask_for_checks():
     with mtl.config.scope(check=True), pytest.raises(mtl.SanitizerError):
         kernel(x, out, **sizes)
     kernel(x, out, **sizes)
+
+
+def test_findings_before_a_fault():
+    with pytest.raises(mtl.KernelFault, match="write to index 8 of 'out'") as caught:
+        compiled("list")(np.zeros(1, np.int32), np.zeros(8, np.int32), threads=64, check=True)
+    assert not isinstance(caught.value, mtl.SanitizerError)
+    [note] = caught.value.__notes__
+    assert note.startswith("Before that, [list] the sanitizer found 2 defects.\ndata race")
 
 
 def test_checks_need_the_cpu():

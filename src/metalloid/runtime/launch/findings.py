@@ -182,12 +182,16 @@ def report(kernel: str, findings: Sequence[Finding]) -> None:
     SanitizerError
         Unless a collector says otherwise.
     """
+    if collect(findings) and findings:
+        raise error_of(kernel, findings)
+
+
+def collect(findings: Sequence[Finding]) -> bool:
+    """Give findings to the collectors; returns whether to raise them."""
     with _lock:
         for collector in _collectors:
             collector.findings[:] = without_duplicates([*collector.findings, *findings])
-        raises = all(collector.raises for collector in _collectors)
-    if raises and findings:
-        raise error_of(kernel, findings)
+        return all(collector.raises for collector in _collectors)
 
 
 def error_of(kernel: str, findings: Sequence[Finding]) -> SanitizerError:

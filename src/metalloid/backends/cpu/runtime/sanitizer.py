@@ -21,6 +21,8 @@ from metalloid.runtime.launch.findings import (
     UNINITIALISED,
     Finding,
     Participant,
+    collect,
+    error_of,
     report,
     without_duplicates,
 )
@@ -109,7 +111,11 @@ class CheckedProgram(CpuProgram):
             stored = count if count >= 0 else -count - 1
             findings = without_duplicates(self._finding(reports[n], launch) for n in range(stored))
         if status != 0:
-            raise self.failure(outcome, grid, group)
+            error = self.failure(outcome, grid, group)
+            if findings:
+                collect(findings)
+                error.add_note(f"Before that, {error_of(self.signature.name, findings)}")
+            raise error
         if count < 0 and not findings:
             raise LaunchError(
                 f"[{self.signature.name}] there is no memory for the shadow memory of a checked "
@@ -160,7 +166,8 @@ class CheckedProgram(CpuProgram):
                 if word and word <= report.address < word + extent:
                     offset, size = report.address - word, parameter.layout.bytes
                     return _element(parameter.name, offset, size, "device memory")
-            return f"device memory at {report.address:#x}"
+            at = f"{report.address:#x}"
+            return f"device memory at {at} (a texture, or memory that an argument points to)"
         where = "threadgroup memory"
         for access in reversed(report.accesses):
             site = self._site(access)
