@@ -13,8 +13,8 @@ PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
 #: Each layer may import only those before it.
 LAYERS = (
     "errors", "settings", "dtypes", "msl", "compiler", "runtime", "backends", "metal", "kernels",
-    "arrays", "transforms", "linalg", "fft", "random", "nn", "compat", "sanitizer", "profile", "testing",
-    "bench", "cli",
+    "arrays", "transforms", "linalg", "fft", "random", "numpy", "nn", "compat", "sanitizer",
+    "profile", "testing", "bench", "cli",
 )  # fmt: skip
 
 #: The same inside packages, for folders and for modules next to them.

@@ -88,6 +88,7 @@ STANDARD_TERMS = re.compile("in_?place|at_?most|keep_?alive|not_?found", re.IGNO
 STANDARD_NAMES = {
     "MTLPurgeableStateKeepCurrent",
     "borrow",  # of a subtraction of long integers
+    "place",  # NumPy's function
     "side",  # searchsorted, LAPACK
     "threefry_rounds",  # rounds of a cipher
 }

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from metalloid import fft, linalg, metal, random
+    from metalloid import fft, linalg, metal, numpy, random
     from metalloid.arrays import api
     from metalloid.arrays.api import *  # noqa: F403
     from metalloid.arrays.functions.io import load
@@ -106,7 +106,7 @@ __all__: list[str] = [
 
 if TYPE_CHECKING:  # of an installed package checkers take as public what stands in __all__
     __all__ += api.__all__
-    __all__ += ["fft", "linalg", "metal", "random"]
+    __all__ += ["fft", "linalg", "metal", "numpy", "random"]
 
 #: Where each public name lives, if not under its own name: module, or module and name there.
 _HOMES = {
@@ -145,7 +145,7 @@ _HOMES = {
 
 
 #: Parts that are attributes without an import.
-_PARTS = frozenset({"fft", "linalg", "metal", "random"})
+_PARTS = frozenset({"fft", "linalg", "metal", "numpy", "random"})
 #: Names other than functions that the array API requires of a namespace.
 _OF_NAMESPACES = frozenset({"__array_api_version__", "__array_namespace_info__"})
 

@@ -68,6 +68,7 @@ _transforms = _Choice("auto", "host", "kernels", "cufft")
 _engine = _Choice("simd", "reference")
 _bounds = _Choice("checked", "unchecked")
 _level = _Choice("x86-64-v2", "x86-64-v3", "x86-64-v4")
+_floats = _Choice("float64", "float32")
 _host_or_kernels = _Choice("auto", "kernels", "host")
 
 
@@ -267,6 +268,14 @@ class Settings:
         _transforms,
         "auto",
         "Backend of Fourier transforms: auto; host (NumPy); kernels; cufft (NVIDIA).",
+    )
+
+    numpy_floats = _Setting(
+        "METALLOID_NUMPY_FLOATS",
+        _floats,
+        "float64",
+        "Default floats of metalloid.numpy, and the rules of promotion: float64, as in NumPy, on "
+        "devices that have them; float32, as in metalloid.",
     )
 
     verify_passes = _Setting(

@@ -218,7 +218,7 @@ def test_convolutions(device, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", slow("int64"), slow("uint8")])
-@pytest.mark.parametrize("n", [slow(20), slow(257), 900, slow(4096), 9001])
+@pytest.mark.parametrize("n", [slow(20), slow(257), 900, slow(4096), slow(9001)])
 def test_sorts(device, dtype, n):
     x = (RNG.standard_normal((2, n)) * 100).astype(dtype)
     own = mtl.asarray(x, device=device)

@@ -7,7 +7,7 @@ from bounded_kernels import ELEMENTS, MARGIN, random_kernel
 import metalloid as mtl
 
 ENGINES = ("simd", "reference")
-_HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
+_HEAD = "#include <metal_stdlib>\n#include <metal_tensor>\nusing namespace metal;\n"
 _CANARY = 0x5CA1AB1E
 
 
@@ -115,6 +115,20 @@ kernel void either(device int *y, device const int *x, device const int *z, cons
   for (int j = 0; j < n; j++) p += 8;
   y[i] = p[i];
 }
+kernel void select(device int *y, device int *x, constant int &n,
+                   uint i [[thread_position_in_grid]]) {
+  device int *p = i & 1 ? x : y;
+  for (int j = 0; j < n; j++) p += 8;
+  p[i] = 7;
+}
+struct Inner { device float *p[2]; };
+struct Outer { int n; device float *p; Inner inner[2]; };
+kernel void members(constant Outer &s, uint i [[thread_position_in_grid]]) { s.p[i + s.n] = 1; }
+kernel void nested(constant Outer &s, uint i [[thread_position_in_grid]]) {
+  s.inner[1].p[1][i + s.n] = 1;
+}
+kernel void dense(tensor<device float, dextents<int, 2>> t, constant int &n,
+                  uint2 i [[thread_position_in_grid]]) { t[i.x + n, i.y] = 1; }
 kernel void edge(device float *y, device const float *x, constant int2 &size,
                  uint2 at [[thread_position_in_grid]]) {
   float sums[4];
@@ -156,7 +170,7 @@ def test_message(engine):
     y, around = guarded(100, np.float32)
     text = fault_of(lambda: kernel("fill")(y, threads=101, group_size=101))
     assert text == (
-        "[fill] program_source:4: write to index 100 of 'y', which has 100 elements, "
+        "[fill] program_source:5: write to index 100 of 'y', which has 100 elements, "
         "in thread (100, 0, 0) of threadgroup (0, 0, 0).\n"
         "      y[i] = 1;\n"
         "           ^"
@@ -191,7 +205,26 @@ CASES = {
         "either", lambda y, one: (y.view(np.int32), one(0), one(0), 11), 8, ""),
     "one that moves too far": (
         "either", lambda y, one: (y.view(np.int32), one(0), one(0), 12), 8, "read of index 96 of 'x'"),
+    "one of two arrays": (
+        "select", lambda y, one: (y.view(np.int32), one(0), 3), 72, ""),
+    "past one of two": (
+        "select", lambda y, one: (y.view(np.int32), one(0)[:95], 3), 72, "index 95 of an array, which has 95"),
+    "a pointer in a struct": ("members", lambda y, one: (outer(1, y),), 95, ""),
+    "past it, in a struct": ("members", lambda y, one: (outer(2, y),), 95, "index 96 of 's.p', which has 96"),
+    "a null pointer": ("members", lambda y, one: (outer(0, None),), 1, "index 0 of 's.p', which has 0"),
+    "a pointer in nested structs": ("nested", lambda y, one: (outer(1, None, y),), 95, ""),
+    "past that, in nested structs": (
+        "nested", lambda y, one: (outer(2, None, y),), 95, "index 96 of 's.inner[1].p[1]', which has 96"),
+    "a tensor": ("dense", lambda y, one: (y.reshape(8, 12), 0), (12, 8), ""),
+    "past a tensor": ("dense", lambda y, one: (y.reshape(8, 12), 1), (12, 8), "index 96 of 't', which has 96"),
+    "a reversed tensor": ("dense", lambda y, one: (y.reshape(8, 12)[::-1, ::-1], 0), (12, 8), ""),
+    "before a reversed tensor": (
+        "dense", lambda y, one: (y.reshape(8, 12)[::-1, ::-1], 1), (12, 8), "index -1 of 't', which has 96"),
 }  # fmt: skip
+
+
+def outer(n, p, q=None):
+    return {"n": n, "p": p, "inner": [{"p": [None, None]}, {"p": [None, q]}]}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -203,9 +236,11 @@ def test_objects(engine, case):
     size = threads if name in ("shared", "given") else None
     for _ in range(2):
         if message:
-            assert message in fault_of(lambda: launch(*given, threads=threads, group_size=size))
+            assert message in fault_of(
+                lambda: launch(*given, threads=threads, group_size=size, wait=True)
+            )
         else:
-            launch(*given, threads=threads, group_size=size)
+            launch(*given, threads=threads, group_size=size, wait=True)
         assert is_intact(around)
     check_that_the_next_launch_is_right()
 
@@ -219,7 +254,7 @@ def test_reads_past_the_last_row_that_are_not_stored(engine):
         expected = 2 * x.reshape(rows, columns) + (np.arange(rows)[:, None] % 4 + 1)
         np.testing.assert_array_equal(y.reshape(rows, columns), expected)
     text = fault_of(lambda: kernel("edge")(y, x[:69], (columns, rows), threads=(16, 2)))
-    assert "program_source:48: read of index 69 of 'x', which has 69 elements, in thread" in text
+    assert "program_source:63: read of index 69 of 'x', which has 69 elements, in thread" in text
     assert is_intact(around)
 
 

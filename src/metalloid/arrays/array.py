@@ -239,7 +239,7 @@ class Array(Operators, Interop):
 
     def __getitem__(self, key: Any) -> Array:
         result: Array | None = native.selected(self, key)
-        return Array(indexing.selected(self._node, key)) if result is None else result
+        return self._new(indexing.selected(self._node, key)) if result is None else result
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._is_uniquely_referenced() and indexing.written(self._node, key, value):
@@ -334,7 +334,8 @@ def as_array(value: Any, where: str, device: Device | None = None) -> Array:
         If it is not numeric.
     """
     if isinstance(value, Array):
-        return value
+        # Functions call the methods of this class, which may be functions of another one.
+        return value if type(value) is Array else Array(value._node)
     node = imported(value, device, where)
     return Array(to_node(value, where, device=device) if node is None else owned_copy(node))
 

@@ -9,7 +9,7 @@ from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import divide
 from metalloid.arrays.functions.manipulation import roll
 from metalloid.arrays.functions.select import where
-from metalloid.arrays.ir.dtypes import DType, as_dtype, float32, kind_of
+from metalloid.arrays.ir.dtypes import DType, as_dtype, default_float, kind_of
 from metalloid.arrays.ir.operands import axes_of, to_node
 from metalloid.arrays.lowering.reductions import Axis
 from metalloid.runtime.devices.device import Device
@@ -64,7 +64,7 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None,
 def _checked(where: str, n: int, dtype: Any) -> DType:
     if n < 1:
         raise ValueError(f"[{where}] n must be at least 1, got {n}.")
-    result_dtype = float32 if dtype is None else as_dtype(dtype)
+    result_dtype = default_float() if dtype is None else as_dtype(dtype)
     if kind_of(result_dtype) != "f":
         raise TypeError(f"[{where}] frequencies must be floats, got {result_dtype}.")
     return result_dtype

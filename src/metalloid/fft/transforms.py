@@ -15,7 +15,7 @@ import numpy as np
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.calls import host_call, launch_call
-from metalloid.arrays.ir.dtypes import DType, complex_of, float32, kind_of, real_of
+from metalloid.arrays.ir.dtypes import DType, complex_of, default_float, float32, kind_of, real_of
 from metalloid.arrays.ir.layout import Ints, is_contiguous
 from metalloid.arrays.ir.node import BUFFER, VIEW, Node, cast, permute
 from metalloid.arrays.ir.operands import axes_of, to_node
@@ -220,8 +220,9 @@ def _operand(name: str, x: Any) -> Node:
     node = to_node(x, name)
     if name in OF_REALS and kind_of(node.dtype) == "c":
         raise TypeError(f"[{name}] expected real numbers, got {node.dtype}. Use fft, fftn or ifft.")
-    is_short = kind_of(node.dtype) not in "fc" or node.dtype.itemsize == 2
-    return cast(node, float32) if is_short else node
+    if kind_of(node.dtype) not in "fc":
+        return cast(node, default_float())
+    return cast(node, float32) if node.dtype.itemsize == 2 else node
 
 
 def _lengths(name: str, shape: Ints, requested: Sequence[int | None], axes: Ints) -> Ints:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.ir.dtypes import DType, float32, kind_of
+from metalloid.arrays.ir.dtypes import DType, default_float, float32, kind_of
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, cast
 from metalloid.arrays.ir.operands import to_node
@@ -25,7 +25,7 @@ def floats(where: str, x: Any) -> tuple[Node, DType]:
     Integers and half floats are computed in float32; results of half floats are half floats.
     """
     node = to_node(x, where)
-    dtype = node.dtype if kind_of(node.dtype) in "fc" else float32
+    dtype = node.dtype if kind_of(node.dtype) in "fc" else default_float()
     return cast(node, float32 if dtype.itemsize == 2 else dtype), dtype
 
 

@@ -17,6 +17,7 @@ from metalloid.arrays.execution.known_evaluations import (
 )
 from metalloid.arrays.execution.known_evaluations import plans as _plans
 from metalloid.arrays.execution.repeated_plan import RepeatedPlan
+from metalloid.arrays.ir.dtypes import chosen_type_rules, type_rules
 from metalloid.arrays.ir.extents import at_extents, open_traces
 from metalloid.arrays.ir.index_checks import IndexCheck, checks_below, verify
 from metalloid.arrays.ir.linearize import LinearizedGraph
@@ -51,6 +52,9 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
     TraceError
         If a root depends on a tracer without a value.
     """
+    if type_rules.are_numpys:  # primitives are lowered by the standard's rules
+        with chosen_type_rules(are_numpys=False, are_chosen=False):
+            return evaluate(roots, wait)
     with _lock:
         for root in roots:
             if root.flags & TRACED and is_traced(root):

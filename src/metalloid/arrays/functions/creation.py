@@ -12,9 +12,10 @@ from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import imported, imported_from_host, owned_copy, unshared
 from metalloid.arrays.ir.dtypes import (
-    DEFAULTS,
     DType,
     as_dtype,
+    default_dtype,
+    default_float,
     float32,
     float64,
     int64,
@@ -193,20 +194,20 @@ def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = None, *,
     if not is_number(fill_value):
         value = asarray(fill_value, dtype=dtype, device=device)
         return Array(broadcast(value._node, as_shape("full", shape)))
-    result_dtype = DEFAULTS[python_type(fill_value)] if dtype is None else as_dtype(dtype)
+    result_dtype = default_dtype(python_type(fill_value)) if dtype is None else as_dtype(dtype)
     return _filled(fill_value, shape, result_dtype, device, "full")
 
 
 def zeros(shape: int | Sequence[int], dtype: Any = None, *,
           device: str | Device | None = None) -> Array:  # fmt: skip
     """Return an array of zeros; float32 by default."""
-    return _filled(0, shape, float32 if dtype is None else as_dtype(dtype), device, "zeros")
+    return _filled(0, shape, default_float() if dtype is None else as_dtype(dtype), device, "zeros")
 
 
 def ones(shape: int | Sequence[int], dtype: Any = None, *,
          device: str | Device | None = None) -> Array:  # fmt: skip
     """Return an array of ones; float32 by default."""
-    return _filled(1, shape, float32 if dtype is None else as_dtype(dtype), device, "ones")
+    return _filled(1, shape, default_float() if dtype is None else as_dtype(dtype), device, "ones")
 
 
 def empty(shape: int | Sequence[int], dtype: Any = None, *,
@@ -256,7 +257,7 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: A
     if step == 0:
         raise ValueError("[arange] the step must not be 0.")
     is_integer = all(isinstance(n, int | np.integer) for n in (start, stop, step))
-    result_dtype = (int64 if is_integer else float32) if dtype is None else as_dtype(dtype)
+    result_dtype = (int64 if is_integer else default_float()) if dtype is None else as_dtype(dtype)
     if is_integer:
         start, stop, step = map(as_extent, (start, stop, step))
     size = -((start - stop) // step) if is_integer else math.ceil((stop - start) / step)
@@ -298,7 +299,9 @@ def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *,
     if not (is_scalar(start) and is_scalar(stop)):
         return _between(as_arrays("linspace", start, stop), num, endpoint, dtype)
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
-    result_dtype = DEFAULTS[complex if is_complex else float] if dtype is None else as_dtype(dtype)
+    result_dtype = (
+        default_dtype(complex if is_complex else float) if dtype is None else as_dtype(dtype)
+    )
     exact = np.linspace(start, stop, num, endpoint=endpoint)
     if kind_of(result_dtype) in "iu":
         exact = np.floor(exact)
@@ -308,7 +311,7 @@ def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *,
 def _between(limits: list[Array], num: int, endpoint: bool, dtype: Any) -> Array:
     """Evenly spaced numbers between the elements of arrays, along a new first axis."""
     start, stop = limits
-    computed = promote(promote(start.dtype, stop.dtype), float32)
+    computed = promote(promote(start.dtype, stop.dtype), default_float())
     rank = max(start.ndim, stop.ndim)
     counted = np.arange(num) / max(num - endpoint, 1)
     part = Array(from_numpy(counted.astype(real_of(computed)), start.device))
@@ -334,7 +337,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None
            [0, 0, 1]], dtype=int8)
     """
     shape = as_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
-    result_dtype = float32 if dtype is None else as_dtype(dtype)
+    result_dtype = default_float() if dtype is None else as_dtype(dtype)
     return Array(cast(_diagonal("equal", shape, k, get_device(device)), result_dtype))
 
 

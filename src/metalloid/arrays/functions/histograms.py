@@ -17,7 +17,7 @@ from metalloid.arrays.functions.searching import diff, elements_at, searchsorted
 from metalloid.arrays.functions.select import clip, where
 from metalloid.arrays.ir.dtypes import (
     complex128,
-    float32,
+    default_float,
     float64,
     int32,
     int64,
@@ -139,7 +139,7 @@ def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
     count = edges.size - 1
     counts = _counted(index, count, weights, "histogram")
     if density:
-        widths = diff(edges.astype(promote(edges.dtype, float32)))
+        widths = diff(edges.astype(promote(edges.dtype, default_float())))
         counts = counts / widths / counts.sum()
     return counts, edges
 
@@ -147,7 +147,7 @@ def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
 def _even_edges(values: Array, bins: int, range: tuple[float, float] | None) -> Array:
     if bins < 1:
         raise ValueError(f"[histogram] bins must be at least 1, got {bins}.")
-    dtype = values.dtype if kind_of(values.dtype) == "f" else float32
+    dtype = values.dtype if kind_of(values.dtype) == "f" else default_float()
     if range is None and values.size:
         low, high = (edge.astype(dtype) for edge in (values.min(), values.max()))
         is_point = low == high
@@ -168,7 +168,9 @@ def _even_bins(values: Array, edges: Array) -> Array:
     Elements outside all bins get the index after the last bin.
     """
     count = edges.size - 1
-    values, edges = (operand.astype(promote(operand.dtype, float32)) for operand in (values, edges))
+    values, edges = (
+        operand.astype(promote(operand.dtype, default_float())) for operand in (values, edges)
+    )
     low, high = edges[0], edges[-1]
     is_inside = (values >= low) & (values <= high)
     guess = where(is_inside, (values - low) * (count / (high - low)), 0).astype(int32)

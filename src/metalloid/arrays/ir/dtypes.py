@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import ml_dtypes
@@ -30,8 +33,8 @@ complex128: Final[DType] = np.dtype(np.complex128)
 #: Types that need `double`, which not every device has.
 DOUBLES: Final = frozenset({float64, complex128})
 
-#: Default types of Python scalars. Metal has no 64-bit floats.
-DEFAULTS: Final = {bool: bool_, int: int64, float: float32, complex: complex64}
+_STANDARD_DEFAULTS: Final = {bool: bool_, int: int64, float: float32, complex: complex64}
+_NUMPY_DEFAULTS: Final = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 _MSL_NAMES: Final = {scalar.dtype: scalar.name for scalar in SCALARS} | {
     complex64: "complex<float>",
@@ -47,6 +50,51 @@ _OWN: Final = {dtype: dtype for dtype in ALL}
 
 #: Kinds by increasing rank in promotion.
 _RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+class _TypeRules(threading.local):
+    """The rules for default types and promotion in this thread.
+
+    Attributes
+    ----------
+    are_numpys : bool
+        Whether they are NumPy's. Otherwise those of the array API, with 32-bit floats: Metal has no
+        64-bit floats.
+    are_chosen : bool
+        Whether a caller has chosen them.
+    """
+
+    are_numpys = False
+    are_chosen = False
+
+
+type_rules: Final = _TypeRules()
+
+
+@contextmanager
+def chosen_type_rules(are_numpys: bool, are_chosen: bool = True) -> Iterator[None]:
+    """Choose the type rules of a block."""
+    before = type_rules.are_numpys, type_rules.are_chosen
+    type_rules.are_numpys, type_rules.are_chosen = are_numpys, are_chosen
+    try:
+        yield
+    finally:
+        type_rules.are_numpys, type_rules.are_chosen = before
+
+
+def default_dtype(number: type) -> DType:
+    """The default type of Python's numbers of a class."""
+    return (_NUMPY_DEFAULTS if type_rules.are_numpys else _STANDARD_DEFAULTS)[number]
+
+
+def default_float() -> DType:
+    """The default type of floats."""
+    return float64 if type_rules.are_numpys else float32
+
+
+def float_for(dtype: DType) -> DType:
+    """The float type in which functions of floats compute integers."""
+    return np.promote_types(dtype, np.float16) if type_rules.are_numpys else float32
 
 
 @functools.cache
@@ -75,11 +123,11 @@ def value_index_dtype(dtype: DType) -> DType:
     return np.dtype([("value", dtype), ("index", np.int64)], align=True)
 
 
-@functools.cache
 def promote(a: DType, b: DType) -> DType:
     """The promoted type: the array API's table, and the higher kind's between kinds.
 
-    An integer and a float give the float's type. NumPy would widen to float64, which Metal lacks.
+    An integer and a float give the float's type. NumPy's rules widen it to float64, which Metal
+    lacks.
 
     Raises
     ------
@@ -93,6 +141,16 @@ def promote(a: DType, b: DType) -> DType:
     >>> promote(np.dtype("int64"), np.dtype("float32"))
     dtype('float32')
     """
+    return (_promoted_by_numpy if type_rules.are_numpys else _promoted)(a, b)
+
+
+@functools.cache
+def _promoted_by_numpy(a: DType, b: DType) -> DType:
+    return as_dtype(np.promote_types(a, b))
+
+
+@functools.cache
+def _promoted(a: DType, b: DType) -> DType:
     if a == b:
         return a
     rank_a, rank_b = _RANK[kind_of(a)], _RANK[kind_of(b)]
@@ -114,17 +172,21 @@ def _wider(a: DType, b: DType) -> DType:
     return a if a.itemsize >= b.itemsize else b
 
 
-@functools.cache
 def type_of_number(number: type, dtype: DType) -> DType:
     """The type of a Python scalar, given by its class, when combined with `dtype`."""
+    return _type_of_number(number, dtype, default_float(), default_dtype(complex))
+
+
+@functools.cache
+def _type_of_number(number: type, dtype: DType, float_dtype: DType, complex_dtype: DType) -> DType:
     kind = kind_of(dtype)
     if number is bool or kind == "c":
         return dtype
     if number is int:
         return int64 if kind == "b" else dtype
     if number is float:
-        return dtype if kind == "f" else float32
-    return {"f": complex_of(dtype)}.get(kind, complex64) if kind == "f" else complex64
+        return dtype if kind == "f" else float_dtype
+    return complex_of(dtype) if kind == "f" else complex_dtype
 
 
 def complex_of(dtype: DType) -> DType:
@@ -152,8 +214,8 @@ def as_dtype(value: Any) -> DType:
     """
     if isinstance(value, np.dtype) and value in _OWN:
         return _OWN[value]
-    if isinstance(value, type) and value in DEFAULTS:
-        return DEFAULTS[value]
+    if isinstance(value, type) and value in _STANDARD_DEFAULTS:
+        return default_dtype(value)
     try:
         dtype = bfloat16 if value == "bfloat16" else np.dtype(value)
     except TypeError:

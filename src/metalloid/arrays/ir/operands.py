@@ -21,6 +21,7 @@ from metalloid.arrays.ir.dtypes import (
     kind_of,
     promote,
     type_of_number,
+    type_rules,
     uint64,
 )
 from metalloid.arrays.ir.layout import Ints, contiguous
@@ -143,9 +144,10 @@ def is_scalar(value: Any) -> bool:
 def is_weak(value: Any) -> bool:
     """Whether a value adopts the type of arrays: Python's scalars, and NumPy's inexact ones.
 
-    NumPy's are weak, as otherwise ``x * numpy.sqrt(2)`` would have double precision.
+    NumPy's are weak, as otherwise ``x * numpy.sqrt(2)`` would have double precision; by NumPy's
+    own rules they are not.
     """
-    return is_number(value) or isinstance(value, np.inexact)
+    return is_number(value) or (isinstance(value, np.inexact) and not type_rules.are_numpys)
 
 
 def as_python(value: Any) -> Any:
@@ -182,8 +184,8 @@ def to_node(value: Any, where: str, dtype: DType | None = None,
 def to_numpy(value: Any, where: str, is_typed: bool = False) -> np.ndarray:
     """Convert a value to a NumPy array.
 
-    Lists of Python's floats become float32, as `DEFAULTS` says, if they are not to have another
-    type anyway (`is_typed`).
+    Lists of Python's floats have the `default_float`, if they are not to have another type anyway
+    (`is_typed`).
     """
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
@@ -223,7 +225,7 @@ def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
         raise OverflowError(f"[{where}] {value!r:.60} does not fit any integer type.") from None
     if array.dtype == np.object_ and is_own:
         raise OverflowError(f"[{where}] {value!r:.60} does not fit any integer type.")
-    if is_own and not is_typed:
+    if is_own and not is_typed and not type_rules.are_numpys:
         array = array.astype(
             {"f": np.float32, "c": np.complex64}.get(array.dtype.kind, array.dtype)
         )
@@ -266,7 +268,7 @@ def _is_integer(value: Any) -> bool:
 
 
 @functools.cache
-def _types(op: Op, *dtypes: DType) -> tuple[DType, DType]:
+def _types(op: Op, are_numpys: bool, *dtypes: DType) -> tuple[DType, DType]:
     """The type in which an operation computes, and the type of its result."""
     common = functools.reduce(promote, dtypes)
     computed = op.dtype(common)
@@ -290,7 +292,7 @@ def _load_elementwise(functions: Any) -> None:
 def unary(op: Op, value: Any) -> Node:
     """Apply an operation to one operand."""
     node = to_node(value, op.name)
-    computed, result = _types(op, node.dtype)
+    computed, result = _types(op, type_rules.are_numpys, node.dtype)
     if node.dtype != computed:
         node = cast(node, computed)
     return apply(op, result, node)
@@ -315,7 +317,7 @@ def binary(op: Op, a: Any, b: Any) -> Node:
         second = _weak_scalar(first, b)
     elif first is None or second is None or first.device is not second.device:
         first, second = binary_operands(op.name, a, b)
-    computed, result = _types(op, first.dtype, second.dtype)
+    computed, result = _types(op, type_rules.are_numpys, first.dtype, second.dtype)
     if first.dtype is not computed:
         first = converted(first, computed)
     if second.dtype is not computed:
@@ -388,11 +390,11 @@ def _weak_scalar(node: Node, value: Any) -> Node:
     value = as_python(value)
     is_cacheable = value and value == value  # -0 == 0, and NaN != NaN
     make = _shared_number if is_cacheable else _shared_number.__wrapped__
-    return make(value, node.dtype, node.device)
+    return make(value, node.dtype, node.device, type_rules.are_numpys)
 
 
 @functools.lru_cache(maxsize=1024, typed=True)
-def _shared_number(value: Any, partner: DType, device: Device) -> Node:
+def _shared_number(value: Any, partner: DType, device: Device, are_numpys: bool = False) -> Node:
     return as_number(value, type_of_number(python_type(value), partner), device)
 
 

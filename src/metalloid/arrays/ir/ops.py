@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from metalloid.arrays.ir.dtypes import DType, bool_, float32, kind_of, real_of
+from metalloid.arrays.ir.dtypes import (
+    DType,
+    bool_,
+    default_float,
+    float_for,
+    kind_of,
+    real_of,
+)
 
 #: Kinds of element types: booleans, integers of either sort, floats, complex numbers.
 INTEGERS, REALS, NUMBERS = "iu", "iuf", "iufc"
@@ -101,7 +108,8 @@ class Op:
         if kind in self.dtype_kinds:
             return dtype
         if kind in "biu" and "f" in self.dtype_kinds and "i" not in self.dtype_kinds:
-            return float32  # as NumPy's functions take integers
+            # As NumPy's functions, of which `divide` has no loops for short floats of integers.
+            return default_float() if self.name == "divide" else float_for(dtype)
         raise TypeError(
             f"[{self.name}] is not supported for {dtype}. It takes {_words(self.dtype_kinds)}."
         )

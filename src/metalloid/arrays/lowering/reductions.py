@@ -7,7 +7,15 @@ import math
 from collections.abc import Sequence
 
 from metalloid.arrays.interop.dlpack import unshared
-from metalloid.arrays.ir.dtypes import DType, bool_, float32, int64, kind_of, value_index_dtype
+from metalloid.arrays.ir.dtypes import (
+    DType,
+    bool_,
+    default_float,
+    float32,
+    int64,
+    kind_of,
+    value_index_dtype,
+)
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, apply, broadcast, cast, iota, reduce, reshape
 from metalloid.arrays.ir.operands import as_number, axes_of, op, wide_integer
@@ -92,7 +100,7 @@ def counted(node: Node, axis: Axis) -> int:
 
 def mean(node: Node, axis: Axis, keepdims: bool) -> Node:
     """Return the mean, as floats."""
-    dtype = node.dtype if kind_of(node.dtype) in "fc" else float32
+    dtype = node.dtype if kind_of(node.dtype) in "fc" else default_float()
     wide = float32 if dtype.itemsize == 2 else dtype
     total = reduced(cast(node, wide), "sum", axis, keepdims)
     n = as_number(counted(node, axis), wide, node.device)
@@ -102,7 +110,7 @@ def mean(node: Node, axis: Axis, keepdims: bool) -> Node:
 def variance(node: Node, axis: Axis, correction: float, keepdims: bool) -> Node:
     """Return the mean squared deviation; `correction` is subtracted from the count."""
     kind = kind_of(node.dtype)
-    dtype = node.dtype if kind in "fc" else float32
+    dtype = node.dtype if kind in "fc" else default_float()
     wide = float32 if dtype.itemsize == 2 else dtype
     node = cast(node, wide)
     if _exceeds_cache(node, axis):

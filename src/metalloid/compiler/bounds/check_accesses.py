@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 
 from metalloid.compiler.bounds.objects import Addresses, Interface, MemoryObject
 from metalloid.compiler.bounds.sites import Site
+from metalloid.compiler.ir.element_constants import zero
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
 from metalloid.compiler.ir.types import I1, I32, I64, POINTER, Integer, Type
 from metalloid.compiler.transforms.assertions import OUTSIDE
-from metalloid.compiler.transforms.scalarize_vectors import zero
 
 _OUTSIDE_BLOCK = "%mtl.outside"
 _WORD_BYTES = 8
@@ -36,8 +36,10 @@ def check_accesses(
     sites: Sequence[tuple[int, Site]],
 ) -> None:
     """Insert the checks of sites with these numbers."""
-    if sites:
-        _Inserter(function, addresses, interface).insert(sites)
+    if sites or addresses.selected:
+        inserter = _Inserter(function, addresses, interface)
+        inserter.insert_extents()
+        inserter.insert(sites)
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,21 @@ class _Inserter:
         self._limits: dict[object, Value] = {}
         self._words = self._pointer_to_words()
 
+    def insert_extents(self) -> None:
+        """Insert the extents of objects that are one of several."""
+        for step, objects, name in self._addresses.selected:
+            extents = [self._extent(each) for each in objects]
+            block = next(
+                each for each in self._function.blocks.values()
+                if step in (each.phis if step.op == "phi" else each.body)
+            )  # fmt: skip
+            if step.op == "phi":
+                block.phis.append(Instruction("phi", name, I64, extents, labels=[*step.labels]))
+            else:
+                given = [step.operands[0], *extents]
+                at = block.body.index(step)
+                block.body.insert(at, Instruction("select", name, I64, given))
+
     def insert(self, checked: Sequence[tuple[int, Site]]) -> None:
         function = self._function
         number = Instruction("phi", "%mtl.site", I32)
@@ -74,7 +91,8 @@ class _Inserter:
             is_checked = any(i in at for i in (*block.body, block.end))
             pieces = self._split(block, at, outside) if is_checked else [block]
             blocks.update((piece.name, piece) for piece in pieces)
-        blocks[_OUTSIDE_BLOCK] = outside
+        if outside.phis[0].operands:
+            blocks[_OUTSIDE_BLOCK] = outside
         function.blocks = blocks
         self._insert_prologue()
 
@@ -169,13 +187,15 @@ class _Inserter:
 
     def _check(self, site: Site, body: list[Instruction]) -> tuple[Value, Value]:
         """Whether a site's accesses are inside, and its offset for the report."""
-        first, end = site.first, site.end
-        if not site.terms:
+        first, end, terms = site.first, site.end, self._terms(site)
+        if site.object.is_selected:
+            return self._check_selected(site, body)
+        if not terms:
             fits = self._limit(site.object, end, 1, 2**63)
             inside = self._new(body, "icmp", I1, Value(I64, "0"), fits, predicate="ult")
             return (inside if first >= 0 else Value(I1, "false")), Value(I64, "0")
-        if len(site.terms) == 1 and site.terms[0][1] > 0 and first >= 0:
-            [(index, size)] = site.terms
+        if len(terms) == 1 and terms[0][1] > 0 and first >= 0:
+            [(index, size)] = terms
             narrow, is_unsigned = self._narrow(index)
             if is_unsigned or first < size:
                 # An unsigned index of 2^32 - 1 is refused even where there are as many elements.
@@ -184,10 +204,20 @@ class _Inserter:
                 inside = self._new(
                     body, "icmp", I1, narrow, self._truncated(limit, narrow.type), predicate="ult"
                 )
-                return inside, self._addresses.materialize(site.terms, 0, body)
-        offset = self._addresses.materialize(site.terms, first, body)
+                return inside, self._addresses.materialize(terms, 0, body)
+        offset = self._addresses.materialize(terms, first, body)
         limit = self._limit(site.object, end - first, 1, 2**63)
         inside = self._new(body, "icmp", I1, offset, limit, predicate="ult")
+        return inside, self._addresses.materialize(terms, 0, body)
+
+    def _check_selected(self, site: Site, body: list[Instruction]) -> tuple[Value, Value]:
+        """The same in one of several objects, whose extent is known here only."""
+        extent, size = self._extent(site.object), Value(I64, str(site.end - site.first))
+        offset = self._addresses.materialize(site.terms, site.first, body)
+        last = self._new(body, "sub", I64, extent, size)
+        fits = self._new(body, "icmp", I1, extent, size, predicate="uge")
+        is_before = self._new(body, "icmp", I1, offset, last, predicate="ule")
+        inside = self._new(body, "and", I1, fits, is_before)
         return inside, self._addresses.materialize(site.terms, 0, body)
 
     def _narrow(self, index: Value) -> tuple[Value, bool]:
@@ -266,11 +296,30 @@ class _Inserter:
         return self._limits[key]
 
     def _extent(self, target: MemoryObject) -> Value:
+        if target.is_selected:
+            return Value(I64, target.name)
         if target.word < 0:
             return Value(I64, str(target.nbytes))
-        key = ("extent", target.word)
+        if target.is_word:
+            return self._word(self._interface.count + target.word)
+        return self._word(self._words_of_slot(target) + 1)
+
+    def _words_of_slot(self, target: MemoryObject) -> int:
+        """The position of the two words of a pointer in memory."""
+        number = self._interface.slots.index((target.word, target.slot))
+        return 2 * (self._interface.count + number)
+
+    def _terms(self, site: Site) -> tuple[tuple[Value, int], ...]:
+        """The terms of a site's offset from the beginning of its object."""
+        if site.object.slot < 0:
+            return site.terms
+        return (*site.terms, (self._word(self._words_of_slot(site.object)), 1))
+
+    def _word(self, position: int) -> Value:
+        """A word of the launch after those of the parameters."""
+        key = ("word", position)
         if key not in self._limits:
-            distance = _WORD_BYTES * (self._interface.count + target.word)
+            distance = _WORD_BYTES * position
             address = Instruction(
                 "getelementptr", self._addresses.names("%mtl.extent.at"), POINTER,
                 [self._words, Value(I64, str(distance))], source=Integer(8),

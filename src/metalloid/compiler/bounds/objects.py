@@ -30,21 +30,25 @@ class Interface:
         The same of the pointer to threadgroup memory.
     count : int
         The number of words of parameters; those of extents follow them.
+    slots : tuple of (int, int)
+        Pointers in the memory of parameters: the position of the word, and the offset there. Two
+        words of each follow the extents: bytes of the memory before the pointer, and in all.
     """
 
     words: tuple[int, int]
     memory: tuple[int, int]
     count: int
+    slots: tuple[tuple[int, int], ...] = ()
 
 
-def vector_interface(count: int) -> Interface:
+def vector_interface(count: int, slots: tuple[tuple[int, int], ...] = ()) -> Interface:
     """The interface of the vector engine's function of one thread (rows.h)."""
-    return Interface((1, -1), (2, -1), count)
+    return Interface((1, -1), (2, -1), count, slots)
 
 
-def box_interface(count: int) -> Interface:
+def box_interface(count: int, slots: tuple[tuple[int, int], ...] = ()) -> Interface:
     """The interface of the reference engine's entry (abi.h): mtl_launch and mtl_range."""
-    return Interface((0, 0), (1, 48), count)
+    return Interface((0, 0), (1, 48), count, slots)
 
 
 def variable_sizes(ir: str) -> dict[str, int]:
@@ -65,16 +69,30 @@ class MemoryObject:
     Attributes
     ----------
     name : str
-        Of a variable, in the module; empty for parameters.
+        Of a variable, in the module; of one of several objects, its extent; empty for parameters.
     word : int
         Of a parameter, its position; else -1.
     nbytes : int
-        Size of a variable; 0 for parameters, whose extents are those of the launch.
+        Size of a variable; 0 for others, whose extents are known at run time.
+    slot : int
+        The offset, in the memory of the parameter, of the pointer to it; -1 if the word points to
+        it.
     """
 
     name: str
     word: int
     nbytes: int
+    slot: int = -1
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is memory that a word of the launch points to."""
+        return self.word >= 0 and self.slot < 0
+
+    @property
+    def is_selected(self) -> bool:
+        """Whether it is one of several objects."""
+        return self.word < 0 and not self.nbytes
 
 
 @dataclass(frozen=True)
@@ -113,6 +131,9 @@ class Addresses:
         self.names = FreshNames(function)
         self._known: dict[str, ObjectAddress | None] = {}
         self._objects: dict[str, MemoryObject | None] = {}
+        #: Phis and selects of addresses of several objects; these in the order of the operands;
+        #: and the name of the extent, which is not in the function yet.
+        self.selected: list[tuple[Instruction, list[MemoryObject], str]] = []
         self._block_of = {
             phi.result: block for block in function.blocks.values() for phi in block.phis
         }
@@ -129,7 +150,7 @@ class Addresses:
 
     def _find(self, address: Value) -> ObjectAddress | None:
         step = self._computed_by.get(address.name)
-        if step is None or step.op in ("alloca", "load"):
+        if step is None or step.op in ("alloca", "load", "inttoptr"):
             target = self._object(address)
             return (
                 None
@@ -153,17 +174,22 @@ class Addresses:
                 return None
             return ObjectAddress(base.object, (*base.terms, *variable), base.distance + distance)
         if step.op in ("phi", "select"):
-            target = self._object(address)
-            if target is None:
+            objects = self._objects_of(address)
+            if any(each is None or (each.slot >= 0 and len(objects) > 1) for each in objects):
                 return None
-            return self._joined(step, target)
+            return self._joined(step, objects.pop() if len(objects) == 1 else None)
         return None
 
     def _constant_offset(self, address: Value) -> int:
         return variable_of(address.name)[1] if address.name[0] != "%" else 0
 
-    def _object(self, address: Value, above: frozenset[str] = frozenset()) -> MemoryObject | None:
+    def _object(self, address: Value) -> MemoryObject | None:
         """The object of an address; one, whatever the path to it."""
+        objects = self._objects_of(address)
+        return objects.pop() if len(objects) == 1 else None
+
+    def _objects_of(self, address: Value) -> set[MemoryObject | None]:
+        """The objects of an address, whatever the path to it."""
         objects: set[MemoryObject | None] = set()
         todo, seen = [address], set()
         while todo:
@@ -177,8 +203,10 @@ class Addresses:
             elif step.op == "alloca":
                 objects.add(self._private(step))
             elif step.op == "load":
-                word = self.word_of(step)
-                objects.add(None if word is None else MemoryObject("", word, 0))
+                objects.add(self._loaded(step))
+            elif step.op == "inttoptr":  # the address of a tensor
+                number = self._computed_by.get(step.operands[0].name)
+                objects.add(self._loaded(number) if number is not None else None)
             elif step.op == "getelementptr":
                 threadgroup = self._threadgroup_parameter(step)
                 if threadgroup is not None:
@@ -193,7 +221,21 @@ class Addresses:
                 todo += step.operands[1:]
             else:
                 objects.add(None)
-        return objects.pop() if len(objects) == 1 else None
+        return objects
+
+    def _loaded(self, load: Instruction) -> MemoryObject | None:
+        """The object of a pointer that is a word, or in memory that a word points to."""
+        if load.op != "load":
+            return None
+        word = self.word_of(load)
+        if word is not None:
+            return MemoryObject("", word, 0)
+        base, distance = self._steps(load.operands[0])
+        step = self._computed_by.get(base.name)
+        word = None if step is None else self.word_of(step)
+        if word is None or distance is None or (word, distance) not in self._interface.slots:
+            return None
+        return MemoryObject("", word, 0, distance)
 
     def _variable(self, value: Value) -> MemoryObject | None:
         if value.name[0] == "%":
@@ -262,11 +304,21 @@ class Addresses:
 
     # -- phis and selects of addresses
 
-    def _joined(self, step: Instruction, target: MemoryObject) -> ObjectAddress | None:
+    def _joined(self, step: Instruction, target: MemoryObject | None) -> ObjectAddress:
+        """The address that a phi or select is, in an object or in one of several."""
         offset = Instruction(step.op, self.names(f"{step.result}.offset"), I64)
+        selected: list[MemoryObject] | None = None
+        if target is None:
+            selected, extent = [], self.names(f"{step.result}.extent")
+            target = MemoryObject(extent, -1, 0)
+            self.selected.append((step, selected, extent))
         located = ObjectAddress(target, ((offset.value, 1),), 0)
         self._known[step.result] = located  # a loop comes back to it
         self._computed_by[offset.result] = offset
+        if selected is not None:
+            given = step.operands if step.op == "phi" else step.operands[1:]
+            located_operands = map(self.locate, given)
+            selected += [each.object for each in located_operands if each is not None]
         if step.op == "select":
             block = next(b for b in self._function.blocks.values() if step in b.body)
             body: list[Instruction] = []

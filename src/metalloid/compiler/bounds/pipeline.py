@@ -75,7 +75,8 @@ def _offset_ranges(function: Function, context: BoundsContext) -> None:
         return
     context.program = ranges.program
     for site in context.sites:
-        site.node = _range_of(site, ranges)
+        if site.object.is_word or site.object.nbytes:  # whose extents a launch knows
+            site.node = _range_of(site, ranges)
 
 
 def _range_of(site: Site, ranges: Ranges) -> int:

@@ -104,7 +104,9 @@ def sites_of(
                 if located is None or nbytes == 0:
                     continue
                 start, end = located.distance, located.distance + nbytes
-                size = located.object.nbytes or known_bytes.get(located.object.word, 0)
+                size = located.object.nbytes
+                if located.object.is_word:
+                    size = known_bytes.get(located.object.word, 0)
                 if not located.terms and start >= 0 and end <= size:
                     continue
                 access = Access(start, nbytes, writes, instruction.debug)

@@ -96,11 +96,15 @@ class _Word(MemberWriter):
         word = 0 if value is None and may_be_null else self._binder.bind(value, bound)
         if len(bound.constants) > constants:  # a number for a pointer
             _, number = bound.constants.pop()
+            bound.extents[self._binder.position] = len(number)
             copy = ctypes.create_string_buffer(number, len(number))
             bound.keep_alive.append(copy)
             word = ctypes.addressof(copy)
             bound.staged.append(HostMemory(word, len(number), False))
         memory[:WORD_BYTES].view(np.uint64)[0] = word
+        nbytes = bound.extents.pop(self._binder.position, None) if word else 0
+        if nbytes is not None:
+            bound.pointees[int(memory.__array_interface__["data"][0])] = 0, nbytes
         if len(bound.staged) > before:
             # The last one is what the binder points to; the pointer is in the struct, not a word.
             bound.staged[-1] = bound.staged[-1]._replace(position=-1)

@@ -63,6 +63,7 @@ class EncodedStruct:
         bound.host_memory |= self.arguments.host_memory
         bound.staged += self.arguments.staged
         bound.pointers += self.arguments.pointers
+        bound.pointees.update(self.arguments.pointees)
         return int(self.memory.__array_interface__["data"][0])
 
 

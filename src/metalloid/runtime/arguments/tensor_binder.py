@@ -32,6 +32,7 @@ class TensorBinder(ArgumentBinder):
             bound.buffers.append(value)
             address, strides = value.address, contiguous_strides(value.shape, value.dtype.itemsize)
             memory: Any = value
+            before, nbytes = 0, value.nbytes
         else:
             memory = self.as_array(value)
             if memory is None:
@@ -40,14 +41,16 @@ class TensorBinder(ArgumentBinder):
                 raise self.refuse_read_only(value)
             bound.host_memory = True
             address, strides = memory.__array_interface__["data"][0], memory.strides
+            low, high = byte_bounds(memory)
+            before, nbytes = address - low, high - low
         self._check(value, memory.dtype, memory.shape, strides, address)
         steps = [stride // memory.dtype.itemsize for stride in strides]
         numbers = np.array([address, *memory.shape[::-1], *steps[::-1]], np.int64)
         bound.keep_alive += [memory, numbers]
         first = int(numbers.__array_interface__["data"][0])
+        bound.pointees[first] = before, nbytes
         if self.stages:
             if not isinstance(value, Buffer):
-                low, high = byte_bounds(memory)
                 bound.staged.append(
                     HostMemory(low, high - low, not self.parameter.layout.read_only)
                 )

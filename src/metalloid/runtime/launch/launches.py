@@ -107,13 +107,16 @@ class Arguments:
         Time limit in nanoseconds; 0 for that of the settings.
     extents : dict
         Bytes of the memory that a word points to, by its position, where that is known.
+    pointees : dict
+        The same of pointers in the memory of structs and tensors, by their address: bytes of the
+        memory before the pointer, and in all.
     check : bool
         Whether the sanitizer checks the launch whatever the settings say.
     """
 
     __slots__ = (
         "buffers", "check", "constants", "extents", "host_memory", "keep_alive", "limit_ns",
-        "pointers", "staged", "threadgroup_bytes", "words",
+        "pointees", "pointers", "staged", "threadgroup_bytes", "words",
     )  # fmt: skip
 
     def __init__(self, parameters: int) -> None:
@@ -127,6 +130,7 @@ class Arguments:
         self.pointers: list[int] = []
         self.limit_ns = 0
         self.extents: dict[int, int] = {}
+        self.pointees: dict[int, tuple[int, int]] = {}
         self.check = False
 
 

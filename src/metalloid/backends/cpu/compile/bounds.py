@@ -14,11 +14,15 @@ from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.ir.parser import function_names, parse_function, replace_function
 from metalloid.compiler.toolchain.cache import digest
 from metalloid.compiler.transforms.assertions import OUTSIDE
+from metalloid.msl.layout import Layout
 from metalloid.msl.signature import Signature
 
 #: The function of one thread of the vector engine (vector.py).
 THREAD = "mtl_thread"
 _PROMISES = re.compile(r"\b(?:willreturn|mustprogress|nofree|norecurse|nosync) |memory\([^)]*\) ?")
+_WORD_BYTES = 8
+#: Pointers in memory whose extents a launch passes.
+_MAX_SLOTS = 64
 _LENGTH = re.compile(r"\d+")
 
 
@@ -58,8 +62,9 @@ class BoundsTable:
     key : str
         The same for code with the same sites.
     sites : list
-        Of each site: word, name and size of its object, node of its range (-2: launches cannot
-        prove it), and its accesses: distance, bytes, whether it writes, and its line in the text.
+        Of each site: word, slot, name and size of its object, node of its range (-2: launches
+        cannot prove it), and its accesses: distance, bytes, whether it writes, and its line in the
+        text.
     nodes : list
         Operations of the range program.
     """
@@ -69,6 +74,38 @@ class BoundsTable:
     nodes: tuple[tuple[int, ...], ...] = ()
 
 
+def pointer_slots(signature: Signature) -> tuple[tuple[int, int], ...]:
+    """Pointers in memory that launches pass and kernels do not change: position and offset.
+
+    Structs, tensors and arrays of pointers have them.
+    """
+    slots: list[tuple[int, int]] = []
+
+    def add(position: int, layout: Layout, offset: int, is_member: bool) -> None:
+        for number in range(max(layout.count, 1)):
+            if layout.form == "value" or not is_member:
+                for member in layout.members:
+                    at = offset + number * layout.bytes + member.offset
+                    add(position, member, at, is_member=True)
+            elif layout.form == "pointer":
+                slots.append((position, offset + number * _WORD_BYTES))
+
+    for p in signature.arguments:
+        layout = p.layout
+        if layout.form == "tensor":
+            slots.append((p.position, 0))
+        elif layout.form == "pointer" and layout.count:  # array<device T*, n>
+            add(p.position, layout, 0, is_member=True)
+        elif layout.form in ("pointer", "reference") and layout.space == "constant":
+            add(p.position, layout, 0, is_member=False)
+    return tuple(slots[:_MAX_SLOTS])
+
+
+def words_of(signature: Signature) -> int:
+    """The number of words of launches whose accesses are checked."""
+    return 2 * (len(signature.sources) + len(pointer_slots(signature)))
+
+
 def with_checks(
     ir: str, request: BoundsRequest, signature: Signature, positions: SourcePositions
 ) -> tuple[str, BoundsTable]:
@@ -76,10 +113,10 @@ def with_checks(
     if not request.checks:
         return ir, BoundsTable()
     is_vector = THREAD in function_names(ir)
-    count = len(signature.sources)
+    count, slots = len(signature.sources), pointer_slots(signature)
     function = parse_function(ir, THREAD if is_vector else ENTRY_SYMBOL, retain_hints=True)
     context = BoundsContext(
-        vector_interface(count) if is_vector else box_interface(count),
+        vector_interface(count, slots) if is_vector else box_interface(count, slots),
         variable_sizes(ir),
         {p.position: p.layout.bytes for p in signature.arguments if p.layout.form == "reference"},
         lambda number, provable: request.every or not provable or number in request.sites,
@@ -110,7 +147,10 @@ def without_promises(ir: str, attributes: str) -> str:
 
 def _table(context: BoundsContext, ir: str, positions: SourcePositions) -> BoundsTable:
     sites = tuple(_facts(site, ir, positions) for site in context.sites)
-    shape = [[site["word"], site["name"], site["node"], len(site["accesses"])] for site in sites]
+    shape = [
+        [site["word"], site["slot"], site["name"], site["node"], len(site["accesses"])]
+        for site in sites
+    ]
     nodes = tuple((int(n.op) | n.width << 8, n.a, n.b, n.c) for n in context.program.nodes)
     return BoundsTable(digest(repr(shape)), sites, nodes)
 
@@ -118,7 +158,8 @@ def _table(context: BoundsContext, ir: str, positions: SourcePositions) -> Bound
 def _facts(site: Site, ir: str, positions: SourcePositions) -> dict[str, Any]:
     return {
         "word": site.object.word,
-        "name": shown_name(site.object.name),
+        "slot": site.object.slot,
+        "name": "" if site.object.is_selected else shown_name(site.object.name),
         "bytes": site.object.nbytes,
         "node": site.node,
         "first": site.first,

@@ -18,6 +18,7 @@ from metalloid.backends.cpu.compile.bounds import (
     BoundsRequest,
     BoundsTable,
     with_checks,
+    words_of,
 )
 from metalloid.backends.cpu.compile.inlining import choose_inlining
 from metalloid.backends.cpu.compile.memory_model import (
@@ -99,7 +100,7 @@ class KernelIR:
     compile_auxiliary : callable
         Compiles generated C++ that is independent of the kernel to IR, cached.
     parameters : int
-        Number of their words; with extents twice as many.
+        Number of the words of a launch: of parameters, and of the extents of their memory.
     layouts : tuple of int
         Table of the parameters' types, for `build_signature`.
     synchronises : bool
@@ -234,7 +235,8 @@ def kernel_ir(
         ir = with_user_locations(ir, _is_user_file)
     layouts = tuple(read_layouts(ir))
     positions = SourcePositions(unit.sources, text)
-    ir, table = with_checks(ir, bounds, build_signature(entry, layouts), positions)
+    signature = build_signature(entry, layouts)
+    ir, table = with_checks(ir, bounds, signature, positions)
     accesses = AccessTable()
     if sanitize:
         ir, accesses = with_instrumentation(ir, positions)
@@ -242,7 +244,7 @@ def kernel_ir(
         cpp=text,
         ir=ir,
         compile_auxiliary=compiler.compile_auxiliary,
-        parameters=len(entry.parameters) * (2 if bounds.checks else 1),
+        parameters=words_of(signature) if bounds.checks else len(entry.parameters),
         layouts=layouts,
         synchronises=bool(_SYNCHRONISES.search(ir)),
         shares=bool(_THREADGROUP_VARIABLE.search(ir)),

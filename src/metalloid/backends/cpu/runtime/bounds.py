@@ -10,6 +10,7 @@ from metalloid.backends.cpu.compile.bounds import BoundsRequest, BoundsTable
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.native_library import Outcome
 from metalloid.compiler.bounds.range_program import Op
+from metalloid.msl.layout import Layout
 from metalloid.msl.signature import Signature
 
 #: Extent of memory whose size is unknown.
@@ -117,12 +118,13 @@ def describe_outside(
         site["accesses"][0],
     )  # fmt: skip
     start = offset + distance
-    name, element = f"{site['name']!r}", nbytes
+    name, element = repr(site["name"]) if site["name"] else "an array", nbytes
     if site["word"] >= 0:
         known = (*signature.arguments, *signature.threadgroup)
         parameter = next((p for p in known if p.position == site["word"]), None)
         if parameter is not None:
-            name, element = repr(parameter.name), parameter.layout.bytes or nbytes
+            path, layout = _pointer_in(parameter.name, parameter.layout, site["slot"])
+            name, element = repr(path), layout.bytes or nbytes
     act = "write to" if writes else "read of"
     if start % element == 0 and extent % element == 0:
         count = extent // element
@@ -135,3 +137,20 @@ def describe_outside(
     file, line, column, text = position
     caret = f"\n    {text}\n    {' ' * (column - 1)}^" if text.strip() else ""
     return reason, (file, line), caret
+
+
+def _pointer_in(path: str, layout: Layout, slot: int) -> tuple[str, Layout]:
+    """The path and layout of the pointer at an offset in a parameter's memory; -1 for itself."""
+    if slot < 0 or not layout.members:
+        is_array = slot >= 0 and layout.count
+        return (f"{path}[{slot // 8}]" if is_array else path), layout
+    member = max(
+        (each for each in layout.members if each.offset <= slot), key=lambda each: each.offset
+    )
+    path, slot = f"{path}.{member.name}" if member.name else path, slot - member.offset
+    if member.form != "value":
+        return (f"{path}[{slot // 8}]" if member.count else path), member
+    if member.count:
+        number, slot = divmod(slot, member.bytes)
+        path = f"{path}[{number}]"
+    return _pointer_in(path, member, slot)

@@ -106,7 +106,7 @@ def fast_launch(
         Hands what kernels have logged so far to `logging`.
     """
     words = len(program.signature.sources)
-    if device.memory != "host" or words > _MAX_WORDS:
+    if device.memory != "host" or words > _MAX_WORDS or program.slots:
         return None
     library, runtime = _library(), native_library.runtime()
     if library is None:

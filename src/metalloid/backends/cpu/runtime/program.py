@@ -11,7 +11,12 @@ from dataclasses import replace
 from typing import Protocol
 
 from metalloid.backends.cpu import host
-from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest
+from metalloid.backends.cpu.compile.bounds import (
+    UNCHECKED,
+    BoundsRequest,
+    pointer_slots,
+    words_of,
+)
 from metalloid.backends.cpu.compile.engines import CompiledKernel
 from metalloid.backends.cpu.compile.texture_specialization import KnownWord, TextureVariants
 from metalloid.backends.cpu.compile.thread_axes import lane_axis
@@ -36,6 +41,7 @@ from metalloid.settings import settings
 
 _MAX_CACHED_SHAPES = 1024  # maximum shapes of launches in a program's caches
 _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: limits the memory of stacks
+_UNKNOWN_POINTEE = UNKNOWN_BYTES // 2, UNKNOWN_BYTES
 #: Of a launch: grid, threadgroup, whether barriers are relaxed, and what textures are.
 _Shape = tuple[Size, Size, bool, tuple[KnownWord, ...]]
 
@@ -100,7 +106,9 @@ class CpuProgram(Program):
         # The runtime stores the measured time per threadgroup here.
         self._cost = ctypes.c_double(0.0)
         self.cost_address = ctypes.addressof(self._cost)
-        self._job = native_library.job_layout(words * (2 if self.proof else 1))
+        self._job = native_library.job_layout(words_of(self.signature) if self.proof else words)
+        #: Pointers in memory, whose extents follow those of words.
+        self.slots = pointer_slots(self.signature) if self.proof else ()
 
     @property
     def asm(self) -> Mapping[str, str]:
@@ -259,6 +267,8 @@ class CpuProgram(Program):
         if self.proof is not None:
             known = arguments.extents
             extents = [known.get(position, UNKNOWN_BYTES) for position in range(len(words))]
+            for position, offset in self.slots:
+                extents += arguments.pointees.get(words[position] + offset, _UNKNOWN_POINTEE)
         across, down, back = self._fusion(grid, group)
         group = (group[0] * across, group[1] * down, group[2] * back)
         entry, flags = self.entry, self.flags

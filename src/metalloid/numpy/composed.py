@@ -1,0 +1,137 @@
+"""Universal functions that are compositions of others; they fuse into one kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions.select import where
+from metalloid.arrays.functions.tensor_contractions import matmul, vecdot
+from metalloid.arrays.ir.dtypes import default_float, float64, kind_of, promote
+from metalloid.arrays.ir.dtypes import float_for as _float_for
+
+
+def as_floats(x: Any, where: str) -> Array:
+    """Convert an operand to the floats in which functions compute its type."""
+    array = as_array(x, where)
+    return array if kind_of(array.dtype) in "fc" else array.astype(_float_for(array.dtype))
+
+
+def cbrt(x: Any) -> Array:
+    """Cube root: an estimate by the power 1/3, and a step of Newton's method."""
+    x = as_floats(x, "cbrt")
+    size = ew.abs(x)
+    root = size ** (1 / 3)
+    exact = root - (root * root * root - size) / (3 * root * root)
+    is_regular = (size > 0) & ew.isfinite(size)
+    return ew.copysign(where(is_regular, exact, size), x)
+
+
+def fabs(x: Any) -> Array:
+    """Absolute value, as a float."""
+    return ew.abs(as_floats(x, "fabs"))
+
+
+def rint(x: Any) -> Array:
+    """Nearest integer, as a float."""
+    return ew.round(as_floats(x, "rint"))
+
+
+def degrees(x: Any) -> Array:
+    """Angle in degrees."""
+    return as_floats(x, "degrees") * (180 / math.pi)
+
+
+def radians(x: Any) -> Array:
+    """Angle in radians."""
+    return as_floats(x, "radians") * (math.pi / 180)
+
+
+def spacing(x: Any) -> Array:
+    """Distance to the adjacent float, away from zero."""
+    x = as_floats(x, "spacing")
+    next_one = ew.nextafter(x, ew.copysign(as_array(math.inf, "spacing").astype(x.dtype), x))
+    return where(ew.isinf(x), math.nan, next_one - x)
+
+
+def fmax(x1: Any, x2: Any) -> Array:
+    """Maximum of two numbers; the other one if one is NaN."""
+    return where(ew.isnan(x1), x2, where(ew.isnan(x2), x1, ew.maximum(x1, x2)))
+
+
+def fmin(x1: Any, x2: Any) -> Array:
+    """Minimum of two numbers; the other one if one is NaN."""
+    return where(ew.isnan(x1), x2, where(ew.isnan(x2), x1, ew.minimum(x1, x2)))
+
+
+def fmod(x1: Any, x2: Any) -> Array:
+    """Remainder of the division, with the sign of the dividend."""
+    size = ew.remainder(ew.abs(x1), ew.abs(x2))
+    if kind_of(size.dtype) == "f":
+        return ew.copysign(size, x1)
+    return where(ew.less(x1, 0), -size, size) if kind_of(size.dtype) == "i" else size
+
+
+def heaviside(x1: Any, x2: Any) -> Array:
+    """Step: 0 for negative numbers, `x2` for zeros, 1 for positive ones."""
+    x = as_floats(x1, "heaviside")
+    step = where(ew.less(x, 0), 0.0, where(ew.equal(x, 0), x2, 1.0))
+    return where(ew.isnan(x), x, step)
+
+
+def logaddexp2(x1: Any, x2: Any) -> Array:
+    """``log2(2**x1 + 2**x2)``."""
+    return ew.logaddexp(ew.multiply(x1, math.log(2)), ew.multiply(x2, math.log(2))) / math.log(2)
+
+
+def float_power(x1: Any, x2: Any) -> Array:
+    """Power, at least in double precision where the device has it."""
+    first, second = as_arrays("float_power", x1, x2)
+    wide = promote(float64 if first.device.has_float64 else default_float(), first.dtype)
+    return ew.pow(first.astype(wide), second.astype(promote(wide, second.dtype)))
+
+
+def ldexp(x1: Any, x2: Any) -> Array:
+    """``x1 * 2**x2``, by two factors, which do not overflow before the result does."""
+    x = as_floats(x1, "ldexp")
+    half = ew.floor_divide(x2, 2)
+    other = ew.subtract(x2, half)
+    return x * ew.exp2(half.astype(x.dtype)) * ew.exp2(other.astype(x.dtype))
+
+
+def modf(x: Any) -> tuple[Array, Array]:
+    """Fractional and integer part, with the sign of the number."""
+    x = as_floats(x, "modf")
+    integer = ew.trunc(x)
+    rest = where(ew.isinf(x), 0.0, x - integer)
+    return ew.copysign(rest, x), integer
+
+
+def divmod(x1: Any, x2: Any) -> tuple[Array, Array]:
+    """Quotient, rounded down, and remainder."""
+    return ew.floor_divide(x1, x2), ew.remainder(x1, x2)
+
+
+def matvec(x1: Any, x2: Any) -> Array:
+    """Products of matrices and vectors."""
+    first, second = as_arrays("matvec", x1, x2)
+    return matmul(first, second[..., None])[..., 0]
+
+
+def vecmat(x1: Any, x2: Any) -> Array:
+    """Products of vectors, conjugated, and matrices."""
+    first, second = as_arrays("vecmat", x1, x2)
+    first = ew.conj(first) if kind_of(first.dtype) == "c" else first
+    return matmul(first[..., None, :], second)[..., 0, :]
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        cbrt, degrees, divmod, fabs, float_power, fmax, fmin, fmod, heaviside, ldexp, logaddexp2,
+        matmul, matvec, modf, radians, rint, spacing, vecdot, vecmat,
+    )
+} | {"deg2rad": radians, "rad2deg": degrees}  # fmt: skip

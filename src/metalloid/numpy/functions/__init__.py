@@ -1,0 +1,1 @@
+"""Functions by the chapters of NumPy, with its arguments."""

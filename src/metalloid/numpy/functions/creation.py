@@ -1,0 +1,388 @@
+"""Creation of arrays, with NumPy's arguments."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.functions import creation
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions.manipulation import broadcast_to, concat, stack
+from metalloid.arrays.functions.select import where
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64, kind_of
+from metalloid.numpy.array import numpy_function
+
+Shape = Any
+
+
+@numpy_function
+def array(object: Any, dtype: Any = None, *, copy: Any = True, order: str = "K",
+          subok: bool = False, ndmin: int = 0, like: Any = None, device: Any = None
+          ) -> Array:  # fmt: skip
+    """Convert an object to an array.
+
+    Parameters
+    ----------
+    copy : bool, optional
+        False: share the memory of `object`.
+    ndmin : int
+        Minimum number of axes; new ones precede the others.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.array([[1, 2], [3, 4]]) * 0.5
+    array([[0.5, 1. ],
+           [1.5, 2. ]])
+    """
+    if hasattr(object, "__next__"):
+        raise TypeError("[array] expected a sequence, got an iterator. Use fromiter.")
+    x = creation.asarray(object, dtype, copy=copy, device=device)
+    return x.reshape((1,) * (ndmin - x.ndim) + x.shape) if x.ndim < ndmin else x
+
+
+@numpy_function
+def asarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None,
+            copy: Any = None, like: Any = None) -> Array:  # fmt: skip
+    """Convert an object to an array; see `array`."""
+    return creation.asarray(a, dtype, copy=copy, device=device)
+
+
+@numpy_function
+def asanyarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None,
+               copy: Any = None, like: Any = None) -> Array:  # fmt: skip
+    """Convert an object to an array; see `array`."""
+    return creation.asarray(a, dtype, copy=copy, device=device)
+
+
+@numpy_function
+def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Array:
+    """Convert an object to an array of at least one axis; all results are contiguous."""
+    x = creation.asarray(a, dtype)
+    return x if x.ndim else x.reshape(1)
+
+
+@numpy_function
+def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Array:
+    """Convert an object to an array, and check that all numbers are finite."""
+    x = creation.asarray(a, dtype)
+    if kind_of(x.dtype) in "fc" and not bool(ew.isfinite(x).all()):
+        raise ValueError("[asarray_chkfinite] the array has infinite numbers or NaN.")
+    return x
+
+
+@numpy_function
+def copy(a: Any, order: str = "K", subok: bool = False) -> Array:
+    """Return a copy."""
+    return creation.asarray(a, copy=True)
+
+
+@numpy_function
+def empty(shape: Shape, dtype: Any = None, order: str = "C", *, device: Any = None,
+          like: Any = None) -> Array:  # fmt: skip
+    """Array of zeros: lazy arrays are never uninitialised."""
+    return creation.zeros(shape, dtype, device=device)
+
+
+@numpy_function
+def zeros(shape: Shape, dtype: Any = None, order: str = "C", *, device: Any = None,
+          like: Any = None) -> Array:  # fmt: skip
+    """Array of zeros."""
+    return creation.zeros(shape, dtype, device=device)
+
+
+@numpy_function
+def ones(shape: Shape, dtype: Any = None, order: str = "C", *, device: Any = None,
+         like: Any = None) -> Array:  # fmt: skip
+    """Array of ones."""
+    return creation.ones(shape, dtype, device=device)
+
+
+@numpy_function
+def full(shape: Shape, fill_value: Any, dtype: Any = None, order: str = "C", *,
+         device: Any = None, like: Any = None) -> Array:  # fmt: skip
+    """Array filled with a number, or with an array that is broadcast."""
+    return creation.full(shape, fill_value, dtype, device=device)
+
+
+@numpy_function
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+              shape: Shape = None, *, device: Any = None) -> Array:  # fmt: skip
+    """`full` with the shape and type of another array by default."""
+    return creation.full_like(a, fill_value, dtype, shape=shape, device=device)
+
+
+@numpy_function
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+               shape: Shape = None, *, device: Any = None) -> Array:  # fmt: skip
+    """`zeros` with the shape and type of another array by default."""
+    return creation.full_like(a, 0, dtype, shape=shape, device=device)
+
+
+@numpy_function
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+              shape: Shape = None, *, device: Any = None) -> Array:  # fmt: skip
+    """`ones` with the shape and type of another array by default."""
+    return creation.full_like(a, 1, dtype, shape=shape, device=device)
+
+
+empty_like = zeros_like
+
+
+@numpy_function
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, order: str = "C", *,
+        device: Any = None, like: Any = None) -> Array:  # fmt: skip
+    """Matrix with ones on its `k`-th diagonal."""
+    return creation.eye(N, M, k, dtype, device=device)
+
+
+@numpy_function
+def identity(n: int, dtype: Any = None, *, like: Any = None) -> Array:
+    """Identity matrix."""
+    return creation.eye(n, dtype=dtype)
+
+
+@numpy_function
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None,
+           like: Any = None) -> Array:  # fmt: skip
+    """Evenly spaced numbers in a half-open interval.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.arange(0, 1, 0.25)
+    array([0.  , 0.25, 0.5 , 0.75])
+    """
+    limits = start, stop, 1 if step is None else step
+    first, last, distance = (x.item() if hasattr(x, "item") else x for x in limits)
+    return creation.arange(first, last, distance, dtype, device=device)
+
+
+@numpy_function
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
+             dtype: Any = None, axis: int = 0, *, device: Any = None) -> Any:  # fmt: skip
+    """Evenly spaced numbers of an interval.
+
+    Parameters
+    ----------
+    retstep : bool
+        Whether to return the distance of the numbers as well.
+    axis : int
+        Axis of the numbers, if the limits are arrays.
+    """
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"[linspace] the number of samples must not be negative, got {num}.")
+    result = creation.linspace(start, stop, num, endpoint, dtype=dtype, device=device)
+    if axis:
+        from metalloid.arrays.functions.manipulation import moveaxis
+
+        result = moveaxis(result, 0, axis)
+    if not retstep:
+        return result
+    count = num - endpoint
+    first, last = as_arrays("linspace", start, stop)
+    return result, (last - first) / count if count > 0 else math.nan
+
+
+@numpy_function
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
+             dtype: Any = None, axis: int = 0) -> Array:  # fmt: skip
+    """Powers of a base whose exponents are evenly spaced."""
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    result = ew.pow(base, exponents)
+    return result if dtype is None else result.astype(dtype)
+
+
+@numpy_function
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
+              axis: int = 0) -> Array:  # fmt: skip
+    """Numbers with a constant ratio, of an interval."""
+    first, last = as_arrays("geomspace", start, stop)
+    if bool((first == 0).any()) or bool((last == 0).any()):
+        raise ValueError("[geomspace] the limits of a geometric sequence must not be 0.")
+    is_negative = kind_of(first.dtype) != "c" and kind_of(last.dtype) != "c"
+    sign = where(ew.logical_and(first < 0, last < 0), -1, 1) if is_negative else as_array(1, "sign")
+    first, last = first * sign, last * sign
+    exponents = linspace(ew.log10(first), ew.log10(last), num, endpoint)
+    powers: Array = 10.0**exponents
+    if num > 0:
+        powers = concat(
+            [broadcast_to(first, powers.shape[1:])[None].astype(powers.dtype), powers[1:]]
+        )
+        if endpoint and num > 1:
+            end = broadcast_to(last, powers.shape[1:])[None].astype(powers.dtype)
+            powers = concat([powers[:-1], end])
+    result: Array = powers * sign
+    if axis:
+        from metalloid.arrays.functions.manipulation import moveaxis
+
+        result = moveaxis(result, 0, axis)
+    return result if dtype is None else result.astype(dtype)
+
+
+@numpy_function
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, like: Any = None) -> Array:
+    """Lower triangle of ones."""
+    return creation.tril(creation.ones((N, N if M is None else M), dtype), k)
+
+
+@numpy_function
+def tril(m: Any, k: int = 0) -> Array:
+    """Lower triangles of matrices, with zeros above the `k`-th diagonal."""
+    x = as_array(m, "tril")
+    return creation.tril(broadcast_to(x, (x.size, x.size)) if x.ndim == 1 else x, k)
+
+
+@numpy_function
+def triu(m: Any, k: int = 0) -> Array:
+    """Upper triangles of matrices, with zeros below the `k`-th diagonal."""
+    x = as_array(m, "triu")
+    return creation.triu(broadcast_to(x, (x.size, x.size)) if x.ndim == 1 else x, k)
+
+
+@numpy_function
+def diag(v: Any, k: int = 0) -> Array:
+    """Diagonal of a matrix, or the matrix of a diagonal.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.diag([1, 2])
+    array([[1, 0],
+           [0, 2]])
+    """
+    from metalloid.numpy.functions.products import diagonal
+
+    x = as_array(v, "diag")
+    if x.ndim == 2:
+        return diagonal(x, k)
+    if x.ndim != 1:
+        raise ValueError(f"[diag] expected one or two axes, got shape {x.shape}.")
+    size = x.size + abs(k)
+    mask = creation.eye(size, k=k, dtype=bool_, device=x.device)
+    zero = creation.zeros((abs(k),), x.dtype, device=x.device)
+    by_row = concat([x, zero] if k >= 0 else [zero, x])[:, None]
+    return where(mask, by_row, creation.zeros((), x.dtype, device=x.device))
+
+
+@numpy_function
+def diagflat(v: Any, k: int = 0) -> Array:
+    """Matrix whose diagonal is the flattened array."""
+    return diag(as_array(v, "diagflat").ravel(), k)
+
+
+@numpy_function
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+    """Vandermonde matrix: the powers of numbers."""
+    numbers = as_array(x, "vander")
+    if numbers.ndim != 1:
+        raise ValueError(f"[vander] expected one axis, got shape {numbers.shape}.")
+    count = numbers.size if N is None else N
+    wide = int64 if kind_of(numbers.dtype) in "biu" else numbers.dtype
+    powers = creation.arange(count)
+    powers = powers if increasing else powers[::-1]
+    column = numbers.astype(wide)[:, None]
+    return ew.pow(column, powers.astype(wide))
+
+
+@numpy_function
+def fromfunction(function: Callable[..., Any], shape: Shape, *, dtype: Any = float,
+                 like: Any = None, **options: Any) -> Any:  # fmt: skip
+    """Call a function with the indices of each element, as arrays."""
+    from metalloid.numpy.array import as_ndarrays
+
+    result: Any = function(*as_ndarrays(tuple(indices(shape, dtype))), **options)
+    return result
+
+
+@numpy_function
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+    """Indices of each element along each axis."""
+    shape = tuple(dimensions)
+    grids = []
+    for axis, extent in enumerate(shape):
+        line = creation.arange(extent, dtype=as_dtype(dtype))
+        line = line.reshape(*(1,) * axis, extent, *(1,) * (len(shape) - axis - 1))
+        grids.append(line if sparse else broadcast_to(line, shape))
+    if sparse:
+        return tuple(grids)
+    return stack(grids) if grids else creation.zeros((0,), as_dtype(dtype))
+
+
+@numpy_function
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    """Coordinates of a grid from the coordinates along its axes."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"[meshgrid] indexing must be 'xy' or 'ij', got {indexing!r}.")
+    lines = [x.ravel() for x in as_arrays("meshgrid", *xi)]
+    order = list(range(len(lines)))
+    if indexing == "xy" and len(lines) > 1:
+        order[:2] = 1, 0
+    shape = [0] * len(lines)
+    grids = []
+    for k, line in enumerate(lines):
+        shape[order[k]] = line.size
+        grids.append(line.reshape([line.size if j == order[k] else 1 for j in range(len(lines))]))
+    return tuple(grid if sparse else broadcast_to(grid, shape) for grid in grids)
+
+
+class _Grid:
+    """``mgrid`` and ``ogrid``: grids of slices."""
+
+    def __init__(self, is_sparse: bool) -> None:
+        self._is_sparse = is_sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        return _grid(key, self._is_sparse)
+
+
+@numpy_function
+def _grid(key: Any, is_sparse: bool) -> Any:
+    values = (np.ogrid if is_sparse else np.mgrid)[key]
+    if isinstance(values, tuple):
+        return tuple(creation.asarray(value) for value in values)
+    return creation.asarray(values)
+
+
+mgrid, ogrid = _Grid(False), _Grid(True)
+
+
+def _window(name: str) -> Callable[..., Array]:
+    function = getattr(np, name)
+
+    @numpy_function
+    def window(M: int, *parameters: float) -> Array:
+        return creation.asarray(function(M, *parameters)).astype(default_float())
+
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = f"Window of `M` numbers; see ``numpy.{name}``."
+    return window
+
+
+bartlett, blackman, hamming, hanning = map(_window, ("bartlett", "blackman", "hamming", "hanning"))
+kaiser = _window("kaiser")
+
+
+@numpy_function
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Array:
+    """Array that shares the memory of another library's array; see `metalloid.from_dlpack`."""
+    return creation.from_dlpack(x, device=device, copy=copy)
+
+
+@numpy_function
+def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Array:
+    """Array of the numbers of an iterator."""
+    return creation.asarray(np.fromiter(iter, as_dtype(dtype), count))
+
+
+@numpy_function
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *,
+               like: Any = None) -> Array:  # fmt: skip
+    """Array of the bytes of a buffer, copied."""
+    return creation.asarray(np.frombuffer(buffer, as_dtype(dtype), count, offset))

@@ -1,0 +1,387 @@
+"""Elements at indices, masks and choices, with NumPy's arguments."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions import searching, select
+from metalloid.arrays.functions.creation import arange, asarray, full, tril
+from metalloid.arrays.functions.manipulation import broadcast_arrays, broadcast_to, moveaxis, stack
+from metalloid.arrays.ir.dtypes import bool_, int64, kind_of
+from metalloid.arrays.ir.operands import axes_of
+from metalloid.numpy.array import numpy_function, store
+from metalloid.numpy.functions.creation import indices
+
+# -- reading
+
+
+def _in_mode(index: Array, extent: int, mode: str) -> Array:
+    """Indices as the modes of NumPy interpret them."""
+    if mode == "wrap":
+        return index % extent
+    return select.clip(index, 0, extent - 1) if mode == "clip" else index
+
+
+@numpy_function
+def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise"
+         ) -> Any:  # fmt: skip
+    """Elements of the flattened array, or subarrays along an axis, at indices.
+
+    Parameters
+    ----------
+    mode : "raise", "wrap" or "clip"
+        The meaning of indices that are out of range.
+    """
+    x, index = as_arrays("take", a, indices)
+    extent = x.size if axis is None else x.shape[axes_of("take", axis, x.ndim)[0]]
+    index = index.astype(int64) if kind_of(index.dtype) == "b" or not index.size else index
+    return store(searching.take(x, _in_mode(index, extent, mode), axis), out, "take")
+
+
+@numpy_function
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    """Elements along an axis, at indices that vary along the other axes."""
+    x, index = as_arrays("take_along_axis", arr, indices)
+    if axis is None:
+        return searching.take_along_axis(x.ravel(), index, 0)
+    return searching.take_along_axis(x, index, axis)
+
+
+@numpy_function
+def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
+    """Subarrays along an axis where a condition is true."""
+    selected = np.flatnonzero(np.asarray(condition))
+    x = as_array(a, "compress")
+    return store(searching.take(x, asarray(selected, device=x.device), axis), out, "compress")
+
+
+@numpy_function
+def extract(condition: Any, arr: Any) -> Any:
+    """Elements where a condition is true, of the flattened array."""
+    x = as_array(arr, "extract").ravel()
+    (selected,) = searching.nonzero(as_array(condition, "extract", x.device).ravel())
+    return searching.take(x, selected)
+
+
+@numpy_function
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """Elements of several arrays, of which an array of indices chooses one each."""
+    options = broadcast_arrays(as_array(a, "choose"), *as_arrays("choose", *choices))
+    index = options[0]
+    if kind_of(index.dtype) == "b":
+        index = index.astype(int64)
+    values = stack(list(options[1:]))
+    return store(searching.take_along_axis(
+        values, _in_mode(index, len(options) - 1, mode)[None], 0)[0], out, "choose")  # fmt: skip
+
+
+@numpy_function
+def select_function(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """Elements of the array whose condition is the first that is true.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> x = np.arange(5)
+    >>> np.select([x < 2, x > 3], [x, x * 10], default=-1)
+    array([ 0,  1, -1, -1, 40])
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError("[select] expected as many choices as conditions, at least one.")
+    result = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        mask = as_array(condition, "select")
+        if kind_of(mask.dtype) != "b":
+            raise TypeError(f"[select] conditions must be boolean, got {mask.dtype}.")
+        result = select.where(mask, choice, result)
+    return result
+
+
+@numpy_function
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    """Elements of `x` where a condition is true, and of `y` elsewhere; or its indices."""
+    mask = as_array(condition, "where")
+    if x is None and y is None:
+        return nonzero(mask)
+    return select.where(mask.astype(bool_), x, y)
+
+
+@numpy_function
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+    """Results of functions, each for the elements where its condition is true.
+
+    Every function is called with all elements.
+    """
+    values = as_array(x, "piecewise")
+    if not isinstance(condlist, list | tuple) or (
+        condlist and not hasattr(condlist[0], "__len__") and values.ndim
+    ):
+        condlist = [condlist]
+    masks = [as_array(mask, "piecewise", values.device).astype(bool_) for mask in condlist]
+    functions = list(funclist)
+    if len(functions) == len(masks) + 1:
+        rest = functools.reduce(ew.logical_or, masks)
+        masks.append(ew.logical_not(rest))
+    elif len(functions) != len(masks):
+        raise ValueError(
+            f"[piecewise] {len(masks)} conditions require {len(masks)} or {len(masks) + 1} "
+            f"functions, got {len(functions)}."
+        )
+    result = full(values.shape, 0, values.dtype, device=values.device)
+    for mask, function in zip(masks, functions, strict=True):
+        new = function(values, *args, **kw) if callable(function) else function
+        new = as_array(new, "piecewise", values.device).astype(values.dtype)
+        result = select.where(mask, new, result)
+    return result
+
+
+@numpy_function
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """Indices of the main diagonal."""
+    return (arange(n),) * ndim
+
+
+@numpy_function
+def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+    """Indices of the main diagonal of an array."""
+    x = as_array(arr, "diag_indices_from")
+    if x.ndim < 2 or len(set(x.shape)) > 1:
+        raise ValueError(f"[diag_indices_from] expected equal extents, got shape {x.shape}.")
+    return diag_indices(x.shape[0], x.ndim)
+
+
+@numpy_function
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
+    """Indices of the lower triangle of a matrix."""
+    return searching.nonzero(tril(full((n, n if m is None else m), True), k))
+
+
+@numpy_function
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
+    """Indices of the upper triangle of a matrix."""
+    lower = tril(full((n, n if m is None else m), True), k - 1)
+    return searching.nonzero(ew.logical_not(lower))
+
+
+@numpy_function
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
+    """Indices of the lower triangle of a matrix."""
+    rows, columns = as_array(arr, "tril_indices_from").shape
+    return tril_indices(rows, k, columns)
+
+
+@numpy_function
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
+    """Indices of the upper triangle of a matrix."""
+    rows, columns = as_array(arr, "triu_indices_from").shape
+    return triu_indices(rows, k, columns)
+
+
+@numpy_function
+def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Array, ...]:
+    """Indices of the elements that a function such as `triu` leaves."""
+    return searching.nonzero(as_array(mask_func(full((n, n), 1), k), "mask_indices"))
+
+
+@numpy_function
+def nonzero(a: Any) -> tuple[Array, ...]:
+    """Indices of the nonzero elements, one array per axis."""
+    return searching.nonzero(a)
+
+
+@numpy_function
+def flatnonzero(a: Any) -> Array:
+    """Indices of the nonzero elements of the flattened array."""
+    return searching.nonzero(as_array(a, "flatnonzero").ravel())[0]
+
+
+@numpy_function
+def argwhere(a: Any) -> Array:
+    """Indices of the nonzero elements, one row each."""
+    x = as_array(a, "argwhere")
+    if x.ndim == 0:
+        return full((int(bool(x)), 0), 0)
+    return stack(list(searching.nonzero(x)), axis=1)
+
+
+@numpy_function
+def ix_(*args: Any) -> tuple[Array, ...]:
+    """Indices of an open mesh: each along an axis of its own."""
+    results = []
+    for k, x in enumerate(as_arrays("ix_", *args)):
+        if x.ndim != 1:
+            raise ValueError(f"[ix_] expected sequences along one axis, got shape {x.shape}.")
+        index = searching.nonzero(x)[0] if kind_of(x.dtype) == "b" else x
+        index = index.astype(int64) if not index.size else index
+        results.append(index.reshape([-1 if j == k else 1 for j in range(len(args))]))
+    return tuple(results)
+
+
+@numpy_function
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
+    """Convert indices of the flattened array to indices along the axes."""
+    index = as_array(indices, "unravel_index")
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    size = math.prod(extents)
+    if kind_of(index.dtype) not in "iu":
+        raise TypeError(f"[unravel_index] indices must be integers, got {index.dtype}.")
+    if index.size and bool(ew.logical_or(index < 0, index >= size).any()):
+        raise ValueError(f"[unravel_index] an index is out of range for {size} elements.")
+    index, results = index.astype(int64), []
+    for extent in reversed(extents) if order == "C" else extents:
+        results.append(index % extent)
+        index = index // extent
+    return tuple(reversed(results) if order == "C" else results)
+
+
+@numpy_function
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
+    """Convert indices along the axes to indices of the flattened array."""
+    operands = as_arrays("ravel_multi_index", *multi_index)
+    extents = (dims,) if isinstance(dims, int) else tuple(dims)
+    modes = (mode,) * len(extents) if isinstance(mode, str) else tuple(mode)
+    result: Any = 0
+    items = list(zip(operands, extents, modes, strict=True))
+    for index, extent, how in items if order == "C" else reversed(items):
+        if how == "raise" and index.size and bool(ew.logical_or(index < 0, index >= extent).any()):
+            raise ValueError(f"[ravel_multi_index] an index is out of range for {extent} elements.")
+        result = ew.add(_in_mode(index, extent, how), ew.multiply(result, extent))
+    return as_array(result, "ravel_multi_index")
+
+
+# -- writing: the array is rebound to a new value
+
+
+def _write(a: Any, new: Array) -> None:
+    a[...] = new.reshape(a.shape) if isinstance(a, Array) else np.asarray(new).reshape(a.shape)
+
+
+@numpy_function
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """Set elements of the flattened array; values are repeated if there are too few."""
+    x = as_array(a, "put")
+    index = as_array(ind, "put", x.device).ravel()
+    values = as_array(v, "put", x.device).ravel()
+    if not index.size or not values.size:
+        return
+    index = _in_mode(index, x.size, mode)
+    repeated = searching.take(values, arange(index.size, device=x.device) % values.size)
+    _write(a, Array(x.ravel()._node).at[index].set(repeated.astype(x.dtype)))
+
+
+@numpy_function
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+    """Set elements along an axis, at indices that vary along the other axes."""
+    x = as_array(arr, "put_along_axis")
+    index = as_array(indices, "put_along_axis", x.device)
+    flat = Array((x.ravel() if axis is None else x)._node)
+    (along,) = axes_of("put_along_axis", 0 if axis is None else axis, flat.ndim)
+    grids = list(_open_grid(index.shape))
+    grids[along] = index
+    _write(arr, flat.at[tuple(grids)].set(as_array(values, "values", x.device).astype(x.dtype)))
+
+
+def _open_grid(shape: Any) -> Any:
+    return indices(shape, sparse=True)
+
+
+@numpy_function
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """Set the elements where a mask is true to successive values, repeatedly."""
+    x = as_array(arr, "place")
+    flags = as_array(mask, "place", x.device).astype(bool_).ravel()
+    values = as_array(vals, "place", x.device).ravel().astype(x.dtype)
+    if not values.size:
+        if bool(flags.any()):
+            raise ValueError("[place] there are no values to place.")
+        return
+    number = ew.maximum(flags.astype(int64).__array__().cumsum() - 1, 0)
+    chosen = searching.take(values, number % values.size)
+    _write(arr, select.where(flags, chosen, x.ravel()))
+
+
+@numpy_function
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """Set the elements where a mask is true to the values at the same indices."""
+    x = as_array(a, "putmask")
+    flags = as_array(mask, "putmask", x.device).astype(bool_).ravel()
+    new = as_array(values, "putmask", x.device).ravel().astype(x.dtype)
+    if new.size:
+        chosen = searching.take(new, arange(x.size, device=x.device) % new.size)
+        _write(a, select.where(flags, chosen, x.ravel()))
+
+
+@numpy_function
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """Copy values into an array, where a mask is true."""
+    x = as_array(dst, "copyto")
+    is_number = not hasattr(src, "dtype")
+    new = as_array(src, "copyto", x.device)
+    if not is_number and not np.can_cast(new.dtype, x.dtype, casting):
+        raise TypeError(f"[copyto] {new.dtype} does not convert to {x.dtype} with {casting!r}.")
+    new = broadcast_to(new.astype(x.dtype), x.shape)
+    if where is not True:
+        new = select.where(as_array(where, "where", x.device).astype(bool_), new, x)
+    _write(dst, new)
+
+
+@numpy_function
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """Set the main diagonal."""
+    x = as_array(a, "fill_diagonal")
+    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
+        raise ValueError(f"[fill_diagonal] expected equal extents, got shape {x.shape}.")
+    if x.ndim == 2:
+        step, stop = x.shape[1] + 1, x.size if wrap else min(x.size, x.shape[1] * x.shape[1])
+    else:
+        step, stop = 1 + int(np.cumprod(x.shape[:-1]).sum()), x.size
+    index = arange(0, stop, step, device=x.device)
+    values = as_array(val, "fill_diagonal", x.device).ravel().astype(x.dtype)
+    repeated = searching.take(values, arange(index.size, device=x.device) % values.size)
+    _write(a, Array(x.ravel()._node).at[index].set(repeated))
+
+
+# -- functions of rows
+
+
+@numpy_function
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+                     ) -> Any:  # fmt: skip
+    """Call a function with every vector along an axis."""
+    from metalloid.numpy.array import as_ndarrays
+
+    x = as_array(arr, "apply_along_axis")
+    (along,) = axes_of("apply_along_axis", axis, x.ndim)
+    rows = moveaxis(x, along, -1)
+    outer = rows.shape[:-1]
+    if 0 in outer:
+        raise ValueError("[apply_along_axis] there are no vectors along the axis.")
+    flat = as_ndarrays(rows.reshape(-1, x.shape[along]))
+    results = [as_array(func1d(flat[k], *args, **kwargs), "apply_along_axis")
+               for k in range(flat.shape[0])]  # fmt: skip
+    joined = stack(results)
+    joined = joined.reshape(*outer, *joined.shape[1:])
+    inner = len(joined.shape) - len(outer)
+    source = range(len(outer), len(outer) + inner)
+    return moveaxis(joined, tuple(source), tuple(range(along, along + inner)))
+
+
+@numpy_function
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
+    """Call a function of an array and an axis for each axis; results keep their axes."""
+    from metalloid.arrays.functions.manipulation import expand_dims
+
+    x = as_array(a, "apply_over_axes")
+    rank = x.ndim
+    for axis in (axes,) if isinstance(axes, int) else axes:
+        result = as_array(func(x, operator.index(axis) % rank), "apply_over_axes")
+        x = result if result.ndim == rank else expand_dims(result, operator.index(axis) % rank)
+    return x

@@ -1,0 +1,450 @@
+"""Shapes, axes, concatenation and division of arrays, with NumPy's arguments."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions import manipulation as base
+from metalloid.arrays.functions.creation import asarray, zeros
+from metalloid.arrays.functions.searching import take
+from metalloid.arrays.ir.dtypes import as_dtype
+from metalloid.arrays.ir.operands import axes_of
+from metalloid.numpy.array import numpy_function, store
+
+
+@numpy_function
+def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: Any = None) -> Array:
+    """Change the shape; one extent may be -1."""
+    return base.reshape(a, shape, order)
+
+
+@numpy_function
+def ravel(a: Any, order: str = "C") -> Array:
+    """Collapse to one axis."""
+    return base.reshape(a, -1, "C" if order == "K" else order)
+
+
+@numpy_function
+def transpose(a: Any, axes: Any = None) -> Array:
+    """Permute the axes; by default, reverse them."""
+    return base.transpose(a, axes)
+
+
+permute_dims = transpose
+
+
+@numpy_function
+def matrix_transpose(x: Any, /) -> Array:
+    """Transpose every matrix."""
+    return as_array(x, "matrix_transpose").mT
+
+
+@numpy_function
+def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+    """Move axes to other positions."""
+    return base.moveaxis(a, source, destination)
+
+
+@numpy_function
+def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+    """Move an axis before another one."""
+    x = as_array(a, "rollaxis")
+    (along,) = axes_of("rollaxis", axis, x.ndim)
+    start = start + x.ndim if start < 0 else start
+    if not 0 <= start <= x.ndim:
+        raise np.exceptions.AxisError(
+            f"[rollaxis] start {start} is out of range for {x.ndim} axes."
+        )
+    return base.moveaxis(x, along, start - (along < start))
+
+
+@numpy_function
+def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+    """Exchange two axes."""
+    x = as_array(a, "swapaxes")
+    order = list(range(x.ndim))
+    (first,), (second,) = axes_of("swapaxes", axis1, x.ndim), axes_of("swapaxes", axis2, x.ndim)
+    order[first], order[second] = second, first
+    return base.permute_dims(x, order)
+
+
+@numpy_function
+def expand_dims(a: Any, axis: Any) -> Array:
+    """Insert axes of extent 1 at these positions of the result."""
+    return base.expand_dims(a, axis)
+
+
+@numpy_function
+def squeeze(a: Any, axis: Any = None) -> Array:
+    """Remove axes of extent 1."""
+    return base.squeeze(a, axis)
+
+
+def _at_least(name: str, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Any:
+    @numpy_function
+    def function(*arys: Any) -> Any:
+        results = tuple(x.reshape(shape_of(x.shape)) for x in as_arrays(name, *arys))
+        return results[0] if len(arys) == 1 else results
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Arrays with at least {name[8]} axes; see ``numpy.{name}``."
+    return function
+
+
+def _three_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
+    if len(shape) == 2:
+        return (*shape, 1)
+    return shape if len(shape) > 2 else (1, *(shape or (1,)), 1)
+
+
+atleast_1d = _at_least("atleast_1d", lambda shape: shape or (1,))
+atleast_2d = _at_least("atleast_2d", lambda shape: (1,) * (2 - len(shape)) + shape)
+atleast_3d = _at_least("atleast_3d", _three_axes)
+
+
+@numpy_function
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Array:
+    """Broadcast to a shape."""
+    return base.broadcast_to(array, shape)
+
+
+@numpy_function
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
+    """Broadcast arrays to their common shape."""
+    return base.broadcast_arrays(*args)
+
+
+def broadcast_shapes(*args: Any) -> tuple[int, ...]:
+    """Shape that shapes broadcast to."""
+    shapes = [(n,) if isinstance(n, int) else tuple(n) for n in args]
+    return base.broadcast_shapes(*shapes)
+
+
+# -- joined arrays
+
+
+def _joined(result: Array, out: Any, dtype: Any, where: str) -> Any:
+    return store(result if dtype is None else result.astype(as_dtype(dtype)), out, where)
+
+
+@numpy_function
+def concatenate(arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None,
+                casting: str = "same_kind") -> Any:  # fmt: skip
+    """Join arrays along an axis, or flattened if it is None."""
+    return _joined(base.concat(list(arrays), axis), out, dtype, "concatenate")
+
+
+concat = concatenate
+
+
+@numpy_function
+def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None,
+          casting: str = "same_kind") -> Any:  # fmt: skip
+    """Stack arrays of one shape along a new axis."""
+    return _joined(base.stack(list(arrays), axis), out, dtype, "stack")
+
+
+def _sequence(tup: Any) -> list[Any]:
+    return list(tup)
+
+
+@numpy_function
+def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """Join arrays by rows."""
+    arrays = [atleast_2d(x) for x in _sequence(tup)]
+    return _joined(base.concat(arrays, 0), None, dtype, "vstack")
+
+
+row_stack = vstack
+
+
+@numpy_function
+def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """Join arrays by columns; along the first axis if they have one only."""
+    arrays = [atleast_1d(x) for x in _sequence(tup)]
+    axis = 0 if arrays and arrays[0].ndim == 1 else 1
+    return _joined(base.concat(arrays, axis), None, dtype, "hstack")
+
+
+@numpy_function
+def dstack(tup: Any) -> Any:
+    """Join arrays along the third axis."""
+    return base.concat([atleast_3d(x) for x in _sequence(tup)], 2)
+
+
+@numpy_function
+def column_stack(tup: Any) -> Any:
+    """Join vectors as the columns of a matrix."""
+    arrays = as_arrays("column_stack", *_sequence(tup))
+    return base.concat([x.reshape(x.size, 1) if x.ndim < 2 else x for x in arrays], 1)
+
+
+@numpy_function
+def block(arrays: Any) -> Any:
+    """Join nested lists of blocks: the innermost lists along the last axis."""
+
+    def depth(value: Any) -> int:
+        return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
+
+    def rank(value: Any) -> int:
+        if isinstance(value, list):
+            return max(map(rank, value), default=0)
+        return int(as_array(value, "block").ndim)
+
+    levels = depth(arrays)
+    axes = max(levels, rank(arrays))
+
+    def joined(value: Any, level: int) -> Array:
+        if isinstance(value, list):
+            if not value:
+                raise ValueError("[block] lists of blocks must not be empty.")
+            pieces = [joined(item, level + 1) for item in value]
+            return base.concat(pieces, axes - levels + level)
+        x = as_array(value, "block")
+        return x.reshape((1,) * (axes - x.ndim) + x.shape)
+
+    return joined(arrays, 0)
+
+
+@numpy_function
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """Join values to the end of an array."""
+    x, y = as_arrays("append", arr, values)
+    return base.concat([x.ravel(), y.ravel()]) if axis is None else base.concat([x, y], axis)
+
+
+# -- divided arrays
+
+
+@numpy_function
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Split an array at indices, or into sections of almost equal length."""
+    x = as_array(ary, "array_split")
+    (along,) = axes_of("array_split", axis, x.ndim)
+    extent = x.shape[along]
+    if hasattr(indices_or_sections, "__len__"):
+        starts = [int(k) for k in indices_or_sections]
+        limits = [0, *starts, extent]
+    else:
+        count = operator.index(indices_or_sections)
+        if count <= 0:
+            raise ValueError(f"[array_split] the number of sections must be positive, got {count}.")
+        size, longer = divmod(extent, count)
+        limits = [k * size + min(k, longer) for k in range(count + 1)]
+    before = (slice(None),) * along
+    return [x[(*before, slice(a, b))] for a, b in itertools.pairwise(limits)]
+
+
+@numpy_function
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Split an array at indices, or into sections of equal length."""
+    x = as_array(ary, "split")
+    (along,) = axes_of("split", axis, x.ndim)
+    if not hasattr(indices_or_sections, "__len__") and x.shape[along] % indices_or_sections:
+        raise ValueError(
+            f"[split] {x.shape[along]} elements are not divisible into {indices_or_sections} equal "
+            "sections. Use array_split."
+        )
+    return array_split(x, indices_or_sections, along)
+
+
+def _split_along(name: str, axis: int) -> Callable[[Any, Any], list[Array]]:
+    @numpy_function
+    def function(ary: Any, indices_or_sections: Any) -> list[Array]:
+        x = as_array(ary, name)
+        if x.ndim < max(axis, 1) + (name != "hsplit" and axis == 0):
+            raise ValueError(f"[{name}] an array of shape {x.shape} has too few axes.")
+        return split(x, indices_or_sections, 0 if name == "hsplit" and x.ndim == 1 else axis)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Split an array along axis {axis}; see `split`."
+    return function
+
+
+hsplit, vsplit, dsplit = (
+    _split_along(name, axis) for name, axis in (("hsplit", 1), ("vsplit", 0), ("dsplit", 2))
+)
+
+
+@numpy_function
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """Split an array into the subarrays along an axis."""
+    return base.unstack(x, axis)
+
+
+# -- order of elements
+
+
+@numpy_function
+def flip(m: Any, axis: Any = None) -> Array:
+    """Reverse the elements along axes, or along all axes."""
+    return base.flip(m, axis)
+
+
+@numpy_function
+def fliplr(m: Any) -> Array:
+    """Reverse the columns."""
+    return base.flip(m, 1)
+
+
+@numpy_function
+def flipud(m: Any) -> Array:
+    """Reverse the rows."""
+    return base.flip(m, 0)
+
+
+@numpy_function
+def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+    """Shift elements along axes, cyclically."""
+    x = as_array(a, "roll")
+    if axis is None or (np.ndim(axis) == 0 and np.ndim(shift) == 0):
+        total = int(np.sum(shift)) if np.ndim(shift) else shift
+        return base.roll(x, total, axis)
+    shifts, axes = np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis))
+    for by, along in zip(shifts.tolist(), axes.tolist(), strict=True):
+        x = base.roll(x, by, along)
+    return x
+
+
+@numpy_function
+def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
+    """Rotate by 90 degrees in the plane of two axes, from the first to the second.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.rot90(np.array([[1, 2], [3, 4]]))
+    array([[2, 4],
+           [1, 3]])
+    """
+    x = as_array(m, "rot90")
+    plane = axes_of("rot90", tuple(axes), x.ndim)
+    if len(plane) != 2:
+        raise ValueError(f"[rot90] expected two axes, got {axes}.")
+    k %= 4
+    if k == 0:
+        return x.copy()
+    if k == 2:
+        return base.flip(x, plane)
+    if k == 1:
+        return swapaxes(base.flip(x, plane[1]), *plane)
+    return base.flip(swapaxes(x, *plane), plane[1])
+
+
+# -- repeated elements
+
+
+@numpy_function
+def tile(A: Any, reps: Any) -> Array:
+    """Repeat the whole array along each axis."""
+    return base.tile(A, reps if np.ndim(reps) else operator.index(reps))
+
+
+@numpy_function
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Array:
+    """Repeat every element."""
+    return base.repeat(a, operator.index(repeats) if np.ndim(repeats) == 0 else repeats, axis)
+
+
+@numpy_function
+def resize(a: Any, new_shape: Any) -> Array:
+    """Change the number of elements; the array is repeated if there are too few."""
+    x = as_array(a, "resize").ravel()
+    shape = (new_shape,) if isinstance(new_shape, int | np.integer) else tuple(new_shape)
+    size = 1
+    for extent in shape:
+        size *= extent
+        if extent < 0:
+            raise ValueError(f"[resize] extents must not be negative, got {shape}.")
+    if x.size == 0:
+        return zeros(shape, x.dtype, device=x.device)
+    return base.tile(x, -(-size // x.size))[:size].reshape(shape) if size else x[:0].reshape(shape)
+
+
+@numpy_function
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
+    """Remove zeros at the start and at the end of a vector."""
+    x = as_array(filt, "trim_zeros")
+    if x.ndim != 1:
+        raise ValueError(f"[trim_zeros] expected one axis, got shape {x.shape}.")
+    is_nonzero = np.asarray(ew.not_equal(x, 0))
+    indices = np.flatnonzero(is_nonzero)
+    if not indices.size:
+        return x[:0]
+    start = indices[0] if "f" in trim.lower() else 0
+    stop = indices[-1] + 1 if "b" in trim.lower() else x.size
+    return x[int(start) : int(stop)]
+
+
+# -- elements inserted and removed
+
+
+def _positions(obj: Any, extent: int, where: str) -> np.ndarray:
+    """The indices that a slice, an index or a mask selects."""
+    if isinstance(obj, slice):
+        return np.arange(extent)[obj]
+    positions = np.asarray(obj)
+    if positions.dtype == bool:
+        if positions.shape != (extent,):
+            raise ValueError(f"[{where}] the mask has shape {positions.shape}, not ({extent},).")
+        return np.flatnonzero(positions)
+    if positions.size == 0:
+        positions = positions.astype(np.intp)
+    return positions
+
+
+@numpy_function
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
+    """Return an array without some subarrays along an axis."""
+    x = as_array(arr, "delete")
+    x, along = (x.ravel(), 0) if axis is None else (x, axes_of("delete", axis, x.ndim)[0])
+    extent = x.shape[along]
+    removed = np.delete(np.arange(extent), _positions(obj, extent, "delete"))
+    return take(x, asarray(removed, device=x.device), along)
+
+
+@numpy_function
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+    """Insert values before indices along an axis.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.insert([1, 2, 3], 1, [7, 8])
+    array([1, 7, 8, 2, 3])
+    """
+    x = as_array(arr, "insert")
+    x, along = (x.ravel(), 0) if axis is None else (x, axes_of("insert", axis, x.ndim)[0])
+    extent = x.shape[along]
+    positions = _positions(obj, extent, "insert")
+    new = as_array(values, "insert", x.device).astype(x.dtype)
+    is_single = positions.ndim == 0 and not isinstance(obj, slice)
+    new = new.reshape((1,) * (x.ndim - new.ndim) + new.shape)
+    if is_single and axis is not None:
+        new = base.moveaxis(new, 0, along) if as_array(values, "insert").ndim else new
+    count = new.shape[along] if positions.size == 1 else positions.size
+    positions = (
+        np.broadcast_to(positions.reshape(-1), (count,)) if positions.size == 1 else positions
+    )
+    if ((positions < -extent) | (positions > extent)).any():
+        raise IndexError(f"[insert] {obj} is out of range for {extent} elements.")
+    positions = np.where(positions < 0, positions + extent, positions)
+    shape = tuple(count if k == along else n for k, n in enumerate(x.shape))
+    new = base.broadcast_to(new, shape)
+    order = np.argsort(positions, kind="stable")
+    targets = np.empty(count, np.int64)
+    targets[order] = positions[order] + np.arange(count)
+    source = np.empty(extent + count, np.int64)
+    is_new = np.zeros(extent + count, bool)
+    is_new[targets] = True
+    source[targets] = extent + np.arange(count)
+    source[~is_new] = np.arange(extent)
+    joined = base.concat([x, new], along)
+    return take(joined, asarray(source, device=x.device), along)

@@ -1,0 +1,266 @@
+"""Differences, integrals, interpolation and convolution, with NumPy's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions import searching
+from metalloid.arrays.functions.convolution import conv1d
+from metalloid.arrays.functions.creation import arange
+from metalloid.arrays.functions.manipulation import concat, pad
+from metalloid.arrays.functions.select import clip, where
+from metalloid.arrays.functions.sorting import argsort
+from metalloid.arrays.ir.dtypes import default_float, float32, kind_of, promote
+from metalloid.arrays.ir.operands import axes_of
+from metalloid.numpy.array import numpy_function
+from metalloid.numpy.composed import as_floats
+from metalloid.numpy.functions.scans import cumsum, diff
+
+
+def _between(x: Array, axis: int, start: int | None, stop: int | None) -> Array:
+    return x[(slice(None),) * axis + (slice(start, stop),)]
+
+
+@numpy_function
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Derivatives by central differences, one-sided at the edges.
+
+    Parameters
+    ----------
+    *varargs : number or array
+        Distances of the elements, or their coordinates: one for all axes, or one each.
+    edge_order : 1 or 2
+        Order of accuracy at the edges.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.gradient(np.array([1.0, 2.0, 4.0, 7.0]))
+    array([1. , 1.5, 2.5, 3. ])
+    """
+    x = as_array(f, "gradient")
+    axes = axes_of("gradient", axis, x.ndim)
+    if len(varargs) not in (0, 1, len(axes)):
+        raise TypeError(f"[gradient] got {len(varargs)} distances for {len(axes)} axes.")
+    if edge_order not in (1, 2):
+        raise ValueError(f"[gradient] edge_order must be 1 or 2, got {edge_order}.")
+    distances = (
+        list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
+    )
+    x = x if kind_of(x.dtype) in "fc" else x.astype(default_float())
+    results = [_derivative(x, k, h, edge_order) for k, h in zip(axes, distances, strict=True)]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _derivative(x: Array, axis: int, distance: Any, edge_order: int) -> Array:
+    extent = x.shape[axis]
+    if extent < edge_order + 1:
+        raise ValueError(f"[gradient] axis {axis} requires at least {edge_order + 1} elements.")
+    steps: Any = distance
+    if np.ndim(distance):
+        points = as_array(distance, "gradient", x.device)
+        if points.ndim != 1 or points.size != extent:
+            raise ValueError(f"[gradient] expected {extent} coordinates, got {points.shape}.")
+        points = points if kind_of(points.dtype) in "fc" else points.astype(default_float())
+        steps = searching.diff(points)
+        if bool((steps == steps[0]).all()):
+            steps = steps[0]
+    is_even = not np.ndim(steps)
+    before, after = _between(x, axis, None, -2), _between(x, axis, 2, None)
+    if is_even:
+        inner = (after - before) / (steps * 2)
+        first = last = steps
+        ends: Any = (steps,) * 4
+    else:
+        shape = [-1 if k == axis else 1 for k in range(x.ndim)]
+        left, right = steps[:-1].reshape(shape), steps[1:].reshape(shape)
+        middle = _between(x, axis, 1, -1)
+        inner = (-right / (left * (left + right)) * before
+                 + (right - left) / (left * right) * middle
+                 + left / (right * (left + right)) * after)  # fmt: skip
+        first, last = steps[0], steps[-1]
+        ends = (steps[0], steps[1], steps[-2], steps[-1]) if edge_order == 2 else ()
+
+    def line(k: int) -> Array:
+        return _between(x, axis, k, k + 1 or None)
+
+    if edge_order == 1:
+        low = (line(1) - line(0)) / first
+        high = (line(-1) - line(-2)) / last
+    elif is_even:
+        low = (line(0) * -1.5 + line(1) * 2.0 - line(2) * 0.5) / first
+        high = (line(-3) * 0.5 - line(-2) * 2.0 + line(-1) * 1.5) / last
+    else:
+        a, b, c, d = ends
+        low = (line(0) * (-(a * 2 + b) / (a * (a + b))) + line(1) * ((a + b) / (a * b))
+               - line(2) * (a / (b * (a + b))))  # fmt: skip
+        high = (line(-3) * (d / (c * (c + d))) - line(-2) * ((c + d) / (c * d))
+                + line(-1) * ((d * 2 + c) / (d * (c + d))))  # fmt: skip
+    return concat([part.astype(x.dtype) for part in (low, inner, high)], axis)
+
+
+@numpy_function
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """Integral along an axis by the trapezoidal rule."""
+    values = as_array(y, "trapezoid")
+    (along,) = axes_of("trapezoid", axis, values.ndim)
+    width = dx
+    if x is not None:
+        points = as_array(x, "trapezoid", values.device)
+        if points.ndim == 1:
+            shape = [-1 if k == along else 1 for k in range(values.ndim)]
+            width = searching.diff(points).reshape(shape)
+        else:
+            width = searching.diff(points, axis=along)
+    sums = _between(values, along, 1, None) + _between(values, along, None, -1)
+    return (sums * width / 2.0).sum(along)
+
+
+@numpy_function
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+           ) -> Any:  # fmt: skip
+    """Piecewise linear interpolation between the points (`xp`, `fp`).
+
+    Parameters
+    ----------
+    left, right : number, optional
+        Values before and after all points; by default the first and the last one.
+    period : number, optional
+        Period of the coordinates.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.interp([0.5, 3.0], [0, 1, 2], [0, 10, 30])
+    array([ 5., 30.])
+    """
+    values, points, heights = as_arrays("interp", x, xp, fp)
+    if points.ndim != 1 or points.shape != heights.shape or not points.size:
+        raise ValueError(
+            f"[interp] expected points along one axis, got shapes {points.shape}, {heights.shape}."
+        )
+    wide = promote(promote(values.dtype, points.dtype), default_float())
+    values, points = values.astype(wide), points.astype(wide)
+    heights = heights.astype(promote(heights.dtype, default_float()))
+    if period is not None:
+        if period == 0:
+            raise ValueError("[interp] the period must not be 0.")
+        period = abs(period)
+        values, points = values % period, points % period
+        order = argsort(points)
+        points, heights = points[order], heights[order]
+        points = concat([points[-1:] - period, points, points[:1] + period])
+        heights = concat([heights[-1:], heights, heights[:1]])
+    low, high = points[0], points[-1]
+    first = heights[0] if left is None or period is not None else left
+    last = heights[-1] if right is None or period is not None else right
+    if points.size == 1:
+        result = where(values == low, heights[0], where(values < low, first, last))
+        return where(ew.isnan(values), values, result)
+    index = clip(searching.searchsorted(points, values, "right") - 1, 0, points.size - 2)
+    x0, y0 = searching.elements_at(points, index), searching.elements_at(heights, index)
+    x1, y1 = searching.elements_at(points, index + 1), searching.elements_at(heights, index + 1)
+    slope = (y1 - y0) / (x1 - x0)
+    result = slope * (values - x0) + y0
+    result = where(ew.logical_and(ew.isnan(result), y0 == y1), y0, result)
+    result = where(values == high, heights[-1], result)
+    result = where(values < low, first, where(values > high, last, result))
+    return where(ew.isnan(values), values, result)
+
+
+@numpy_function
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Array:
+    """Remove jumps of angles by multiples of the period."""
+    x = as_array(p, "unwrap")
+    (along,) = axes_of("unwrap", axis, x.ndim)
+    is_integer = kind_of(x.dtype) in "iu" and isinstance(period, int)
+    if kind_of(x.dtype) not in "fc" and not is_integer:
+        x = x.astype(default_float())
+    steps = diff(x, axis=along)
+    discont = period / 2 if discont is None else discont
+    if is_integer:
+        high, remainder = divmod(period, 2)
+        is_ambiguous = remainder == 0
+    else:
+        high, is_ambiguous = period / 2, True
+    low = -high
+    wrapped = ew.remainder(steps - low, period) + low
+    if is_ambiguous:
+        wrapped = where(ew.logical_and(wrapped == low, steps > 0), high, wrapped)
+    correction = where(ew.abs(steps) < discont, 0, wrapped - steps).astype(x.dtype)
+    rest = _between(x, along, 1, None) + cumsum(correction, along, x.dtype)
+    return concat([_between(x, along, 0, 1), rest], along)
+
+
+@numpy_function
+def sinc(x: Any) -> Array:
+    """``sin(pi x) / (pi x)``, 1 at 0."""
+    values = as_floats(x, "sinc")
+    angle = np.pi * where(values == 0, 1.0e-20 if values.dtype.itemsize > 2 else 1e-4, values)
+    return ew.sin(angle) / angle
+
+
+@numpy_function
+def convolve(a: Any, v: Any, mode: str = "full") -> Array:
+    """Convolution of two vectors.
+
+    Parameters
+    ----------
+    mode : "full", "same" or "valid"
+        All overlaps; as many as the longer vector has elements; complete overlaps only.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.convolve([1, 2, 3], [1, 1])
+    array([1, 3, 5, 3])
+    """
+    x, y = (z.reshape(-1) for z in as_arrays("convolve", a, v))
+    if y.size > x.size:
+        x, y = y, x
+    if not y.size:
+        raise ValueError("[convolve] the vectors must not be empty.")
+    return _correlated(x, y[::-1], mode, "convolve")
+
+
+@numpy_function
+def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
+    """Cross-correlation of two vectors; `v` is conjugated. See `convolve`."""
+    x, y = (z.reshape(-1) for z in as_arrays("correlate", a, v))
+    if not x.size or not y.size:
+        raise ValueError("[correlate] the vectors must not be empty.")
+    y = ew.conj(y) if kind_of(y.dtype) == "c" else y
+    if y.size > x.size:
+        return _correlated(y, x, mode, "correlate")[::-1]
+    return _correlated(x, y, mode, "correlate")
+
+
+#: Shorter vectors are added up term by term, in one kernel.
+_MAX_TERMS = 16
+
+
+def _correlated(x: Array, y: Array, mode: str, where: str) -> Array:
+    """Sums of the products of a short vector with each window of a long one."""
+    n = y.size
+    borders = {"valid": (0, 0), "same": (n // 2, n - 1 - n // 2), "full": (n - 1, n - 1)}
+    if mode not in borders:
+        raise ValueError(f"[{where}] mode must be 'full', 'same' or 'valid', got {mode!r}.")
+    left, right = borders[mode]
+    dtype = promote(x.dtype, y.dtype)
+    kind = kind_of(dtype)
+    wide = float32 if kind == "f" and dtype.itemsize == 2 else dtype
+    padded, kernel = pad(x.astype(wide), (left, right)), y.astype(wide)
+    count = padded.size - n + 1
+    if n <= _MAX_TERMS:
+        total = padded[:count] * kernel[0]
+        for k in range(1, n):
+            total = total + padded[k : k + count] * kernel[k]
+        return total.astype(dtype)
+    if kind in "fc":
+        return conv1d(padded[None, :, None], kernel[None, :, None]).reshape(-1).astype(dtype)
+    windows = arange(count, device=x.device)[:, None] + arange(n, device=x.device)
+    return (searching.elements_at(padded, windows) * kernel).sum(-1).astype(dtype)

@@ -1,0 +1,140 @@
+"""Arrays with a border, in all modes of NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array, as_array
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions import statistical
+from metalloid.arrays.functions.creation import arange, asarray
+from metalloid.arrays.functions.manipulation import broadcast_to, concat
+from metalloid.arrays.functions.searching import take
+from metalloid.arrays.ir.dtypes import default_float, kind_of
+from metalloid.numpy.array import numpy_function
+
+#: Modes that repeat elements: `numpy.pad` of the indices tells which.
+_REPEATING = ("edge", "reflect", "symmetric", "wrap")
+
+
+def _pairs(value: Any, rank: int) -> list[tuple[Any, Any]]:
+    """Numbers before and after, along each axis."""
+    if isinstance(value, dict):
+        both: list[Any] = [value.get(k, value.get(k - rank, 0)) for k in range(rank)]
+        return _pairs([pair if np.ndim(pair) else (pair, pair) for pair in both], rank)
+    pairs = np.broadcast_to(np.asarray(value), (rank, 2)).tolist()
+    return [(low, high) for low, high in pairs]
+
+
+@numpy_function
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
+    """Add a border to an array.
+
+    Parameters
+    ----------
+    pad_width : int, pair, sequence of pairs, or dict
+        Numbers of elements before and after, along each axis.
+    mode : str or callable
+        "constant" (`constant_values`), "edge", "linear_ramp" (`end_values`), "maximum", "mean",
+        "median", "minimum" (`stat_length`), "reflect", "symmetric" (`reflect_type`), "wrap",
+        "empty"; or a function, which NumPy calls.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.pad([1, 2, 3], 2, "reflect")
+    array([3, 2, 1, 2, 3, 2, 1])
+    """
+    x = as_array(array, "pad")
+    widths = _pairs(pad_width, x.ndim)
+    if any(low < 0 or high < 0 for low, high in widths):
+        raise ValueError(f"[pad] widths must not be negative, got {pad_width}.")
+    is_odd = options.get("reflect_type", "even") == "odd"
+    if callable(mode) or is_odd:
+        padded = np.pad(np.asarray(x), [*widths], mode, **options)
+        return asarray(padded, device=x.device)
+    if mode in _REPEATING:
+        for axis, (low, high) in enumerate(widths):
+            if low or high:
+                indices = np.pad(np.arange(x.shape[axis]), (low, high), mode)
+                x = take(x, asarray(indices, device=x.device), axis)
+        return x
+    border = _BORDERS.get(mode)
+    if border is None:
+        raise ValueError(f"[pad] unknown mode {mode!r}.")
+    for name in options.keys() - {_OPTIONS.get(mode)}:
+        raise ValueError(f"[pad] mode {mode!r} does not take {name}.")
+    values = _pairs(next(iter(options.values()), None), x.ndim) if options else None
+    for axis, (low, high) in enumerate(widths):
+        numbers = values[axis] if values else (None, None)
+        pieces = [
+            border(x, axis, low, numbers[0], False),
+            x,
+            border(x, axis, high, numbers[1], True),
+        ]
+        x = concat([piece for piece in pieces if piece.shape[axis]] or [x], axis)
+    return x
+
+
+_OPTIONS = {
+    "constant": "constant_values",
+    "empty": None,
+    "linear_ramp": "end_values",
+} | dict.fromkeys(("maximum", "mean", "median", "minimum"), "stat_length")
+
+
+def _constant(x: Array, axis: int, width: int, value: Any, is_after: bool) -> Array:
+    shape = tuple(width if k == axis else n for k, n in enumerate(x.shape))
+    number = as_array(0 if value is None else value, "pad", x.device).astype(x.dtype)
+    return broadcast_to(number, shape)
+
+
+def _line(x: Array, axis: int, index: int) -> Array:
+    return x[(slice(None),) * axis + (slice(index, index + 1 or None),)]
+
+
+def _ramp(x: Array, axis: int, width: int, value: Any, is_after: bool) -> Array:
+    edge = _line(x, axis, -1 if is_after else 0)
+    wide = edge.astype(default_float()) if kind_of(x.dtype) in "biu" else edge
+    end = as_array(0 if value is None else value, "pad", x.device).astype(wide.dtype)
+    part = arange(width, dtype=wide.dtype, device=x.device) / max(width, 1)
+    part = part.reshape([width if k == axis else 1 for k in range(x.ndim)])
+    ramp = end + (wide - end) * part
+    ramp = ew.floor(ramp) if kind_of(x.dtype) in "iu" else ramp
+    ramp = ramp.astype(x.dtype)
+    return ramp[(slice(None),) * axis + (slice(None, None, -1),)] if is_after else ramp
+
+
+def _statistic(name: str) -> Callable[..., Array]:
+    def border(x: Array, axis: int, width: int, length: Any, is_after: bool) -> Array:
+        from metalloid.numpy.functions.statistics import median
+
+        count = x.shape[axis] if length is None else min(int(length), x.shape[axis])
+        if count == 0 and name in ("max", "min"):
+            raise ValueError("[pad] stat_length of 0 yields no value for padding.")
+        lines = slice(x.shape[axis] - count, None) if is_after else slice(0, count)
+        part = x[(slice(None),) * axis + (lines,)]
+        if name == "median":
+            value = median(part, axis, keepdims=True)
+        else:
+            value = getattr(statistical, name)(part, axis, keepdims=True)
+        if kind_of(x.dtype) in "iu" and kind_of(value.dtype) == "f":
+            value = ew.round(value)
+        shape = tuple(width if k == axis else n for k, n in enumerate(x.shape))
+        return broadcast_to(value.astype(x.dtype), shape)
+
+    return border
+
+
+_BORDERS: dict[str, Callable[..., Array]] = {
+    "constant": _constant,
+    "empty": _constant,
+    "linear_ramp": _ramp,
+    "maximum": _statistic("max"),
+    "mean": _statistic("mean"),
+    "median": _statistic("median"),
+    "minimum": _statistic("min"),
+}

@@ -1,0 +1,260 @@
+"""Reductions along axes, with NumPy's arguments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array, as_array
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions import searching, statistical
+from metalloid.arrays.functions.creation import full
+from metalloid.arrays.functions.select import where as select
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, kind_of
+from metalloid.arrays.ir.operands import axes_of
+from metalloid.numpy.array import numpy_function, store
+
+_no_value: Any = np._NoValue
+Axis = Any
+
+
+def operand(a: Any, where: str) -> Array:
+    """An operand as an array."""
+    return as_array(a, where)
+
+
+def _masked(x: Array, mask: Any, other: Any) -> Array:
+    """Elements where a mask is true, and another number elsewhere."""
+    return x if mask is True else select(as_array(mask, "where", x.device).astype(bool_), x, other)
+
+
+def _reduced(name: str, combine: Callable[..., Array], x: Array, axis: Axis, out: Any,
+             initial: Any, **options: Any) -> Any:  # fmt: skip
+    """Reduce, combine with the initial value, and store."""
+    options["keepdims"] = options.get("keepdims") is True
+    result = getattr(statistical, name)(x, axis, **options)
+    if initial is not _no_value and initial is not None:
+        result = combine(result, initial)
+    return store(result, out, name)
+
+
+@numpy_function
+def sum(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
+        initial: Any = _no_value, where: Any = True) -> Any:  # fmt: skip
+    """Sum along axes, or of all elements.
+
+    Parameters
+    ----------
+    out : array, optional
+        Stores the result.
+    initial : number
+        Added to the result.
+    where : array of bool
+        Elements to include.
+    """
+    x = _masked(operand(a, "sum"), where, 0)
+    return _reduced("sum", ew.add, x, axis, out, initial, dtype=dtype, keepdims=keepdims)
+
+
+@numpy_function
+def prod(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
+         initial: Any = _no_value, where: Any = True) -> Any:  # fmt: skip
+    """Product along axes, or of all elements; see `sum`."""
+    x = _masked(operand(a, "prod"), where, 1)
+    return _reduced("prod", ew.multiply, x, axis, out, initial, dtype=dtype, keepdims=keepdims)
+
+
+def _extreme(name: str, combine: Callable[..., Array], a: Any, axis: Axis, out: Any,
+             keepdims: Any, initial: Any, where: Any) -> Any:  # fmt: skip
+    x = operand(a, name)
+    if initial is _no_value or initial is None:
+        if where is not True:
+            raise ValueError(f"[{name}] with where, the initial value must be given.")
+    else:
+        x = _masked(x, where, initial)
+        axes = axes_of(name, axis, x.ndim)
+        if any_is_empty(x, axes):
+            shape = [1 if k in axes else n for k, n in enumerate(x.shape)
+                     if keepdims is True or k not in axes]  # fmt: skip
+            return store(full(tuple(shape), initial, x.dtype, device=x.device), out, name)
+    return _reduced(name, combine, x, axis, out, initial, keepdims=keepdims)
+
+
+def any_is_empty(x: Array, axes: Any) -> bool:
+    """Whether there are no elements along axes."""
+    return 0 in [x.shape[k] for k in axes]
+
+
+@numpy_function
+def max(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False,
+        initial: Any = _no_value, where: Any = True) -> Any:  # fmt: skip
+    """Maximum along axes, or of all elements; NaN if there is one.
+
+    Parameters
+    ----------
+    initial : number
+        Smallest possible result. It is required if there may be no elements.
+    """
+    return _extreme("max", ew.maximum, a, axis, out, keepdims, initial, where)
+
+
+@numpy_function
+def min(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False,
+        initial: Any = _no_value, where: Any = True) -> Any:  # fmt: skip
+    """Minimum along axes, or of all elements; see `max`."""
+    return _extreme("min", ew.minimum, a, axis, out, keepdims, initial, where)
+
+
+@numpy_function
+def any(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False, *,
+        where: Any = True) -> Any:  # fmt: skip
+    """Whether any element along axes is nonzero."""
+    x = _masked(operand(a, "any").astype(bool_), where, False)
+    return _reduced("any", ew.logical_or, x, axis, out, _no_value, keepdims=keepdims)
+
+
+@numpy_function
+def all(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False, *,
+        where: Any = True) -> Any:  # fmt: skip
+    """Whether all elements along axes are nonzero."""
+    x = _masked(operand(a, "all").astype(bool_), where, True)
+    return _reduced("all", ew.logical_and, x, axis, out, _no_value, keepdims=keepdims)
+
+
+def counted(x: Array, axis: Axis, keepdims: Any, where: Any) -> Any:
+    """Number of elements that each result reduces."""
+    if where is True:
+        return math.prod(x.shape[k] for k in axes_of("mean", axis, x.ndim))
+    mask = as_array(where, "where", x.device).astype(bool_)
+    full_mask = ew.logical_and(mask, full(x.shape, True, device=x.device))
+    return statistical.sum(full_mask, axis, keepdims=keepdims is True)
+
+
+def _as_floats(x: Array, dtype: Any) -> Array:
+    if dtype is not None:
+        return x.astype(as_dtype(dtype))
+    return x if kind_of(x.dtype) in "fc" else x.astype(default_float())
+
+
+@numpy_function
+def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
+         where: Any = True) -> Any:  # fmt: skip
+    """Mean along axes, or of all elements."""
+    x = _as_floats(operand(a, "mean"), dtype)
+    if where is True:
+        return store(statistical.mean(x, axis, keepdims=keepdims is True), out, "mean")
+    total = statistical.sum(_masked(x, where, 0), axis, keepdims=keepdims is True)
+    return store((total / counted(x, axis, keepdims, where)).astype(x.dtype), out, "mean")
+
+
+@numpy_function
+def var(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
+        keepdims: Any = False, *, where: Any = True, mean: Any = _no_value,
+        correction: Any = _no_value) -> Any:  # fmt: skip
+    """Variance along axes, or of all elements.
+
+    Parameters
+    ----------
+    ddof, correction : float
+        Subtracted from the number of elements.
+    mean : array, optional
+        The mean, with the reduced axes of extent 1.
+    """
+    ddof = ddof if correction is _no_value else correction
+    x = _as_floats(operand(a, "var"), dtype)
+    if where is True and mean is _no_value:
+        result = statistical.var(x, axis, correction=ddof, keepdims=keepdims is True)
+        return store(result, out, "var")
+    count = counted(x, axis, True, where)
+    if mean is _no_value:
+        mean = statistical.sum(_masked(x, where, 0), axis, keepdims=True) / count
+    deviation = ew.abs(x - mean)
+    squares = _masked(deviation * deviation, where, 0)
+    total = statistical.sum(squares, axis, keepdims=keepdims is True)
+    divisor = ew.maximum(as_array(counted(x, axis, keepdims, where), "var") - ddof, 0)
+    return store((total / divisor).astype(total.dtype), out, "var")
+
+
+@numpy_function
+def std(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
+        keepdims: Any = False, *, where: Any = True, mean: Any = _no_value,
+        correction: Any = _no_value) -> Any:  # fmt: skip
+    """Standard deviation, the square root of `var`."""
+    variance = var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean,
+                   correction=correction)  # fmt: skip
+    return store(ew.sqrt(variance), out, "std")
+
+
+@numpy_function
+def ptp(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False) -> Any:
+    """Difference of the maximum and the minimum."""
+    x = operand(a, "ptp")
+    keepdims = keepdims is True
+    result = statistical.max(x, axis, keepdims) - statistical.min(x, axis, keepdims)
+    return store(result, out, "ptp")
+
+
+@numpy_function
+def argmax(a: Any, axis: Axis = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """Index of the first largest element; NaN is the largest."""
+    return store(searching.argmax(a, axis, keepdims is True), out, "argmax")
+
+
+@numpy_function
+def argmin(a: Any, axis: Axis = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """Index of the first smallest element; see `argmax`."""
+    return store(searching.argmin(a, axis, keepdims is True), out, "argmin")
+
+
+@numpy_function
+def count_nonzero(a: Any, axis: Axis = None, *, keepdims: Any = False) -> Any:
+    """Count the nonzero elements."""
+    return searching.count_nonzero(a, axis, keepdims=keepdims)
+
+
+@numpy_function
+def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *,
+            keepdims: Any = False) -> Any:  # fmt: skip
+    """Weighted mean along axes.
+
+    Parameters
+    ----------
+    weights : array, optional
+        Of the shape of `a`, or of its extents along the axes.
+    returned : bool
+        Whether to return the sums of the weights as well.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.average([1.0, 4.0], weights=[3, 1])
+    np.float64(1.75)
+    """
+    x = operand(a, "average")
+    keepdims = keepdims is True
+    if weights is None:
+        result = mean(x, axis, keepdims=keepdims)
+        total = full(result.shape, counted(x, axis, keepdims, True), result.dtype, device=x.device)
+        return (result, total) if returned else result
+    w = as_array(weights, "average", x.device)
+    if w.shape != x.shape:
+        if axis is None:
+            raise TypeError("[average] weights of another shape require an axis.")
+        axes = axes_of("average", axis, x.ndim)
+        if w.shape != tuple(x.shape[k] for k in axes):
+            raise ValueError(f"[average] weights of shape {w.shape} do not fit axes {axis}.")
+        order = sorted(range(len(axes)), key=axes.__getitem__)
+        w = w.transpose(*order) if w.ndim > 1 else w
+        w = w.reshape([n if k in axes else 1 for k, n in enumerate(x.shape)])
+        w = ew.add(w, full(x.shape, 0, w.dtype, device=x.device))
+    w = w if kind_of(w.dtype) in "fc" else w.astype(default_float())
+    if kind_of(x.dtype) not in "fc":
+        x = x.astype(default_float())
+    total = statistical.sum(w, axis, keepdims=keepdims)
+    if not bool(statistical.all(ew.not_equal(total, 0))):
+        raise ZeroDivisionError("[average] weights sum to zero.")
+    result = statistical.sum(x * w, axis, keepdims=keepdims) / total
+    return (result, total) if returned else result

@@ -1,0 +1,96 @@
+"""Running sums, products and extremes, and differences, with NumPy's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array, as_array
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions import scans, searching
+from metalloid.arrays.functions.select import where
+from metalloid.numpy.array import numpy_function, store
+
+
+def _flat(a: Any, name: str, axis: int | None) -> tuple[Array, int]:
+    x = as_array(a, name)
+    return (x.ravel(), 0) if axis is None else (x, axis)
+
+
+@numpy_function
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    """Cumulative sum along an axis, or of the flattened array."""
+    x, along = _flat(a, "cumsum", axis)
+    return store(scans.cumulative_sum(x, along, dtype), out, "cumsum")
+
+
+@numpy_function
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    """Cumulative product along an axis, or of the flattened array."""
+    x, along = _flat(a, "cumprod", axis)
+    return store(scans.cumulative_prod(x, along, dtype), out, "cumprod")
+
+
+@numpy_function
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, out: Any = None,
+                   include_initial: bool = False) -> Any:  # fmt: skip
+    """Cumulative sum along an axis; see `metalloid.cumulative_sum`."""
+    result = scans.cumulative_sum(x, axis, dtype, include_initial=include_initial)
+    return store(result, out, "cumulative_sum")
+
+
+@numpy_function
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, out: Any = None,
+                    include_initial: bool = False) -> Any:  # fmt: skip
+    """Cumulative product along an axis; see `metalloid.cumulative_prod`."""
+    result = scans.cumulative_prod(x, axis, dtype, include_initial=include_initial)
+    return store(result, out, "cumulative_prod")
+
+
+@numpy_function
+def cummax(a: Any, axis: int = 0) -> Any:
+    """Cumulative maximum, ``maximum.accumulate``."""
+    return scans.cummax(a, axis)
+
+
+@numpy_function
+def cummin(a: Any, axis: int = 0) -> Any:
+    """Cumulative minimum, ``minimum.accumulate``."""
+    return scans.cummin(a, axis)
+
+
+@numpy_function
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    """Cumulative sum in which NaN counts as 0."""
+    x = as_array(a, "nancumsum")
+    return cumsum(where(ew.isnan(x), 0, x), axis, dtype, out)
+
+
+@numpy_function
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    """Cumulative product in which NaN counts as 1."""
+    x = as_array(a, "nancumprod")
+    return cumprod(where(ew.isnan(x), 1, x), axis, dtype, out)
+
+
+@numpy_function
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue,
+         append: Any = np._NoValue) -> Any:  # fmt: skip
+    """Return the `n`-th differences of adjacent elements along an axis."""
+    if n < 0:
+        raise ValueError(f"[diff] the order must not be negative, got {n}.")
+    before = None if prepend is np._NoValue else prepend
+    after = None if append is np._NoValue else append
+    return searching.diff(a, n, axis, before, after)
+
+
+@numpy_function
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Differences of adjacent elements of the flattened array, between given numbers."""
+    from metalloid.arrays.functions.manipulation import concat
+
+    flat = as_array(ary, "ediff1d").ravel()
+    given = [piece for piece in (to_begin, searching.diff(flat), to_end) if piece is not None]
+    pieces = [as_array(piece, "ediff1d", flat.device).ravel() for piece in given]
+    return concat([piece.astype(flat.dtype) for piece in pieces])

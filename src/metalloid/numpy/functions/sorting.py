@@ -1,0 +1,239 @@
+"""Sorting, searching and sets, with NumPy's arguments."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions import searching, sets, sorting
+from metalloid.arrays.functions.creation import zeros
+from metalloid.arrays.functions.manipulation import concat
+from metalloid.arrays.interop.numpy_functions import call_on_host
+from metalloid.arrays.ir.dtypes import int64, kind_of, promote
+from metalloid.numpy.array import numpy_function
+
+
+@numpy_function
+def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *,
+         stable: Any = None) -> Array:  # fmt: skip
+    """Sort elements along an axis; NaN is the largest."""
+    x = as_array(a, "sort")
+    if kind_of(x.dtype) == "c":
+        return call_on_host(np.sort, (x, axis), {})  # type: ignore[no-any-return]
+    return sorting.sort(x, axis)
+
+
+@numpy_function
+def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *,
+            stable: Any = None) -> Array:  # fmt: skip
+    """Indices that sort elements along an axis; equal elements keep their order."""
+    x = as_array(a, "argsort")
+    if kind_of(x.dtype) == "c":
+        return call_on_host(np.argsort, (x, axis), {"stable": True})  # type: ignore[no-any-return]
+    return sorting.argsort(x, axis)
+
+
+@numpy_function
+def sort_complex(a: Any) -> Array:
+    """Sort by real parts, then by imaginary parts; the result is complex."""
+    x = as_array(a, "sort_complex")
+    return sort(x.astype(promote(x.dtype, np.dtype(np.complex64))), 0)
+
+
+@numpy_function
+def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
+              ) -> Array:  # fmt: skip
+    """Reorder elements so that the `kth` is the one of the sorted array: all are sorted."""
+    x = sort(a, axis)
+    _check_kth(kth, x.shape[-1 if axis is None else axis])
+    return x
+
+
+@numpy_function
+def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect",
+                 order: Any = None) -> Array:  # fmt: skip
+    """Indices of a `partition`: all elements are sorted."""
+    indices = argsort(a, axis)
+    _check_kth(kth, indices.shape[-1 if axis is None else axis])
+    return indices
+
+
+def _check_kth(kth: Any, extent: int) -> None:
+    positions = np.atleast_1d(np.asarray(kth))
+    if ((positions < -extent) | (positions >= extent)).any():
+        raise ValueError(f"[partition] kth={kth} is out of range for {extent} elements.")
+
+
+@numpy_function
+def lexsort(keys: Any, axis: int = -1) -> Array:
+    """Indices that sort by several keys, of which the last is the most important.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.lexsort(([2, 1, 3], [1, 1, 0]))
+    array([2, 1, 0])
+    """
+    operands = as_arrays("lexsort", *keys)
+    if not operands:
+        raise TypeError("[lexsort] expected at least one key.")
+    if operands[0].ndim == 0:
+        return zeros((), int64)
+    indices = sorting.argsort(operands[0], axis)
+    for key in operands[1:]:
+        ordered = searching.take_along_axis(key, indices, axis)
+        indices = searching.take_along_axis(indices, sorting.argsort(ordered, axis), axis)
+    return indices
+
+
+@numpy_function
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Array:
+    """Indices at which values would be inserted into a sorted array."""
+    return searching.searchsorted(a, v, side, sorter)
+
+
+@numpy_function
+def digitize(x: Any, bins: Any, right: bool = False) -> Array:
+    """Indices of the bins of values.
+
+    Parameters
+    ----------
+    bins : array
+        Edges, ascending or descending.
+    right : bool
+        Whether bins include their right edge instead of the left one.
+    """
+    values, edges = as_arrays("digitize", x, bins)
+    if kind_of(values.dtype) == "c":
+        raise TypeError("[digitize] complex numbers have no order.")
+    is_descending = edges.size > 1 and bool(edges[0] > edges[-1])
+    ordered = edges[::-1] if is_descending else edges
+    if edges.size > 1 and not bool((ordered[1:] >= ordered[:-1]).all()):
+        raise ValueError("[digitize] bins must be monotonically increasing or decreasing.")
+    if is_descending:
+        return edges.size - searching.searchsorted(ordered, values, "left" if right else "right")
+    return searching.searchsorted(ordered, values, "left" if right else "right")
+
+
+# -- sets
+
+
+@numpy_function
+def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
+           return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
+           sorted: bool = True) -> Any:  # fmt: skip
+    """Sorted distinct elements.
+
+    Parameters
+    ----------
+    return_index, return_inverse, return_counts : bool
+        Whether to return the index of the first of each, the indices that reconstruct the array,
+        and the numbers of elements as well.
+    axis : int, optional
+        Compare the subarrays along an axis, on the host.
+    equal_nan : bool
+        Whether all NaN are one element.
+    """
+    x = as_array(ar, "unique")
+    if axis is not None or kind_of(x.dtype) == "c":
+        return call_on_host(np.unique, (x, return_index, return_inverse, return_counts, axis),
+                            {"equal_nan": equal_nan})  # fmt: skip
+    if return_index or return_inverse:
+        values, index, inverse, counts = sets.unique_all(x)
+    else:
+        values, counts = sets.unique_counts(x)
+        index = inverse = counts
+    if equal_nan and kind_of(x.dtype) == "f" and values.size:
+        number = int(ew.isnan(values).astype(int64).sum())
+        if number > 1:  # they are at the end
+            last = values.size - number
+            counts = concat([counts[:last], counts[last:].sum().reshape(1)])
+            values, index = values[: last + 1], index[: last + 1]
+            inverse = ew.minimum(inverse, last)
+    flags = (True, return_index, return_inverse, return_counts)
+    results = tuple(itertools.compress((values, index, inverse, counts), flags))
+    return results[0] if len(results) == 1 else results
+
+
+@numpy_function
+def unique_all(x: Any) -> Any:
+    """Distinct elements, first indices, inverse, and counts; see `metalloid.unique_all`."""
+    return sets.unique_all(x)
+
+
+@numpy_function
+def unique_counts(x: Any) -> Any:
+    """Distinct elements and their counts."""
+    return sets.unique_counts(x)
+
+
+@numpy_function
+def unique_inverse(x: Any) -> Any:
+    """Distinct elements, and the indices that reconstruct the array."""
+    return sets.unique_inverse(x)
+
+
+@numpy_function
+def unique_values(x: Any) -> Any:
+    """Distinct elements."""
+    return sets.unique_values(x)
+
+
+@numpy_function
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
+         kind: Any = None) -> Array:  # fmt: skip
+    """Whether each element occurs in another array."""
+    x, y = as_arrays("isin", element, test_elements)
+    return sets.isin(x, y, invert=invert)
+
+
+def _two_sets(where: str, a: Any, b: Any) -> tuple[Array, Array]:
+    x, y = (unique(operand) for operand in as_arrays(where, a, b))
+    return x, y
+
+
+@numpy_function
+def union1d(ar1: Any, ar2: Any) -> Array:
+    """Sorted elements of either array."""
+    x, y = as_arrays("union1d", ar1, ar2)
+    return unique(concat([x.ravel(), y.ravel()]))  # type: ignore[no-any-return]
+
+
+@numpy_function
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
+                ) -> Any:  # fmt: skip
+    """Sorted elements of both arrays.
+
+    Parameters
+    ----------
+    return_indices : bool
+        Whether to return the first indices of them in both arrays.
+    """
+    first, second = (x.ravel() for x in as_arrays("intersect1d", ar1, ar2))
+    if not return_indices:
+        x, y = _two_sets("intersect1d", first, second)
+        dtype = promote(x.dtype, y.dtype)
+        return x[sets.isin(x, y)].astype(dtype)
+    x, x_index = unique(first, return_index=True)
+    y, y_index = unique(second, return_index=True)
+    in_x, in_y = sets.isin(x, y), sets.isin(y, x)
+    return x[in_x].astype(promote(x.dtype, y.dtype)), x_index[in_x], y_index[in_y]
+
+
+@numpy_function
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
+    """Sorted elements of the first array that are not in the second."""
+    x, y = as_arrays("setdiff1d", ar1, ar2)
+    x = x.ravel() if assume_unique else unique(x)
+    return x[sets.isin(x, y, invert=True)]
+
+
+@numpy_function
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
+    """Sorted elements that are in one of two arrays only."""
+    x, y = _two_sets("setxor1d", ar1, ar2)
+    return sort(concat([x[sets.isin(x, y, invert=True)], y[sets.isin(y, x, invert=True)]]))

@@ -1,0 +1,411 @@
+"""Order statistics, correlation, histograms, with NumPy's arguments."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions import histograms, searching, sorting, statistical
+from metalloid.arrays.functions.creation import asarray, full
+from metalloid.arrays.functions.manipulation import concat
+from metalloid.arrays.functions.select import where
+from metalloid.arrays.functions.tensor_contractions import matmul
+from metalloid.arrays.interop.numpy_functions import call_on_host
+from metalloid.arrays.ir.dtypes import as_dtype, default_float, int64, kind_of, promote
+from metalloid.arrays.ir.operands import axes_of
+from metalloid.numpy.array import numpy_function, store
+
+# -- quantiles
+
+#: The continuous methods: parameters alpha and beta of an index ``q * (n - a) + b`` (R. J. Hyndman,
+#: Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50, 1996).
+_LINEAR = {
+    "linear": (1, 1),
+    "hazen": (0.5, 0.5),
+    "weibull": (0, 0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+    "interpolated_inverted_cdf": (0, 1),
+}
+#: Discontinuous methods, which NumPy computes.
+_STEPS = ("inverted_cdf", "averaged_inverted_cdf", "closest_observation")
+_ROUNDED = ("lower", "higher", "midpoint", "nearest")
+
+
+def _rows(x: Array, axis: Any, keepdims: bool) -> tuple[Array, tuple[int, ...]]:
+    """The reduced axes as one last axis, and the shape of the result."""
+    axes = axes_of("quantile", axis, x.ndim)
+    rest = [k for k in range(x.ndim) if k not in axes]
+    shape = [1 if k in axes else n for k, n in enumerate(x.shape) if keepdims or k not in axes]
+    rows = x.transpose(*rest, *axes) if x.ndim > 1 else x
+    count = int(np.prod([x.shape[k] for k in axes], dtype=int))
+    return rows.reshape(*(x.shape[k] for k in rest), count), tuple(shape)
+
+
+def _indices(q: Any, count: Any, method: str) -> Any:
+    """Real-valued index of a quantile among `count` sorted elements."""
+    if method in _LINEAR:
+        alpha, beta = _LINEAR[method]
+        return q * (count - (alpha + beta - 1)) + (alpha - 1) if (alpha, beta) != (1, 1) else (
+            q * (count - 1))  # fmt: skip
+    return q * (count - 1)
+
+
+def _element(rows: Array, index: Array) -> Array:
+    """The element of each row at its index."""
+    return searching.take_along_axis(rows, index[..., None].astype(int64), -1)[..., 0]
+
+
+def _quantile_of_rows(rows: Array, q: float, count: Any, method: str) -> Array:
+    """One quantile of the first `count` elements of sorted rows."""
+    index = ew.add(_indices(q, count, method), full(rows.shape[:-1], 0.0, default_float()))
+    last = ew.add(ew.subtract(count, 1), full(rows.shape[:-1], 0, int64))
+    index = ew.maximum(ew.minimum(index, last), 0)
+    if method == "nearest":
+        return _element(rows, ew.round(index))
+    low = ew.floor(index)
+    if method == "lower":
+        return _element(rows, low)
+    high = ew.ceil(index) if method in ("higher", "midpoint") else ew.minimum(low + 1, last)
+    high = ew.maximum(high, 0)
+    if method == "higher":
+        return _element(rows, high)
+    below, above = _element(rows, low), _element(rows, high)
+    wide = below.dtype if kind_of(below.dtype) in "fc" else default_float()
+    below, above = below.astype(wide), above.astype(wide)
+    weight = where(index == low, 0.0, 0.5) if method == "midpoint" else index - low
+    weight = weight.astype(wide)
+    difference = above - below
+    result = where(weight < 0.5, below + difference * weight, above - difference * (1 - weight))
+    return where(below == above, below, result)  # infinities, and exact results
+
+
+def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: bool, method: str,
+               keepdims: Any, weights: Any, skips_nan: bool) -> Any:  # fmt: skip
+    x = as_array(a, name)
+    if kind_of(x.dtype) == "c":
+        raise TypeError(f"[{name}] expected an array of real numbers, got {x.dtype}.")
+    q = np.asarray(q, np.float64)
+    if not ((q >= 0) & (q <= 1)).all():
+        raise ValueError(f"[{name}] quantiles must be in the range from 0 to 1, got {q}.")
+    if method not in _LINEAR and method not in _ROUNDED + _STEPS:
+        raise ValueError(f"[{name}] unknown method {method!r}.")
+    if weights is not None or method in _STEPS or kind_of(x.dtype) == "b":
+        function = np.nanquantile if skips_nan else np.quantile
+        options = {"axis": axis, "method": method, "keepdims": keepdims is True, "weights": weights}
+        return store(call_on_host(function, (x, q), options), out, name)
+    rows, shape = _rows(x, axis, keepdims is True)
+    if not rows.shape[-1]:
+        nan = full((*q.shape, *shape), np.nan, default_float(), device=x.device)
+        return store(nan, out, name)
+    rows = sorting.sort(rows, -1)
+    count: Any = rows.shape[-1]
+    has_nan = None
+    if kind_of(x.dtype) == "f":
+        if skips_nan:
+            count = ew.logical_not(ew.isnan(rows)).astype(int64).sum(-1)
+        has_nan = ew.isnan(rows[..., 0] if skips_nan else rows[..., -1])
+    results = []
+    for number in q.ravel().tolist():
+        result = _quantile_of_rows(rows, number, count, method)
+        if has_nan is not None:
+            result = where(has_nan, np.nan, result)
+        results.append(result.reshape(shape))
+    if not q.ndim:
+        return store(results[0], out, name)
+    stacked = concat([result[None] for result in results]) if results else full((0, *shape), 0.0)
+    return store(stacked.reshape(*q.shape, *shape), out, name)
+
+
+@numpy_function
+def quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+             method: str = "linear", keepdims: Any = False, *, weights: Any = None
+             ) -> Any:  # fmt: skip
+    """Quantiles along axes, or of all elements; NaN if there is one.
+
+    Parameters
+    ----------
+    q : number or array
+        From 0 to 1. Of an array, the quantiles are along new first axes.
+    method : str
+        NumPy's methods, "linear" by default. The discontinuous ones, and weights, are computed on
+        the host.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.quantile([1.0, 2.0, 4.0], [0.25, 0.5])
+    array([1.5, 2. ])
+    """
+    return _quantiles(
+        "quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False
+    )
+
+
+@numpy_function
+def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+                method: str = "linear", keepdims: Any = False, *, weights: Any = None
+                ) -> Any:  # fmt: skip
+    """Quantiles of the numbers that are not NaN; see `quantile`."""
+    return _quantiles("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights,
+                      True)  # fmt: skip
+
+
+def _hundredths(q: Any, where: str) -> np.ndarray:
+    hundredths: np.ndarray = np.asarray(q, np.float64)
+    if not ((hundredths >= 0) & (hundredths <= 100)).all():
+        raise ValueError(f"[{where}] percentiles must be in the range from 0 to 100, got {q}.")
+    return np.asarray(hundredths / 100)
+
+
+@numpy_function
+def percentile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+               method: str = "linear", keepdims: Any = False, *, weights: Any = None
+               ) -> Any:  # fmt: skip
+    """Percentiles: quantiles by hundredths; see `quantile`."""
+    return _quantiles("percentile", a, _hundredths(q, "percentile"), axis, out, overwrite_input,
+                      method, keepdims, weights, False)  # fmt: skip
+
+
+@numpy_function
+def nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+                  method: str = "linear", keepdims: Any = False, *, weights: Any = None
+                  ) -> Any:  # fmt: skip
+    """Percentiles of the numbers that are not NaN; see `quantile`."""
+    return _quantiles("nanpercentile", a, _hundredths(q, "nanpercentile"), axis, out,
+                      overwrite_input, method, keepdims, weights, True)  # fmt: skip
+
+
+def _median(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    x = as_array(a, name)
+    if kind_of(x.dtype) == "c":
+        return store(call_on_host(getattr(np, name), (x, axis), {"keepdims": keepdims is True}),
+                     out, name)  # fmt: skip
+    x = x if kind_of(x.dtype) == "f" else x.astype(default_float())
+    return _quantiles(name, x, 0.5, axis, out, False, "linear", keepdims, None, name == "nanmedian")
+
+
+@numpy_function
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+           keepdims: Any = False) -> Any:  # fmt: skip
+    """Median along axes, or of all elements; NaN if there is one."""
+    return _median("median", a, axis, out, keepdims)
+
+
+@numpy_function
+def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+              keepdims: Any = False) -> Any:  # fmt: skip
+    """Median of the numbers that are not NaN."""
+    return _median("nanmedian", a, axis, out, keepdims)
+
+
+# -- correlation
+
+
+@numpy_function
+def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None,
+        fweights: Any = None, aweights: Any = None, *, dtype: Any = None) -> Array:  # fmt: skip
+    """Covariance matrix of variables, which are rows.
+
+    Parameters
+    ----------
+    y : array, optional
+        More variables.
+    rowvar : bool
+        False: variables are columns.
+    bias : bool
+        Whether to divide by the number of observations, not by one less.
+    ddof : int, optional
+        Subtracted from the number of observations, in place of the choice by `bias`.
+    fweights, aweights : array, optional
+        Counts and weights of the observations.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.cov([0.0, 1.0, 2.0], [2.0, 1.0, 0.0])
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    given = as_arrays("cov", m) if y is None else as_arrays("cov", m, y)
+    if any(x.ndim > 2 for x in given):
+        raise ValueError("[cov] expected at most two axes.")
+    wide = default_float()
+    for x in given:
+        wide = promote(wide, x.dtype)
+    wide = wide if dtype is None else as_dtype(dtype)
+    rows = []
+    for x in given:
+        matrix = x.astype(wide)
+        matrix = matrix.reshape((1,) * (2 - x.ndim) + x.shape)
+        rows.append(matrix if rowvar or x.ndim < 2 else matrix.T)
+    matrix = concat(rows) if len(rows) > 1 else rows[0]
+    weights = None
+    for name, values in (("fweights", fweights), ("aweights", aweights)):
+        if values is not None:
+            w = as_array(values, name, matrix.device)
+            if w.ndim != 1 or w.size != matrix.shape[1] or bool((w < 0).any()):
+                raise ValueError(f"[cov] {name} must be {matrix.shape[1]} non-negative numbers.")
+            if name == "fweights" and bool((ew.round(w) != w).any()):
+                raise TypeError("[cov] fweights must be integers.")
+            w = w.astype(default_float())
+            weights = w if weights is None else weights * w
+    ddof = int(not bias) if ddof is None else ddof
+    if weights is None:
+        center = statistical.mean(matrix, 1, keepdims=True)
+        factor: Any = max(matrix.shape[1] - ddof, 0)
+    else:
+        total = weights.sum()
+        center = (matrix * weights).sum(1, keepdims=True) / total
+        if ddof == 0:
+            factor = total
+        elif aweights is None:
+            factor = total - ddof
+        else:
+            a = as_array(aweights, "aweights").astype(default_float())
+            factor = total - ddof * (weights * a).sum() / total
+        factor = ew.maximum(factor, 0)
+    centered = matrix - center
+    other = centered if weights is None else centered * weights
+    product = matmul(centered, ew.conj(other).T if kind_of(wide) == "c" else other.T)
+    result = product / (as_array(factor, "cov", product.device).astype(default_float()))
+    return result.squeeze()
+
+
+@numpy_function
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
+    """Matrix of correlation coefficients of variables; see `cov`."""
+    c = cov(x, y, rowvar, dtype=dtype)
+    if not c.ndim:
+        return c / c
+    from metalloid.numpy.functions.products import diagonal
+
+    deviation = ew.sqrt(diagonal(c).real)
+    c = c / deviation[:, None] / deviation[None, :]
+    if kind_of(c.dtype) == "c":
+        return c
+    return ew.maximum(ew.minimum(c, 1), -1)
+
+
+# -- histograms
+
+
+def _edges(values: Array, bins: Any, limits: Any, weights: Any) -> Array:
+    """The edges of bins, as NumPy computes them from the values."""
+    if isinstance(bins, str) or values.size == 0 or kind_of(values.dtype) == "b":
+        own = np.histogram_bin_edges(np.asarray(values), bins, limits, weights)
+        return asarray(own, device=values.device)
+    if np.ndim(bins) == 1:
+        edges = as_array(bins, "histogram", values.device)
+        if edges.size > 1 and bool((edges[1:] < edges[:-1]).any()):
+            raise ValueError("[histogram] bins must increase monotonically.")
+        return edges
+    count = operator.index(bins)
+    if count < 1:
+        raise ValueError(f"[histogram] there must be at least one bin, got {bins}.")
+    if limits is None:
+        low, high = float(values.min()), float(values.max())
+    else:
+        low, high = map(float, limits)
+    if low > high:
+        raise ValueError("[histogram] max must be larger than min in range parameter.")
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ValueError(f"[histogram] range of [{low}, {high}] is not finite.")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    dtype = values.dtype if kind_of(values.dtype) == "f" else default_float()
+    return asarray(np.linspace(low, high, count + 1).astype(dtype), device=values.device)
+
+
+@numpy_function
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+              ) -> tuple[Array, Array]:  # fmt: skip
+    """Numbers of elements in bins, and the edges of the bins."""
+    values = as_array(a, "histogram").ravel()
+    edges = _edges(values, bins, range, weights)
+    if kind_of(values.dtype) == "b":
+        values = values.astype(int64)
+    if weights is not None:
+        weights = as_array(weights, "histogram", values.device).ravel()
+        if kind_of(weights.dtype) == "b":
+            weights = weights.astype(default_float())
+    counts, _ = histograms.histogram(values, edges, weights=weights)
+    if density:
+        counts = counts / searching.diff(edges).astype(default_float()) / counts.sum()
+    return counts, edges
+
+
+@numpy_function
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+    """Edges of the bins of `histogram`."""
+    return _edges(as_array(a, "histogram_bin_edges").ravel(), bins, range, weights)
+
+
+@numpy_function
+def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None,
+                weights: Any = None) -> tuple[Array, tuple[Array, ...]]:  # fmt: skip
+    """Numbers of points in the bins of a grid, and the edges along each axis.
+
+    Parameters
+    ----------
+    sample : array or sequence of arrays
+        Points are rows; of a sequence, each array has the coordinates along one axis.
+    """
+    if isinstance(sample, Array | np.ndarray):
+        points = as_array(sample, "histogramdd")
+        points = points[:, None] if points.ndim == 1 else points
+        columns = [points[:, k] for k in np.arange(points.shape[1]).tolist()]
+    else:
+        columns = [x.ravel() for x in as_arrays("histogramdd", *sample)]
+    rank = len(columns)
+    each = [bins] * rank if np.ndim(bins) == 0 else list(bins)
+    limits = [None] * rank if range is None else list(range)
+    if len(each) != rank or len(limits) != rank:
+        raise ValueError(f"[histogramdd] expected bins and ranges of {rank} axes.")
+    edges = [_edges(x, b, r, None) for x, b, r in zip(columns, each, limits, strict=True)]
+    index, is_inside = full((columns[0].size,), 0, int64), full((columns[0].size,), True)
+    shape = []
+    for values, edge in zip(columns, edges, strict=True):
+        bin_of = searching.searchsorted(edge, values, "right") - 1
+        bin_of = where(values == edge[-1], edge.size - 2, bin_of)
+        is_inside = ew.logical_and(is_inside, ew.logical_and(bin_of >= 0, bin_of < edge.size - 1))
+        index = index * (edge.size - 1) + bin_of
+        shape.append(edge.size - 1)
+    total = int(np.prod(shape))
+    index = where(is_inside, index, total)
+    weight = None if weights is None else as_array(weights, "histogramdd").ravel()
+    counts = histograms.bincount(index, weight, minlength=total)[:total].astype(default_float())
+    counts = counts.reshape(shape)
+    if density:
+        sum_of_counts = counts.sum()
+        for axis, edge in enumerate(edges):
+            width = searching.diff(edge).reshape([-1 if k == axis else 1 for k in np.arange(rank)])
+            counts = counts / width
+        counts = counts / sum_of_counts
+    return counts, tuple(edges)
+
+
+@numpy_function
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None,
+                weights: Any = None) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Numbers of points in the bins of two coordinates, and the edges of both."""
+    if len(x) != len(y):
+        raise ValueError(f"[histogram2d] got {len(x)} and {len(y)} coordinates.")
+    if np.ndim(bins) == 1 and len(bins) not in (1, 2):
+        bins = [bins, bins]
+    counts, edges = histogramdd([x, y], bins, range, density, weights)
+    return counts, edges[0], edges[1]
+
+
+@numpy_function
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
+    """Count the occurrences of each integer from 0 to the largest."""
+    values = as_array(x, "bincount")
+    values = values if values.size else values.astype(int64)
+    if weights is not None:
+        weights = as_array(weights, "bincount", values.device).astype(default_float())
+    return histograms.bincount(values, weights, minlength=operator.index(minlength))

@@ -1,0 +1,375 @@
+"""Linear algebra, with the arguments of ``numpy.linalg``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metalloid import linalg as base
+from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions.creation import triu, zeros
+from metalloid.arrays.functions.manipulation import moveaxis
+from metalloid.arrays.functions.tensor_contractions import matmul as _matmul
+from metalloid.arrays.functions.tensor_contractions import vecdot as _vecdot
+from metalloid.arrays.interop.numpy_functions import call_on_host
+from metalloid.arrays.ir.dtypes import default_float, kind_of
+from metalloid.arrays.ir.operands import axes_of
+from metalloid.linalg import LinAlgError, matrix_transpose
+from metalloid.numpy.array import numpy_function
+from metalloid.numpy.functions import products
+
+
+class EigResult(NamedTuple):
+    """The result of `eig`."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class EighResult(NamedTuple):
+    """The result of `eigh`."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class QRResult(NamedTuple):
+    """The result of `qr`."""
+
+    Q: Any
+    R: Any
+
+
+class SVDResult(NamedTuple):
+    """The result of `svd`."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class SlogdetResult(NamedTuple):
+    """The result of `slogdet`."""
+
+    sign: Any
+    logabsdet: Any
+
+
+@numpy_function
+def cholesky(a: Any, /, *, upper: bool = False) -> Array:
+    """Cholesky factor; see `metalloid.linalg.cholesky`."""
+    return base.cholesky(a, upper=upper)
+
+
+@numpy_function
+def det(a: Any) -> Array:
+    """Determinants."""
+    return base.det(a)
+
+
+@numpy_function
+def slogdet(a: Any) -> SlogdetResult:
+    """Signs and logarithms of determinants."""
+    return SlogdetResult(*base.slogdet(a))
+
+
+@numpy_function
+def inv(a: Any) -> Array:
+    """Inverses."""
+    return base.inv(a)
+
+
+@numpy_function
+def solve(a: Any, b: Any) -> Array:
+    """Solution of linear equations."""
+    return base.solve(a, b)
+
+
+@numpy_function
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, ...]:
+    """Least squares solution, residuals, rank, and singular values."""
+    x, y = as_arrays("lstsq", a, b)
+    solution, residuals, rank, values = base.lstsq(x, y, rtol=rcond if rcond != -1 else 0.0)
+    number = int(rank)
+    rows, columns = x.shape
+    if number < columns or rows <= columns:
+        residuals = zeros((0,), residuals.dtype)
+    elif y.ndim == 1:
+        residuals = residuals.reshape(1)
+    return solution, residuals, rank.astype(np.int32), values
+
+
+def _hermitian(a: Any, UPLO: str, where: str) -> Array:
+    """A Hermitian matrix of which one triangle is given."""
+    if UPLO.upper() not in ("L", "U"):
+        raise ValueError(f"[{where}] UPLO must be 'L' or 'U', got {UPLO!r}.")
+    x = as_array(a, where)
+    if UPLO.upper() == "U":
+        upper = triu(x, 1)
+        diagonal = x - triu(x, 1) - triu(x.mT, 1).mT
+        x = (ew.conj(upper) if kind_of(x.dtype) == "c" else upper).mT + diagonal
+    return x
+
+
+@numpy_function
+def eigh(a: Any, UPLO: str = "L") -> EighResult:
+    """Eigenvalues and eigenvectors of Hermitian matrices."""
+    return EighResult(*base.eigh(_hermitian(a, UPLO, "eigh")))
+
+
+@numpy_function
+def eigvalsh(a: Any, UPLO: str = "L") -> Array:
+    """Eigenvalues of Hermitian matrices."""
+    return base.eigvalsh(_hermitian(a, UPLO, "eigvalsh"))
+
+
+def _real_if_possible(x: Array) -> bool:
+    return kind_of(x.dtype) == "c" and bool((x.imag == 0).all())
+
+
+@numpy_function
+def eig(a: Any) -> EigResult:
+    """Eigenvalues and eigenvectors; real if all eigenvalues are."""
+    x = as_array(a, "eig")
+    values, vectors = base.eig(x)
+    if kind_of(x.dtype) != "c" and _real_if_possible(values):
+        values, vectors = values.real, vectors.real
+    return EigResult(values, vectors)
+
+
+@numpy_function
+def eigvals(a: Any) -> Array:
+    """Eigenvalues; real if all of them are."""
+    x = as_array(a, "eigvals")
+    values = base.eigvals(x)
+    return values.real if kind_of(x.dtype) != "c" and _real_if_possible(values) else values
+
+
+@numpy_function
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """QR decomposition.
+
+    Parameters
+    ----------
+    mode : "reduced", "complete", "r" or "raw"
+        "r": the triangle only; "raw": LAPACK's result, by NumPy.
+    """
+    if mode == "raw":
+        return call_on_host(np.linalg.qr, (as_array(a, "qr"), mode), {})
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f"[qr] unknown mode {mode!r}.")
+    result = base.qr(a, mode="complete" if mode == "complete" else "reduced")
+    return result[1] if mode == "r" else QRResult(*result)
+
+
+@numpy_function
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    """Singular value decomposition, or the singular values only."""
+    if not compute_uv:
+        return base.svdvals(a)
+    return SVDResult(*base.svd(a, full_matrices=full_matrices))
+
+
+@numpy_function
+def svdvals(x: Any, /) -> Array:
+    """Singular values."""
+    return base.svdvals(x)
+
+
+@numpy_function
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Array:
+    """Pseudo-inverses."""
+    if rtol is np._NoValue:
+        x = as_array(a, "pinv")
+        eps = float(np.finfo(x.dtype if kind_of(x.dtype) in "fc" else default_float()).eps)
+        rtol = (1e-15 if eps < 1e-10 else max(x.shape[-2:]) * eps) if rcond is None else rcond
+    return base.pinv(a, rtol=rtol)
+
+
+@numpy_function
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:
+    """Ranks: numbers of singular values above a limit."""
+    x = as_array(A, "matrix_rank")
+    if x.ndim < 2:
+        return ew.logical_not((x == 0).all()).astype(np.int64)
+    if tol is None:
+        return base.matrix_rank(x, rtol=rtol)
+    values = base.svdvals(x)
+    limit = as_array(tol, "matrix_rank")
+    return (values > (limit[..., None] if limit.ndim else limit)).astype(np.int64).sum(-1)
+
+
+@numpy_function
+def matrix_power(a: Any, n: int) -> Array:
+    """Powers of matrices."""
+    return base.matrix_power(a, n)
+
+
+@numpy_function
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """Norm of vectors or matrices; see `metalloid.linalg.norm`."""
+    array = as_array(x, "norm")
+    if kind_of(array.dtype) not in "fc":
+        array = array.astype(default_float())
+    if ord is None:
+        return base.vector_norm(array, axis=axis, keepdims=keepdims)
+    axes = axes_of("norm", axis, array.ndim)
+    if len(axes) == 1:
+        return base.vector_norm(array, axis=axis, keepdims=keepdims, ord=ord)
+    if len(axes) != 2:
+        raise ValueError(f"[norm] improper number of dimensions to norm: {len(axes)}.")
+    matrices = moveaxis(array, axes, (-2, -1))
+    result = base.matrix_norm(matrices, ord=ord, keepdims=keepdims)
+    return moveaxis(result, (-2, -1), axes) if keepdims else result
+
+
+@numpy_function
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
+    """Norm of vectors."""
+    return base.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+
+
+@numpy_function
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """Norm of matrices."""
+    return base.matrix_norm(x, keepdims=keepdims, ord=ord)
+
+
+@numpy_function
+def cond(x: Any, p: Any = None) -> Array:
+    """Condition numbers: of the 2-norm by singular values, of others by the inverse.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.linalg.cond(np.array([[2.0, 0.0], [0.0, 0.5]]))
+    np.float64(4.0)
+    """
+    matrices = as_array(x, "cond")
+    if matrices.ndim < 2:
+        raise LinAlgError(f"[cond] expected matrices, got shape {matrices.shape}.")
+    if p in (None, 2, -2):
+        values = base.svdvals(matrices)
+        return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+    try:
+        inverse = base.inv(matrices)
+        return base.matrix_norm(matrices, ord=p) * base.matrix_norm(inverse, ord=p)
+    except LinAlgError:
+        return call_on_host(np.linalg.cond, (matrices, p), {})  # type: ignore[no-any-return]
+
+
+@numpy_function
+def multi_dot(arrays: Any, *, out: Any = None) -> Any:
+    """Product of several matrices, in the order with the fewest operations."""
+    from metalloid.numpy.array import store
+
+    operands = as_arrays("multi_dot", *arrays)
+    if len(operands) < 2:
+        raise ValueError("[multi_dot] expected at least two arrays.")
+    is_row, is_column = operands[0].ndim == 1, operands[-1].ndim == 1
+    if is_row:
+        operands[0] = operands[0][None, :]
+    if is_column:
+        operands[-1] = operands[-1][:, None]
+    if any(x.ndim != 2 for x in operands):
+        raise LinAlgError("[multi_dot] expected matrices, and vectors at the ends only.")
+    result = _chain(operands, [*(x.shape[0] for x in operands), operands[-1].shape[1]])
+    result = result[0] if is_row else result
+    return store(result[..., 0] if is_column else result, out, "multi_dot")
+
+
+def _chain(operands: list[Array], sizes: list[int]) -> Array:
+    """Multiply in the best order (T. Cormen et al., "Introduction to Algorithms", 15.2)."""
+    count = len(operands)
+    costs = {(k, k): (0, k) for k in range(count)}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            costs[i, j] = min(
+                (costs[i, k][0] + costs[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            )
+
+    def multiplied(i: int, j: int) -> Array:
+        if i == j:
+            return operands[i]
+        k = costs[i, j][1]
+        return _matmul(multiplied(i, k), multiplied(k + 1, j))
+
+    return multiplied(0, count - 1)
+
+
+@numpy_function
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
+    """Solution of a tensor equation ``tensordot(a, x, x.ndim) == b``."""
+    x, y = as_arrays("tensorsolve", a, b)
+    if axes is not None:
+        order = [k for k in range(x.ndim) if k not in axes]
+        order += list(axes)
+        x = x.transpose(*order)
+    shape = x.shape[y.ndim :]
+    size = math.prod(shape)
+    if x.size != size * y.size or size != y.size:
+        raise LinAlgError(f"[tensorsolve] the tensor of shape {x.shape} is not square.")
+    return base.solve(x.reshape(y.size, size), y.ravel()).reshape(shape)
+
+
+@numpy_function
+def tensorinv(a: Any, ind: int = 2) -> Array:
+    """Inverse of a tensor for `tensordot` over `ind` axes."""
+    x = as_array(a, "tensorinv")
+    if ind <= 0:
+        raise ValueError(f"[tensorinv] ind must be positive, got {ind}.")
+    rows, columns = x.shape[:ind], x.shape[ind:]
+    return base.inv(x.reshape(math.prod(rows), -1)).reshape(*columns, *rows)
+
+
+@numpy_function
+def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+    """Diagonals of matrices, the last two axes."""
+    return base.diagonal(x, offset=offset)
+
+
+@numpy_function
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+    """Sums of the diagonals of matrices, the last two axes."""
+    return base.trace(x, offset=offset, dtype=dtype)
+
+
+@numpy_function
+def outer(x1: Any, x2: Any, /) -> Array:
+    """Products of all pairs of elements of two vectors."""
+    return base.outer(x1, x2)
+
+
+@numpy_function
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """Cross product of vectors of three elements."""
+    return base.cross(x1, x2, axis=axis)
+
+
+@numpy_function
+def matmul(x1: Any, x2: Any, /) -> Array:
+    """Matrix product."""
+    return _matmul(x1, x2)
+
+
+@numpy_function
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """Dot products of vectors; those of `x1` are conjugated."""
+    return _vecdot(x1, x2, axis=axis)
+
+
+tensordot = products.tensordot
+
+__all__ = [
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals",
+    "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
+    "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd",
+    "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
+]  # fmt: skip

@@ -1,0 +1,284 @@
+"""Random numbers, with the interface of ``numpy.random``.
+
+The numbers are those of `metalloid.random`, which are functions of a key and of their index. Seeds
+therefore give other numbers than in NumPy, of the same distributions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metalloid import random as base
+from metalloid.arrays.array import as_array
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions.select import where
+from metalloid.arrays.interop.numpy_functions import call_on_host
+from metalloid.arrays.ir.dtypes import default_float, int64
+from metalloid.kernels.strides import broadcast_shape
+from metalloid.numpy.array import as_ndarrays, numpy_function
+
+Size = Any
+
+
+def _shape(size: Size, *parameters: Any) -> tuple[int, ...]:
+    if size is not None:
+        return (int(size),) if np.ndim(size) == 0 else tuple(size)
+    return broadcast_shape("random", *(np.shape(p) for p in parameters))
+
+
+class Generator:
+    """Random number generator with the methods of ``numpy.random.Generator``.
+
+    Every call uses the next key of a sequence. Most distributions are computed from uniform numbers
+    by the kernel that uses them; those of `ON_HOST` by NumPy, with a seed from the sequence.
+
+    Parameters
+    ----------
+    seed : int, optional
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> rng.random(3).shape
+    (3,)
+    """
+
+    def __init__(self, seed: Any = None) -> None:
+        self._base = base.Generator(seed)
+
+    def spawn(self, n_children: int) -> list[Generator]:
+        """Return new generators, independent of each other and of this one."""
+        children = []
+        for child in self._base.spawn(n_children):
+            generator = Generator.__new__(Generator)
+            generator._base = child
+            children.append(generator)
+        return children
+
+    def _uniform(self, size: Size, *parameters: Any) -> Any:
+        """Numbers in (0, 1)."""
+        unit = self._base.uniform(0.0, 1.0, _shape(size, *parameters), default_float())
+        return unit + unit.dtype.type(2.0**-54 if unit.dtype.itemsize == 8 else 2.0**-25)
+
+    @numpy_function
+    def random(self, size: Size = None, dtype: Any = None, out: Any = None) -> Any:
+        """Draw uniform numbers in [0, 1)."""
+        return self._base.random(_shape(size), dtype or default_float())
+
+    @numpy_function
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Size = None) -> Any:
+        """Draw uniform numbers between limits."""
+        return self._base.uniform(low, high, _shape(size, low, high), default_float())
+
+    @numpy_function
+    def standard_normal(self, size: Size = None, dtype: Any = None, out: Any = None) -> Any:
+        """Draw normally distributed numbers with mean 0 and standard deviation 1."""
+        return self._base.standard_normal(_shape(size), dtype or default_float())
+
+    @numpy_function
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
+        """Draw normally distributed numbers."""
+        return self._base.normal(loc, scale, _shape(size, loc, scale), default_float())
+
+    @numpy_function
+    def exponential(self, scale: Any = 1.0, size: Size = None) -> Any:
+        """Draw exponentially distributed numbers."""
+        return self._base.exponential(scale, _shape(size, scale), default_float())
+
+    @numpy_function
+    def standard_exponential(self, size: Size = None, dtype: Any = None, method: str = "zig",
+                             out: Any = None) -> Any:  # fmt: skip
+        """Draw exponentially distributed numbers with mean 1."""
+        return self._base.standard_exponential(_shape(size), dtype or default_float())
+
+    @numpy_function
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
+        """Draw from the Gumbel distribution."""
+        return self._base.gumbel(loc, scale, _shape(size, loc, scale), default_float())
+
+    @numpy_function
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
+        """Draw from the Laplace distribution."""
+        return self._base.laplace(loc, scale, _shape(size, loc, scale), default_float())
+
+    @numpy_function
+    def integers(self, low: Any, high: Any = None, size: Size = None, dtype: Any = int64,
+                 endpoint: bool = False) -> Any:  # fmt: skip
+        """Draw integers from `low` to `high`, or from 0 to `low`."""
+        limits = (low,) if high is None else (low, high)
+        return self._base.integers(low, high, _shape(size, *limits), dtype, endpoint)
+
+    @numpy_function
+    def poisson(self, lam: Any = 1.0, size: Size = None) -> Any:
+        """Draw from the Poisson distribution."""
+        return self._base.poisson(lam, _shape(size, lam))
+
+    # -- by the inverse of the distribution function
+
+    @numpy_function
+    def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Size = None) -> Any:
+        """Draw numbers whose logarithm is normally distributed."""
+        return ew.exp(self.normal(mean, sigma, size))
+
+    @numpy_function
+    def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
+        """Draw from the logistic distribution."""
+        u = self._uniform(size, loc, scale)
+        return (ew.log(u) - ew.log1p(-u)) * scale + loc
+
+    @numpy_function
+    def rayleigh(self, scale: Any = 1.0, size: Size = None) -> Any:
+        """Draw from the Rayleigh distribution."""
+        return ew.sqrt(self.exponential(1.0, _shape(size, scale)) * 2) * scale
+
+    @numpy_function
+    def weibull(self, a: Any, size: Size = None) -> Any:
+        """Draw from the Weibull distribution."""
+        return self.exponential(1.0, _shape(size, a)) ** (1 / as_array(a, "weibull"))
+
+    @numpy_function
+    def pareto(self, a: Any, size: Size = None) -> Any:
+        """Draw from the Lomax distribution, Pareto's of the second kind."""
+        return ew.expm1(self.exponential(1.0, _shape(size, a)) / a)
+
+    @numpy_function
+    def power(self, a: Any, size: Size = None) -> Any:
+        """Draw from the power distribution on [0, 1]."""
+        u = -ew.expm1(-self.exponential(1.0, _shape(size, a)))
+        return u ** (1 / as_array(a, "power"))
+
+    @numpy_function
+    def standard_cauchy(self, size: Size = None) -> Any:
+        """Draw from the Cauchy distribution."""
+        return ew.tan((self._uniform(size) - 0.5) * math.pi)
+
+    @numpy_function
+    def triangular(self, left: Any, mode: Any, right: Any, size: Size = None) -> Any:
+        """Draw from the triangular distribution."""
+        u = self._uniform(size, left, mode, right)
+        width = ew.subtract(right, left)
+        share = ew.divide(ew.subtract(mode, left), width)
+        rising = ew.add(left, ew.sqrt(u * share) * width)
+        falling = ew.subtract(right, ew.sqrt((1 - u) * (1 - share)) * width)
+        return where(u < share, rising, falling)
+
+    @numpy_function
+    def geometric(self, p: Any, size: Size = None) -> Any:
+        """Draw numbers of trials up to the first success."""
+        e = self.exponential(1.0, _shape(size, p))
+        trials = ew.ceil(-e / ew.log1p(-as_array(p, "geometric").astype(e.dtype)))
+        return ew.maximum(trials, 1).astype(int64)
+
+    @numpy_function
+    def wald(self, mean: Any, scale: Any, size: Size = None) -> Any:
+        """Draw from the inverse Gaussian distribution (Michael, Schucany and Haas, 1976)."""
+        shape = _shape(size, mean, scale)
+        y = ew.square(self.standard_normal(shape)) * mean
+        ratio = ew.divide(mean, ew.multiply(2, scale))
+        x = mean + ratio * (y - ew.sqrt(y * (y + ew.multiply(4, scale))))
+        is_small = self._uniform(shape) <= ew.divide(mean, mean + x)
+        return where(is_small, x, ew.divide(ew.square(mean * (x * 0 + 1)), x))
+
+    # -- orders and samples
+
+    def bytes(self, length: int) -> Any:
+        """Return random bytes."""
+        return self._base.bytes(length)
+
+    @numpy_function
+    def choice(self, a: Any, size: Size = None, replace: bool = True, p: Any = None, axis: int = 0,
+               shuffle: bool = True) -> Any:  # fmt: skip
+        """Draw elements along an axis, or integers below an int."""
+        return self._base.choice(a, _shape(size), replace, p, axis, shuffle)
+
+    @numpy_function
+    def permutation(self, x: Any, axis: int = 0) -> Any:
+        """Return the elements along an axis in random order."""
+        return self._base.permutation(x, axis)
+
+    @numpy_function
+    def permuted(self, x: Any, *, axis: int | None = None, out: Any = None) -> Any:
+        """Return the elements in random order, with independent orders along an axis."""
+        from metalloid.numpy.array import store
+
+        return store(self._base.permuted(x, axis=axis), out, "permuted")
+
+    def shuffle(self, x: Any, axis: int = 0) -> None:
+        """Shuffle the elements along an axis in place."""
+        x[...] = as_ndarrays(self._base.permutation(x, axis))
+
+
+#: Distributions that NumPy computes, on the host.
+ON_HOST = (
+    "beta", "binomial", "chisquare", "dirichlet", "f", "gamma", "hypergeometric", "logseries",
+    "multinomial", "multivariate_hypergeometric", "multivariate_normal", "negative_binomial",
+    "noncentral_chisquare", "noncentral_f", "standard_gamma", "standard_t", "vonmises", "zipf",
+)  # fmt: skip
+
+
+def _by_numpy(name: str) -> Callable[..., Any]:
+    @numpy_function
+    def draw(self: Generator, *args: Any, **options: Any) -> Any:
+        generator = np.random.default_rng(self._base._keys.next_words())
+        return call_on_host(getattr(generator, name), args, options)
+
+    draw.__name__ = name
+    draw.__qualname__ = f"Generator.{name}"
+    draw.__doc__ = f"Draw from a distribution on the host; see ``numpy.random.Generator.{name}``."
+    return draw
+
+
+for _name in ON_HOST:
+    setattr(Generator, _name, _by_numpy(_name))
+
+
+def default_rng(seed: Any = None) -> Generator:
+    """Return a `Generator` with a seed; a generator is returned unchanged."""
+    return seed if isinstance(seed, Generator) else Generator(seed)
+
+
+_global = Generator()
+
+
+def seed(seed: int | None = None) -> None:
+    """Restart the sequence of the functions of this module."""
+    global _global
+    _global = Generator(seed)
+
+
+def _function(name: str, method: str) -> Callable[..., Any]:
+    def function(*args: Any, **options: Any) -> Any:
+        return getattr(_global, method)(*args, **options)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"See `Generator.{method}`."
+    return function
+
+
+def rand(*shape: int) -> Any:
+    """Draw uniform numbers in [0, 1)."""
+    return _global.random(shape)
+
+
+def randn(*shape: int) -> Any:
+    """Draw normally distributed numbers."""
+    return _global.standard_normal(shape)
+
+
+def randint(low: Any, high: Any = None, size: Size = None, dtype: Any = int64) -> Any:
+    """Draw integers from `low` to `high`, which is excluded, or from 0 to `low`."""
+    return _global.integers(low, high, size, dtype)
+
+
+_METHODS = [name for name in vars(Generator) if not name.startswith("_") and name != "spawn"]
+_SYNONYMS = {"random_sample": "random", "ranf": "random", "sample": "random"}
+globals().update({name: _function(name, name) for name in _METHODS if name != "integers"})
+globals().update({name: _function(name, method) for name, method in _SYNONYMS.items()})
+
+__all__ = ["Generator", "default_rng", "rand", "randint", "randn", "seed", *_SYNONYMS]
+__all__ += [name for name in _METHODS if name != "integers"]

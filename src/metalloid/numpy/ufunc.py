@@ -1,0 +1,257 @@
+"""Elementwise functions as objects with the interface of NumPy's universal functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.functions.creation import zeros
+from metalloid.arrays.functions.select import where as select
+from metalloid.arrays.interop.numpy_functions import OPERATIONS, call_on_host
+from metalloid.arrays.ir import native
+from metalloid.arrays.ir.dtypes import as_dtype, bool_
+from metalloid.arrays.ir.node import cast
+from metalloid.arrays.ir.operands import (
+    binary,
+    binary_operands,
+    is_number,
+    native_operation,
+    unary,
+)
+from metalloid.arrays.ir.ops import OPS
+from metalloid.numpy import composed
+from metalloid.numpy.array import in_type_of, ndarray, numpy_function, store
+from metalloid.numpy.functions import reductions, scans
+
+#: Functions of this package that reduce or scan like the methods of a universal function.
+_REDUCE = {"add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.max,
+           "minimum": reductions.min, "logical_or": reductions.any,
+           "logical_and": reductions.all}  # fmt: skip
+_ACCUMULATE = {"add": scans.cumsum, "multiply": scans.cumprod, "maximum": scans.cummax,
+               "minimum": scans.cummin}  # fmt: skip
+_AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max",
+       "minimum": "min"}  # fmt: skip
+
+
+def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
+    row = OPERATIONS[ufunc]
+    apply = unary if row.operands == 1 else binary
+
+    def function(*operands: Any) -> Array:
+        return Array(apply(row, *_with_nodes(operands)))
+
+    def logical(*operands: Any) -> Array:
+        return Array(apply(row, *(as_array(x, row.name).astype(bool_) for x in operands)))
+
+    return logical if row.dtype_kinds == "b" else function
+
+
+def _of_composition(ufunc: np.ufunc) -> Callable[..., Any]:
+    function = composed.FUNCTIONS[ufunc.__name__]
+    if ufunc.nin == 1:
+        return function
+
+    def combined(a: Any, b: Any) -> Any:
+        return function(*map(Array, binary_operands(ufunc.__name__, a, b)))
+
+    return combined
+
+
+def _with_nodes(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands of which at least one is an array."""
+    if any(hasattr(value, "_node") for value in operands):
+        return operands
+    if all(map(is_number, operands)) and len(operands) == 2:
+        operands = operands[0], as_array(operands[1], "ufunc")
+    return operands
+
+
+class ufunc:
+    """An elementwise function: a generated kernel, or a composition of such functions.
+
+    Attributes
+    ----------
+    nin, nout, nargs : int
+        Numbers of operands, of results, and of both.
+    identity : int or None
+        The result of a reduction without elements.
+    signature : str or None
+        Of functions of matrices and vectors.
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.add.reduce(np.ones((2, 3)), axis=1)
+    array([3., 3.])
+    >>> np.multiply.outer([1, 2], [3, 4])
+    array([[3, 4],
+           [6, 8]])
+    """
+
+    def __init__(self, numpys: np.ufunc) -> None:
+        self._numpys = numpys
+        self.__name__ = self.__qualname__ = numpys.__name__
+        self.nin, self.nout, self.nargs = numpys.nin, numpys.nout, numpys.nargs
+        self.identity, self.signature = numpys.identity, numpys.signature
+        self.types, self.ntypes = numpys.types, numpys.ntypes
+        #: How it is computed: by a "kernel", a "composition", or on the "host".
+        self.kind = "host"
+        self._function: Callable[..., Any] | None = None
+        self._native: Any = None
+        if numpys in OPERATIONS:
+            self._function, self.kind = _of_row(numpys), "kernel"
+            self._native = native_operation(OPERATIONS[numpys])
+        elif numpys.__name__ in composed.FUNCTIONS:
+            self._function, self.kind = _of_composition(numpys), "composition"
+        row = OPS.get(getattr(OPERATIONS.get(numpys), "name", ""))
+        summary = row.summary if row else f"See `numpy.{self.__name__}`"
+        self.__doc__ = f"{summary}, element-wise, with the signature of ``numpy.{self.__name__}``."
+
+    def __repr__(self) -> str:
+        return f"<ufunc '{self.__name__}'>"
+
+    def __call__(self, *operands: Any, **options: Any) -> Any:
+        """Apply the function to operands, which broadcast.
+
+        Parameters
+        ----------
+        out : array or tuple of arrays, optional
+            Arrays to store the results in.
+        where : array of bool
+            Elements to compute. Others keep the values of `out`, or are 0.
+        casting : str
+            The conversions that `dtype` and `out` allow.
+        dtype : dtype, optional
+            Type to which the operands are converted first.
+        """
+        if self._native is not None and not options:
+            result = native.elementwise(self._native, *operands)
+            if type(result) is ndarray:
+                return result
+        return self._call(*operands, **options)
+
+    @numpy_function
+    def _call(
+        self,
+        *operands: Any,
+        out: Any = None,
+        where: Any = True,
+        casting: Any = "same_kind",
+        order: str = "K",
+        dtype: Any = None,
+        subok: bool = True,
+        **options: Any,
+    ) -> Any:
+        inputs, positional = operands[: self.nin], operands[self.nin :]
+        if len(inputs) < self.nin:
+            raise TypeError(f"[{self.__name__}] expected {self.nin} operands, got {len(inputs)}.")
+        if dtype is not None:
+            inputs = tuple(self._converted(value, as_dtype(dtype), casting) for value in inputs)
+        if self._function is None or options:
+            result = call_on_host(self._numpys, inputs, options)
+        else:
+            result = self._function(*inputs)
+        given = positional or (out if isinstance(out, tuple) else (out,) * (out is not None))
+        if where is True and not given:
+            return result
+        results = result if isinstance(result, tuple) else (result,)
+        targets = (*given, *(None,) * (len(results) - len(given)))
+        stored = tuple(
+            self._stored(value, target, where, casting)
+            for value, target in zip(results, targets, strict=True)
+        )
+        return stored if isinstance(result, tuple) else stored[0]
+
+    def _converted(self, value: Any, dtype: Any, casting: Any) -> Any:
+        if is_number(value):
+            return Array(cast(as_array(value, self.__name__)._node, dtype))
+        array = as_array(value, self.__name__)
+        if not np.can_cast(array.dtype, dtype, casting):
+            raise TypeError(
+                f"[{self.__name__}] {array.dtype} does not convert to {dtype} with casting "
+                f"{casting!r}."
+            )
+        return Array(cast(array._node, dtype))
+
+    def _stored(self, result: Array, out: Any, where: Any, casting: Any) -> Any:
+        if where is not True:
+            others = zeros(result.shape, result.dtype) if out is None else as_array(out, "out")
+            if out is not None:
+                result = in_type_of(result, others, self.__name__, casting)
+            result = select(as_array(where, "where", result.device), result, others)
+        return store(result, out, self.__name__, casting)
+
+    # -- methods
+
+    @numpy_function
+    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
+               keepdims: bool = False, initial: Any = np._NoValue, where: Any = True
+               ) -> Any:  # fmt: skip
+        """Combine the elements along an axis."""
+        function: Any = _REDUCE.get(self.__name__)
+        if function is None:
+            options = {"axis": axis, "dtype": dtype, "keepdims": keepdims, "where": where}
+            if initial is not np._NoValue:
+                options["initial"] = initial
+            return store(call_on_host(self._numpys.reduce, (array,), options), out, self.__name__)
+        options = {"keepdims": keepdims, "where": where, "out": out}
+        if self.__name__.startswith("logical"):
+            return function(array, axis, **options)
+        if self.__name__ in ("add", "multiply"):
+            options["dtype"] = dtype
+        return function(array, axis, initial=initial, **options)
+
+    @numpy_function
+    def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+        """Combine the elements up to each one along an axis."""
+        function: Any = _ACCUMULATE.get(self.__name__)
+        if function is None:
+            result = call_on_host(self._numpys.accumulate, (array, axis, dtype), {})
+        else:
+            values = as_array(array, self.__name__)
+            is_sum = self.__name__ in ("add", "multiply")
+            result = function(values, axis, dtype) if is_sum else function(values, axis)
+        return store(result, out, self.__name__)
+
+    @numpy_function
+    def outer(self, a: Any, b: Any, /, **options: Any) -> Any:
+        """Apply the function to all pairs of elements."""
+        first, second = as_arrays(self.__name__, a, b)
+        return self(first.reshape(*first.shape, *(1,) * second.ndim), second, **options)
+
+    @numpy_function
+    def at(self, a: Any, indices: Any, *operand: Any) -> None:
+        """Update elements in place, repeatedly for repeated indices."""
+        if isinstance(a, np.ndarray):
+            call_on_host(self._numpys.at, (a, indices, *operand), {})
+        elif self.__name__ in _AT:
+            a[...] = getattr(Array(a._node).at[indices], _AT[self.__name__])(*operand)
+        else:
+            changed = a.__array__(copy=True)
+            call_on_host(self._numpys.at, (changed, indices, *operand), {})
+            a[...] = changed
+
+    @numpy_function
+    def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: Any = None,
+                 out: Any = None) -> Any:  # fmt: skip
+        """Combine the elements of slices that start at indices."""
+        result = call_on_host(self._numpys.reduceat, (array, indices, axis, dtype), {})
+        return store(result, out, self.__name__)
+
+
+UFUNCS: dict[str, ufunc] = {}
+"""Functions by all names that NumPy has for them."""
+
+
+def _define() -> None:
+    by_numpys: dict[Any, ufunc] = {}
+    for name in np.__all__:
+        function = getattr(np, name)
+        if isinstance(function, np.ufunc) and name != "isnat":  # of dates
+            UFUNCS[name] = by_numpys.setdefault(function, ufunc(function))
+
+
+_define()

@@ -1,0 +1,143 @@
+"""Arrays of `metalloid.numpy`: their type rules, what changes them, and what they are to others."""
+
+import pickle
+
+import numpy
+import pytest
+
+import metalloid as mtl
+import metalloid.numpy as np
+
+pytestmark = pytest.mark.needs("the CPU")
+
+
+def test_types_are_numpys_in_this_namespace_only():
+    assert np.zeros(2).dtype == np.array([1.5]).dtype == (np.arange(2) / 2).dtype == numpy.float64
+    assert (np.array([1], "int32") + np.array([1], "float32")).dtype == numpy.float64
+    assert (np.array([1.0], "float32") * 2.5).dtype == numpy.float32
+    assert mtl.zeros(2).dtype == mtl.sqrt(mtl.arange(2)).dtype == mtl.float32
+    x = mtl.arange(3)
+    assert type(numpy.median(x)) is mtl.Array
+    assert numpy.median(x).dtype == mtl.float32
+    assert type(numpy.median(np.arange(3))) is np.ndarray
+    assert isinstance(mtl.exp(np.arange(3)), mtl.Array)
+
+
+def test_floats_of_32_bits():
+    with mtl.config.scope(numpy_floats="float32"):
+        assert np.zeros(2).dtype == np.mean(np.arange(3)).dtype == numpy.float32
+        assert (np.arange(3) / 2).dtype == numpy.float32
+    assert np.zeros(2).dtype == numpy.float64
+    with pytest.raises(ValueError, match="float16"):
+        mtl.config.numpy_floats = "float16"
+
+
+def test_an_error_leaves_the_rules_of_the_array_library():
+    with pytest.raises(ValueError, match="shape"):
+        np.reshape(np.arange(3), (2, 2))
+    assert (mtl.arange(2) / 2).dtype == mtl.float32
+
+
+def test_changes_of_an_array():
+    x = np.arange(6).reshape(2, 3)
+    same, copy = x, x.copy()
+    x += 1
+    x[0, 1:] = 0
+    x.flat[-1] = 9
+    numpy.testing.assert_array_equal(same, [[1, 0, 0], [4, 5, 9]])
+    numpy.testing.assert_array_equal(copy, numpy.arange(6).reshape(2, 3))
+    np.put(x, [0, -1], [7, 8])
+    np.fill_diagonal(x, 5)
+    np.putmask(x, x == 0, -1)
+    np.place(x, x == 8, [2])
+    np.copyto(x, 3, where=x == 4)
+    numpy.testing.assert_array_equal(x, [[5, -1, -1], [3, 5, 2]])
+    np.put_along_axis(x, np.array([[0], [2]]), 0, 1)
+    x.sort(axis=0)
+    numpy.testing.assert_array_equal(x, [[0, -1, -1], [3, 5, 0]])
+    x.shape = 6
+    x.resize(8)
+    assert x.tolist() == [0, -1, -1, 3, 5, 0, 0, 0]
+    np.add.at(x, [0, 0], 2)
+    assert x[0] == 4
+    with pytest.raises(TypeError, match=r"\[divide\] float64 does not convert to int64"):
+        x /= 2
+    f = np.ones(2, dtype="float32")
+    f += np.ones(2)
+    assert f.dtype == numpy.float32
+
+
+def test_results_in_arrays():
+    total = np.zeros(3, dtype="float32")
+    assert np.sum(np.ones((2, 3)), axis=0, out=total) is total
+    assert total.tolist() == [2, 2, 2]
+    assert np.add(1, 2, out=total, where=[True, False, True]) is total
+    assert total.tolist() == [3, 2, 3]
+    quotient = np.empty(2), np.empty(2)
+    assert np.divmod([5.0, 7.0], 3, out=quotient)[1] is quotient[1]
+    assert quotient[1].tolist() == [2, 1]
+    with pytest.raises(TypeError, match="does not convert"):
+        np.sqrt(total, out=np.zeros(3, dtype=int))
+    host = numpy.zeros(3)
+    assert np.cumsum(np.ones(3), out=host) is host
+    assert host.tolist() == [1, 2, 3]
+
+
+def test_numbers():
+    x = np.sum(np.arange(3))
+    assert repr(x) == "np.int64(3)"
+    assert f"{x:03d}" == "003"
+    assert {x: 1}[3] == 1
+    assert np.isscalar(x)
+    assert not np.isscalar(np.arange(2))
+    with pytest.raises(TypeError, match="hash"):
+        hash(np.arange(2))
+
+
+def test_protocols():
+    x = np.arange(3)
+    restored = pickle.loads(pickle.dumps(x))
+    assert type(restored) is np.ndarray
+    assert restored.tolist() == [0, 1, 2]
+    assert x.__array_namespace__() is np
+    assert isinstance(numpy.ones(3) @ x, np.ndarray)
+    assert isinstance(numpy.add(numpy.ones(3), x), np.ndarray)
+    assert isinstance(np.ndarray((2, 3)), np.ndarray)
+    y = mtl.grad(lambda v: np.sum(np.square(v)))(mtl.asarray([1.0, 2.0]))
+    assert y.tolist() == [2, 4]
+
+
+def test_ufuncs_describe_themselves():
+    assert (np.add.nin, np.add.nout, np.add.identity, np.modf.nout) == (2, 1, 0, 2)
+    assert repr(np.true_divide) == "<ufunc 'divide'>"
+    assert np.power is np.pow
+    with pytest.raises(TypeError, match="expected 2 operands, got 1"):
+        np.add(1)
+    with pytest.raises(TypeError, match="casting 'same_kind'"):
+        np.add([1.5], 1, dtype=int)
+
+
+def test_missing_names_say_why():
+    with pytest.raises(AttributeError, match="no 'recarray': no structured types"):
+        _ = np.recarray
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = np.nonsense
+
+
+def test_distributions():
+    rng = np.random.default_rng(0)
+    n = 4000
+    for name, args, mean in (
+        ("lognormal", (0, 0.5), 1.1331), ("logistic", (1, 2), 1), ("rayleigh", (2,), 2.5066),
+        ("weibull", (2,), 0.8862), ("pareto", (4,), 1 / 3), ("power", (2,), 2 / 3),
+        ("triangular", (0, 1, 5), 2), ("geometric", (0.3,), 1 / 0.3), ("wald", (2, 8), 2),
+        ("gamma", (2, 3), 6), ("binomial", (10, 0.3), 3),
+    ):  # fmt: skip
+        values = getattr(rng, name)(*args, size=n)
+        assert isinstance(values, np.ndarray)
+        assert float(abs(values.mean() - mean)) < 5 * float(values.std()) / n**0.5, name
+    assert abs(float(np.median(rng.standard_cauchy(n)))) < 0.15
+    np.random.seed(1)
+    first = np.random.rand(3)
+    np.random.seed(1)
+    assert first.tolist() == np.random.rand(3).tolist()

@@ -1,0 +1,35 @@
+"""docs/numpy.md lists every name of NumPy."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import numpy
+
+import metalloid.numpy as own
+
+ROOT = Path(__file__).parents[2]
+
+
+def generator():
+    spec = importlib.util.spec_from_file_location("table", ROOT / "tools" / "numpy_table.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_current():
+    table = generator()
+    if os.environ.get("METALLOID_UPDATE_STUB"):
+        table.PAGE.write_text(table.page())
+    assert table.PAGE.read_text() == table.page(), "run tools/numpy_table.py"
+
+
+def test_at_most_25_names_are_missing_each_for_a_reason():
+    table = generator()
+    missing = [row for pair in table.MODULES.values() for row in table.rows(*pair)
+               if row[1] == "missing"]  # fmt: skip
+    assert 5 < len(missing) <= 25
+    assert all(reason for _, _, reason in missing)
+    for name in numpy.__all__:
+        assert hasattr(own, name) or name in own.host.MISSING, name
