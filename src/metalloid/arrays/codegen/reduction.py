@@ -40,17 +40,16 @@ class RowWriter(Writer):
             self._invariants(depth, level - 1, known)
             self._reduce([k for k in reductions if depth[k] == level], known)
         self._invariants(depth, max(depth, default=0), known)
-        result = self.kernel.result
         if self.kernel.is_by_element:
             self._write_row(known)
         elif self.axes.form == "row":
             self._line("if (at.x == 0) {")
             self._depth += 1
-            self._store(self._names[result])
+            self._store_outputs(known)
             self._depth -= 1
             self._line("}")
         else:
-            self._store(self._names[result])
+            self._store_outputs(known)
 
     def launch(self) -> tuple[Size, Size | None]:
         """See `Writer.launch`."""
