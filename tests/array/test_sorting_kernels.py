@@ -136,7 +136,7 @@ def test_integers_are_sorted_by_the_digits_they_have(name, low, high):
     x = np.random.default_rng(2).integers(low, high, 20_000, name, endpoint=True)
     x[:2] = low, high
     check_sorts(x, mtl.asarray(x), -1, True)
-    check_sorts(x.reshape(10, -1), mtl.asarray(x).reshape(10, -1))
+    check_sorts(x.reshape(10, -1), mtl.asarray(x).reshape(10, -1), -1, True)
     check_top(x, 90)
 
 

@@ -60,7 +60,7 @@ def test_changes_of_an_array():
     assert x.tolist() == [0, -1, -1, 3, 5, 0, 0, 0]
     np.add.at(x, [0, 0], 2)
     assert x[0] == 4
-    with pytest.raises(TypeError, match=r"\[itruediv\] float64 does not convert to int64"):
+    with pytest.raises(TypeError, match=r"\[divide\] float64 does not convert to int64"):
         x /= 2
     f = np.ones(2, dtype="float32")
     f += np.ones(2)

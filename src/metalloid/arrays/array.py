@@ -239,7 +239,7 @@ class Array(Operators, Interop):
 
     def __getitem__(self, key: Any) -> Array:
         result: Array | None = native.selected(self, key)
-        return Array(indexing.selected(self._node, key)) if result is None else result
+        return self._new(indexing.selected(self._node, key)) if result is None else result
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._is_uniquely_referenced() and indexing.written(self._node, key, value):

@@ -52,7 +52,7 @@ def _operator(name: str, is_reflected: bool = False) -> Binary:
             return result
         if type(other) is not type(self) and not _fits(other):
             return NotImplemented
-        return self._new(binary(row, first, second))
+        return self._applied(binary, row, first, second)
 
     operate.__doc__ = f"See `metalloid.{name}`."
     return operate
@@ -64,8 +64,7 @@ def _inplace(name: str) -> Binary:
     def operate(self: Any, other: Any) -> Any:
         if not _fits(other):
             return NotImplemented
-        self._node = settled(inplace(name, self._node, binary(row, self, other)))
-        return self
+        return self._rebound(name, self._applied(binary, row, self, other)._node)
 
     operate.__doc__ = f"See `metalloid.{name}`; rebinds the name to the result."
     return operate
@@ -97,7 +96,7 @@ def _single(name: str) -> Unary:
 
     def operate(self: Any) -> Any:
         result = native.elementwise(operation, self)
-        return self._new(unary(row, self)) if result is None else result
+        return self._applied(unary, row, self) if result is None else result
 
     operate.__doc__ = f"See `metalloid.{name}`."
     return operate
@@ -113,6 +112,15 @@ class Operators:
 
         def _new(self, node: Node) -> Self:
             """Wrap a node."""
+
+    def _applied(self, function: Callable[..., Node], *operands: Any) -> Self:
+        """The array of an operation that native functions do not do."""
+        return self._new(function(*operands))
+
+    def _rebound(self, name: str, new: Node) -> Self:
+        """Take the result of an in-place operation."""
+        self._node = settled(inplace(name, self._node, new))
+        return self
 
     __add__, __radd__, __iadd__ = _with_variants("add")
     __sub__, __rsub__, __isub__ = _with_variants("subtract")
@@ -133,16 +141,15 @@ class Operators:
 
     def __matmul__(self, other: Any) -> Self:
         """See `metalloid.matmul`."""
-        return self._new(matrix_product(self, other)) if _fits(other) else NotImplemented
+        return self._applied(matrix_product, self, other) if _fits(other) else NotImplemented
 
     def __rmatmul__(self, other: Any) -> Self:
         """See `metalloid.matmul`."""
-        return self._new(matrix_product(other, self)) if _fits(other) else NotImplemented
+        return self._applied(matrix_product, other, self) if _fits(other) else NotImplemented
 
     def __imatmul__(self, other: Any) -> Self:
         """See `metalloid.matmul`; rebinds the name to the result."""
-        self._node = settled(inplace("matmul", self._node, matrix_product(self, other)))
-        return self
+        return self._rebound("matmul", self._applied(matrix_product, self, other)._node)
 
     __neg__, __pos__, __abs__ = _single("negative"), _single("positive"), _single("abs")
     __invert__ = _single("bitwise_invert")

@@ -13,8 +13,8 @@ from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.functions.creation import empty
 from metalloid.arrays.ir.dtypes import kind_of, type_rules
 from metalloid.arrays.ir.memory import SHARED
+from metalloid.arrays.ir.native import has_slots_of_arrays
 from metalloid.arrays.ir.node import Node, broadcast, cast
-from metalloid.arrays.operators import Operators
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.runtime.devices.registry import get_device
 from metalloid.settings import settings
@@ -77,6 +77,7 @@ def wrap(node: Node) -> ndarray:
     return array
 
 
+@has_slots_of_arrays
 class ndarray(Array):
     """An array with NumPy's methods, whose types follow NumPy's rules.
 
@@ -102,6 +103,16 @@ class ndarray(Array):
 
     def _new(self, node: Node) -> ndarray:
         return wrap(node)
+
+    @numpy_function
+    def _applied(self, function: Callable[..., Node], *operands: Any) -> Any:
+        return wrap(function(*operands))
+
+    def _rebound(self, name: str, new: Node) -> Any:
+        self._node = settled(in_type_of(Array(new), self, name)._node)
+        return self
+
+    __setitem__ = numpy_function(Array.__setitem__)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         super().__array_namespace__(api_version=api_version)
@@ -139,20 +150,6 @@ def _zeros(shape: Any, dtype: Any) -> Any:
     return empty(shape, dtype)._node
 
 
-def _in_place(name: str, operator: Callable[..., Array]) -> Callable[..., Any]:
-    """An operator that keeps the type of the array, if values convert to it within their kind."""
-
-    @functools.wraps(operator)
-    def operate(self: ndarray, other: Any) -> Any:
-        result = operator(self, other)
-        if result is NotImplemented:
-            return result
-        self._node = settled(in_type_of(result, self, name)._node)
-        return self
-
-    return operate
-
-
 def in_type_of(result: Array, target: Array, where: str, casting: Any = "same_kind") -> Array:
     """Convert a result to the type and shape of an array that is to hold it.
 
@@ -183,19 +180,3 @@ def store(result: Any, out: Any, where: str, casting: Any = "same_kind") -> Any:
     else:
         out[...] = in_type_of(as_array(result, where), out, where, casting)
     return out
-
-
-def _adopt_operators() -> None:
-    """Let the operators and elements of arrays follow the rules of the class."""
-    for name, function in {**vars(Operators), **vars(Array)}.items():
-        if not callable(function) or not name.startswith("__"):
-            continue
-        if name.startswith("__i") and f"__{name[3:]}" in vars(Operators):
-            function = _in_place(name.strip("_"), getattr(Operators, f"__{name[3:]}"))
-        elif name not in vars(Operators) and name not in ("__getitem__", "__setitem__"):
-            continue
-        if name not in vars(ndarray):
-            setattr(ndarray, name, numpy_function(function))
-
-
-_adopt_operators()

@@ -11,12 +11,19 @@ from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions.creation import zeros
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import OPERATIONS, call_on_host
+from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import as_dtype, bool_
 from metalloid.arrays.ir.node import cast
-from metalloid.arrays.ir.operands import binary, binary_operands, is_number, unary
+from metalloid.arrays.ir.operands import (
+    binary,
+    binary_operands,
+    is_number,
+    native_operation,
+    unary,
+)
 from metalloid.arrays.ir.ops import OPS
 from metalloid.numpy import composed
-from metalloid.numpy.array import in_type_of, numpy_function, store
+from metalloid.numpy.array import in_type_of, ndarray, numpy_function, store
 from metalloid.numpy.functions import reductions, scans
 
 #: Functions of this package that reduce or scan like the methods of a universal function.
@@ -93,8 +100,10 @@ class ufunc:
         #: How it is computed: by a "kernel", a "composition", or on the "host".
         self.kind = "host"
         self._function: Callable[..., Any] | None = None
+        self._native: Any = None
         if numpys in OPERATIONS:
             self._function, self.kind = _of_row(numpys), "kernel"
+            self._native = native_operation(OPERATIONS[numpys])
         elif numpys.__name__ in composed.FUNCTIONS:
             self._function, self.kind = _of_composition(numpys), "composition"
         row = OPS.get(getattr(OPERATIONS.get(numpys), "name", ""))
@@ -104,18 +113,7 @@ class ufunc:
     def __repr__(self) -> str:
         return f"<ufunc '{self.__name__}'>"
 
-    @numpy_function
-    def __call__(
-        self,
-        *operands: Any,
-        out: Any = None,
-        where: Any = True,
-        casting: Any = "same_kind",
-        order: str = "K",
-        dtype: Any = None,
-        subok: bool = True,
-        **options: Any,
-    ) -> Any:
+    def __call__(self, *operands: Any, **options: Any) -> Any:
         """Apply the function to operands, which broadcast.
 
         Parameters
@@ -129,6 +127,24 @@ class ufunc:
         dtype : dtype, optional
             Type to which the operands are converted first.
         """
+        if self._native is not None and not options:
+            result = native.elementwise(self._native, *operands)
+            if type(result) is ndarray:
+                return result
+        return self._call(*operands, **options)
+
+    @numpy_function
+    def _call(
+        self,
+        *operands: Any,
+        out: Any = None,
+        where: Any = True,
+        casting: Any = "same_kind",
+        order: str = "K",
+        dtype: Any = None,
+        subok: bool = True,
+        **options: Any,
+    ) -> Any:
         inputs, positional = operands[: self.nin], operands[self.nin :]
         if len(inputs) < self.nin:
             raise TypeError(f"[{self.__name__}] expected {self.nin} operands, got {len(inputs)}.")

@@ -29,6 +29,8 @@ _SLOTS = {
 }  # fmt: skip
 _classes: dict[str, Any] = {}
 _users: list[Callable[[Any], None]] = []
+#: The library, once it is loaded.
+_loaded: list[Any] = []
 T = TypeVar("T")
 _lock = threading.Lock()
 
@@ -36,6 +38,21 @@ _lock = threading.Lock()
 def has_native_slots(cls: type[T]) -> type[T]:
     """Class decorator: native functions use the slots of the class."""
     _classes[cls.__name__] = cls
+    return cls
+
+
+def has_slots_of_arrays(cls: type[T]) -> type[T]:
+    """Class decorator: native functions take and return arrays of this subclass of `Array`."""
+
+    def define(functions: Any) -> None:
+        functions.mtl_define_array_subclass(ctypes.py_object(cls))
+        if binder := NATIVE_BINDERS.get(_classes["Array"]):
+            NATIVE_BINDERS[cls] = binder
+
+    with _lock:
+        _users.append(define)
+        if _loaded:
+            define(_loaded[0])
     return cls
 
 
@@ -63,6 +80,7 @@ def _load() -> Any:
         NATIVE_BINDERS[_classes["Array"]] = binder
     for use in _users:
         use(library)
+    _loaded.append(library)
     return library
 
 

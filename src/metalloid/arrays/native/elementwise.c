@@ -40,7 +40,7 @@ static PyObject* number_node(PyObject* state, PyObject* value, PyObject* partner
 // New references to the nodes of the operands. False, perhaps with an error, for other ones.
 static bool nodes_of(PyObject* state, PyObject* const* values, Py_ssize_t count, PyObject** nodes) {
   for (Py_ssize_t i = 0; i < count; i++)
-    if (type_of(values[i]) == mtl_layouts[ARRAY].type && get(values[i], ARRAY, ARRAY_NODE))
+    if (is_array_type(type_of(values[i])) && get(values[i], ARRAY, ARRAY_NODE))
       nodes[i] = new_reference(get(values[i], ARRAY, ARRAY_NODE));
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *type = type_of(values[i]), *partner = nodes[count - 1 - i];
@@ -101,7 +101,9 @@ static PyObject* shape_of(PyObject* state, PyObject** nodes, Py_ssize_t count) {
   return shape;
 }
 
-static PyObject* result_of(PyObject* state, PyObject* operation, PyObject** nodes, Py_ssize_t count) {
+static PyObject* result_of(
+    PyObject* state, PyObject* operation, PyObject* type, PyObject** nodes, Py_ssize_t count
+) {
   PyObject *dtype = get(nodes[0], NODE, NODE_DTYPE), *device = get(nodes[0], NODE, NODE_DEVICE);
   long long flags = 0;
   for (Py_ssize_t i = 0; i < count; i++) {
@@ -124,7 +126,7 @@ static PyObject* result_of(PyObject* state, PyObject* operation, PyObject** node
       [NODE_ID] = PyIter_Next(PyTuple_GetItem(state, STATE_IDS)),
   };
   PyObject* node = mtl_new_node(values);
-  return node ? mtl_new_array(node) : 0;
+  return node ? mtl_new_array_of(type, node) : 0;
 }
 
 // elementwise(operation, array or number, ...): an array; None for operands that Python has to prepare.
@@ -132,7 +134,11 @@ static PyObject* elementwise(PyObject* state, PyObject* const* args, Py_ssize_t 
   PyObject *nodes[MAX_OPERANDS] = {0}, *result = 0;
   const Py_ssize_t operands = count - 1;
   if (operands < 1 || operands > MAX_OPERANDS) return new_reference(&_Py_NoneStruct);
-  if (nodes_of(state, &args[1], operands, nodes)) result = result_of(state, args[0], nodes, operands);
+  PyObject* type = mtl_layouts[ARRAY].type;
+  for (Py_ssize_t i = 1; i < count; i++)
+    if (type_of(args[i]) == mtl_array_subclass) type = mtl_array_subclass;
+  if (nodes_of(state, &args[1], operands, nodes))
+    result = result_of(state, args[0], type, nodes, operands);
   for (Py_ssize_t i = 0; i < operands; i++) drop(nodes[i]);
   return result ? result : none_unless_raised();
 }

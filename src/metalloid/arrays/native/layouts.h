@@ -18,6 +18,8 @@ struct layout {
   uint64_t offsets[MAX_SLOTS];
 };
 extern struct layout mtl_layouts[CLASSES];
+// A subclass of Array with the same slots: metalloid.numpy.ndarray; null before it is defined.
+extern PyObject* mtl_array_subclass;
 
 static inline PyObject** slot(PyObject* object, int class, int name) {
   return (PyObject**)((char*)object + mtl_layouts[class].offsets[name]);
@@ -49,6 +51,10 @@ static inline bool is_instance(PyObject* object, int class) {
   return type_of(object) == mtl_layouts[class].type;
 }
 
+static inline bool is_array_type(PyObject* type) {
+  return type == mtl_layouts[ARRAY].type || type == mtl_array_subclass;
+}
+
 static inline bool is_equal(PyObject* a, PyObject* b) {
   enum { PY_EQ = 2 };
   return a == b || PyObject_RichCompareBool(a, b, PY_EQ) == 1;
@@ -64,6 +70,7 @@ static inline PyObject* none_unless_raised(void) {
 // The values of a node are in the order of the slots.
 PyObject* mtl_new_node(PyObject* const* values);
 PyObject* mtl_new_array(PyObject* node);
+PyObject* mtl_new_array_of(PyObject* type, PyObject* node);
 
 struct leaf {
   PyObject *kind, *no_args, *ids, *dtype, *shape, *data;  // borrowed

@@ -258,7 +258,8 @@ static PyObject* moved(PyObject* state, PyObject* const* args, Py_ssize_t unused
 static PyObject* selected(PyObject* state, PyObject* const* args, Py_ssize_t unused) {
   (void)unused;
   struct selection s = {.is_full = true};
-  PyObject* node = is_instance(args[0], ARRAY) ? get(args[0], ARRAY, ARRAY_NODE) : 0;
+  PyObject* type = type_of(args[0]);
+  PyObject* node = is_array_type(type) ? get(args[0], ARRAY, ARRAY_NODE) : 0;
   if (!node || get(node, NODE, NODE_KIND) == PyTuple_GetItem(state, STATE_IOTA) ||
       PyLong_AsLongLong(get(node, NODE, NODE_FLAGS)) & SHARED_MEMORY ||
       !read_key(state, get(node, NODE, NODE_SHAPE), args[1], &s))
@@ -268,7 +269,7 @@ static PyObject* selected(PyObject* state, PyObject* const* args, Py_ssize_t unu
   else if (get(node, NODE, NODE_KIND) == PyTuple_GetItem(state, STATE_BUFFER))
     view = viewed_leaf(state, node, &s);
   else view = viewed_expression(state, node, &s);
-  return view ? mtl_new_array(view) : 0;
+  return view ? mtl_new_array_of(type, view) : 0;
 }
 
 static PyMethodDef selected_definition = {"selected", selected, METH_FASTCALL, 0};

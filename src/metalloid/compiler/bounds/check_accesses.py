@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 
 from metalloid.compiler.bounds.objects import Addresses, Interface, MemoryObject
 from metalloid.compiler.bounds.sites import Site
+from metalloid.compiler.ir.element_constants import zero
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
 from metalloid.compiler.ir.types import I1, I32, I64, POINTER, Float, Integer, Pointer, Type
 from metalloid.compiler.transforms.assertions import OUTSIDE
-from metalloid.compiler.transforms.scalarize_vectors import zero
 
 _OUTSIDE_BLOCK = "%mtl.outside"
 _WORD_BYTES = 8

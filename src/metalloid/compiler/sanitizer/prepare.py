@@ -21,8 +21,8 @@ from metalloid.compiler.frontend.debug_info import location_of
 CONVERSION = "@mtl_sanitizer_conversion"
 _DECLARATION = f"\ndeclare void {CONVERSION}(double, i32, i32, i32)\n"
 _CONVERSION = re.compile(
-    r"^  %\S+ = fpto(?P<kind>[su])i (?P<type>(?:<(?P<lanes>\d+) x )?(?P<scalar>\w+)>?) "
-    r"(?P<value>%\S+) to (?:<\d+ x )?i(?P<bits>\d+)>?, !dbg (?P<debug>!\d+)",
+    r"^  %\S+ = fpto(?P<kind>[su])i (?P<type>\w+) (?P<value>%\S+) to i(?P<bits>\d+), "
+    r"!dbg (?P<debug>!\d+)",
     re.M,
 )
 _ATTRIBUTES = re.compile(r"^(attributes #\d+ = \{)", re.M)
@@ -84,15 +84,10 @@ def _with_conversions(ir: str, is_user_file: Callable[[Path], bool]) -> str:
 
 
 def _calls(match: re.Match[str], name: str) -> Iterator[str]:
-    """Instructions that tell of a conversion, one call for each element of a vector."""
-    debug = f", !dbg {match['debug']}"
-    for lane in range(int(match["lanes"] or 1)):
-        value, new = match["value"], f"{name}.{lane}"
-        if match["lanes"]:
-            yield f"  {new} = extractelement {match['type']} {value}, i64 {lane}{debug}"
-            value = new
-        if match["scalar"] != "double":
-            yield f"  {new}.wide = fpext {match['scalar']} {value} to double{debug}"
-            value = f"{new}.wide"
-        words = f"i32 {match['bits']}, i32 {int(match['kind'] == 's')}, i32 0"
-        yield f"  call void {CONVERSION}(double {value}, {words}){debug}"
+    """Instructions that tell of a conversion."""
+    value, debug = match["value"], f", !dbg {match['debug']}"
+    if match["type"] != "double":
+        yield f"  {name} = fpext {match['type']} {value} to double{debug}"
+        value = name
+    words = f"i32 {match['bits']}, i32 {int(match['kind'] == 's')}, i32 0"
+    yield f"  call void {CONVERSION}(double {value}, {words}){debug}"
