@@ -50,7 +50,8 @@ def prepare(ir: str, is_user_file: Callable[[Path], bool]) -> str:
     """
     ir = _with_conversions(ir, is_user_file)
     ir = _ACCESS.sub(r"\1 volatile \2", ir)
-    # ThreadSanitizer's attribute, for accesses by pointers to any memory; LLVM instruments nothing unless clang asks for its pass.
+    # ThreadSanitizer's attribute, for accesses by pointers to any memory. LLVM instruments nothing
+    # unless clang asks for its pass.
     ir = _ATTRIBUTES.sub(r"\1 sanitize_thread", ir)
     names = _THREADGROUP_VARIABLE.findall(ir)
     if not names:
