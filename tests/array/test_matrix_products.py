@@ -134,6 +134,7 @@ CHAINS = {
 @pytest.mark.parametrize(
     ("name", "backend"), [*((name, "registers") for name in CHAINS), ("residual", "simdgroups")]
 )
+@pytest.mark.sample(6)
 def test_operations_on_a_product_are_fused_with_it(name, backend):
     chain = CHAINS[name]
     with mtl.config.scope(products=backend):
