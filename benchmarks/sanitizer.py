@@ -28,7 +28,7 @@ TEXT = Path(__file__).with_name("planted_defects").joinpath("kernels.metal").rea
 TYPES = {"float": np.float32, "half": np.float16, "int": np.int32, "ushort": np.uint16}
 SIZES = (64, 128, 256)
 GROUPS = 2
-_BARRIER = re.compile(r"threadgroup_barrier\(mem_flags::(mem_\w+)\);  // barrier")
+_BARRIER = re.compile(r"threadgroup_barrier\(mem_flags::(mem_\w+)\);  // (barrier|lanes)")
 _OTHER_FLAG = {"mem_threadgroup": "mem_device", "mem_device": "mem_threadgroup"}
 
 
@@ -62,7 +62,9 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
             "barrier with the other flag",
             f"{before}threadgroup_barrier(mem_flags::{_OTHER_FLAG[flag]});{after}",
         )
-        yield "barrier of the simdgroup", f"{before}simdgroup_barrier(mem_flags::{flag});{after}"
+        if match[2] == "barrier":
+            of_simdgroup = f"{before}simdgroup_barrier(mem_flags::{flag});{after}"
+            yield "barrier of the simdgroup", of_simdgroup
     for match in re.finditer(r"^[^\n]*// (initialise|guard)\n", text[start:], re.M):
         at = start + match.start()
         yield f"{match[1]} left out", text[:at] + text[start + match.end() :]

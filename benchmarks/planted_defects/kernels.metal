@@ -1,6 +1,7 @@
 // Correct kernels in which benchmarks/sanitizer.py plants defects. T is a type, N the size of a
 // threadgroup. Comments say what may be planted:
 //   barrier      the barrier is needed, by threads of several simdgroups
+//   lanes        the barrier is needed, by threads of one simdgroup
 //   initialise   the memory is read although no other thread writes it
 //   guard        all threads but those that the condition selects would write other values
 //   /**/         the index may be off by one
@@ -79,7 +80,7 @@ kernel void sums(device const T* in, device T* out, IDS) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // barrier
         v -= s / N + lane + simdgroup;
     }
-    out[i] = T(v);
+    out[i] = T(fabs(v));
 }
 
 kernel void histogram(device const T* in, device T* out, IDS) {
@@ -122,7 +123,7 @@ kernel void product(device const T* in, device T* out, IDS) {
 kernel void sort(device const T* in, device T* out, IDS) {
     threadgroup T tile[N];
     tile[l/**/] = in[i];
-    threadgroup_barrier(mem_flags::mem_threadgroup);  // barrier
+    threadgroup_barrier(mem_flags::mem_threadgroup);  // lanes
     for (uint size = 2; size <= N; size *= 2) {
         for (uint step = size / 2; step > 0; step /= 2) {
             uint other = l ^ step;

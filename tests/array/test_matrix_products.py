@@ -3,11 +3,11 @@
 import re
 from types import SimpleNamespace
 
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from product_oracles import check, random
 
 import metalloid as mtl
 from metalloid.arrays.planning import packing
@@ -15,45 +15,10 @@ from metalloid.arrays.planning.matmul_dispatch import choose_backend, is_sum, is
 from metalloid.runtime.devices.libraries import Libraries
 from metalloid.runtime.devices.traits import MANY_THREADS, MATRIX_UNITS
 
-RNG = np.random.default_rng(5)
 TYPES = [
     "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8", "uint16",
     "int32", "int64", "uint64",
 ]  # fmt: skip
-#: Rounding of a type, half the distance of 1 and the next number.
-UNITS = {"float16": 2**-11, "bfloat16": 2**-8, "float32": 2**-24, "float64": 2**-53}
-
-
-def random(shape, dtype):
-    dtype = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
-    if dtype.kind in "iu":
-        low = -50 if dtype.kind == "i" else 0
-        return RNG.integers(low, 50, shape).astype(dtype)
-    values = RNG.standard_normal(shape)
-    if dtype.kind == "c":
-        values = values + 1j * RNG.standard_normal(shape)
-    return values.astype(dtype)
-
-
-def check(result, a, b, additions=None):
-    """Integers are exact; others within the bound of any order of additions, or of so many."""
-    dtype = result.dtype
-    got = np.asarray(result)
-    assert dtype == a.dtype
-    if dtype.kind in "iu":
-        want = np.matmul(a.astype(np.int64), b.astype(np.int64)).astype(dtype)
-        assert got.shape == want.shape
-        assert (got == want).all()
-        return
-    wide = np.complex128 if dtype.kind == "c" else np.longdouble
-    a, b = a.astype(wide), b.astype(wide)
-    want = np.matmul(a, b)
-    assert got.shape == want.shape
-    own = UNITS[{"complex64": "float32", "complex128": "float64"}.get(str(dtype), str(dtype))]
-    added = min(own, 2**-24)
-    terms = (additions or a.shape[-1]) + (4 if dtype.kind == "c" else 1)
-    bound = terms * added * np.matmul(abs(a), abs(b)) + own * abs(want) + 2**-24 * (own > 2**-24)
-    assert (abs(got.astype(wide) - want) <= bound).all()
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -74,23 +39,6 @@ def test_depths_of_multiple_steps_of_panels(dtype):
             a[:, :, :513],
             b[:513],
         )
-
-
-@settings(max_examples=8, deadline=None)
-@given(
-    rows=st.sampled_from([1, 3, 70]),
-    columns=st.sampled_from([1, 5, 37]),
-    depth=st.sampled_from([0, 1, 31, 64, 133]),
-    dtype=st.sampled_from(["float32", "float64", "bfloat16", "int8"]),
-    batch=st.sampled_from([(), (2,)]),
-)
-def test_dot_products(rows, columns, depth, dtype, batch):
-    a, b = random((*batch, rows, depth), dtype), random((columns, depth), dtype)
-    with mtl.config.scope(products="dots"):
-        product = mtl.asarray(a) @ mtl.asarray(b).T
-        if rows > 1 and columns > 1 and depth > 1:
-            assert "multiply_in_dots" in mtl.explain(product)
-    check(product, a, b.T)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -186,6 +134,7 @@ CHAINS = {
 @pytest.mark.parametrize(
     ("name", "backend"), [*((name, "registers") for name in CHAINS), ("residual", "simdgroups")]
 )
+@pytest.mark.sample(6)
 def test_operations_on_a_product_are_fused_with_it(name, backend):
     chain = CHAINS[name]
     with mtl.config.scope(products=backend):
@@ -341,6 +290,7 @@ def test_the_backend_of_a_product(dtype, shape, depth, fused, backend):
 @pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int8"])
 @pytest.mark.parametrize("stack", [(), (3,)])
+@pytest.mark.sample(4)
 def test_column_major_factors_are_packed(monkeypatch, dtype, stack):
     """Extents are around those of panels, and the depth around the steps that are added up."""
     monkeypatch.setattr(packing, "packed_factors", lambda *_: (True, True))
@@ -402,34 +352,6 @@ def test_vectors_by_what_is_computed_are_sums():
     assert (abs(np.asarray(y) - a @ x) <= 260 * 2**-24 * (abs(a) @ abs(x))).all()
 
 
-@pytest.mark.needs("the CPU")
-@pytest.mark.parametrize("dtype", ["float16", "int8", "bfloat16"])
-@pytest.mark.parametrize("shapes", [((300,), (300, 500)), ((2, 300), (300, 200))])
-@pytest.mark.sample(4)
-def test_few_rows_are_sums(dtype, shapes):
-    a, b = (random(shape, dtype) for shape in shapes)
-    product = mtl.asarray(a) @ mtl.asarray(b)
-    assert "_sum ->" in mtl.explain(product) or "_sum_astype ->" in mtl.explain(product)
-    check(product, a, b)
-
-
-@pytest.mark.needs("the CPU")
-@pytest.mark.parametrize("dtype", ["float32", "int8"])
-def test_contiguous_vectors_are_multiplied_by_dot_products(dtype):
-    a, x, b = random((500, 300), dtype), random(300, dtype), random((40, 300), dtype)
-    vector, matrix = mtl.asarray(a) @ mtl.asarray(x), mtl.asarray(a[:4]) @ mtl.asarray(b).T
-    for product, left, right in ((vector, a, x), (matrix, a[:4], b.T)):
-        assert "multiply_in_dots" in mtl.explain(product)
-        check(product, left, right)
-
-
-def test_errors_grow_slowly_with_the_depth():
-    """Steps of 32 are added up on their own."""
-    a, b = abs(random((3, 6000), "float32")), abs(random((6000, 3), "float32"))
-    with mtl.config.scope(products="registers"):
-        check(mtl.asarray(a) @ mtl.asarray(b), a, b, additions=32 + 6000 // 32 + 1)
-
-
 def test_integers_wrap_around():
     a = np.full((3, 300), 2**31 - 1, np.int32)
     with mtl.config.scope(products="registers"):
@@ -455,6 +377,7 @@ def test_large(dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("depth", "columns"), [(3, 3), (1, 2), (4, 2), (2, 4)])
+@pytest.mark.sample(4)
 def test_short_rows_and_a_small_matrix(rng, dtype, depth, columns):
     points, matrix = rng.random((2, 2500, depth)), rng.random((depth, columns))
     x, m = mtl.asarray(points, dtype=dtype), mtl.asarray(matrix, dtype=dtype)
@@ -472,30 +395,3 @@ def test_short_rows_and_a_small_matrix(rng, dtype, depth, columns):
 def test_short_rows_times_a_small_matrix_take_no_call_of_the_host():
     text = mtl.explain(mtl.zeros((5000, 3)) @ mtl.asarray(np.eye(3, dtype=np.float32)))
     assert "a function of its own" not in text
-
-
-@pytest.mark.parametrize("depth", [6000, 4099])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_few_deep_results_are_sums_of_products(rng, dtype, depth):
-    x, y = (rng.random((depth, columns)).astype(dtype) for columns in (40, 31))
-    own = mtl.asarray(x), mtl.asarray(y)
-    product = own[0].T @ own[1]
-    if not product.device.traits.is_simt:
-        assert "a function of its own" not in mtl.explain(product)
-    exact = x.astype(np.float64).T @ y.astype(np.float64)
-    rtol = 2e-6 if dtype == np.float32 else 1e-14
-    np.testing.assert_allclose(np.asarray(product), exact, rtol=rtol)
-    left = mtl.asarray(np.ascontiguousarray(x.T))
-    np.testing.assert_allclose(np.asarray(left @ own[1]), exact, rtol=rtol)
-    np.testing.assert_allclose(np.asarray(own[1][::-1].T @ own[0][::-1]), exact.T, rtol=rtol)
-
-
-@pytest.mark.parametrize("rows", [1000, 9001])
-def test_a_column_major_matrix_times_a_vector_is_a_sum_of_rows(rng, rows):
-    x, v = rng.random((rows, 40)).astype(np.float32), rng.random(rows).astype(np.float32)
-    own = mtl.asarray(x), mtl.asarray(v)
-    exact = v.astype(np.float64) @ x
-    np.testing.assert_allclose(np.asarray(own[0].T @ own[1]), exact, rtol=2e-6)
-    np.testing.assert_allclose(np.asarray(own[1] @ own[0]), exact, rtol=2e-6)
-    half = mtl.asarray(x.astype(np.float16)), mtl.asarray(v.astype(np.float16))
-    np.testing.assert_allclose(np.asarray(half[1] @ half[0]), exact, rtol=2e-3)

@@ -53,7 +53,7 @@ def test_operands_of_functions(name):
         names = {"cumulative_sum": ["axis"], "cumulative_prod": ["axis"]}.get(name, [])
         split = len(taken) - len(names)
         expected = function(*taken[:split], **dict(zip(names, taken[split:], strict=True)))
-    for to in (lambda v: v, lambda v: np.asarray(v, np.asarray(v).dtype), mtl.asarray):
+    for to in (lambda v: v, lambda v: np.asarray(v, mtl.asarray(v).dtype), mtl.asarray):
         results = flat(getattr(mtl, name)(*[convert(a, to) for a in arguments]))
         for result, reference in zip(results, flat(expected), strict=True):
             assert isinstance(result, mtl.Array)

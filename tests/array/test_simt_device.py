@@ -10,6 +10,7 @@ import metalloid as mtl
 from metalloid.arrays.codegen import matmul_forms
 from metalloid.arrays.execution import evaluate as evaluation
 from metalloid.arrays.library import radix_sort
+from metalloid.arrays.lowering import reductions
 from metalloid.runtime.devices import registry
 from metalloid.runtime.devices.traits import TENSOR_CORES
 
@@ -128,6 +129,42 @@ def test_a_row_in_registers_is_read_once(device):
         assert (reads == 1) == fits
 
 
+def test_results_of_the_same_rows_are_one_kernel(device):
+    x = normal(70, 1000)
+    a = mtl.asarray(x, device=device)
+    middle = a.mean(axis=1, keepdims=True)
+    results = [a.max(axis=1), ((a - middle) * (a - middle)).sum(axis=1), middle]
+    assert mtl.explain(*results).count("kernel void") == 1
+    mtl.eval(*results)
+    wide = x.astype(np.float64)
+    np.testing.assert_array_equal(np.asarray(results[0]), x.max(1))
+    np.testing.assert_allclose(np.asarray(results[1]), 1000 * wide.var(1), rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(results[2]), wide.mean(1, keepdims=True), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((2**15,), None), ((20_003,), 0), ((3, 12_289), 1), ((2, 30, 409), (1, 2))]
+)
+def test_variances_of_long_rows(device, monkeypatch, shape, axis):
+    """One pass over memory: rows of 4096 elements have their own means."""
+    monkeypatch.setattr(reductions, "_CACHE_BYTES", 2**10)
+    monkeypatch.setattr(reductions, "_MAX_HELD", 2**12)
+    x = normal(*shape) + 3
+    a = mtl.asarray(x, device=device)
+    result = a.var(axis=axis, correction=1, keepdims=True)
+    expected = x.astype(np.float64).var(axis=axis, ddof=1, keepdims=True)
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=3e-6)
+    if np.size(expected) == 1 and x.size % 4096 == 0:
+        text = mtl.explain(a.var(axis=axis))
+        assert text.count("kernel void") == 2
+        assert text.count("reads 128.0 KiB") == 1
+    gradient = mtl.grad(lambda a: a.var(axis=axis).sum())(a)
+    n = x.size / np.size(expected)
+    wide = x.astype(np.float64)
+    slope = 2 * (wide - wide.mean(axis=axis, keepdims=True)) / n
+    np.testing.assert_allclose(np.asarray(gradient), slope, rtol=1e-4, atol=1e-9)
+
+
 @pytest.mark.parametrize("n", [*map(slow, [1, 100, 2**16]), 2**20 + 5])
 def test_long_reductions(device, n):
     x = normal(n)
@@ -181,7 +218,7 @@ def test_convolutions(device, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", slow("int64"), slow("uint8")])
-@pytest.mark.parametrize("n", [slow(20), slow(257), 900, slow(4096), 9001])
+@pytest.mark.parametrize("n", [slow(20), slow(257), 900, slow(4096), slow(9001)])
 def test_sorts(device, dtype, n):
     x = (RNG.standard_normal((2, n)) * 100).astype(dtype)
     own = mtl.asarray(x, device=device)

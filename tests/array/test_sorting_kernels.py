@@ -128,7 +128,7 @@ def test_millions(name):
 
 @pytest.mark.parametrize("name", ["int64", "uint32", "int32"])
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (5, 300), (-300, 70_000), (None, None)])
-@pytest.mark.sample(1)
+@pytest.mark.slow  # the sorts of SIMT devices, which test_simt_device.py runs by default
 def test_integers_are_sorted_by_the_digits_they_have(name, low, high):
     limits = np.iinfo(name)
     low = limits.min if low is None else max(low, limits.min)
@@ -136,7 +136,7 @@ def test_integers_are_sorted_by_the_digits_they_have(name, low, high):
     x = np.random.default_rng(2).integers(low, high, 20_000, name, endpoint=True)
     x[:2] = low, high
     check_sorts(x, mtl.asarray(x), -1, True)
-    check_sorts(x.reshape(10, -1), mtl.asarray(x).reshape(10, -1))
+    check_sorts(x.reshape(10, -1), mtl.asarray(x).reshape(10, -1), -1, True)
     check_top(x, 90)
 
 

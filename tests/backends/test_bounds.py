@@ -148,6 +148,12 @@ kernel void odd(device float *y, device const float *x, device const int *at,
   y[i] = 1;
   if (i & 1) y[i] = read + 2;
 }
+kernel void vectors(device float4 *y, device const float4 *x, device const int *at,
+                    uint i [[thread_position_in_grid]]) {
+  float4 read = x[at[i]];
+  y[i] = 1;
+  if (i & 1) y[i] = read + 2;
+}
 kernel void branch(device float *y, device const float *x, device const int *at,
                    uint i [[thread_position_in_grid]]) {
   float read = x[at[i]];
@@ -176,6 +182,15 @@ def test_message(engine):
         "           ^"
     )
     assert is_intact(around)
+
+
+def test_a_message_counts_failing_lanes():
+    with mtl.config.scope(cpu_engine="simd", device="cpu"):
+        y, at = np.zeros(100, np.float32), np.arange(64, dtype=np.int32)
+        at[[40, 44, 63]] = 100, -1, 1000
+        text = fault_of(lambda: kernel("scatter")(y, at, threads=64, group_size=64))
+    assert "index 100 of 'y', which has 100 elements, in thread (40, 0, 0) of " in text
+    assert "threadgroup (0, 0, 0), and in at least 2 more threads.\n" in text
 
 
 #: Name, arguments, threads, and what the message says; no message without.
@@ -264,6 +279,9 @@ def test_a_read_counts_where_its_value_is_used(engine):
     at[::2] = 10**9
     kernel("odd")(y, x, at, threads=ELEMENTS)
     np.testing.assert_array_equal(y, np.where(np.arange(ELEMENTS) % 2, 3, 1))
+    wide = np.zeros((ELEMENTS, 4), np.float32)
+    kernel("vectors")(wide, np.ones_like(wide), at, threads=ELEMENTS)
+    np.testing.assert_array_equal(wide, np.repeat(y, 4).reshape(wide.shape))
     assert "of index 1000000000 of 'x'" in fault_of(
         lambda: kernel("branch")(y, x, at, threads=ELEMENTS)
     )

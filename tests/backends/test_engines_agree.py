@@ -220,3 +220,55 @@ def test_integer_division_by_zero_is_a_fault():
     x[40] = 0
     with pytest.raises(KernelFault, match="division by zero"):
         lib.f(x, threads=64)
+
+
+STRUCTS = """
+#include <metal_stdlib>
+using namespace metal;
+struct complex { double re, im; };
+struct vectors { float2 a, b; };
+struct numbers { long a, b; };
+
+kernel void choose(device complex *to, device const complex *from, constant uint &count,
+                   uint i [[thread_position_in_grid]]) {
+  to[i] = i < count ? from[i] : complex{1.0, 2.0};
+}
+kernel void choose_vectors(device vectors *to, device const vectors *from, constant uint &count,
+                           uint i [[thread_position_in_grid]]) {
+  to[i] = i < count ? from[i] : vectors{float2(1, 2), float2(3, 4)};
+}
+numbers get(device const numbers *from, uint i, uint count) {
+  return i < count ? from[i] : numbers{-1, 7};
+}
+kernel void largest(device numbers *to, device const numbers *from, constant uint &count,
+                    uint i [[thread_position_in_grid]]) {
+  numbers best = {0, 0};
+  for (uint k = 0; k < 4; ++k) {
+    const numbers x = get(from, i + k, count);
+    best = x.a > best.a ? x : best;
+  }
+  to[i] = best;
+}
+"""
+
+
+def test_structs_that_are_values_are_split(rng):
+    lib = mtl.library(STRUCTS)
+    x = rng.standard_normal((40, 2))
+    vectors = x.view(np.float32)
+    integers = (x * 100).astype(np.int64)
+    candidates = [np.where(np.arange(40)[:, None] + k < 30, np.roll(integers, -k, 0), (-1, 7))
+                  for k in range(4)]  # fmt: skip
+    best = np.zeros((40, 2), np.int64)
+    for rows in candidates:
+        best = np.where(rows[:, :1] > best[:, :1], rows, best)
+    is_first = np.arange(40)[:, None] < 30
+    for name, given, expected in [
+        ("choose", x, np.where(is_first, x, (1, 2))),
+        ("choose_vectors", vectors, np.where(is_first, vectors, (1, 2, 3, 4)).astype("f4")),
+        ("largest", integers, best),
+    ]:
+        result, dtype = np.zeros_like(given), lib[name].dtype("to")
+        lib[name](result.view(dtype), given.view(dtype), 30, threads=40)
+        np.testing.assert_array_equal(result, expected)
+        assert lib[name].engine.startswith(mtl.config.cpu_engine)

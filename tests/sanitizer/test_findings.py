@@ -1,6 +1,7 @@
 """Findings of the sanitizer, their messages, and the options that ask for checks."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,6 +54,18 @@ kernel void converted(device const float* in, device int* out, device uchar* sma
     float v = in[i];
     out[i] = int(v);
     small[i] = v < 256 ? uchar(v) : 255;
+}
+#define TWICE(x) do { lanes[l] = x; x = lanes[l ^ 1]; simdgroup_barrier(mem_flags::mem_threadgroup); } while (0)
+kernel void swapped(device float* out, uint l [[thread_position_in_threadgroup]]) {
+    threadgroup float lanes[64];
+    float v = out[l];
+    TWICE(v);
+    out[l] = v;
+}
+kernel void list(device int* count, device int* out, uint i [[thread_position_in_grid]]) {
+    int at = count[0];
+    count[0] = at + 1;
+    out[at] = i;
 }
 kernel void guarded(device float* out, uint l [[thread_position_in_threadgroup]],
                     uint i [[thread_position_in_grid]]) {
@@ -148,6 +161,15 @@ def test_barriers_that_do_not_suffice(barrier, hint):
     assert len(findings) == (hint is not None)
     for finding in findings:
         assert hint in finding.hint
+
+
+def test_races_in_a_simdgroup_and_in_macros():
+    [finding] = findings_of(compiled("swapped"), np.arange(64, dtype=np.float32))
+    assert "a simdgroup_barrier suffices" in finding.hint
+    assert {access.line for access in finding.accesses} == {line_of("TWICE(v)")}
+    beyond = replace(finding.accesses[0], column=200)  # in the line as the preprocessor expands it
+    assert "^" in finding.accesses[0].describe()
+    assert "^" not in beyond.describe()
 
 
 def test_races_between_threadgroups():
@@ -250,6 +272,19 @@ def test_settings_and_libraries_ask_for_checks():
     with mtl.config.scope(check=True), pytest.raises(mtl.SanitizerError):
         kernel(x, out, **sizes)
     kernel(x, out, **sizes)
+
+
+def test_findings_before_a_fault():
+    with pytest.raises(mtl.KernelFault, match="write to index 8 of 'out'") as caught:
+        compiled("list")(np.zeros(1, np.int32), np.zeros(8, np.int32), threads=64, check=True)
+    assert not isinstance(caught.value, mtl.SanitizerError)
+    [note] = caught.value.__notes__
+    assert note.startswith("Before that, [list] the sanitizer found 2 defects.\ndata race")
+
+
+def test_checks_need_the_cpu():
+    with pytest.raises(mtl.ArgumentError, match=r"check=True needs the CPU, got 'cuda:sm_90'"):
+        mtl.library(SOURCE, target="cuda:sm_90", check=True)
 
 
 def test_command_line(tmp_path, capsys):

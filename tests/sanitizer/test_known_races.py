@@ -21,7 +21,9 @@ LAYER_NORM = f"""
 inline float sum_of_row(float x, threadgroup float* partial, uint lane, uint simdgroup) {{
     x = simd_sum(x);
     // FIX
-    if (lane == 0) partial[simdgroup] = x;  // second
+    if (lane == 0)
+        for (int k = 0; k < 1; k++)  // LLVM would move the store out of the loop, to no line
+            partial[simdgroup + k] = x;  // second
     {BARRIER}
     return simd_sum(partial[lane]);  // first
 }}
@@ -78,10 +80,48 @@ kernel void run(device const float* x, device float* out, {IDS}) {{
     if (simdgroup == 0) {{ float all = simd_sum(lane < 4 ? shared[lane] : 0); if (lane == 0) out[row] = largest + log(all); }}
 }}
 """
+
+#: ml-explore/mlx#2042, softmax and logsumexp before c41f7565e: simdgroups store their maxima where the
+#: first one may still store the initial values.
+SOFTMAX = f"""
+kernel void run(device const float* x, device float* out, {IDS}) {{
+    threadgroup float maxima[32];
+    if (simdgroup == 0) maxima[lane] = -INFINITY;  // first
+    // FIX
+    float v = x[row * 128 + thread_index];
+    float largest = simd_max(v);
+    if (lane == 0) maxima[simdgroup] = largest;  // second
+    {BARRIER}
+    largest = simd_max(maxima[lane]);
+    out[row * 128 + thread_index] = exp(v - largest);
+}}
+"""
+
+#: ml-explore/mlx#1188, scan before 496315fe1: the total of a block is shared through the sums that
+#: other simdgroups still add.
+SHARED_PREFIX = f"""
+kernel void run(device const float* x, device float* out, {IDS}) {{
+    threadgroup float sums[32];
+    if (simdgroup == 0) sums[lane] = 0;
+    {BARRIER}
+    float v = x[row * 128 + thread_index], before = simd_prefix_exclusive_sum(v);
+    if (lane == 31) sums[simdgroup] = before + v;
+    {BARRIER}
+    if (simdgroup == 0) sums[lane] = simd_prefix_exclusive_sum(sums[lane]);
+    {BARRIER}
+    v += before + sums[simdgroup];  // first
+    // FIX
+    if (thread_index == 127) sums[0] = v;  // second
+    {BARRIER}
+    out[row * 128 + thread_index] = v / sums[0];
+}}
+"""
 CASES = {
     "layer norm": LAYER_NORM,
     "contiguous scan": CONTIGUOUS_SCAN,
     "KL divergence": KL_DIVERGENCE,
+    "softmax": SOFTMAX,
+    "shared prefix": SHARED_PREFIX,
 }
 
 

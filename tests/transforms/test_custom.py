@@ -114,7 +114,7 @@ def test_checkpoint_has_the_same_gradients():
         return mtl.tanh(x @ p["w"]) + x
 
     rng = np.random.default_rng(0)
-    params = [{"w": mtl.asarray(rng.standard_normal((4, 4)) / 2)} for _ in range(3)]
+    params = [{"w": mtl.asarray(rng.standard_normal((4, 4)) / 2)} for _ in range(2)]
     x = mtl.asarray(rng.standard_normal((2, 4)))
 
     def loss(layer):
@@ -134,7 +134,7 @@ def test_checkpoint_has_the_same_gradients():
 
     plain = mtl.grad(loss(layer))(params)
     checkpointed = mtl.grad(loss(mtl.checkpoint(counted)))(params)
-    assert len(calls) == 6
+    assert len(calls) == 4
     for a, b in zip(plain, checkpointed, strict=True):
         close(b["w"], np.asarray(a["w"]), 1e-12)
     second = mtl.jvp(lambda w: mtl.grad(loss(mtl.checkpoint(layer)))([{"w": w}])[0]["w"],

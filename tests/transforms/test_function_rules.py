@@ -153,6 +153,7 @@ POOLS = {
 
 @pytest.mark.parametrize("name", some(POOLS, "padded tiles", "overlapping"))
 @pytest.mark.parametrize("pool", [mtl.max_pool, mtl.avg_pool])
+@pytest.mark.sample(2)
 def test_pooling(pool, name):
     x = random(2, 7, 5, 3)
     check_derivatives(lambda a: pool(a, *POOLS[name]), x)

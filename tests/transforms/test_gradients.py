@@ -64,8 +64,7 @@ def fast(*names):
     return pytest.mark.parametrize("name", [pytest.param(n, marks=m) for n, m in marks.items()])
 
 
-@fast("views", "softmax", "set", "running products")
-@pytest.mark.sample(3)
+@fast("softmax", "running products")
 def test_gradients_and_their_gradients(name):
     function, points = FUNCTIONS[name], (random(3, 4), random(4, 2))
     arrays = list(map(mtl.asarray, points))
@@ -89,7 +88,7 @@ def test_gradients_and_their_gradients(name):
     close(along, sum(float((g * d).sum()) for g, d in both), 1e-12)
 
 
-@fast("stack of products", "extremes", "gather", "running sums")
+@fast("stack of products", "gather", "running sums")
 def test_vmap_is_a_stack_of_calls(name):
     function = FUNCTIONS[name]
     a, b = (mtl.asarray(random(5, *shape), dtype="float32") for shape in ((3, 4), (4, 2)))

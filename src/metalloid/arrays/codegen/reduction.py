@@ -13,8 +13,11 @@ from metalloid.runtime.launch.program import Size
 
 #: Block size of blocked summation, which bounds rounding errors (Higham, 1993), by form.
 _BLOCK = {"row": 4096, "column": 128}
+#: Accumulators of a search for extremes in long rows: comparisons wait for each other.
+_ACCUMULATORS = 4
 #: Values of this cost, in additions, are reloaded rather than recomputed.
 _WORTH_KEEPING = 10
+_SEARCHES = ("argmax", "argmin")
 
 
 class RowWriter(Writer):
@@ -37,17 +40,16 @@ class RowWriter(Writer):
             self._invariants(depth, level - 1, known)
             self._reduce([k for k in reductions if depth[k] == level], known)
         self._invariants(depth, max(depth, default=0), known)
-        result = self.kernel.result
         if self.kernel.is_by_element:
             self._write_row(known)
         elif self.axes.form == "row":
             self._line("if (at.x == 0) {")
             self._depth += 1
-            self._store(self._names[result])
+            self._store_outputs(known)
             self._depth -= 1
             self._line("}")
         else:
-            self._store(self._names[result])
+            self._store_outputs(known)
 
     def launch(self) -> tuple[Size, Size | None]:
         """See `Writer.launch`."""
@@ -146,7 +148,8 @@ class RowWriter(Writer):
         blocked = self._is_blocked(reductions)
         if blocked:
             self._open_block([index for index in reductions if index not in searches])
-        row = self._open_loops(blocked)
+        more = self._accumulate_independently(reductions, searches, known)
+        row = self._open_loops(blocked, "unrolled_end" if more else "0")
         self._accumulate(reductions, searches, known, row, "partial" if blocked else "v")
         self._close_loops()
         if blocked:
@@ -163,10 +166,13 @@ class RowWriter(Writer):
             self._accumulate(reductions, searches, known, ["row_end"], "v")
             self._depth -= 1
             self._line("}")
+        for index in reductions:
+            for of in more if index not in searches else ():
+                self._line(f"v{index} = {self._combine(index, f'v{index}', f'v{index}{of}')};")
         is_by_lanes = self.axes.form == "row"
         for index in searches:
             if is_by_lanes:
-                self._combine_lanes_of_search(index)
+                self._combine_lanes_of_search(index, more)
             else:
                 self._close_search(index)
         others = [index for index in reductions if index not in searches]
@@ -174,17 +180,55 @@ class RowWriter(Writer):
             self._combine_lanes(others, LANES)
         known |= set(reductions)
 
+    def _accumulate_independently(self, reductions: list[int], searches: list[int],
+                                  known: set[int]) -> Sequence[str]:  # fmt: skip
+        """Search most of a long row with several accumulators; the suffixes of the others."""
+        length = self.kernel.chunk or self.axes.row[0]
+        is_extreme = all(self.ops[k].data in ("max", "min", *_SEARCHES) for k in reductions)
+        if (
+            self.axes.form != "row" or self.kernel.is_by_element or len(self.axes.row) > 1
+            or length <= _BLOCK["row"] or not is_extreme
+        ):  # fmt: skip
+            return ()
+        more = [f"_{k}" for k in range(1, _ACCUMULATORS)]
+        for index in reductions:
+            for of in more:
+                if index in searches:
+                    self._open_search(index, of)
+                else:
+                    self._start(index, f"v{index}{of}")
+        step = _ACCUMULATORS * LANES
+        self._line(f"const uint unrolled_end = row_end / {step} * {step};")
+        self._line(f"for (uint lanes = 0; lanes < unrolled_end; lanes += {step}) {{")
+        self._depth += 1
+        for k, of in enumerate(["", *more]):
+            self._line("{")
+            self._depth += 1
+            self._line(f"const uint j0 = lanes + {k * LANES} + at.x;")
+            self._accumulate(reductions, searches, known, ["j0"], "v", of)
+            self._depth -= 1
+            self._line("}")
+        self._depth -= 1
+        self._line("}")
+        return more
+
     def _accumulate(self, reductions: list[int], searches: list[int], known: set[int],
-                    row: Sequence[str], into: str) -> None:  # fmt: skip
-        """Combine an element of the row with the accumulators, which have the prefix `into`."""
+                    row: Sequence[str], into: str, of: str = "") -> None:  # fmt: skip
+        """Combine an element of the row with the accumulators.
+
+        Parameters
+        ----------
+        into, of : str
+            Prefix and suffix of their names.
+        """
         args = {index: self.ops[index].args[0] for index in reductions}
         required = [self.ops[a].args[0] if k in searches else a for k, a in args.items()]
         self._compute(required, set(known), row)
         for index, arg in args.items():
             if index in searches:
-                self._look_at(index, self._names[self.ops[arg].args[0]], row[0])
+                self._look_at(index, self._names[self.ops[arg].args[0]], row[0], of)
                 continue
-            name = f"{into}{index}"
+            name = f"{into}{index}{of}"
             self._line(f"{name} = {self._combine(index, name, self._names[arg])};")
 
     def _combine_lanes(self, reductions: list[int], lanes: int) -> None:
@@ -208,11 +252,11 @@ class RowWriter(Writer):
         is_iota = self.ops[location].kind == "iota"
         return is_iota and self.axes.accesses[location].row == (self.kernel.interleave,)
 
-    def _open_search(self, index: int) -> None:
+    def _open_search(self, index: int, of: str = "") -> None:
         value, least = self._least(index)
         first = "at.x" if self.axes.form == "row" else "0"
-        self._line(f"{value} best{index} = {least};")
-        self._line(f"uint best_index{index} = {first};")
+        self._line(f"{value} best{index}{of} = {least};")
+        self._line(f"uint best_index{index}{of} = {first};")
 
     def _least(self, index: int) -> tuple[str, str]:
         """The type of the values, and the identity of an arg-reduction."""
@@ -227,22 +271,27 @@ class RowWriter(Writer):
         self._line(f"{best} = is_better{index} ? {value} : {best};")
         self._line(f"{best_index} = is_better{index} ? {at} : {best_index};")
 
-    def _combine_lanes_of_search(self, index: int) -> None:
-        """Find the best value of all lanes, then the first index of lanes that have it.
+    def _combine_lanes_of_search(self, index: int, more: Sequence[str]) -> None:
+        """Find the best value of all lanes, then the first index of accumulators that have it.
 
         Pairs of values and 64-bit indices would take twice the time.
         """
         op = self.ops[index]
-        best, best_index, extreme = f"best{index}", f"best_index{index}", f"extreme{index}"
+        extreme, first = f"extreme{index}", f"first{index}"
         combined = REDUCTIONS[op.data.removeprefix("arg")].text
+        self._line(f"{self._least(index)[0]} {extreme} = best{index};")
+        for of in more:
+            self._line(f"{extreme} = {combined.format(extreme, f'best{index}{of}')};")
         text = combined.format(extreme, f"numpy::from_lane({extreme}, distance)")
-        self._line(f"{self._least(index)[0]} {extreme} = {best};")
         self._line(f"for (ushort distance = {LANES // 2}; distance > 0; distance /= 2) {{")
         self._line(f"  {extreme} = {text};")
         self._line("}")
-        has_it = f"numpy::is_same_extreme({best}, {extreme}) & ({best_index} < row_end)"
-        self._line(f"const uint first{index} = simd_min({has_it} ? {best_index} : UINT_MAX);")
-        position = self._position(index, f"first{index}")
+        self._line(f"uint {first} = UINT_MAX;")
+        for of in ("", *more):
+            at = f"best_index{index}{of}"
+            has_it = f"numpy::is_same_extreme(best{index}{of}, {extreme}) & ({at} < row_end)"
+            self._line(f"{first} = {has_it} ? min({first}, {at}) : {first};")
+        position = self._position(index, f"simd_min({first})")
         self._line(f"const {msl_name(op.dtype)} v{index} = {{{extreme}, {position}}};")
 
     def _close_search(self, index: int) -> None:
@@ -295,13 +344,13 @@ class RowWriter(Writer):
         for index in reductions:
             self._start(index, f"partial{index}")
 
-    def _open_loops(self, blocked: bool) -> list[str]:
-        """Open the loops over the row; the names of their indices."""
+    def _open_loops(self, blocked: bool, begin: str = "0") -> list[str]:
+        """Open the loops over the row, from the index `begin` on; the names of their indices."""
         names = [f"j{axis}" for axis in range(len(self.axes.row))]
         self._loops = 0
         for axis, name in enumerate(names):
             is_inner = axis == len(names) - 1
-            first = "0"
+            first = begin
             if axis == 0 and blocked and len(names) > 1:
                 continue  # the loop over blocks is this axis
             end = "row_end" if axis == 0 else self._extent_of_row(axis)

@@ -49,8 +49,8 @@ from metalloid.settings import settings
 _OPS = {"set": "Set", "add": "Add", "multiply": "Multiply", "maximum": "Maximum",
         "minimum": "Minimum"}  # fmt: skip
 _OPS_OF_BOOLS = {**_OPS, "add": "Maximum", "multiply": "Minimum"}
-#: Narrower rows do not fill the lanes of a core.
-_FEW_COLUMNS = 16
+#: Narrower rows do not fill a simdgroup, whose masked accesses take three times as long as a loop.
+_FEW_COLUMNS = 32
 _COMPLEX_FILES = ("complex", "complex_functions")
 #: Methods.
 IN_ORDER, LAST, ATOMIC, SORTED = "in order", "last", "atomic", "sorted"

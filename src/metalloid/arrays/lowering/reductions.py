@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Sequence
 
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import (
@@ -18,6 +20,12 @@ from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, apply, broadcast, cast, iota, reduce, reshape
 from metalloid.arrays.ir.operands import as_number, axes_of, op, wide_integer
 from metalloid.arrays.ir.ops import INDEX_OF, VALUE_INDEX
+from metalloid.arrays.ir.views import full_slices, sliced
+
+#: Larger arrays are in memory even after a kernel has read them.
+_CACHE_BYTES = 2**25
+#: Elements of a row that threads hold between two passes; and of the rows that replace longer ones.
+_MAX_HELD, _ROW = 2**15, 4096
 
 Axis = int | tuple[int, ...] | None
 
@@ -105,17 +113,72 @@ def variance(node: Node, axis: Axis, correction: float, keepdims: bool) -> Node:
     dtype = node.dtype if kind in "fc" else default_float()
     wide = float32 if dtype.itemsize == 2 else dtype
     node = cast(node, wide)
-    middle = broadcast(mean(node, axis, True), node.shape)
-    distance = apply(op("subtract"), wide, node, middle)
-    squares = apply(op("square"), wide, distance)
-    if kind == "c":
-        size = binary_abs(distance)
-        wide, squares = size.dtype, apply(op("square"), size.dtype, size)
-        dtype = wide
-    total = reduced(squares, "sum", axis, keepdims)
+    if _exceeds_cache(node, axis):
+        total = _squared_deviations_by_rows(node, axis, keepdims)
+    else:
+        middle = broadcast(mean(node, axis, True), node.shape)
+        squares = _squared_deviations(node, middle)
+        wide = squares.dtype
+        total = reduced(squares, "sum", axis, keepdims)
+    dtype = wide if kind == "c" else dtype
     divisor = max(counted(node, axis) - correction, 0)
     n = as_number(divisor, wide, node.device)
     return cast(apply(op("divide"), wide, total, n), dtype)
+
+
+def _squared_deviations(node: Node, middle: Node) -> Node:
+    distance = apply(op("subtract"), node.dtype, node, middle)
+    if kind_of(node.dtype) == "c":
+        distance = binary_abs(distance)
+    return apply(op("square"), distance.dtype, distance)
+
+
+def _exceeds_cache(node: Node, axis: Axis) -> bool:
+    """Whether deviations from the mean would be a second pass over memory, on a SIMT device."""
+    axes = axes_of("var", axis, len(node.shape))
+    is_trailing = sorted(axes) == list(range(len(node.shape) - len(axes), len(node.shape)))
+    return (
+        node.device.traits.is_simt
+        and is_trailing
+        and node.size * node.dtype.itemsize >= _CACHE_BYTES
+        and counted(node, axis) > _MAX_HELD
+    )
+
+
+def _squared_deviations_by_rows(node: Node, axis: Axis, keepdims: bool) -> Node:
+    """Add up squared deviations from the mean along trailing axes, in one pass over memory.
+
+    Those of rows from their own means, which one kernel computes, and those of these means from the
+    mean of all. T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating Formulae and a Pairwise
+    Algorithm for Computing Sample Variances", 1979.
+    """
+    axes = axes_of("var", axis, len(node.shape))
+    lead, length = node.shape[: len(node.shape) - len(axes)], counted(node, axis)
+    count = length // _ROW
+
+    def sliced_from(first: int, size: int) -> Node:
+        return sliced(flat, [*full_slices(lead), (first, 1, size)])
+
+    def scaled(value: Node, factor: float) -> Node:
+        return apply(op("multiply"), wide, value, as_number(factor, wide, node.device))
+
+    def added(values: Sequence[Node]) -> Node:
+        return functools.reduce(lambda a, b: apply(op("add"), wide, a, b), values)
+
+    def deviations(value: Node, middle: Node) -> Node:
+        squares = _squared_deviations(value, broadcast(middle, value.shape))
+        return reduced(squares, "sum", -1, True)
+
+    flat, wide = reshape(node, (*lead, length)), node.dtype
+    rows = reshape(sliced_from(0, count * _ROW), (*lead, count, _ROW))
+    rests = [sliced_from(count * _ROW, length % _ROW)] if length % _ROW else []
+    middles = mean(rows, -1, True)
+    within, middles = (without(x, (len(lead) + 1,)) for x in (deviations(rows, middles), middles))
+    sums = [reduced(middles, "sum", -1, True), *(reduced(x, "sum", -1, True) for x in rests)]
+    middle = scaled(added([scaled(sums[0], _ROW), *sums[1:]]), 1 / length)
+    between = scaled(deviations(middles, middle), _ROW)
+    squares = [reduced(within, "sum", -1, True), between, *(deviations(x, middle) for x in rests)]
+    return reshape(added(squares), (*lead, *(1,) * len(axes)) if keepdims else lead)
 
 
 def binary_abs(node: Node) -> Node:

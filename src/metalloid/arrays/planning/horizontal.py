@@ -36,7 +36,7 @@ _MAX_BUFFERS, _MAX_KERNELS, _MAX_OPS = 28, 16, 512
 def merge_kernels(graph: LinearizedGraph, steps: Sequence[Step], sources: Sequence[BufferSpec],
                   traits: DeviceTraits) -> list[Step]:  # fmt: skip
     """Merge the kernels of a plan: those over the same indices, then small independent ones."""
-    merged = merge_outputs(graph, steps)
+    merged = merge_outputs(graph, steps, traits)
     return _fuse_horizontally(merged, sources) if traits.is_simt else merged
 
 

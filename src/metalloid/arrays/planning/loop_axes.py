@@ -87,7 +87,9 @@ class Axes:
     def _form(self, short_row: int) -> str:
         if math.prod(self.row) <= short_row and math.prod(self.outer) >= LANES:
             return "column"
-        inner = [(a.outer[-1:] or (0,), a.row[-1]) for a in self.accesses.values()]
+        # One output counts, as all have one result per row.
+        accesses = (access for index, access in self.accesses.items() if index >= RESULT)
+        inner = [(access.outer[-1:] or (0,), access.row[-1]) for access in accesses]
         columns = sum(outer == (1,) and abs(row) != 1 for outer, row in inner)
         rows = sum(0 < row <= MAX_INTERLEAVED for _, row in inner)
         return "column" if columns > rows else "row"

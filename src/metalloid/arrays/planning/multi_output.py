@@ -1,7 +1,8 @@
 """Multi-output fusion: kernels that share operands, and visit the same indices, become one.
 
-A step of an optimizer computes a parameter and its moments, an integrator positions and speeds.
-With one kernel for all of them, what they share is read and computed once. XLA has the same pass.
+A step of an optimizer computes a parameter and its moments, an integrator positions and speeds, a
+variance the means and squares of rows. With one kernel for all of them, what they share is read and
+computed once. XLA has the same pass.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.linearize import LinearizedGraph
@@ -17,29 +19,48 @@ from metalloid.arrays.ir.node import ELEMENTWISE
 from metalloid.arrays.planning.costs import COSTLY
 from metalloid.arrays.planning.kernel_builder import MAX_LOADS, MAX_OPS
 from metalloid.arrays.planning.kernel_op import KernelOp
+from metalloid.arrays.planning.loop_axes import Axes
 from metalloid.arrays.planning.schedule import (
     FusedKernel,
     Step,
     is_elementwise,
     merge_with_earlier,
 )
+from metalloid.runtime.devices.traits import DeviceTraits
 
 #: More outputs would need more registers and streams to memory than a processor has.
 _MAX_OUTPUTS = 8
+#: Elements of a row; one thread or simdgroup computes shorter ones.
+_LONG_ROW = 256
 
 
-def merge_outputs(graph: LinearizedGraph, steps: Sequence[Step]) -> list[Step]:
-    """Merge kernels without reductions with earlier ones where that saves reads or operations."""
+def merge_outputs(graph: LinearizedGraph, steps: Sequence[Step],
+                  traits: DeviceTraits) -> list[Step]:  # fmt: skip
+    """Merge kernels with earlier ones where that saves reads or operations.
+
+    On SIMT devices also those that reduce long rows to one result each.
+    """
     merged: list[Step] = []
     for step in steps:
-        if not is_elementwise(step):
+        if is_elementwise(step):
+            kernel = _without_unit_axes(step)
+        elif traits.is_simt and _reduces_long_rows(step):
+            kernel = step
+        else:
             merged.append(step)
             continue
-        kernel = _without_unit_axes(step)
         merge = functools.partial(_merged, later=kernel, graph=graph)
         if not merge_with_earlier(merged, kernel, merge):
             merged.append(kernel)
     return merged
+
+
+def _reduces_long_rows(step: Step) -> TypeGuard[FusedKernel]:
+    """Whether it is a kernel that reduces rows of adjacent elements, each by many threads."""
+    if not isinstance(step, FusedKernel) or not step.row_axes or step.chunk or step.is_by_element:
+        return False
+    axes = Axes(step, is_simt=True)
+    return axes.form == "row" and len(axes.row) == 1 and axes.row[0] >= _LONG_ROW
 
 
 def _without_unit_axes(kernel: FusedKernel) -> FusedKernel:
@@ -60,7 +81,11 @@ def _without_unit_axes(kernel: FusedKernel) -> FusedKernel:
 def _merged(earlier: Step, later: FusedKernel,
             graph: LinearizedGraph) -> FusedKernel | None:  # fmt: skip
     """One kernel for two over the same indices; None if it would be too large, or save nothing."""
-    if not is_elementwise(earlier) or earlier.iteration_space != later.iteration_space:
+    if not isinstance(earlier, FusedKernel) or not (
+        is_elementwise(earlier) if is_elementwise(later) else _reduces_long_rows(earlier)
+    ):
+        return None
+    if (earlier.iteration_space, earlier.row_axes) != (later.iteration_space, later.row_axes):
         return None
     ops = list(earlier.ops)
     index_of = {_key(op): index for index, op in enumerate(ops)}

@@ -99,7 +99,7 @@ class FusedKernel:
     nodes : frozenset of int
         Nodes of the graph that it computes.
     other_outputs : tuple of Output
-        Outputs after the first one, of a kernel without row axes.
+        Outputs after the first one; of a kernel with row axes, each is one result per row.
     """
 
     iteration_space: Ints

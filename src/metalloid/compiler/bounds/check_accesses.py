@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 
 from metalloid.compiler.bounds.objects import Addresses, Interface, MemoryObject
 from metalloid.compiler.bounds.sites import Site
+from metalloid.compiler.ir.element_constants import zero
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
-from metalloid.compiler.ir.types import I1, I32, I64, POINTER, Integer, Type
+from metalloid.compiler.ir.types import I1, I32, I64, POINTER, Float, Integer, Pointer, Type
 from metalloid.compiler.transforms.assertions import OUTSIDE
-from metalloid.compiler.transforms.scalarize_vectors import zero
 
 _OUTSIDE_BLOCK = "%mtl.outside"
 _WORD_BYTES = 8
@@ -173,9 +173,12 @@ class _Inserter:
         read, after = Block(names("%mtl.reads")), Block(names("%mtl.has_read"))
         block.end = Instruction("br", operands=[inside], labels=[read.name, after.name])
         read.body, read.end = [own], Instruction("br", labels=[after.name])
-        values = [own.value, Value(load.type, zero(load.type))]
+        is_scalar = isinstance(load.type, Integer | Float | Pointer)
+        none = Value(load.type, zero(load.type) if is_scalar else "zeroinitializer")
         after.phis = [
-            Instruction("phi", load.result, load.type, values, labels=[read.name, block.name])
+            Instruction(
+                "phi", load.result, load.type, [own.value, none], labels=[read.name, block.name]
+            )
         ]
         return [read, after]
 

@@ -17,7 +17,7 @@ from metalloid.compiler.ir.types import VOID, Array, Struct, Type, Unsupported, 
 #:
 #: - ``assert`` and ``assert_not`` (condition, reported...): the thread fails if the condition does
 #:   not hold, or if it holds
-#: - ``assert_inside`` (condition, site, offset, extent, thread): the same for an access
+#: - ``assert_inside`` (condition, site, offset, extent, thread, 0): the same for an access
 #: - ``copy`` (source, size, target), ``fill`` (byte, size, target)
 #: - ``to_matrix``, ``of_matrix``, ``load_matrix``, ``multiply_matrices``, ``join_matrices``,
 #:   ``half_of_pair``: see `transforms.matrix_products`

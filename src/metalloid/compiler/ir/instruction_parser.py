@@ -276,9 +276,9 @@ class Line(TokenLine):
         return Instruction("", type=type_, operands=[aggregate], indices=indices)
 
     def _insertvalue(self, flags: tuple[str, ...]) -> Instruction:
-        if not self._retain_hints:
-            raise Unsupported("a struct as a value")
         aggregate = self.value()
+        if not self._retain_hints and not isinstance(aggregate.type, Struct):
+            raise Unsupported("insertvalue into an array")
         self.skip(",")
         operands = [aggregate, self.value()]
         return Instruction("", type=aggregate.type, operands=operands, indices=self._members())

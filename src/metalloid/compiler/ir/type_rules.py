@@ -368,7 +368,7 @@ _RULES: dict[str, tuple[int | None, _Rule]] = {
     "br": (None, _br), "switch": (1, _switch), "unreachable": (0, _nothing),
     "ret": (None, _nothing),  # the verifier knows the function's result
     "assert": (None, _assertion), "assert_not": (None, _assertion),
-    "assert_inside": (5, _assertion),
+    "assert_inside": (6, _assertion),
     "copy": (3, _copy), "fill": (3, _copy),
     "to_matrix": (2, _of_types(MATRIX, FLOAT, FLOAT)), "of_matrix": (1, _of_types(FLOAT, MATRIX)),
     "load_matrix": (1, _of_types(MATRIX, POINTER)), "multiply_matrices": (3, _multiply_matrices),

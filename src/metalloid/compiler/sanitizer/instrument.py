@@ -142,7 +142,8 @@ class _Instrumentation:
             return not is_launch and variable_of(root.name)[0] not in self._function.tables
         if step.op != "load" or not self._context.is_entry:
             return step.op != "alloca"
-        return step.operands[0].name != self._function.parameters[0].name  # the words (abi.h)
+        base = self._root(step.operands[0])
+        return base is None or base.name != self._function.parameters[0].name  # the words (abi.h)
 
     def _variable(self, address: Value) -> str:
         root = self._root(address)
@@ -158,9 +159,8 @@ class _Instrumentation:
     def _call(self, address: Value, size: Value, site: AccessSite) -> Iterator[Instruction]:
         pointer = address
         if isinstance(address.type, Pointer) and address.type.space:
-            cast = Instruction(
-                "addrspacecast", self._names("%mtl.accessed"), POINTER, [address]
-            )  # fmt: skip
+            name = self._names("%mtl.accessed")
+            cast = Instruction("addrspacecast", name, POINTER, [address])
             yield cast
             pointer = cast.value
         if size.type != I64:

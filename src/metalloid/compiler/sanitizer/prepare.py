@@ -1,8 +1,9 @@
 """Keep the accesses and conversions of a kernel's text while LLVM optimises it.
 
-LLVM loads from memory that it knows to exist although only some threads ask for it, and removes
-what depends on uninitialised variables. Both change which accesses race. Likewise it converts
-numbers whose result is then discarded: so conversions get their calls before::
+LLVM loads from memory that it knows to exist although only some threads ask for it, moves accesses
+out of loops, where they have no line, and removes what depends on uninitialised variables. So
+accesses become volatile. Likewise LLVM converts numbers whose result is then discarded: so
+conversions get their calls before::
 
     call void @mtl_sanitizer_conversion(double %x, i32 32, i32 1, i32 0)
     %i = fptosi double %x to i32
@@ -21,13 +22,17 @@ from metalloid.compiler.frontend.debug_info import location_of
 CONVERSION = "@mtl_sanitizer_conversion"
 _DECLARATION = f"\ndeclare void {CONVERSION}(double, i32, i32, i32)\n"
 _CONVERSION = re.compile(
-    r"^  %\S+ = fpto(?P<kind>[su])i (?P<type>(?:<(?P<lanes>\d+) x )?(?P<scalar>\w+)>?) "
-    r"(?P<value>%\S+) to (?:<\d+ x )?i(?P<bits>\d+)>?, !dbg (?P<debug>!\d+)",
+    r"^  %\S+ = fpto(?P<kind>[su])i (?P<type>\w+) (?P<value>%\S+) to i(?P<bits>\d+), "
+    r"!dbg (?P<debug>!\d+)",
     re.M,
 )
 _ATTRIBUTES = re.compile(r"^(attributes #\d+ = \{)", re.M)
 _THREADGROUP_VARIABLE = re.compile(
     r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*\baddrspace\(3\) global ', re.M
+)
+#: A load or store of device (5) or threadgroup (3) memory.
+_ACCESS = re.compile(
+    r"^(  (?:%\S+ = load|store)) (?!atomic|volatile)([^\n]*, ptr addrspace\([35]\) )", re.M
 )
 _USED = "@llvm.compiler.used"
 _USED_LINE = re.compile(rf"^{_USED} = [^\n]*\n", re.M)
@@ -44,7 +49,9 @@ def prepare(ir: str, is_user_file: Callable[[Path], bool]) -> str:
         Whether a file is the user's: conversions in those are checked.
     """
     ir = _with_conversions(ir, is_user_file)
-    # ThreadSanitizer's attribute; LLVM instruments nothing unless clang asks for its pass.
+    ir = _ACCESS.sub(r"\1 volatile \2", ir)
+    # ThreadSanitizer's attribute, for accesses by pointers to any memory. LLVM instruments nothing
+    # unless clang asks for its pass.
     ir = _ATTRIBUTES.sub(r"\1 sanitize_thread", ir)
     names = _THREADGROUP_VARIABLE.findall(ir)
     if not names:
@@ -84,15 +91,10 @@ def _with_conversions(ir: str, is_user_file: Callable[[Path], bool]) -> str:
 
 
 def _calls(match: re.Match[str], name: str) -> Iterator[str]:
-    """Instructions that tell of a conversion, one call for each element of a vector."""
-    debug = f", !dbg {match['debug']}"
-    for lane in range(int(match["lanes"] or 1)):
-        value, new = match["value"], f"{name}.{lane}"
-        if match["lanes"]:
-            yield f"  {new} = extractelement {match['type']} {value}, i64 {lane}{debug}"
-            value = new
-        if match["scalar"] != "double":
-            yield f"  {new}.wide = fpext {match['scalar']} {value} to double{debug}"
-            value = f"{new}.wide"
-        words = f"i32 {match['bits']}, i32 {int(match['kind'] == 's')}, i32 0"
-        yield f"  call void {CONVERSION}(double {value}, {words}){debug}"
+    """Instructions that tell of a conversion."""
+    value, debug = match["value"], f", !dbg {match['debug']}"
+    if match["type"] != "double":
+        yield f"  {name} = fpext {match['type']} {value} to double{debug}"
+        value = name
+    words = f"i32 {match['bits']}, i32 {int(match['kind'] == 's')}, i32 0"
+    yield f"  call void {CONVERSION}(double {value}, {words}){debug}"

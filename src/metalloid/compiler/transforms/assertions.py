@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
-from metalloid.compiler.ir.types import I1
+from metalloid.compiler.ir.types import I1, I32
 from metalloid.compiler.transforms.clone_blocks import clone
 
 #: Functions that report to the host.
@@ -26,7 +26,7 @@ FAILED_IN_THREAD, LOG_IN_THREAD = f"{_FAILED}{_IN_THREAD}", f"{_LOG}{_IN_THREAD}
 OUTSIDE_IN_THREAD = f"{OUTSIDE}{_IN_THREAD}"
 _FAILURES = (FAILED_IN_THREAD, OUTSIDE_IN_THREAD)
 _DECLARATIONS = {
-    OUTSIDE_IN_THREAD: f"declare void {OUTSIDE_IN_THREAD}(i32, i64, i64, i32) cold noreturn",
+    OUTSIDE_IN_THREAD: f"declare void {OUTSIDE_IN_THREAD}(i32, i64, i64, i32, i32) cold noreturn",
     FAILED_IN_THREAD: f"declare void {FAILED_IN_THREAD}(ptr, ptr, i32, i32) cold noreturn",
     LOG_IN_THREAD: f"declare void {LOG_IN_THREAD}(i32, ptr, ptr, ptr, ptr, i32, i32)",
 }
@@ -38,6 +38,8 @@ def pass_thread_index(function: Function, index: Value) -> None:
         if i.op == "call" and i.callee in REPORTS:
             i.callee += _IN_THREAD
             i.operands.append(index)
+            if i.callee == OUTSIDE_IN_THREAD:  # how many more threads fail
+                i.operands.append(Value(I32, "0"))
 
 
 def declare_reports(ir: str) -> str:

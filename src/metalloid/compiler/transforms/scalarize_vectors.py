@@ -2,7 +2,8 @@
 
 Each lane of the vector code is one thread, so its values should be scalars. Extraction, insertion
 and shuffles of components then cost nothing; adjacent loads and stores are combined for all lanes
-by interleave groups.
+by interleave groups. Structs that are values, such as a choice between two of them, become their
+members.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import re
 from dataclasses import replace
 
 from metalloid.compiler.ir.cfg import Graph
-from metalloid.compiler.ir.constants import constant_bits, constant_of
+from metalloid.compiler.ir.element_constants import constant_components, constant_members
 from metalloid.compiler.ir.function import Function, Instruction, Value
-from metalloid.compiler.ir.instruction_parser import Line
 from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.ir.types import (
     I1,
@@ -23,14 +23,16 @@ from metalloid.compiler.ir.types import (
     Float,
     Integer,
     Pointer,
+    Struct,
     Type,
     Unsupported,
     Vector,
     bits_of,
-    plain_type,
 )
 
 _LANEWISE = INTEGER_BINARY | FLOAT_BINARY | {"fneg", "freeze", "icmp", "fcmp", "select"}
+#: What is done with structs as values. Results of calls and of cmpxchg remain structs.
+_OF_STRUCTS = {"extractvalue", "freeze", "insertvalue", "phi", "select"}
 _REDUCTION = re.compile(r"@llvm\.vector\.reduce\.(\w+)\.v\d+\w+$")
 _REDUCTIONS = {
     "add": "add", "mul": "mul", "and": "and", "or": "or", "xor": "xor", "fadd": "fadd",
@@ -54,9 +56,32 @@ def scalarize_vectors(function: Function) -> None:
 
 
 def _has_vectors(instruction: Instruction) -> bool:
-    return isinstance(instruction.type, Vector) or any(
-        isinstance(value.type, Vector) for value in instruction.operands
+    split = (Vector, Struct) if instruction.op in _OF_STRUCTS else Vector
+    return isinstance(instruction.type, split) or any(
+        isinstance(value.type, split) for value in instruction.operands
     )
+
+
+def _component_types(type: Type) -> list[Type]:
+    """The types of the components, in order."""
+    if isinstance(type, Vector):
+        return [type.element] * type.lanes
+    if isinstance(type, Struct) and not type.packed:
+        return [component for member in type.members for component in _component_types(member)]
+    if isinstance(type, Integer | Float | Pointer):
+        return [type]
+    raise Unsupported(f"a value of type {type}")
+
+
+def _member_components(aggregate: Type, indices: tuple[int, ...]) -> slice:
+    """The components of a member of a struct."""
+    first = 0
+    for index in indices:
+        if not isinstance(aggregate, Struct):
+            raise Unsupported("a member of an array that is a value")
+        first += sum(len(_component_types(member)) for member in aggregate.members[:index])
+        aggregate = aggregate.members[index]
+    return slice(first, first + len(_component_types(aggregate)))
 
 
 class _Scalarizer:
@@ -72,7 +97,7 @@ class _Scalarizer:
         order = Graph(function).order
         for name in order:  # phis first: their components are used before their operands are known
             for phi in function.blocks[name].phis:
-                if isinstance(phi.type, Vector):
+                if isinstance(phi.type, Vector | Struct):
                     self._components[phi.result] = self._named(phi)
         for name in order:
             block = function.blocks[name]
@@ -92,9 +117,8 @@ class _Scalarizer:
     # -- names
 
     def _named(self, instruction: Instruction) -> list[Value]:
-        vector = instruction.type
-        assert isinstance(vector, Vector)
-        return [Value(vector.element, f"{instruction.result}~{i}") for i in range(vector.lanes)]
+        types = _component_types(instruction.type)
+        return [Value(type, f"{instruction.result}~{i}") for i, type in enumerate(types)]
 
     def _fresh(self) -> str:
         self._count += 1
@@ -108,19 +132,25 @@ class _Scalarizer:
     def _resolved(self, value: Value) -> Value:
         while value.name in self._alias:
             value = self._alias[value.name]
+        if isinstance(value.type, Struct) and value.name in self._components:
+            raise Unsupported("a struct as a value")
         return value
 
     def _components_of(self, value: Value) -> list[Value]:
         if value.name in self._components:
             return [self._resolved(component) for component in self._components[value.name]]
         vector = value.type
-        assert isinstance(vector, Vector)
+        if not isinstance(vector, Vector | Struct):
+            return [self._resolved(value)]
         if not value.is_constant:
             raise Unsupported(f"the vector {value.name} before it is computed")
-        return [Value(vector.element, text) for text in _constant_components(value.name, vector)]
+        if isinstance(vector, Struct):
+            members = constant_members(value.name, vector)
+            return [component for member in members for component in self._components_of(member)]
+        return [Value(vector.element, text) for text in constant_components(value.name, vector)]
 
     def _phi_components(self, phi: Instruction) -> list[Instruction]:
-        if not isinstance(phi.type, Vector):
+        if not isinstance(phi.type, Vector | Struct):
             phi.operands = [self._resolved(value) for value in phi.operands]
             return [phi]
         incoming = [self._components_of(value) for value in phi.operands]
@@ -155,15 +185,13 @@ class _Scalarizer:
             handler(instruction)
 
     def _lanewise(self, instruction: Instruction) -> None:
-        vector = instruction.type
-        assert isinstance(vector, Vector)
+        self._components[instruction.result] = components = self._named(instruction)
         columns = [
             self._components_of(value)
-            if isinstance(value.type, Vector)
-            else [self._resolved(value)] * vector.lanes
+            if isinstance(value.type, Vector | Struct)
+            else [self._resolved(value)] * len(components)
             for value in instruction.operands
         ]
-        self._components[instruction.result] = components = self._named(instruction)
         for i, component in enumerate(components):
             self._out.append(
                 replace(
@@ -173,6 +201,24 @@ class _Scalarizer:
                     operands=[c[i] for c in columns],
                 )
             )
+
+    def _insertvalue(self, instruction: Instruction) -> None:
+        aggregate, member = instruction.operands
+        self._components[instruction.result] = components = [*self._components_of(aggregate)]
+        at = _member_components(aggregate.type, instruction.indices)
+        components[at] = self._components_of(member)
+
+    def _extractvalue(self, instruction: Instruction) -> None:
+        [aggregate] = instruction.operands
+        if aggregate.name not in self._components and not aggregate.is_constant:
+            self._out.append(instruction)
+            return
+        at = _member_components(aggregate.type, instruction.indices)
+        components = self._components_of(aggregate)[at]
+        if isinstance(instruction.type, Vector | Struct):
+            self._components[instruction.result] = components
+        else:
+            [self._alias[instruction.result]] = components
 
     def _bitcast(self, instruction: Instruction) -> None:
         """Between vectors of other elements, and between a vector and a number."""
@@ -332,75 +378,3 @@ def _suffix(type: Type) -> str:
     if isinstance(type, Float):
         return "bf16" if type.name == "bfloat" else f"f{type.bits}"
     return str(type)
-
-
-def _constant_components(text: str, vector: Vector) -> list[str]:
-    """Components of a constant vector."""
-    lanes = vector.lanes
-    if text in ("undef", "poison"):
-        return [text] * lanes
-    if text == "zeroinitializer":
-        return [zero(vector.element)] * lanes
-    element = str(vector.element)
-    if text.startswith("splat"):
-        inner = text[text.index("(") + 1 : text.rindex(")")].strip()
-        return [inner.removeprefix(element).strip()] * lanes
-    if text.startswith("bitcast"):
-        return _cast_components(text, vector)
-    if text.startswith("<"):
-        inner = text[1 : text.rindex(">")]
-        components = [
-            component.strip().removeprefix(element).strip() for component in _split(inner)
-        ]
-        if len(components) == lanes:
-            return components
-    raise Unsupported(f"the constant {text}")
-
-
-def _cast_components(text: str, vector: Vector) -> list[str]:
-    """Components of ``bitcast (<2 x i64> <i64 poison, i64 1> to <4 x i32>)``."""
-    line = Line(text, plain_type)
-    for token in ("bitcast", "("):
-        line.skip(token)
-    source = line.value()
-    before, given = source.type, [source.name]
-    if isinstance(before, Vector):
-        given, before = _constant_components(source.name, before), before.element
-    width, required = bits_of(before), bits_of(vector.element)
-    pieces: list[int | None] = []  # of as many bits as divide both
-    step = min(width, required)
-    for component in given:
-        bits = constant_bits(component, before)
-        pieces += [
-            None if bits is None else bits >> shift & (1 << step) - 1
-            for shift in range(0, width, step)
-        ]
-    each = required // step
-    return [
-        constant_of(_combined(pieces[first : first + each], step), vector.element)
-        for first in range(0, len(pieces), each)
-    ]
-
-
-def _combined(pieces: list[int | None], width: int) -> int | None:
-    if all(piece is None for piece in pieces):
-        return None
-    return sum((piece or 0) << element * width for element, piece in enumerate(pieces))
-
-
-def _split(text: str) -> list[str]:
-    """`text` at the commas outside of brackets."""
-    operands, depth, start = [], 0, 0
-    for i, letter in enumerate(text):
-        depth += (letter in "([{<") - (letter in ")]}>")
-        if letter == "," and depth == 0:
-            operands.append(text[start:i])
-            start = i + 1
-    return [*operands, text[start:]]
-
-
-def zero(type: Type) -> str:
-    """The constant 0 of a scalar type."""
-    if isinstance(type, Float):
-        return "0.0"
-    return "null" if isinstance(type, Pointer) else "0"

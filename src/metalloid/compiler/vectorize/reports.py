@@ -11,15 +11,17 @@ from metalloid.compiler.transforms.assertions import (
 )
 from metalloid.compiler.vectorize.atomics.operations import in_turn
 from metalloid.compiler.vectorize.builder import Builder
-from metalloid.compiler.vectorize.control_flow.failures import fail_where, thread_of
+from metalloid.compiler.vectorize.control_flow.failures import fail_where, others_of, thread_of
 from metalloid.compiler.vectorize.control_flow.lane_votes import all_lanes_pass
 
 
 def write_assertion(builder: Builder, instruction: Instruction) -> None:
     """Write an ``assert``: the launch ends for the first active lane that does not pass."""
-    condition, *reported, index = instruction.operands
+    is_access = instruction.op == "assert_inside"
+    operands = instruction.operands[:-1] if is_access else instruction.operands
+    condition, *reported, index = operands
     holds = instruction.op != "assert_not"
-    failure = OUTSIDE_IN_THREAD if instruction.op == "assert_inside" else FAILED_IN_THREAD
+    failure = OUTSIDE_IN_THREAD if is_access else FAILED_IN_THREAD
 
     def ask_each() -> None:
         # Computed here: what the failing block computes is not known after it.
@@ -27,11 +29,14 @@ def write_assertion(builder: Builder, instruction: Instruction) -> None:
         uniform = {v: builder.scalar(v) for v in reported if builder.is_uniform(v)}
         varying = {v: builder.vector(v) for v in reported if v not in uniform}
 
-        def given(lane: str) -> list[tuple[str, str]]:
+        def given(lane: str, number: str) -> list[tuple[str, str]]:
             own = [
                 (str(v.type), uniform[v] if v in uniform else of_lane(v, lane)) for v in reported
             ]
-            return [*own, ("i32", thread_of(builder, first, lane))]
+            own.append(("i32", thread_of(builder, first, lane)))
+            if is_access:
+                own.append(("i32", others_of(builder, number)))
+            return own
 
         def of_lane(value: Value, lane: str) -> str:
             vector = f"{builder.wide(value.type)} {varying[value]}"

@@ -61,7 +61,8 @@ class Participant:
             f"  {where}thread {self.thread} of threadgroup {self.threadgroup} {act} "
             f"{self.value}{kind}".rstrip()
         )
-        if not self.text.strip() or self.column is None:
+        # In the expansion of a macro, columns are those of the expanded line.
+        if self.column is None or not 0 < self.column <= len(self.text):
             return head
         return f"{head}\n      {self.text}\n      {' ' * (self.column - 1)}^"
 
@@ -181,12 +182,16 @@ def report(kernel: str, findings: Sequence[Finding]) -> None:
     SanitizerError
         Unless a collector says otherwise.
     """
+    if collect(findings) and findings:
+        raise error_of(kernel, findings)
+
+
+def collect(findings: Sequence[Finding]) -> bool:
+    """Give findings to the collectors; returns whether to raise them."""
     with _lock:
         for collector in _collectors:
             collector.findings[:] = without_duplicates([*collector.findings, *findings])
-        raises = all(collector.raises for collector in _collectors)
-    if raises and findings:
-        raise error_of(kernel, findings)
+        return all(collector.raises for collector in _collectors)
 
 
 def error_of(kernel: str, findings: Sequence[Finding]) -> SanitizerError:

@@ -73,7 +73,7 @@ typedef struct mtl_fault {
     const char *condition, *file; /* MTL_ASSERTION */
     uint32_t line;
     uint32_t wrong_value;       /* MTL_LANE_OUT_OF_RANGE, MTL_BAD_MODULO, MTL_OUTSIDE */
-    uint32_t arrived, expected; /* MTL_BARRIER_MISSED, MTL_BARRIERS_DIFFER */
+    uint32_t arrived, expected; /* MTL_BARRIER_MISSED, MTL_BARRIERS_DIFFER; arrived: MTL_OUTSIDE */
     uint64_t extent;            /* MTL_OUTSIDE */
 } mtl_fault;
 

@@ -167,10 +167,11 @@ MTL_EXPORT _Noreturn void __msl_assertion_failed(const char *condition, const ch
 }
 
 static _Noreturn void outside(position thread, uint32_t site, int64_t offset, uint64_t extent,
-                              const void *code) {
+                              uint32_t others, const void *code) {
     mtl_fault fault = {.signal = SIGABRT, .status = MTL_OUTSIDE, .address = (uint64_t)offset};
     fault.code = (uintptr_t)code;
     fault.wrong_value = site;
+    fault.arrived = others;
     fault.extent = extent;
     memcpy(fault.thread, thread.axes, sizeof fault.thread);
     leave(fault);
@@ -178,7 +179,7 @@ static _Noreturn void outside(position thread, uint32_t site, int64_t offset, ui
 
 /* An access outside of its object (compiler/bounds). */
 MTL_EXPORT _Noreturn void __msl_outside(uint32_t site, int64_t offset, uint64_t extent) {
-    outside(running_thread(mtl_current), site, offset, extent, MTL_CALL_SITE);
+    outside(running_thread(mtl_current), site, offset, extent, 0, MTL_CALL_SITE);
 }
 
 /* ---- of vector code, which runs many threads and says which by its index ---- */
@@ -194,9 +195,10 @@ MTL_EXPORT _Noreturn void __msl_assertion_failed_in_thread(const char *condition
     assertion_failed(thread_at(mtl_current, thread), condition, file, line);
 }
 
+/* `others`: how many more threads fail that run with this one. */
 MTL_EXPORT _Noreturn void __msl_outside_in_thread(uint32_t site, int64_t offset, uint64_t extent,
-                                                  uint32_t thread) {
-    outside(thread_at(mtl_current, thread), site, offset, extent, MTL_CALL_SITE);
+                                                  uint32_t thread, uint32_t others) {
+    outside(thread_at(mtl_current, thread), site, offset, extent, others, MTL_CALL_SITE);
 }
 
 /* ---- of vector code, which finds these out by itself ---- */

@@ -64,7 +64,8 @@ typedef struct mtl_outcome {
     uint32_t threadgroup[3]; /* where it failed */
     uint32_t thread[3];      /* position in the threadgroup; never known in LOOP mode */
     uint32_t valid;          /* which of the two positions are known */
-    uint32_t arrived;        /* barrier failures: threads at the barrier */
+    uint32_t arrived;        /* barrier failures: threads at the barrier; MTL_OUTSIDE: how many more
+                                threads failed of those that ran together */
     uint32_t expected;       /* barrier failures: threads in the threadgroup */
     uint32_t lane;           /* the lane that does not exist, the bad modulo, or MTL_OUTSIDE's site */
     double seconds;          /* from the first threadgroup started to the last one finished */

@@ -90,6 +90,9 @@ def error_of(
     location: tuple[str, int] | None = None
     if describe is not None:
         reason, location, advice = describe(outcome)
+        if outcome.arrived:
+            more = "thread" if outcome.arrived == 1 else "threads"
+            where += f", and in at least {outcome.arrived} more {more}"
     has_line = (
         outcome.code and location is None and outcome.status not in (ASSERTION, BARRIER_NOT_REACHED)
     )

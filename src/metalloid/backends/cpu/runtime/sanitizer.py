@@ -21,6 +21,8 @@ from metalloid.runtime.launch.findings import (
     UNINITIALISED,
     Finding,
     Participant,
+    collect,
+    error_of,
     report,
     without_duplicates,
 )
@@ -109,7 +111,11 @@ class CheckedProgram(CpuProgram):
             stored = count if count >= 0 else -count - 1
             findings = without_duplicates(self._finding(reports[n], launch) for n in range(stored))
         if status != 0:
-            raise self.failure(outcome, grid, group)
+            error = self.failure(outcome, grid, group)
+            if findings:
+                collect(findings)
+                error.add_note(f"Before that, {error_of(self.signature.name, findings)}")
+            raise error
         if count < 0 and not findings:
             raise LaunchError(
                 f"[{self.signature.name}] there is no memory for the shadow memory of a checked "
@@ -160,7 +166,8 @@ class CheckedProgram(CpuProgram):
                 if word and word <= report.address < word + extent:
                     offset, size = report.address - word, parameter.layout.bytes
                     return _element(parameter.name, offset, size, "device memory")
-            return f"device memory at {report.address:#x}"
+            at = f"{report.address:#x}"
+            return f"device memory at {at} (a texture, or memory that an argument points to)"
         where = "threadgroup memory"
         for access in reversed(report.accesses):
             site = self._site(access)
@@ -281,10 +288,13 @@ def _race_hint(report: _Report, accesses: tuple[Participant, ...]) -> str:
             f"The simdgroup_barrier between them does not order {space} memory: "
             f"let its flags include mem_flags::{flag}."
         )
+    where = "between the two lines, where all threads reach it"
     if accesses[0].line == accesses[1].line:
-        return (
-            f"Put {barrier} between the read and the write, or use an atomic function."
-            if kinds[0] != kinds[1]
-            else "Let one thread of the threadgroup write it, or use an atomic function."
-        )
-    return f"Put {barrier} between the two lines, where all threads reach it."
+        if kinds[0] == kinds[1]:
+            return "Let one thread of the threadgroup write it, or use an atomic function."
+        if report.space == _DEVICE:
+            return f"Use an atomic function, or put {barrier} between the read and the write."
+        where = "between the read and the write"
+    if same_simdgroup:
+        where += "; a simdgroup_barrier suffices if no other simdgroup uses the memory"
+    return f"Put {barrier} {where}."

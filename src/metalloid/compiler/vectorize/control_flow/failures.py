@@ -9,7 +9,7 @@ from metalloid.compiler.vectorize.builder import Builder
 
 
 def fail_where(
-    builder: Builder, bad: str, failure: str, given: Callable[[str], Sequence[tuple[str, str]]]
+    builder: Builder, bad: str, failure: str, given: Callable[[str, str], Sequence[tuple[str, str]]]
 ) -> None:
     """End the launch if a bit of `bad` is set for an active lane.
 
@@ -21,8 +21,8 @@ def fail_where(
     failure : str
         The function to call, which does not return.
     given : callable
-        From the first such lane, an integer of as many bits as there are lanes, to types and values
-        of the function's arguments.
+        From the first such lane, and a bit for each such lane, both integers of as many bits as
+        there are lanes, to types and values of the function's arguments.
     """
     bits, active = builder.wide(I1), builder.mask_as_bits()
     if active is not None:
@@ -33,9 +33,18 @@ def fail_where(
     builder.cond_br(none, fine, failed)
     builder.label(failed)
     lane = builder.call(integer, f"@llvm.cttz.{integer}", [(integer, number), ("i1", "true")])
-    builder.call("void", failure, given(lane))
+    builder.call("void", failure, given(lane, number))
     builder.unreachable()
     builder.label(fine)
+
+
+def others_of(builder: Builder, number: str) -> str:
+    """The number of lanes that fail besides the first, from a bit for each."""
+    integer = f"i{builder.width}"
+    count = builder.call(integer, f"@llvm.ctpop.{integer}", [(integer, number)])
+    if builder.width != 32:
+        count = builder.new(f"{'zext' if builder.width < 32 else 'trunc'} {integer} {count} to i32")
+    return builder.new(f"sub i32 {count}, 1")
 
 
 def thread_of(builder: Builder, first: str, lane: str) -> str:

@@ -92,7 +92,7 @@ def _read(builder: Builder, vector: str, type: Type, lanes: str) -> str:
 def _refuse(builder: Builder, bad: str, wrong: str, failure: str) -> None:
     """End the launch where an active lane asks for what no simdgroup has."""
 
-    def given(lane: str) -> list[tuple[str, str]]:
+    def given(lane: str, number: str) -> list[tuple[str, str]]:
         value = builder.new(f"extractelement {builder.wide(I32)} {wrong}, i{builder.width} {lane}")
         return [("i32", value), ("i32", thread_of(builder, builder.first_index, lane))]
 
