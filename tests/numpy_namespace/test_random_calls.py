@@ -46,10 +46,10 @@ RUN = settings(max_examples=1, deadline=None, database=None,
 
 
 @st.composite
-def operands(draw, sides=(0, 4), dims=(1, 3), dtypes=DTYPES):
+def operands(draw, extents=(0, 4), dims=(1, 3), dtypes=DTYPES):
     dtype = numpy.dtype(draw(st.sampled_from(dtypes)))
-    shape = draw(arrays.array_shapes(min_dims=dims[0], max_dims=dims[1], min_side=sides[0],
-                                     max_side=sides[1]))  # fmt: skip
+    shape = draw(arrays.array_shapes(min_dims=dims[0], max_dims=dims[1], min_side=extents[0],
+                                     max_side=extents[1]))  # fmt: skip
     if dtype.kind == "f":
         numbers = st.sampled_from([-2.5, -1.0, 0.0, 0.5, 1.0, 3.25, numpy.nan, numpy.inf])
         return draw(arrays.arrays(dtype, shape, elements=numbers))
@@ -76,9 +76,9 @@ def check(name, *args):
                 numpy.asarray(call(own, name, *given_))
             return
         result = call(own, name, *given_)
-    results, wanted = (v if isinstance(v, tuple) else (v,) for v in (result, expected))
-    assert len(results) == len(wanted)
-    for x, y in zip(results, wanted, strict=True):
+    results, references = (v if isinstance(v, tuple) else (v,) for v in (result, expected))
+    assert len(results) == len(references)
+    for x, y in zip(results, references, strict=True):
         y = numpy.asarray(y)
         x = numpy.asarray(x)
         assert (x.dtype, x.shape) == (y.dtype, y.shape)
@@ -111,7 +111,7 @@ def test_functions_of_one_array(name):
 @pytest.mark.parametrize("name", BINARY)
 def test_functions_of_two_arrays(name):
     @settings(RUN, max_examples=8)
-    @given(operands(dims=(1, 1), sides=(2, 2)), operands(dims=(1, 2), sides=(2, 2)))
+    @given(operands(dims=(1, 1), extents=(2, 2)), operands(dims=(1, 2), extents=(2, 2)))
     def run(x, y):
         check(name, x, y)
 
