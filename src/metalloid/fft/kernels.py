@@ -438,4 +438,5 @@ def text(type_: str) -> str:
 
 @functools.cache
 def _library(real: DType, device: Device) -> Library:
+    # Launches are generated from shapes: accesses are inside.
     return library(text(msl_name(real)), device=device, bounds="unchecked")

@@ -35,6 +35,8 @@ def full_text(rendered: Rendered) -> str:
 @functools.lru_cache(maxsize=4096)
 def _compiled(text: str, name: str, device: Device) -> Kernel:
     macros = dict.fromkeys(device.traits.macros, True)
+    # The texts and launches are generated from shapes, and indices in arrays are checked or wrapped
+    # (ir/index_checks.py): accesses are inside, and small calls need no proof.
     return library(text, device=device, defines=macros, bounds="unchecked")[name]
 
 

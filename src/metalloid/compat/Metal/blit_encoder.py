@@ -183,4 +183,5 @@ class _Texels(NamedTuple):
 @functools.cache
 def _library(device: Any) -> mtl.Library:
     text = importlib.resources.files("metalloid.compat.Metal") / "blit.metal"
+    # The encoder checks ranges before it launches.
     return mtl.library(text.read_text("utf-8"), device=device, bounds="unchecked")
