@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
 LAYERS = (
     "errors", "settings", "dtypes", "msl", "compiler", "runtime", "backends", "metal", "kernels",
     "arrays", "transforms", "linalg", "fft", "random", "numpy", "nn", "compat", "sanitizer",
-    "profile", "testing", "bench", "cli",
+    "profile", "testing", "bench", "cli", "dask", "dask_sizeof",
 )  # fmt: skip
 
 #: The same inside packages, for folders and for modules next to them.

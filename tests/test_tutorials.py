@@ -1,4 +1,4 @@
-"""The tutorials, and the page on kernels, do what they show.
+"""The tutorials, and some pages for users, do what they show.
 
 The Python blocks of a page run from top to bottom in one namespace; a text block is what the block
 before it prints. As in doctests, ``...`` in it stands for any text.
@@ -17,6 +17,7 @@ TUTORIALS = ROOT / "docs/internals/tutorials"
 PAGES = [
     ROOT / "docs/debugging.md",
     ROOT / "docs/kernels.md",
+    ROOT / "docs/scaling.md",
     *sorted(page for page in TUTORIALS.glob("*.md") if page.name != "README.md"),
 ]
 _BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -24,33 +24,27 @@ from metalloid.arrays.array import Array
 _OVERHEAD = 500
 
 
-@sizeof.register(Array)
 def _bytes_of(array: Array) -> int:
     return array.nbytes + _OVERHEAD
 
 
-@dispatch.percentile_lookup.register(Array)
-def _percentile(array: Array, q: Any, method: str = "linear") -> tuple[Array, int]:
+def _percentile(array: Any, q: Any, method: Any = "linear") -> tuple[Any, int]:
     """The percentiles of a chunk, and the number of elements by which Dask weights them."""
-    return mtl.asarray(np.percentile(array, q, method=method)), array.size
+    return np.percentile(array, q, method=method), array.size
 
 
-@dispatch.numel_lookup.register(Array)
-def _count(array: Array, axis: Any = None, keepdims: bool = False, dtype: Any = np.float64) -> Any:
-    """The number of elements along axes, as Dask's means divide by it."""
-    return np.sum(np.broadcast_to(np.ones((), dtype), array.shape), axis=axis, keepdims=keepdims)
-
-
-@dispatch.to_numpy_dispatch.register(Array)
 def _to_numpy(array: Array, **options: Any) -> np.ndarray:
     return np.asarray(array)
 
 
+sizeof.register(Array, _bytes_of)
+dispatch.percentile_lookup.register(Array, _percentile)
+dispatch.to_numpy_dispatch.register(Array, _to_numpy)
 dispatch.empty_lookup.register(Array, mtl.empty)
 register_chunk_type(Array)
 
 
-class MetalloidBackend(ArrayBackendEntrypoint):  # type: ignore[misc]  # Dask has no types
+class MetalloidBackend(ArrayBackendEntrypoint):  # type: ignore[misc]  # Any
     """Creates arrays of Dask with chunks of metalloid, as the setting ``array.backend`` asks."""
 
     @classmethod
@@ -63,7 +57,8 @@ class MetalloidBackend(ArrayBackendEntrypoint):  # type: ignore[misc]  # Dask ha
         """Convert the chunks of an array."""
         if isinstance(data._meta, Array):
             return data
-        return data.map_blocks(mtl.asarray, meta=mtl.asarray(data._meta), **options)
+        meta = mtl.asarray(data._meta)
+        return data.map_blocks(mtl.asarray, meta=meta, **options)
 
     @staticmethod
     def ones(*args: Any, meta: Any = None, **options: Any) -> da.Array:
@@ -97,8 +92,7 @@ def _created(function: Any, args: Any, meta: Any, options: dict[str, Any]) -> da
     """An array whose chunks have the type of `meta`: Dask calls NumPy's functions on it."""
     meta = mtl.empty(()) if meta is None else meta
     with dask.config.set({"array.backend": "numpy"}):
-        array: da.Array = function(*args, meta=meta, **options)
-        return array
+        return function(*args, meta=meta, **options)
 
 
 __all__ = ["MetalloidBackend"]
