@@ -80,7 +80,7 @@ kernel void sums(device const T* in, device T* out, IDS) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // barrier
         v -= s / N + lane + simdgroup;
     }
-    out[i] = T(v);
+    out[i] = T(fabs(v));
 }
 
 kernel void histogram(device const T* in, device T* out, IDS) {

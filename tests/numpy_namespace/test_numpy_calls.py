@@ -44,7 +44,7 @@ def compare(result, expected):
             assert x == y
 
 
-@pytest.mark.sample(2, per="chapter")
+@pytest.mark.sample(1, per="chapter")
 @pytest.mark.parametrize(("chapter", "call"), INSTANCES)
 def test_calls(chapter, call):
     with warnings.catch_warnings():

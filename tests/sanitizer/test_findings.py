@@ -163,6 +163,7 @@ def test_barriers_that_do_not_suffice(barrier, hint):
         assert hint in finding.hint
 
 
+@pytest.mark.slow
 def test_races_in_a_simdgroup_and_in_macros():
     [finding] = findings_of(compiled("swapped"), np.arange(64, dtype=np.float32))
     assert "a simdgroup_barrier suffices" in finding.hint
@@ -182,6 +183,7 @@ def test_races_between_threadgroups():
         compiled("count")(total, threads=64, check=True)
 
 
+@pytest.mark.slow
 def test_equal_writes_are_no_race():
     kernel, values = compiled("mark"), np.ones(64, np.int32)
     assert findings_of(kernel, np.zeros(1, np.int32), values) == []
@@ -213,6 +215,7 @@ def test_loads_of_one_thread_stay_its_own():
     assert findings_of(compiled("guarded"), np.zeros(64, np.float32)) == []
 
 
+@pytest.mark.slow
 def test_fences_and_atomics_order_threadgroups():
     values = np.ones(8 * 32, np.float32)
 
@@ -239,6 +242,7 @@ def test_shuffles_from_lanes_that_do_not_take_part():
     assert lines == [line_of("simd_shuffle_down"), line_of("simd_shuffle_xor")]
 
 
+@pytest.mark.slow
 def test_conversions_out_of_range():
     values = np.array([1, 255.9, 300, -0.9, 2**31 - 128, 2**31, -(2**31), np.nan], np.float32)
     results = np.zeros(8, np.int32), np.zeros(8, np.uint8)
@@ -274,6 +278,7 @@ def test_settings_and_libraries_ask_for_checks():
     kernel(x, out, **sizes)
 
 
+@pytest.mark.slow
 def test_findings_before_a_fault():
     with pytest.raises(mtl.KernelFault, match="write to index 8 of 'out'") as caught:
         compiled("list")(np.zeros(1, np.int32), np.zeros(8, np.int32), threads=64, check=True)

@@ -21,7 +21,9 @@ LAYER_NORM = f"""
 inline float sum_of_row(float x, threadgroup float* partial, uint lane, uint simdgroup) {{
     x = simd_sum(x);
     // FIX
-    if (lane == 0) partial[simdgroup] = x;  // second
+    if (lane == 0)
+        for (int k = 0; k < 1; k++)  // LLVM would move the store out of the loop, to no line
+            partial[simdgroup + k] = x;  // second
     {BARRIER}
     return simd_sum(partial[lane]);  // first
 }}

@@ -10,7 +10,7 @@ from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.functions.tensor_contractions import matmul, vecdot
-from metalloid.arrays.ir.dtypes import default_float, float64, kind_of, promote
+from metalloid.arrays.ir.dtypes import bool_, default_float, float64, int8, kind_of, promote
 from metalloid.arrays.ir.dtypes import float_for as _float_for
 
 
@@ -18,6 +18,11 @@ def as_floats(x: Any, where: str) -> Array:
     """Convert an operand to the floats in which functions compute its type."""
     array = as_array(x, where)
     return array if kind_of(array.dtype) in "fc" else array.astype(_float_for(array.dtype))
+
+
+def bools_as_integers(x: Array) -> Array:
+    """Convert booleans to the integers in which NumPy computes them."""
+    return x.astype(int8) if x.dtype == bool_ else x
 
 
 def cbrt(x: Any) -> Array:
@@ -69,6 +74,7 @@ def fmin(x1: Any, x2: Any) -> Array:
 
 def fmod(x1: Any, x2: Any) -> Array:
     """Remainder of the division, with the sign of the dividend."""
+    x1, x2 = map(bools_as_integers, as_arrays("fmod", x1, x2))
     size = ew.remainder(ew.abs(x1), ew.abs(x2))
     if kind_of(size.dtype) == "f":
         return ew.copysign(size, x1)
@@ -78,7 +84,7 @@ def fmod(x1: Any, x2: Any) -> Array:
 def heaviside(x1: Any, x2: Any) -> Array:
     """Step: 0 for negative numbers, `x2` for zeros, 1 for positive ones."""
     x = as_floats(x1, "heaviside")
-    step = where(ew.less(x, 0), 0.0, where(ew.equal(x, 0), x2, 1.0))
+    step = where(ew.less(x, 0), 0.0, where(ew.equal(x, 0), as_floats(x2, "heaviside"), 1.0))
     return where(ew.isnan(x), x, step)
 
 

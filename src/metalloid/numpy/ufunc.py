@@ -36,6 +36,10 @@ _AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": 
        "minimum": "min"}  # fmt: skip
 
 
+#: Functions that refuse booleans, in NumPy as well.
+_NOT_OF_BOOLS = ("subtract", "negative", "positive", "sign")
+
+
 def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
     row = OPERATIONS[ufunc]
     apply = unary if row.operands == 1 else binary
@@ -46,7 +50,17 @@ def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
     def logical(*operands: Any) -> Array:
         return Array(apply(row, *(as_array(x, row.name).astype(bool_) for x in operands)))
 
-    return logical if row.dtype_kinds == "b" else function
+    def integral(*operands: Any) -> Array:
+        arrays = as_arrays(row.name, *operands)
+        if any(x.dtype != bool_ for x in arrays):
+            return function(*operands)
+        result = function(*map(composed.bools_as_integers, arrays))
+        return result.astype(bool_) if row.name in ("floor", "ceil", "trunc") else result
+
+    if row.dtype_kinds == "b":
+        return logical
+    is_integral = "i" in row.dtype_kinds and "b" not in row.dtype_kinds
+    return integral if is_integral and row.name not in _NOT_OF_BOOLS else function
 
 
 def _of_composition(ufunc: np.ufunc) -> Callable[..., Any]:

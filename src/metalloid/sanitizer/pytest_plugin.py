@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_FINDINGS] = []
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(hookwrapper=True)  # which old versions of pytest know, too
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Check the launches of a test, and fail it if they have findings."""
     with ExitStack() as stack:
@@ -43,7 +43,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
             findings = stack.enter_context(checking())
             stack.callback(item.config.stash[_FINDINGS].extend, findings)
-        return (yield)
+        yield
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -103,6 +103,11 @@ def kind_of(dtype: DType) -> str:
     return "f" if dtype == bfloat16 else dtype.kind
 
 
+def is_integral(*dtypes: DType) -> bool:
+    """Whether types are all of booleans or integers."""
+    return all(kind_of(dtype) in "biu" for dtype in dtypes)
+
+
 @functools.cache
 def msl_name(dtype: DType) -> str:
     """The name of the type in MSL, or of the struct for value-index pairs.

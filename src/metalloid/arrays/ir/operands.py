@@ -270,8 +270,7 @@ def _is_integer(value: Any) -> bool:
 @functools.cache
 def _types(op: Op, are_numpys: bool, *dtypes: DType) -> tuple[DType, DType]:
     """The type in which an operation computes, and the type of its result."""
-    common = functools.reduce(promote, dtypes)
-    computed = op.dtype(common)
+    computed = op.dtype(op.common_dtype(dtypes))
     return computed, op.result(computed)
 
 

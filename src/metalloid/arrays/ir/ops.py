@@ -7,7 +7,8 @@ does not have, or has with other results than NumPy's, stands in ``arrays.metal`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from metalloid.arrays.ir.dtypes import (
@@ -15,8 +16,11 @@ from metalloid.arrays.ir.dtypes import (
     bool_,
     default_float,
     float_for,
+    is_integral,
     kind_of,
+    promote,
     real_of,
+    type_rules,
 )
 
 #: Kinds of element types: booleans, integers of either sort, floats, complex numbers.
@@ -96,6 +100,18 @@ class Op:
     tangents: tuple[str, ...] = field(kw_only=True)
     complex_tangents: tuple[str, ...] = ()
 
+    @property
+    def takes_only_floats(self) -> bool:
+        """Whether integers are converted to floats."""
+        return "f" in self.dtype_kinds and "i" not in self.dtype_kinds
+
+    def common_dtype(self, dtypes: Sequence[DType]) -> DType:
+        """The promoted type of operands; NumPy converts each integer to a float if it must."""
+        converts = type_rules.are_numpys and self.takes_only_floats
+        if converts and (self.name != "divide" or not is_integral(*dtypes)):
+            dtypes = [float_for(dtype) if is_integral(dtype) else dtype for dtype in dtypes]
+        return functools.reduce(promote, dtypes)
+
     def dtype(self, dtype: DType) -> DType:
         """The type in which it computes for operands of `dtype`.
 
@@ -107,7 +123,7 @@ class Op:
         kind = kind_of(dtype)
         if kind in self.dtype_kinds:
             return dtype
-        if kind in "biu" and "f" in self.dtype_kinds and "i" not in self.dtype_kinds:
+        if kind in "biu" and self.takes_only_floats:
             # As NumPy's functions, of which `divide` has no loops for short floats of integers.
             return default_float() if self.name == "divide" else float_for(dtype)
         raise TypeError(

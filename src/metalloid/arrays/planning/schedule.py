@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, TypeGuard
@@ -248,18 +248,6 @@ def is_elementwise(step: Step) -> TypeGuard[FusedKernel]:
     return isinstance(step, FusedKernel) and step.is_elementwise
 
 
-def can_move_up(step: Step, between: Iterable[Step]) -> bool:
-    """Whether a step may run before the steps `between`."""
-    written = set().union(*map(buffers_written, between))
-    return not written & (buffers_read(step) | buffers_written(step))
-
-
-def can_move_down(step: Step, between: Iterable[Step]) -> bool:
-    """Whether a step may run after the steps `between`, which read nothing that is overwritten."""
-    used = set().union(*(buffers_read(each) | buffers_written(each) for each in between))
-    return not used & buffers_written(step)
-
-
 def buffers_read(step: Step) -> set[int]:
     """Indices of the buffers that a step reads."""
     if isinstance(step, CallStep):
@@ -296,18 +284,22 @@ def merge_with_earlier(steps: list[Step], later: Step,
     merge : callable
         From an earlier step to the merged one; None if the two stay separate.
     """
+    operands = buffers_read(later) | buffers_written(later)
+    written: set[int] = set()  # by the steps between the two
+    used: set[int] = set()  # read or written by them
     for position in reversed(range(max(0, len(steps) - _MAX_DISTANCE), len(steps))):
-        earlier, between = steps[position], steps[position + 1 :]
-        moves_up = can_move_up(later, between)
-        if not moves_up and not can_move_down(earlier, between):
-            continue
-        merged = merge(earlier)
-        if merged is None:
-            continue
-        if moves_up:
-            steps[position] = merged
-        else:
-            del steps[position]
-            steps.append(merged)
-        return True
+        earlier = steps[position]
+        results = buffers_written(earlier)
+        moves_up = not written & operands
+        if moves_up or not used & results:
+            merged = merge(earlier)
+            if merged is not None:
+                if moves_up:
+                    steps[position] = merged
+                else:
+                    del steps[position]
+                    steps.append(merged)
+                return True
+        written |= results
+        used |= results | buffers_read(earlier)
     return False

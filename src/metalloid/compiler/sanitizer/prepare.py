@@ -1,8 +1,9 @@
 """Keep the accesses and conversions of a kernel's text while LLVM optimises it.
 
-LLVM loads from memory that it knows to exist although only some threads ask for it, and removes
-what depends on uninitialised variables. Both change which accesses race. Likewise it converts
-numbers whose result is then discarded: so conversions get their calls before::
+LLVM loads from memory that it knows to exist although only some threads ask for it, moves accesses
+out of loops, where they have no line, and removes what depends on uninitialised variables. So
+accesses become volatile. Likewise LLVM converts numbers whose result is then discarded: so
+conversions get their calls before::
 
     call void @mtl_sanitizer_conversion(double %x, i32 32, i32 1, i32 0)
     %i = fptosi double %x to i32
@@ -29,6 +30,10 @@ _ATTRIBUTES = re.compile(r"^(attributes #\d+ = \{)", re.M)
 _THREADGROUP_VARIABLE = re.compile(
     r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*\baddrspace\(3\) global ', re.M
 )
+#: A load or store of device (5) or threadgroup (3) memory.
+_ACCESS = re.compile(
+    r"^(  (?:%\S+ = load|store)) (?!atomic|volatile)([^\n]*, ptr addrspace\([35]\) )", re.M
+)
 _USED = "@llvm.compiler.used"
 _USED_LINE = re.compile(rf"^{_USED} = [^\n]*\n", re.M)
 
@@ -44,7 +49,9 @@ def prepare(ir: str, is_user_file: Callable[[Path], bool]) -> str:
         Whether a file is the user's: conversions in those are checked.
     """
     ir = _with_conversions(ir, is_user_file)
-    # ThreadSanitizer's attribute; LLVM instruments nothing unless clang asks for its pass.
+    ir = _ACCESS.sub(r"\1 volatile \2", ir)
+    # ThreadSanitizer's attribute, for accesses by pointers to any memory. LLVM instruments nothing
+    # unless clang asks for its pass.
     ir = _ATTRIBUTES.sub(r"\1 sanitize_thread", ir)
     names = _THREADGROUP_VARIABLE.findall(ir)
     if not names:

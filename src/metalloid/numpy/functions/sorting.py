@@ -64,7 +64,7 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
 
 def _check_kth(kth: Any, extent: int) -> None:
     positions = np.atleast_1d(np.asarray(kth))
-    if ((positions < -extent) | (positions >= extent)).any():
+    if extent and ((positions < -extent) | (positions >= extent)).any():
         raise ValueError(f"[partition] kth={kth} is out of range for {extent} elements.")
 
 

@@ -100,7 +100,8 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: 
         return store(call_on_host(function, (x, q), options), out, name)
     rows, shape = _rows(x, axis, keepdims is True)
     if not rows.shape[-1]:
-        nan = full((*q.shape, *shape), np.nan, default_float(), device=x.device)
+        dtype = x.dtype if kind_of(x.dtype) == "f" else default_float()
+        nan = full((*q.shape, *shape), np.nan, dtype, device=x.device)
         return store(nan, out, name)
     rows = sorting.sort(rows, -1)
     count: Any = rows.shape[-1]
