@@ -122,6 +122,7 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: 
     if not q.ndim:
         return store(results[0], out, name)
     stacked = concat([result[None] for result in results]) if results else full((0, *shape), 0.0)
+    stacked = stacked.astype(promote(stacked.dtype, default_float()))  # that of several numbers
     return store(stacked.reshape(*q.shape, *shape), out, name)
 
 
