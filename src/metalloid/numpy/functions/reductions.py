@@ -170,7 +170,8 @@ def var(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any
         return store(result, out, "var")
     count = counted(x, axis, True, where)
     if mean is _no_value:
-        mean = statistical.sum(_masked(x, where, 0), axis, keepdims=True) / count
+        total = statistical.sum(_masked(x, where, 0), axis, keepdims=True)
+        mean = (total / count).astype(x.dtype)
     deviation = ew.abs(x - mean)
     squares = _masked(deviation * deviation, where, 0)
     total = statistical.sum(squares, axis, keepdims=keepdims is True)

@@ -70,13 +70,15 @@ def _quantile_of_rows(rows: Array, q: float, count: Any, method: str) -> Array:
     low = ew.floor(index)
     if method == "lower":
         return _element(rows, low)
-    high = ew.ceil(index) if method in ("higher", "midpoint") else ew.minimum(low + 1, last)
+    high = ew.ceil(index) if method in ("higher", "midpoint", "mean") else ew.minimum(low + 1, last)
     high = ew.maximum(high, 0)
     if method == "higher":
         return _element(rows, high)
     below, above = _element(rows, low), _element(rows, high)
     wide = below.dtype if kind_of(below.dtype) in "fc" else default_float()
     below, above = below.astype(wide), above.astype(wide)
+    if method == "mean":
+        return (below + above) / 2
     weight = where(index == low, 0.0, 0.5) if method == "midpoint" else index - low
     weight = weight.astype(wide)
     difference = above - below
@@ -92,7 +94,8 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: 
     q = np.asarray(q, np.float64)
     if not ((q >= 0) & (q <= 1)).all():
         raise ValueError(f"[{name}] quantiles must be in the range from 0 to 1, got {q}.")
-    if method not in _LINEAR and method not in _ROUNDED + _STEPS:
+    is_median = name.endswith("median")  # whose method is the "mean" of two elements
+    if method not in _LINEAR and method not in _ROUNDED + _STEPS and not is_median:
         raise ValueError(f"[{name}] unknown method {method!r}.")
     if weights is not None or method in _STEPS or kind_of(x.dtype) == "b":
         function = np.nanquantile if skips_nan else np.quantile
@@ -119,6 +122,7 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: 
     if not q.ndim:
         return store(results[0], out, name)
     stacked = concat([result[None] for result in results]) if results else full((0, *shape), 0.0)
+    stacked = stacked.astype(promote(stacked.dtype, default_float()))  # that of several numbers
     return store(stacked.reshape(*q.shape, *shape), out, name)
 
 
@@ -187,7 +191,7 @@ def _median(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
         return store(call_on_host(getattr(np, name), (x, axis), {"keepdims": keepdims is True}),
                      out, name)  # fmt: skip
     x = x if kind_of(x.dtype) == "f" else x.astype(default_float())
-    return _quantiles(name, x, 0.5, axis, out, False, "linear", keepdims, None, name == "nanmedian")
+    return _quantiles(name, x, 0.5, axis, out, False, "mean", keepdims, None, name == "nanmedian")
 
 
 @numpy_function
