@@ -19,6 +19,8 @@ from metalloid.numpy import host
 PAGE = Path(__file__).parents[1] / "docs" / "numpy.md"
 #: The tables follow this line of the page.
 MARK = "<!-- The tables below are written by tools/numpy_table.py. -->\n"
+#: The names differ between versions of NumPy.
+VERSION = f"\nThe names are those of NumPy {'.'.join(numpy.__version__.split('.')[:2])}.\n"
 
 
 def names_of(module: ModuleType) -> list[str]:
@@ -87,7 +89,7 @@ def tables() -> str:
 def page() -> str:
     """The page with current tables."""
     head, _, _ = PAGE.read_text().partition(MARK)
-    return head + MARK + tables()
+    return f"{head}{MARK}{VERSION}{tables()}"
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import numpy
+import pytest
 
 import metalloid.numpy as own
 
@@ -22,7 +23,10 @@ def test_the_page_is_current():
     table = generator()
     if os.environ.get("METALLOID_UPDATE_STUB"):
         table.PAGE.write_text(table.page())
-    assert table.PAGE.read_text() == table.page(), "run tools/numpy_table.py"
+    text = table.PAGE.read_text()
+    if table.VERSION not in text:
+        pytest.skip(f"docs/numpy.md is written for another version than NumPy {numpy.__version__}")
+    assert text == table.page(), "run tools/numpy_table.py"
 
 
 def test_at_most_25_names_are_missing_each_for_a_reason():
