@@ -83,6 +83,18 @@ def test_results_in_arrays():
     assert host.tolist() == [1, 2, 3]
 
 
+def test_random_numbers_in_arrays():
+    generator = np.random.default_rng(0)
+    for out in (numpy.zeros(5), np.zeros(5)):
+        for draw in (generator.random, generator.standard_normal, generator.standard_exponential):
+            assert draw(out=out) is out
+            assert len(numpy.unique(numpy.asarray(out))) == 5
+    with pytest.raises(TypeError, match="float32"):
+        generator.random(out=numpy.zeros(3, numpy.float32))
+    with pytest.raises(ValueError):
+        generator.random(4, out=numpy.zeros(3))
+
+
 def test_numbers():
     x = np.sum(np.arange(3))
     assert repr(x) == "np.int64(3)"

@@ -19,7 +19,7 @@ from metalloid.arrays.functions.select import where
 from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import default_float, int64
 from metalloid.kernels.strides import broadcast_shape
-from metalloid.numpy.array import as_ndarrays, numpy_function
+from metalloid.numpy.array import as_ndarrays, numpy_function, store
 
 Size = Any
 
@@ -68,7 +68,8 @@ class Generator:
     @numpy_function
     def random(self, size: Size = None, dtype: Any = None, out: Any = None) -> Any:
         """Draw uniform numbers in [0, 1)."""
-        return self._base.random(_shape(size), dtype or default_float())
+        numbers = self._base.random(_shape(size, out), dtype or default_float())
+        return store(numbers, out, "random", "no")
 
     @numpy_function
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Size = None) -> Any:
@@ -78,7 +79,8 @@ class Generator:
     @numpy_function
     def standard_normal(self, size: Size = None, dtype: Any = None, out: Any = None) -> Any:
         """Draw normally distributed numbers with mean 0 and standard deviation 1."""
-        return self._base.standard_normal(_shape(size), dtype or default_float())
+        numbers = self._base.standard_normal(_shape(size, out), dtype or default_float())
+        return store(numbers, out, "standard_normal", "no")
 
     @numpy_function
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
@@ -94,7 +96,8 @@ class Generator:
     def standard_exponential(self, size: Size = None, dtype: Any = None, method: str = "zig",
                              out: Any = None) -> Any:  # fmt: skip
         """Draw exponentially distributed numbers with mean 1."""
-        return self._base.standard_exponential(_shape(size), dtype or default_float())
+        numbers = self._base.standard_exponential(_shape(size, out), dtype or default_float())
+        return store(numbers, out, "standard_exponential", "no")
 
     @numpy_function
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
@@ -204,8 +207,6 @@ class Generator:
     @numpy_function
     def permuted(self, x: Any, *, axis: int | None = None, out: Any = None) -> Any:
         """Return the elements in random order, with independent orders along an axis."""
-        from metalloid.numpy.array import store
-
         return store(self._base.permuted(x, axis=axis), out, "permuted")
 
     def shuffle(self, x: Any, axis: int = 0) -> None:
