@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.execution.calls import HostCall
-from metalloid.arrays.ir.dtypes import DType, complex64, float32, kind_of, promote
+from metalloid.arrays.ir.dtypes import DType, bool_, complex64, float32, int32, kind_of, promote
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import (
@@ -82,6 +82,8 @@ class Product(HostCall):
 def matrix_product(x1: Any, x2: Any) -> Node:
     """Multiply over the last axis of `x1` and the second to last of `x2`.
 
+    Of truth values: whether both are true for any index along these axes.
+
     Raises
     ------
     ValueError
@@ -91,8 +93,8 @@ def matrix_product(x1: Any, x2: Any) -> Node:
     if not a.shape or not b.shape:
         raise ValueError(f"[matmul] expected at least one axis each, got {a.shape} and {b.shape}.")
     dtype = promote(a.dtype, b.dtype)
-    if kind_of(dtype) == "b":
-        raise TypeError("[matmul] is not supported for bool.")
+    is_truth = kind_of(dtype) == "b"
+    dtype = int32 if is_truth else dtype
     depth = a.shape[-1]
     if depth != b.shape[-2:][0]:
         raise ValueError(f"[matmul] incompatible shapes {a.shape} and {b.shape}.")
@@ -110,7 +112,8 @@ def matrix_product(x1: Any, x2: Any) -> Node:
     # The settings are those of the time at which the product is written. CPUs have no TF32.
     allow_tf32 = left.device.name != "cpu" and settings.tf32
     product = stacked_product(left, right, (settings.products, allow_tf32))
-    return reshape(product, (*batch, *rows, *columns))
+    product = reshape(product, (*batch, *rows, *columns))
+    return cast(product, bool_) if is_truth else product
 
 
 def stacked_product(a: Node, b: Node, params: tuple[str, bool]) -> Node:

@@ -178,9 +178,9 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
     x = as_array(p, "unwrap")
     (along,) = axes_of("unwrap", axis, x.ndim)
     is_integer = kind_of(x.dtype) in "iu" and isinstance(period, int)
-    if kind_of(x.dtype) not in "fc" and not is_integer:
-        x = x.astype(default_float())
     steps = diff(x, axis=along)
+    if kind_of(x.dtype) not in "fc" and not is_integer:
+        x, steps = x.astype(default_float()), steps.astype(default_float())
     discont = period / 2 if discont is None else discont
     if is_integer:
         high, remainder = divmod(period, 2)
