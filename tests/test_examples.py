@@ -11,13 +11,13 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 SLOW = ("out_of_core.py",)
 
 
-def scripts():
-    for script in sorted(EXAMPLES.glob("*.py")):
-        marks = [pytest.mark.slow] if script.name in SLOW else []
-        yield pytest.param(script, marks=marks, id=script.name)
+SCRIPTS = [
+    pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path.name in SLOW else [])
+    for path in sorted(EXAMPLES.glob("*.py"))
+]
 
 
-@pytest.mark.parametrize("script", scripts())
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_example(script, tmp_path):
     done = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -51,7 +51,7 @@ def _evaluate(rows, args):
 
 
 @pytest.mark.parametrize(("dtype", "count", "result"), _CASES, ids=str)
-@pytest.mark.sample(13)
+@pytest.mark.sample(8)
 def test_every_row_on_every_type(dtype, count, result):
     args = (operands(dtype),) if count == 1 else pairs(dtype)
     rows = _rows(dtype, count, result)
@@ -298,7 +298,7 @@ def test_what_has_no_meaning_is_refused():
 # -- shapes
 
 
-@hypothesis.settings(max_examples=12)
+@hypothesis.settings(max_examples=6)
 @hypothesis.given(
     shapes=hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=5),
     name=st.sampled_from(["add", "multiply", "maximum", "less_equal"]),

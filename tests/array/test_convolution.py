@@ -46,7 +46,7 @@ def convolved(x, w, stride, padding, dilation, groups):
         ((1, 5, 6, 4, 2), (3, 2, 3, 2, 2), (1, 2, 1), (1, 1, 0), (1, 1, 1), 1),
     ],
 )
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_convolution(shape, filters, stride, padding, dilation, groups):
     x, w = (RNG.standard_normal(s).astype(np.float32) for s in (shape, filters))
     name = f"conv{len(stride)}d"

@@ -51,7 +51,7 @@ CASES = {
     "dtype",
     ["float32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("int32", "complex128"))],
 )
-@pytest.mark.sample(15)
+@pytest.mark.sample(3)
 def test_cases(rng, text, dtype):
     operands = [rng.integers(-9, 9, shape).astype(dtype) for shape in CASES[text]]
     if dtype == "complex128":
@@ -63,7 +63,7 @@ def test_cases(rng, text, dtype):
 
 
 @given(st.data())
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_random_texts(data):
     letters = string.ascii_letters[: data.draw(st.integers(1, 5))]
     extents = {letter: data.draw(st.integers(0, 4)) for letter in letters}
@@ -123,6 +123,7 @@ def test_many_operands():
 
 
 @pytest.mark.parametrize("text", [text for text in CASES if "..." not in text])
+@pytest.mark.sample(3)
 def test_paths_are_numpys_too(rng, text):
     dtype = "float32" if len(CASES[text]) == 2 else "int64"
     operands = [rng.integers(-9, 9, shape).astype(dtype) for shape in CASES[text]]

@@ -46,7 +46,7 @@ def ours(key):
     return tuple(mtl.asarray(k) if isinstance(k, np.ndarray) else k for k in key)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(shape=SHAPES, data=st.data(), is_lazy=st.booleans())
 def test_getting(shape, data, is_lazy):
     key = data.draw(keys(shape))
@@ -58,7 +58,7 @@ def test_getting(shape, data, is_lazy):
     np.testing.assert_array_equal(got, expected)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(shape=SHAPES, data=st.data())
 def test_setting(shape, data):
     key = data.draw(keys(shape))

@@ -30,6 +30,7 @@ def test_every_type(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+@pytest.mark.sample(2)
 def test_depths_of_multiple_steps_of_panels(dtype):
     a, b = random((2, 13, 700), dtype), random((700, 45), dtype)
     with mtl.config.scope(products="panels"):
@@ -69,7 +70,7 @@ SHAPE_BEFORE = {
 EXTENTS = st.sampled_from([0, 2, 7, 31, 63, 64, 65, 129])  # 1 would be another text
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     m=EXTENTS,
     n=EXTENTS,
@@ -101,7 +102,7 @@ def test_shapes_and_strides(m, n, k, factors, backend):
     [((2, 1, 5, 4), (3, 4, 6)), ((4,), (3, 4, 6)), ((3, 5, 4), (4,)), ((4,), (4,)), ((0, 3), (3, 2)),
      ((3, 0), (0, 2)), ((2, 0, 3), (3, 4)), ((0, 2, 3), (3, 4)), ((1, 1), (1, 1)), ((2, 3, 1, 1, 5), (3, 2, 5, 1))],
 )  # fmt: skip
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_batches_and_vectors(first, second, backend, dtype):
     a, b = random(first, dtype), random(second, dtype)
     with mtl.config.scope(products=backend):
@@ -134,7 +135,7 @@ CHAINS = {
 @pytest.mark.parametrize(
     ("name", "backend"), [*((name, "registers") for name in CHAINS), ("residual", "simdgroups")]
 )
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_operations_on_a_product_are_fused_with_it(name, backend):
     chain = CHAINS[name]
     with mtl.config.scope(products=backend):
@@ -290,7 +291,7 @@ def test_the_backend_of_a_product(dtype, shape, depth, fused, backend):
 @pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int8"])
 @pytest.mark.parametrize("stack", [(), (3,)])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_column_major_factors_are_packed(monkeypatch, dtype, stack):
     """Extents are around those of panels, and the depth around the steps that are added up."""
     monkeypatch.setattr(packing, "packed_factors", lambda *_: (True, True))

@@ -145,6 +145,7 @@ def test_results_of_the_same_rows_are_one_kernel(device):
 @pytest.mark.parametrize(
     ("shape", "axis"), [((2**15,), None), ((20_003,), 0), ((3, 12_289), 1), ((2, 30, 409), (1, 2))]
 )
+@pytest.mark.sample(2)
 def test_variances_of_long_rows(device, monkeypatch, shape, axis):
     """One pass over memory: rows of 4096 elements have their own means."""
     monkeypatch.setattr(reductions, "_CACHE_BYTES", 2**10)
@@ -376,6 +377,7 @@ def test_tensor_cores_and_what_is_not_finite(tensor_cores):
     [("float16", "m16n8k16.row.col.f32.f16.f16"), ("bfloat16", "m16n8k16.row.col.f32.bf16.bf16"),
      ("float32", "m16n8k8.row.col.f32.tf32.tf32")],
 )  # fmt: skip
+@pytest.mark.sample(2)
 def test_instructions_of_tensor_cores(tensor_cores, dtype, instruction):
     x, _ = of_tensor_cores(normal(8, 8), dtype, "C", tensor_cores)
     with mtl.config.scope(tf32=True):

@@ -63,6 +63,7 @@ def check_random_kernel(seed, launch=0):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 2000])
+@pytest.mark.sample(4)
 def test_random_kernels(engine, seed):
     check_random_kernel(seed)
 
@@ -243,6 +244,7 @@ def outer(n, p, q=None):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.sample(8)
 def test_objects(engine, case):
     name, arguments, threads, message = CASES[case]
     y, around = guarded(ELEMENTS, np.float32)

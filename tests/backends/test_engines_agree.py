@@ -137,7 +137,7 @@ OTHER_FORMS = [
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_random_kernels_in_other_forms(form, waits, monkeypatch):
     monkeypatch.setattr(vector, "lanes", lambda vectors: ((form[0],), form[1]))
-    check(7, 2, waits)
+    check(7, 1, waits)
 
 
 def check_with_known_size(seed, count, grid, group, monkeypatch):

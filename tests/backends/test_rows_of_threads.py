@@ -43,7 +43,7 @@ def rows(kernel):
 
 
 @pytest.mark.parametrize("guard", GUARDS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.tuples(st.integers(1, 70), st.integers(1, 45), st.integers(0, 9)),
     st.sampled_from([None, (32, 16), (64, 5), (16, 16), (8, 8), (5, 3), (256, 1)]),

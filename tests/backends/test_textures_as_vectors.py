@@ -96,7 +96,7 @@ kernel void access_{t}(texture2d<{t}, access::read> t, device {t}4* y, device {t
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 def test_access_to_each_format(name, rng, is_known):
     info, texels = FORMATS[name], texels_of(name, rng)
     if info.component.endswith("snorm"):  # two codes stand for -1
@@ -232,7 +232,7 @@ def check_samples(name, filter, address, coord, rng):
         slow("r32float", "nearest", "repeat", "normalized"),
     ],
 )
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_samples(name, filter, address, coord, rng, is_known):
     check_samples(name, filter, address, coord, rng)
 
@@ -270,6 +270,7 @@ def test_samples_of_integers(name, address, rng, is_known):
         slow("linear", "nearest", "weighted_average"), slow("nearest", "linear", "weighted_average"),
     ],
 )  # fmt: skip
+@pytest.mark.sample(1)
 def test_levels_of_detail(filter, mip_filter, reduction, rng, is_known):
     texture = mtl.Texture(texels_of("rgba8unorm", rng), mipmaps=True)
     sampler = mtl.Sampler(
@@ -316,6 +317,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sample(3)
 def test_kinds(kind, rng, is_known):
     extents, expression = KINDS[kind]
     type_name = {"2d_ms": "texture2d_ms", "buffer": "texture_buffer"}.get(kind, f"texture{kind}")

@@ -11,7 +11,7 @@ from metalloid.arrays.planning.plan import FusedKernel, make_plan
 
 
 @given(st.integers(1, 300), st.floats(1e-3, 1e3), st.sampled_from(["float32", "float64"]))
-@settings(max_examples=6)
+@settings(max_examples=3)
 def test_frequencies(n, d, dtype):
     for name in ("fftfreq", "rfftfreq"):
         got = getattr(mtl.fft, name)(n, d=d, dtype=dtype)

@@ -38,7 +38,7 @@ def axes_of(draw, ndim):
     return draw(st.sampled_from([None, signed]))
 
 
-@settings(max_examples=6, deadline=None)  # most are kernels of their own
+@settings(max_examples=3, deadline=None)  # most are kernels of their own
 @given(st.data(), shapes(4), st.sampled_from((*INTEGERS, *FLOATS)), st.booleans())
 def test_sums(data, shape, dtype, keepdims):
     x = data.draw(arrays(shape, dtype, 0, 3))
@@ -53,7 +53,7 @@ def test_sums(data, shape, dtype, keepdims):
     assert np.all(np.abs(actual.astype(float) - expected) <= bound)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.data(), shapes(3, 40))
 def test_products_of_broadcast_arrays(data, shape):
     x = data.draw(arrays(shape, np.float32))
@@ -66,7 +66,7 @@ def test_products_of_broadcast_arrays(data, shape):
 
 @pytest.mark.parametrize("count", [31, 32, 33, 255, 4096, 4097, 300_000])
 @pytest.mark.parametrize("dtype", [np.float32, slow(np.float16), np.int64, slow(np.uint8)])
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_counts_around_the_sizes_of_chunks(count, dtype):
     x = np.random.default_rng(count).integers(0, 2, count).astype(dtype)
     x[50:] *= dtype is not np.float16  # half holds whole numbers up to 2048
@@ -137,7 +137,7 @@ def test_buffers_give_buffers():
     assert np.array_equal(np.asarray(running(x)), np.arange(10_000).cumsum())
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.data(), shapes(3, 9), st.sampled_from((*INTEGERS, np.float32)), st.booleans())
 def test_scans(data, shape, dtype, inclusive):
     shape = (*shape, 3)

@@ -15,7 +15,7 @@ difference = mtl.ElementwiseKernel("T x, T y", "T z", "z = (x - y) * T(2)", "dif
 squared = mtl.ElementwiseKernel("float x, float y", "float z", "z = (x - y) * (x - y)", "squared")
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.data(), broadcast_pairs(), st.sampled_from((*INTEGERS, *FLOATS)))
 def test_broadcasting_and_strides(data, pair, dtype):
     # Small whole numbers: every type holds the results (unsigned ones wrap around).
@@ -28,7 +28,7 @@ def test_broadcasting_and_strides(data, pair, dtype):
     np.testing.assert_array_equal(actual, expected.astype(dtype))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.data(), shapes(), st.sampled_from((np.float32, np.int16)))
 def test_outputs_are_written_in_place_whatever_their_strides(data, shape, dtype):
     def elements(memory):

@@ -98,7 +98,7 @@ def test_random_expressions(type_):
     rng = np.random.default_rng(7)
     x, y = special_values(type_, rng), rng.permutation(special_values(type_, rng))
 
-    @settings(max_examples=8)
+    @settings(max_examples=4)
     @given(expressions(type_))
     def check(expression):
         lib = mtl.library(

@@ -81,6 +81,7 @@ def printed(program, np):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.sample(3)
 def test_programs_print_the_same(name):
     expected = printed(PROGRAMS[name], numpy)
     assert printed(PROGRAMS[name], own) == expected

@@ -31,6 +31,7 @@ CONTINUOUS = {
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("name", CONTINUOUS)
+@pytest.mark.sample(6)
 def test_the_distribution(name, dtype):
     draw, exact = CONTINUOUS[name]
     x = np.asarray(draw(dtype), np.float64)

@@ -45,6 +45,7 @@ def test_along_multiple_axes(name, is_complex, region, norm):
 
 
 @pytest.mark.parametrize(("name", "is_complex"), ONE[2::3])
+@pytest.mark.sample(1)
 def test_second_derivatives(name, is_complex):
     function = getattr(mtl.fft, name)
     check_derivatives(lambda a: function(a) ** 2, random(5, is_complex=is_complex))

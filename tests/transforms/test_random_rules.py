@@ -68,6 +68,7 @@ def test_weights_and_keys_of_nested_batches():
     ],
     ids=["uniform", "truncated normal", "normal", "gumbel"],
 )
+@pytest.mark.sample(2)
 def test_derivatives_by_parameters(function):
     check_derivatives(function, np.float64(0.5), np.float64(1.5), order=1)
 

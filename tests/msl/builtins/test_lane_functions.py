@@ -201,7 +201,7 @@ def test_functions_on_values(library, group, type_, rng):
     type_=st.sampled_from(["int", "float", "long"]),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_functions_in_any_launch(library, group, grid, group_size, branch, type_, seed):
     check_launch(
         library(group, type_), group, type_, grid, group_size, branch, np.random.default_rng(seed)
