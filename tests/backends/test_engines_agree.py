@@ -114,7 +114,7 @@ def test_random_kernels_with_masked_ends_of_rows(form, monkeypatch):
     """Ends of rows run thread by thread unless there are many of them."""
     monkeypatch.setattr(variants, "_MAX_THREADS_WITHOUT_MASKS", 0)
     monkeypatch.setattr(vector, "lanes", lambda vectors: ((form[0],), form[1]))
-    check(3, 2, waits=False)
+    check(3, 1, waits=False)
 
 
 #: Lanes, and bits of the integers in masks: as other processors would have them, or none has.

@@ -2,6 +2,7 @@
 
 import drop_ins
 import numpy as np
+import pytest
 import small_launches
 
 
@@ -14,6 +15,7 @@ def test_what_drop_ins_cost(monkeypatch, capsys):
     assert names >= {"metalcompute", "guide", "Metal", "MetalPy", "MLX", "PyDotCompute"}
 
 
+@pytest.mark.slow
 def test_loops_compute_the_same(monkeypatch, capsys):
     monkeypatch.setattr(small_launches, "LAUNCHES", 2)
     loops = small_launches.add_loops(5)

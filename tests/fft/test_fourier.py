@@ -48,7 +48,7 @@ ROWS = [64, 96, 128, 320, 480, 2048, 2560, 4096, pytest.param(10**6, marks=pytes
 
 @pytest.mark.parametrize("n", ROWS)
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_lengths_that_a_kernel_transforms(n, dtype):
     x = random((3, n // 2 + 1), dtype, n)
     x[:, 0] = 5 + 2j  # transforms to real numbers ignore the imaginary part

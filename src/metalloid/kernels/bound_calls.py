@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import marshal
 import math
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,8 @@ from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.program import Size
 
 _MAX_CALLS = 256
-_TYPES_OF_SIZES = frozenset((int, type(None)))
+#: A version of marshal's format in which equal objects have equal bytes.
+_WITHOUT_REFERENCES = 1
 
 
 class Result(NamedTuple):
@@ -135,16 +136,14 @@ class ContiguousArguments(NamedTuple):
 def sizes_key(grid: Any, threadgroup: Any, shapes: Any, dtypes: Any, template: Any) -> Any:
     """The key of a launch of `metal_kernel`, without its inputs; None if it is not hashable.
 
-    A float is refused as a size but may be equal to an int, so the key is a text if there are any.
+    A float is refused as a size but may be equal to an int, so the key tells their types apart.
     """
-    threads = grid if type(grid) in (tuple, list) else (grid,)
-    group = threadgroup if type(threadgroup) in (tuple, list) else (threadgroup,)
+    sizes = grid, threadgroup, shapes, template
     try:
-        extents = [*threads, *group, *chain.from_iterable(shapes)]
-        if not template and _TYPES_OF_SIZES.issuperset(map(type, extents)):  # faster
-            key: Any = (*threads,), (*group,), *map(tuple, shapes), *dtypes
-        else:
-            key = repr((grid, threadgroup, shapes, template)), *dtypes
+        try:
+            key: Any = marshal.dumps(sizes, _WITHOUT_REFERENCES), *dtypes
+        except ValueError:  # other objects than Python's own
+            key = repr(sizes), *dtypes
         hash(key)
     except TypeError:
         return None

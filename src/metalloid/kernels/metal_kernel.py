@@ -51,7 +51,7 @@ from metalloid.runtime.memory.buffer import Buffer
 
 #: Inputs of fewer elements are in ``constant`` memory.
 _ELEMENTS_OF_DEVICE_MEMORY = 8
-_MAX_RESULT_TYPES = 256
+_MAX_SIZES = 256
 
 
 class _CompiledKernel(NamedTuple):
@@ -60,6 +60,21 @@ class _CompiledKernel(NamedTuple):
     kernel: Kernel
     parameters: tuple[str, ...]
     text: str
+
+
+class _LaunchSizes:
+    """Grid, threadgroup and results of a call: one object for equal ones, which hashes faster.
+
+    Attributes
+    ----------
+    results : list of (dtype, shape) or None
+        None until a call needs them.
+    """
+
+    __slots__ = ("results",)
+
+    def __init__(self) -> None:
+        self.results: list[tuple[np.dtype[Any], tuple[int, ...]]] | None = None
 
 
 class MetalKernel:
@@ -99,7 +114,7 @@ class MetalKernel:
         self._bounds = default_bounds()
         self._kernels: dict[Any, _CompiledKernel] = {}
         self._bound = BoundCalls()
-        self._result_types: dict[Any, list[tuple[np.dtype[Any], tuple[int, ...]]]] = {}
+        self._sizes: dict[Any, _LaunchSizes] = {}
         self._new_names = tuple(n for n in self.output_names if n not in self.input_names)
 
     def __call__(
@@ -170,13 +185,13 @@ class MetalKernel:
             "output_dtypes": output_dtypes, "template": template, "init_value": init_value,
             "verbose": verbose,
         }  # fmt: skip
-        sizes = sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
-        result_types = None if sizes is None else self._result_types.get(sizes)
+        sizes = self._launch_sizes(grid, threadgroup, output_shapes, output_dtypes, template)
+        result_types = None if sizes is None else sizes.results
         if result_types is None:
             specs = self._output_specs(output_shapes, output_dtypes)
             result_types = [(dtype, tuple(shape)) for _, shape, dtype in specs]
-            if sizes is not None and len(self._result_types) < _MAX_RESULT_TYPES:
-                self._result_types[sizes] = result_types
+            if sizes is not None:
+                sizes.results = result_types
         on = lazy.device if device is None else get_device(device)
         is_like_others = init_value is None and not verbose
         lazy_results: list[Any] = lazy.__metalloid_call__(
@@ -204,7 +219,9 @@ class MetalKernel:
         if is_usual and self._new_names == self.output_names:
             known = ContiguousArguments.of(inputs, where)
             if known is not None and len(known.types) == 2 * len(inputs):  # without numbers
-                sizes = sizes_key(grid, threadgroup, output_shapes, output_dtypes, template)
+                sizes = self._launch_sizes(
+                    grid, threadgroup, output_shapes, output_dtypes, template
+                )
                 key = None if sizes is None else (where, sizes, *known.types)
                 bound = self._bound.find(key)
                 finished = None if bound is None else _run(bound, known.values, new)
@@ -228,8 +245,21 @@ class MetalKernel:
             results[name] = memory.value
         return [results[name] for name in self.output_names]
 
+    def _launch_sizes(
+        self, grid: Any, threadgroup: Any, shapes: Any, dtypes: Any, template: Any
+    ) -> _LaunchSizes | None:
+        key = sizes_key(grid, threadgroup, shapes, dtypes, template)
+        if key is None:
+            return None
+        known = self._sizes.get(key)
+        if known is None:
+            if len(self._sizes) >= _MAX_SIZES:
+                self._sizes.clear()
+            known = self._sizes[key] = _LaunchSizes()
+        return known
+
     def bound_call(self, device: Device, sizes: Any, types: Sequence[Any]) -> BoundCall | None:
-        """An earlier call on inputs of these dtypes and shapes, with a key of `sizes_key`."""
+        """An earlier call on inputs of these dtypes and shapes, of the same sizes."""
         return self._bound.find((device, sizes, *types))
 
     def _bound_call(

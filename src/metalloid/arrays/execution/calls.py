@@ -169,8 +169,8 @@ class KernelCall:
 
     Parameters
     ----------
-    sizes : tuple, optional
-        Key of its launch (`kernels.bound_calls.sizes_key`).
+    sizes : object, optional
+        The same object for calls of the kernel with equal sizes and results.
 
     Attributes
     ----------
@@ -182,14 +182,12 @@ class KernelCall:
                  results: tuple[tuple[DType, Ints], ...], sizes: Any = None) -> None:  # fmt: skip
         self.kernel, self.options, self.results, self._sizes = kernel, options, results, sizes
         self.name = str(kernel.name)
-        self._numbers: list[Any] = []
+        self._numbers: list[Any] = [None] * len(inputs)
         self._has_numbers = False
-        for value in inputs:
+        for k, value in enumerate(inputs):
             if not hasattr(value, "_node") and (is_number(value) or isinstance(value, np.generic)):
-                self._numbers.append(value)
+                self._numbers[k] = value
                 self._has_numbers = True
-            else:
-                self._numbers.append(None)
         self.result_nodes: list[tuple[weakref.ref[Node], int]] = []
 
     @property
@@ -212,12 +210,12 @@ class KernelCall:
         Inputs that are not `Array` are copied: they may change before the kernel runs.
         """
         nodes: list[Node] = []
-        for value, number in zip(inputs, self._numbers, strict=True):
+        for k, value in enumerate(inputs):
             node = getattr(value, "_node", None)
             if node is not None:
                 same = node.device is device
                 nodes.append(node if same else value.to_device(device)._node)
-            elif number is None:
+            elif self._numbers[k] is None:
                 nodes.append(to_node(value, self.name, device=device))
         return nodes
 
@@ -255,13 +253,14 @@ class KernelCall:
         if bound is None:
             return None
         new = pool_of(device).memory
-        memories = [new(bucket_size(result.nbytes)) for result in bound.results]
+        memories = [new(_bucket_size(result.nbytes)) for result in bound.results]
         bound.run(inputs, [memory.bound for memory in memories])
         return memories
 
 
 _row_major = functools.lru_cache(maxsize=1024)(row_major)
 _contiguous = functools.lru_cache(maxsize=1024)(contiguous)
+_bucket_size = functools.lru_cache(maxsize=1024)(bucket_size)
 
 
 def host_call(function: Callable[..., Any], args: Sequence[Node], parameters: tuple[Any, ...],

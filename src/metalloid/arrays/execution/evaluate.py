@@ -124,6 +124,8 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
             checks = checks_below(roots)
             roots += [code for code, _ in checks]
             break
+    if not checks and run_call(roots, wait):
+        return
     # Where codes are read at once, results of wrong indices do not become values of nodes.
     is_verified_first = bool(checks) and (wait or device.memory != "own")
     is_repeatable = wait or device.memory == "own"
@@ -134,7 +136,7 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         numbering = Numbering.of(roots) if known is False else None
     if not known:
         lower(roots)
-        if run_call(roots, wait):
+        if run_call(roots, wait):  # operands may have become values
             return
         if native is not None and numbering is None:
             known = _run_known(native, roots, wait)
