@@ -294,6 +294,7 @@ def test_gathers(name, address, rng, is_known):
      ("depth32float", "nearest", "always")],
 )  # fmt: skip
 @pytest.mark.sample(1)
+@pytest.mark.slow
 def test_comparisons(name, filter, compare, rng, is_known):
     texture = mtl.Texture(texels_of(name, rng), name)
     agreed(

@@ -165,7 +165,7 @@ def measure(monkeypatch, shape, limit, scale=1):
 @pytest.mark.parametrize(
     "shape", [s if s in IN_CI else pytest.param(s, marks=pytest.mark.slow) for s in SHAPES]
 )
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_5000_instructions(shape, monkeypatch):
     limit = LIMITS.get(shape, DEFAULT_LIMIT)
     count, took = measure(monkeypatch, shape, limit)

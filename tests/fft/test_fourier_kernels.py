@@ -51,7 +51,7 @@ LONG = {
 
 @pytest.mark.parametrize("n", LONG.values(), ids=LONG)
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_long_rows(n, dtype):
     x = random((2, n), dtype, seed=n)
     array, want = mtl.asarray(x), np.fft.fft(wide(x))

@@ -73,6 +73,7 @@ def test_implementations_have_the_same_derivative(backend):
     np.testing.assert_allclose(np.asarray(gradient), np.asarray(expected), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_shifts():
     check_derivatives(lambda a: mtl.fft.fftshift(mtl.fft.fft(a)) * a, random(5))
     check_vmap(lambda a: mtl.fft.ifftshift(mtl.fft.ifft(a)), random(4, is_complex=True))

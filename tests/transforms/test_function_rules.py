@@ -143,6 +143,7 @@ def test_complex_convolution():
 
 
 @pytest.mark.parametrize("name", some(CONVOLUTIONS, "two axes"))
+@pytest.mark.slow
 def test_vmap_of_convolution(name):
     function, x, w = convolution(name)
     check_vmap(function, x, w)

@@ -135,6 +135,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("function", "values", "is_complex", "points"), CASES)
+@pytest.mark.sample(1)
 def test_first_and_second_order(function, values, is_complex, points):
     check_derivatives(function, *(values((3, 4), is_complex) for _ in range(points)))
 

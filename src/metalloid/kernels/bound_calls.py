@@ -148,3 +148,39 @@ def sizes_key(grid: Any, threadgroup: Any, shapes: Any, dtypes: Any, template: A
     except TypeError:
         return None
     return key
+
+
+class LaunchSizes:
+    """Grid, threadgroup and results of a call: one object for equal ones, which hashes faster.
+
+    Attributes
+    ----------
+    results : list of (dtype, shape) or None
+        None until a call needs them.
+    """
+
+    __slots__ = ("results",)
+
+    def __init__(self) -> None:
+        self.results: list[tuple[np.dtype[Any], tuple[int, ...]]] | None = None
+
+
+class KnownSizes:
+    """The sizes of the latest calls of a kernel."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[Any, LaunchSizes] = {}
+
+    def find(
+        self, grid: Any, threadgroup: Any, shapes: Any, dtypes: Any, template: Any
+    ) -> LaunchSizes | None:
+        """The object for these sizes; None if they are not hashable."""
+        key = sizes_key(grid, threadgroup, shapes, dtypes, template)
+        if key is None:
+            return None
+        known = self._sizes.get(key)
+        if known is None:
+            if len(self._sizes) >= _MAX_CALLS:
+                self._sizes.clear()
+            known = self._sizes[key] = LaunchSizes()
+        return known

@@ -13,8 +13,8 @@ from metalloid.kernels.bound_calls import (
     BoundCall,
     BoundCalls,
     ContiguousArguments,
+    KnownSizes,
     Result,
-    sizes_key,
 )
 from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
 from metalloid.kernels.kernel import Kernel
@@ -51,7 +51,6 @@ from metalloid.runtime.memory.buffer import Buffer
 
 #: Inputs of fewer elements are in ``constant`` memory.
 _ELEMENTS_OF_DEVICE_MEMORY = 8
-_MAX_SIZES = 256
 
 
 class _CompiledKernel(NamedTuple):
@@ -60,21 +59,6 @@ class _CompiledKernel(NamedTuple):
     kernel: Kernel
     parameters: tuple[str, ...]
     text: str
-
-
-class _LaunchSizes:
-    """Grid, threadgroup and results of a call: one object for equal ones, which hashes faster.
-
-    Attributes
-    ----------
-    results : list of (dtype, shape) or None
-        None until a call needs them.
-    """
-
-    __slots__ = ("results",)
-
-    def __init__(self) -> None:
-        self.results: list[tuple[np.dtype[Any], tuple[int, ...]]] | None = None
 
 
 class MetalKernel:
@@ -114,7 +98,7 @@ class MetalKernel:
         self._bounds = default_bounds()
         self._kernels: dict[Any, _CompiledKernel] = {}
         self._bound = BoundCalls()
-        self._sizes: dict[Any, _LaunchSizes] = {}
+        self._sizes = KnownSizes()
         self._new_names = tuple(n for n in self.output_names if n not in self.input_names)
 
     def __call__(
@@ -185,7 +169,7 @@ class MetalKernel:
             "output_dtypes": output_dtypes, "template": template, "init_value": init_value,
             "verbose": verbose,
         }  # fmt: skip
-        sizes = self._launch_sizes(grid, threadgroup, output_shapes, output_dtypes, template)
+        sizes = self._sizes.find(grid, threadgroup, output_shapes, output_dtypes, template)
         result_types = None if sizes is None else sizes.results
         if result_types is None:
             specs = self._output_specs(output_shapes, output_dtypes)
@@ -219,9 +203,7 @@ class MetalKernel:
         if is_usual and self._new_names == self.output_names:
             known = ContiguousArguments.of(inputs, where)
             if known is not None and len(known.types) == 2 * len(inputs):  # without numbers
-                sizes = self._launch_sizes(
-                    grid, threadgroup, output_shapes, output_dtypes, template
-                )
+                sizes = self._sizes.find(grid, threadgroup, output_shapes, output_dtypes, template)
                 key = None if sizes is None else (where, sizes, *known.types)
                 bound = self._bound.find(key)
                 finished = None if bound is None else _run(bound, known.values, new)
@@ -244,19 +226,6 @@ class MetalKernel:
             memory.write_back()
             results[name] = memory.value
         return [results[name] for name in self.output_names]
-
-    def _launch_sizes(
-        self, grid: Any, threadgroup: Any, shapes: Any, dtypes: Any, template: Any
-    ) -> _LaunchSizes | None:
-        key = sizes_key(grid, threadgroup, shapes, dtypes, template)
-        if key is None:
-            return None
-        known = self._sizes.get(key)
-        if known is None:
-            if len(self._sizes) >= _MAX_SIZES:
-                self._sizes.clear()
-            known = self._sizes[key] = _LaunchSizes()
-        return known
 
     def bound_call(self, device: Device, sizes: Any, types: Sequence[Any]) -> BoundCall | None:
         """An earlier call on inputs of these dtypes and shapes, of the same sizes."""
