@@ -100,6 +100,11 @@ def test_there_are_no_import_cycles(package):
 
 
 def test_folders_are_small_and_say_what_they_hold():
+    headers = {PACKAGE / "msl" / "include"}  # a file for each header of Metal
+    for folder in {path.parent for path in PACKAGE.rglob("*.[ch]")} - headers:
+        assert len([p for p in folder.iterdir() if p.suffix in (".c", ".h", ".S")]) <= MAX_FILES, (
+            folder
+        )
     for folder in {path.parent for path in PACKAGE.rglob("*.py")}:
         files = [path for path in folder.iterdir() if path.suffix in (".py", ".c", ".h")]
         is_of_metal = folder == PACKAGE / "compat" / "Metal"  # whose modules are Metal's protocols

@@ -38,6 +38,18 @@ def test_an_error_leaves_the_rules_of_the_array_library():
     assert (mtl.arange(2) / 2).dtype == mtl.float32
 
 
+def test_a_device_that_is_missing_leaves_the_rules_as_well():
+    with mtl.config.scope(device="nonsense"), pytest.raises(mtl.MetalloidError, match="nonsense"):
+        np.ones(2)
+    assert np.ones(2).dtype == numpy.float64
+
+
+def test_numpys_own_functions_make_this_type_of_array():
+    x = np.arange(3)
+    assert type(numpy.asarray([1, 2], like=x)) is np.ndarray
+    assert type(numpy.concatenate([x, x])) is np.ndarray
+
+
 def test_changes_of_an_array():
     x = np.arange(6).reshape(2, 3)
     same, copy = x, x.copy()

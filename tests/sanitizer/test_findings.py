@@ -315,12 +315,15 @@ def test_right():
 
 
 @pytest.mark.slow
-def test_pytest_plugin(tmp_path, monkeypatch):
+@pytest.mark.parametrize("workers", [0, 2])
+def test_pytest_plugin(tmp_path, monkeypatch, workers):
     path, sarif = tmp_path / "kernels.metal", tmp_path / "findings.sarif"
     path.write_text(SOURCE)
     (tmp_path / "test_it.py").write_text(PYTEST.format(path=str(path)))
     options = [str(tmp_path), "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
     options += ["-p", "metalloid.sanitizer.pytest_plugin"]
+    if workers:
+        options += ["-p", "xdist", "-n", str(workers)]
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     assert pytest.main(options) == pytest.ExitCode.OK
     checked = [*options, "--metalloid-check", "--metalloid-sarif", str(sarif)]

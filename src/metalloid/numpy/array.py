@@ -50,8 +50,8 @@ def numpy_function(function: Callable[P, R]) -> Callable[P, R]:
         if type_rules.are_chosen:
             return function(*args, **options)
         type_rules.are_chosen = True
-        type_rules.are_numpys = _Floats.are_wide and get_device().has_float64
         try:
+            type_rules.are_numpys = _Floats.are_wide and get_device().has_float64
             result: R = as_ndarrays(function(*args, **options))
             return result
         finally:
@@ -119,6 +119,9 @@ class ndarray(Array):
         import metalloid
 
         return metalloid.numpy
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        return as_ndarrays(super().__array_function__(function, types, args, options))
 
     # -- text: arrays of one element without axes are printed as NumPy's scalars
 

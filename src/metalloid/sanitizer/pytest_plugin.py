@@ -5,6 +5,7 @@ The launches that a test makes with `metalloid.checking` are left to it.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 _FINDINGS = pytest.StashKey[list[Any]]()
+_OUTPUT = "metalloid_findings"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,12 +48,26 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         yield
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the SARIF file."""
-    path: Any = session.config.getoption("--metalloid-sarif")
-    if path:
-        from metalloid.runtime.launch.findings import without_duplicates
-        from metalloid.sanitizer.sarif import write_sarif
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the findings of a process of pytest-xdist."""
+    found = getattr(node, "workeroutput", {}).get(_OUTPUT)
+    if found is not None:
+        node.config.stash[_FINDINGS] += pickle.loads(found)
 
-        findings: list[Any] = session.config.stash[_FINDINGS]
-        write_sarif(path, without_duplicates(findings))
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the SARIF file; in a process of pytest-xdist, send the findings to the first one."""
+    path: Any = session.config.getoption("--metalloid-sarif")
+    if not path:
+        return
+    from metalloid.runtime.launch.findings import without_duplicates
+    from metalloid.sanitizer.sarif import write_sarif
+
+    found: list[Any] = session.config.stash[_FINDINGS]
+    findings = without_duplicates(found)
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[_OUTPUT] = pickle.dumps(findings)
+    else:
+        write_sarif(path, findings)

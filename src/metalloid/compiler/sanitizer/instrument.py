@@ -19,7 +19,6 @@ from metalloid.compiler.analysis.addresses import underlying_object
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.lexer import variable_of
-from metalloid.compiler.ir.pass_manager import Pass
 from metalloid.compiler.ir.types import I32, I64, POINTER, Pointer, Type, Vector, bits_of
 from metalloid.compiler.sanitizer.prepare import CONVERSION
 
@@ -71,7 +70,7 @@ class AccessSite:
 
 @dataclass
 class InstrumentationContext:
-    """The state of `INSTRUMENTATION`.
+    """The state of the pipeline of checked kernels.
 
     Attributes
     ----------
@@ -204,13 +203,3 @@ def _size(type_: Type) -> Value:
     if isinstance(type_, Vector):
         size = -(-type_.lanes * bits_of(type_.element) // 8)
     return Value(I64, str(size))
-
-
-#: The pipeline of checked kernels.
-INSTRUMENTATION: tuple[Pass[InstrumentationContext], ...] = (
-    Pass(
-        "instrument-accesses", instrument_accesses,
-        "the sanitizer's runtime sees each access of device and threadgroup memory, each fence and "
-        "each shuffle",
-    ),
-)  # fmt: skip

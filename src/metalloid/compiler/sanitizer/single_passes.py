@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from metalloid.compiler.ir.pass_manager import Pass
 from metalloid.compiler.ir.printer import function_text
 from metalloid.compiler.ir.single_passes import parse_input, run_verified
-from metalloid.compiler.sanitizer.instrument import INSTRUMENTATION, InstrumentationContext
+from metalloid.compiler.sanitizer.instrument import InstrumentationContext
+from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION
 
 #: All passes over a checked kernel, by pipeline.
 PIPELINES: dict[str, tuple[Pass[InstrumentationContext], ...]] = {

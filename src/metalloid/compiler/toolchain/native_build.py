@@ -46,7 +46,8 @@ def load_python_library(folder: Path, name: str,
         return None
 
 
-def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = ()) -> Path:
+def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = (),
+          subfolders: Sequence[str] = ()) -> Path:  # fmt: skip
     """The shared object of all sources in a folder, compiled if it is not in `cache`.
 
     Parameters
@@ -57,21 +58,26 @@ def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = ()) -
     cache : Cache
     headers : sequence of Path
         Folders whose headers the sources include besides their own.
+    subfolders : sequence of str
+        Those of `folder` with more sources.
     """
-    included = [
-        path for source_folder in (folder, *headers) for path in sorted(source_folder.glob("*.h"))
-    ]
-    contents = [path.read_bytes() for path in (*_sources(folder), *included)]
+    folders = (folder, *(folder / each for each in subfolders), *headers)
+    included = [path for each in folders for path in sorted(each.glob("*.h"))]
+    contents = [path.read_bytes() for path in (*_sources(folder, subfolders), *included)]
     key = digest(name, clang.fingerprint(), _target(), *_FLAGS, *contents)
     files = cache.load(key)
     if files is None:
-        code = shared_object(objects(folder, _target(), headers), f"metalloid-{name}.so")
+        compiled = objects(folder, _target(), headers, subfolders)
+        code = shared_object(compiled, f"metalloid-{name}.so")
         files = cache.save(key, {f"{name}.so": code})
     return files[f"{name}.so"]
 
 
-def _sources(folder: Path) -> Sequence[Path]:
-    return sorted(path for path in folder.iterdir() if path.suffix in (".c", ".S"))
+def _sources(folder: Path, subfolders: Sequence[str]) -> Sequence[Path]:
+    folders = (folder, *(folder / each for each in subfolders))
+    return sorted(
+        path for each in folders for path in each.iterdir() if path.suffix in (".c", ".S")
+    )
 
 
 def _target() -> str:
@@ -84,8 +90,9 @@ def _target() -> str:
     return f"{architecture}-linux-{libc}"
 
 
-def objects(folder: Path, target: str, headers: Sequence[Path] = ()) -> dict[str, bytes]:
-    """The object files of the sources in a folder by name, for a machine as zig names it.
+def objects(folder: Path, target: str, headers: Sequence[Path] = (),
+            subfolders: Sequence[str] = ()) -> dict[str, bytes]:  # fmt: skip
+    """The object files of the sources that `build` compiles by name, for a machine of zig's names.
 
     Raises
     ------
@@ -95,7 +102,8 @@ def objects(folder: Path, target: str, headers: Sequence[Path] = ()) -> dict[str
     with tempfile.TemporaryDirectory(prefix="metalloid-") as scratch, ThreadPoolExecutor() as pool:
         flags = ["-target", target, *_FLAGS, *(f"-I{source_folder}" for source_folder in headers)]
         compile_one = functools.partial(_object, flags=flags, folder=Path(scratch))
-        return {path.name: path.read_bytes() for path in pool.map(compile_one, _sources(folder))}
+        compiled = pool.map(compile_one, _sources(folder, subfolders))
+        return {path.name: path.read_bytes() for path in compiled}
 
 
 def _object(source: Path, flags: Sequence[str], folder: Path) -> Path:

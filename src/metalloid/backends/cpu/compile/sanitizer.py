@@ -13,9 +13,9 @@ from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.pass_manager import run_passes
 from metalloid.compiler.sanitizer.instrument import (
     DECLARATIONS,
-    INSTRUMENTATION,
     InstrumentationContext,
 )
+from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION
 
 
 @dataclass(frozen=True)

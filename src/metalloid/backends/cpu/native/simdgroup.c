@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "group.h"
-#include "sanitizer.h"
+#include "sanitizer/sanitizer.h"
 
 typedef uint32_t u32;
 typedef int32_t i32;

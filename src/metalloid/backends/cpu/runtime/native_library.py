@@ -18,6 +18,7 @@ from metalloid.runtime.launch.launches import nanoseconds
 from metalloid.settings import settings
 
 SOURCES = Path(__file__).parents[1] / "native"
+_SUBFOLDERS = ("sanitizer",)
 #: Headers for kernels; the runtime includes one of them.
 HEADERS = SOURCES / "include"
 
@@ -170,7 +171,7 @@ def runtime() -> Runtime:
 
 def build(cache: Cache) -> Path:
     """The runtime's shared object, compiled if it is not in `cache`."""
-    return native_build.build(SOURCES, "runtime", cache, [HEADERS])
+    return native_build.build(SOURCES, "runtime", cache, [HEADERS], _SUBFOLDERS)
 
 
 def objects(target: str) -> dict[str, bytes]:
@@ -181,4 +182,4 @@ def objects(target: str) -> dict[str, bytes]:
     DeviceUnavailable
         If it does not compile.
     """
-    return native_build.objects(SOURCES, target, [HEADERS])
+    return native_build.objects(SOURCES, target, [HEADERS], _SUBFOLDERS)

@@ -8,7 +8,7 @@
 #ifndef METALLOID_CPU_SANITIZER_H
 #define METALLOID_CPU_SANITIZER_H
 
-#include "fibre.h"
+#include "../fibre.h"
 
 /* Kinds of accesses, and mtl_report.kind. The numbers are those of compiler/sanitizer. */
 enum { MTL_READ = 1, MTL_WRITE = 2, MTL_ATOMIC = 4, MTL_COPY = 8 };
@@ -57,7 +57,7 @@ void mtl_shadow_clear(void);
 void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgroup);
 void mtl_sanitizer_inactive(mtl_context *context, const mtl_fibre *reader, uint32_t lane);
 
-/* sanitizer_clocks.c: which accesses of other threadgroups happen before those of this one. */
+/* clocks.c: which accesses of other threadgroups happen before those of this one. */
 void mtl_clocks_enter(void);
 void mtl_clocks_fence(uint32_t group, uint32_t epoch, bool releases, bool acquires);
 void mtl_clocks_atomic(uint64_t address, bool reads, bool writes);

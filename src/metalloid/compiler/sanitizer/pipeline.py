@@ -1,0 +1,15 @@
+"""The passes over a kernel that the sanitizer checks, and why each is there."""
+
+from __future__ import annotations
+
+from metalloid.compiler.ir.pass_manager import Pass
+from metalloid.compiler.sanitizer.instrument import InstrumentationContext, instrument_accesses
+
+#: The pipeline of checked kernels.
+INSTRUMENTATION: tuple[Pass[InstrumentationContext], ...] = (
+    Pass(
+        "instrument-accesses", instrument_accesses,
+        "the sanitizer's runtime sees each access of device and threadgroup memory, each fence and "
+        "each shuffle",
+    ),
+)  # fmt: skip
