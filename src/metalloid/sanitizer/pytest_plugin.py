@@ -51,9 +51,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take the findings of a process of pytest-xdist."""
-    found = getattr(node, "workeroutput", {}).get(_OUTPUT)
-    if found is not None:
-        node.config.stash[_FINDINGS] += pickle.loads(found)
+    findings = getattr(node, "workeroutput", {}).get(_OUTPUT)
+    if findings is not None:
+        node.config.stash[_FINDINGS] += pickle.loads(findings)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -64,8 +64,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     from metalloid.runtime.launch.findings import without_duplicates
     from metalloid.sanitizer.sarif import write_sarif
 
-    found: list[Any] = session.config.stash[_FINDINGS]
-    findings = without_duplicates(found)
+    collected: list[Any] = session.config.stash[_FINDINGS]
+    findings = without_duplicates(collected)
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[_OUTPUT] = pickle.dumps(findings)
