@@ -120,14 +120,14 @@ def kinds_of_findings(text: str, graphs: Sequence[Graph], is_padded: bool) -> li
     lib = mtl.library(text, defines={"FIRST": first}, device="cpu", check=True)
     results = []
     for graph in graphs:
-        with mtl.checking(raises=False) as found:
+        with mtl.checking(raises=False) as findings:
             try:
                 arguments = graph.arguments(is_padded)
                 lib.test_kernel(*arguments, threads=THREADS * BLOCKS, group_size=THREADS)
                 kinds = set()
             except mtl.KernelFault:
                 kinds = {"outside"}
-        results.append(kinds | {finding.kind for finding in found})
+        results.append(kinds | {finding.kind for finding in findings})
     return results
 
 
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="part of the names of tests")
     options = parser.parse_args(arguments)
     graphs = [Graph.read(path) for path in sorted((options.folder / "input").glob("*.egr"))]
-    totals, found = Counter[str](), Counter[tuple[str, str]]()
+    totals, counts = Counter[str](), Counter[tuple[str, str]]()
     surprises = []
     for path in sorted((options.folder / "indigo_sources").glob("*/*.cu")):
         if options.only not in path.stem:
@@ -147,19 +147,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         label = "race" if "Bug" in path.stem.replace("boundsBug", "") else "correct"
         totals[label] += 1
         for graph, kinds in zip(graphs, kinds_of_findings(text, graphs, is_outside), strict=True):
-            found[graph.name, label] += "race" in kinds
+            counts[graph.name, label] += "race" in kinds
             if kinds != ({"race"} if label == "race" else set()):
                 surprises.append((path.stem, graph.name, ", ".join(sorted(kinds)) or "nothing"))
         if is_outside:
             totals["outside"] += 1
             for graph, kinds in zip(graphs, kinds_of_findings(text, graphs, False), strict=True):
-                found[graph.name, "outside"] += "outside" in kinds
+                counts[graph.name, "outside"] += "outside" in kinds
     rows = [
         (
             graph.name,
-            f"{found[graph.name, 'race']} of {totals['race']}",
-            f"{found[graph.name, 'correct']} of {totals['correct']}",
-            f"{found[graph.name, 'outside']} of {totals['outside']}",
+            f"{counts[graph.name, 'race']} of {totals['race']}",
+            f"{counts[graph.name, 'correct']} of {totals['correct']}",
+            f"{counts[graph.name, 'outside']} of {totals['outside']}",
         )
         for graph in graphs
     ]

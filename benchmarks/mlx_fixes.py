@@ -119,7 +119,7 @@ FIXES = (
         qmv(192, 8, strides=np.uint64),
         _SIMDGROUPS, _SIMDGROUPS),
     Fix(1579, "a4c47b027", "quantized.metal", "qmv_float_gs_64_b_4_batch_0",
-        qmv(192, 7, strides=np.uint64),
+        qmv(192, 4, strides=np.uint64),
         _SIMDGROUPS, _SIMDGROUPS),
     Fix(1758, "c7b0300af", "quantized.metal", "qmv_float_gs_64_b_4_batch_1", qmv(192, 8, 2, 2),
         (32, 4, 2), _SIMDGROUPS),
