@@ -28,10 +28,10 @@ from metalloid.arrays.ir.operands import binary_operands
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.lowering.narrow_matmul import (
-    is_narrow,
-    has_few_columns,
-    narrow_product,
     dots_of_few_columns,
+    has_few_columns,
+    is_narrow,
+    narrow_product,
 )
 from metalloid.arrays.lowering.split_matmul import is_split, split_product
 from metalloid.arrays.lowering.vendor_matmul import multiplied

@@ -54,7 +54,7 @@ def has_few_columns(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
 
 
 def dots_of_few_columns(a: Node, b: Node, backend: str, allow_tf32: bool,
-                 product: Callable[[Node, Node, str, bool], Node]) -> Node:  # fmt: skip
+                        product: Callable[[Node, Node, str, bool], Node]) -> Node:  # fmt: skip
     """The product, by dot products with a copy of the right factor."""
     transposed = contiguous_copy(permute(b, (1, 0)))
     return product(a, permute(transposed, (1, 0)), DOTS, allow_tf32)
