@@ -115,14 +115,14 @@ def replace_function(ir: str, function: Function) -> str:
 def map_functions(
     ir: str,
     edit: Callable[[Function], object],
-    is_wanted: Callable[[str], bool] = lambda _: True,
+    is_edited: Callable[[str], bool] = lambda _: True,
 ) -> str:
     """`ir` with each of its functions as `edit` leaves it, which changes it.
 
     Parameters
     ----------
     edit : callable
-    is_wanted : callable, optional
+    is_edited : callable, optional
         Whether to edit the function with a definition.
 
     Raises
@@ -132,7 +132,7 @@ def map_functions(
     """
     segments, end = [], 0
     for name, match in _definitions(ir).items():
-        if not is_wanted(match[0]):
+        if not is_edited(match[0]):
             continue
         function = parse_function(ir, name, retain_hints=True)
         edit(function)
