@@ -334,6 +334,12 @@ def library(
     return result
 
 
+def generated_library(text: str, macros: Mapping[str, Any], device: Device) -> Library:
+    """Compile MSL of the array library, which is right and whose accesses are inside."""
+    options = Options(defines=_macros(macros), bounds="unchecked", is_generated=True)
+    return Library(text, PROGRAM_SOURCE, options, device)
+
+
 def default_bounds() -> Bounds:
     """The setting for libraries that do not say."""
     return cast(Bounds, settings.bounds)
