@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from metalloid.runtime.textures.sampler import Sampler
     from metalloid.runtime.textures.texture import Texture
     from metalloid.sanitizer.checking import checking
+    from metalloid.sanitizer.exploring import explore
     from metalloid.settings import settings as config
     from metalloid.transforms.batching import vmap
     from metalloid.transforms.checking import gradcheck
@@ -91,6 +92,7 @@ __all__: list[str] = [
     "custom_function",
     "default_device",
     "devices",
+    "explore",
     "grad",
     "gradcheck",
     "jvp",
@@ -130,6 +132,7 @@ _HOMES = {
     "custom_function": "transforms.custom",
     "default_device": "runtime.devices.registry",
     "devices": "runtime.devices.registry",
+    "explore": "sanitizer.exploring",
     "grad": "transforms.gradients",
     "gradcheck": "transforms.checking",
     "jvp": "transforms.gradients",

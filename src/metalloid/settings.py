@@ -43,6 +43,13 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _seed(text: str) -> int | None:
+    seed = int(text)
+    if not 0 <= seed < 2**64:
+        raise ValueError(text)
+    return seed
+
+
 def _truth(text: str) -> bool:
     return {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()]
 
@@ -199,6 +206,13 @@ class Settings:
         _truth,
         False,
         "Whether launches on the CPU look for data races and uninitialised memory, which is slow.",
+    )
+    schedule = _Setting(
+        "METALLOID_SCHEDULE",
+        _seed,
+        None,
+        "Seed of the order in which launches on the CPU run their threads, which is slow; "
+        "empty: the usual order.",
     )
     strict_barriers = _Setting(
         "METALLOID_STRICT_BARRIERS",

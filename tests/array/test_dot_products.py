@@ -28,13 +28,36 @@ def test_dot_products(rows, columns, depth, dtype, batch):
 
 @pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("dtype", ["float16", "int8", "bfloat16"])
-@pytest.mark.parametrize("shapes", [((300,), (300, 500)), ((2, 300), (300, 200))])
-@pytest.mark.sample(4)
-def test_few_rows_are_sums(dtype, shapes):
-    a, b = (random(shape, dtype) for shape in shapes)
+def test_few_rows_are_sums(dtype):
+    a, b = random((2, 300), dtype), random((300, 200), dtype)
     product = mtl.asarray(a) @ mtl.asarray(b)
     assert "_sum ->" in mtl.explain(product) or "_sum_astype ->" in mtl.explain(product)
     check(product, a, b)
+
+
+@pytest.mark.needs("the CPU")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int8"])
+@pytest.mark.sample(2)
+def test_a_row_times_a_matrix(dtype):
+    """Columns are those of a threadgroup, and all numbers of columns that are left over."""
+    for columns, stack in ((512, ()), (128 + 64, ()), (256 + 97, ()), (128 + 33, (3,))):
+        a, b = random((*stack, 1, 130), dtype), random((130, columns), dtype)
+        product = mtl.asarray(a) @ mtl.asarray(b)
+        assert "multiply_in_strips" in mtl.explain(product) or stack
+        check(product, a, b)
+        check(mtl.asarray(a) @ mtl.asarray(b[::-1].copy())[::-1], a, b)
+
+
+@pytest.mark.needs("the CPU")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [2, 3, 4])
+@pytest.mark.sample(2)
+def test_few_columns_are_dot_products(dtype, columns):
+    for rows, depth in ((64, 256), (67, 301)):
+        a, b = random((rows, depth), dtype), random((depth, columns), dtype)
+        product = mtl.asarray(a) @ mtl.asarray(b)
+        assert "multiply_in_dots" in mtl.explain(product)
+        check(product, a, b)
 
 
 @pytest.mark.needs("the CPU")

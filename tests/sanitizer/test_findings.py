@@ -55,6 +55,11 @@ kernel void converted(device const float* in, device int* out, device uchar* sma
     out[i] = int(v);
     small[i] = v < 256 ? uchar(v) : 255;
 }
+kernel void converted_vectors(device const float4* in, device uchar4* out, device uint* packed,
+                              uint i [[thread_position_in_grid]]) {
+    packed[i] = pack_float_to_unorm4x8(in[i]);  // the library's own conversions are right
+    out[i] = uchar4(in[i]);
+}
 #define TWICE(x) do { lanes[l] = x; x = lanes[l ^ 1]; simdgroup_barrier(mem_flags::mem_threadgroup); } while (0)
 kernel void swapped(device float* out, uint l [[thread_position_in_threadgroup]]) {
     threadgroup float lanes[64];
@@ -253,6 +258,16 @@ def test_conversions_out_of_range():
     assert (other.memory, other.count) == ("-2147483648.0", 1)
     lines = finding.accesses[0].line, other.accesses[0].line
     assert lines == (line_of("= int(v)"), line_of("uchar(v)"))
+
+
+@pytest.mark.slow
+def test_conversions_of_vectors():
+    values = np.array([[1, 255.9, -0.9, 7], [0, 1, 300, 3], [2, np.nan, 4, -1]], np.float32)
+    results = np.zeros((3, 4), np.uint8), np.zeros(3, np.uint32)
+    findings = findings_of(compiled("converted_vectors"), values, *results, threads=3)
+    assert {finding.kind for finding in findings} == {"conversion"}
+    assert {finding.accesses[0].line for finding in findings} == {line_of("= uchar4(")}
+    assert sum(finding.count for finding in findings) == 3
 
 
 @pytest.mark.slow

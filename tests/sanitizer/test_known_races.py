@@ -147,3 +147,23 @@ def test_race_is_reported_until_it_is_fixed(name):
     assert sorted(lines) == sorted(lines_of(source, "first") + lines_of(source, "second"))
     assert "threadgroup_barrier(mem_flags::mem_threadgroup)" in finding.hint
     assert findings_of(source.replace("// FIX", BARRIER)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_known_races_change_results(name):
+    x = np.random.default_rng(1).normal(size=256).astype(np.float32)
+
+    def explored(source):
+        kernel = mtl.library(source, device="cpu").run
+
+        def launch():
+            out = np.zeros(1024, np.float32)
+            kernel(x, out, threads=256, group_size=128)
+            return out
+
+        return mtl.explore(launch, seeds=40)
+
+    # The scan's accesses have a simdgroup function between them, where lanes wait for each other here.
+    assert explored(HEAD + CASES[name]).differs == (name != "contiguous scan")
+    assert not explored(HEAD + CASES[name].replace("// FIX", BARRIER)).differs

@@ -26,6 +26,7 @@ from metalloid.numpy.functions import (
     pad,
     polynomials,
     products,
+    quantiles,
     reductions,
     scans,
     sorting,
@@ -41,7 +42,7 @@ __version__ = _numpy.__version__
 #: The chapters, whose functions of NumPy's names are this namespace.
 CHAPTERS: tuple[ModuleType, ...] = (
     creation, manipulation, indexing, logic, reductions, scans, nanfunctions, sorting, statistics,
-    mathematics, polynomials, products, pad, host,
+    quantiles, mathematics, polynomials, products, pad, host,
 )  # fmt: skip
 _ALIASES = {
     "amax": reductions.max, "amin": reductions.min, "around": logic.round,

@@ -238,18 +238,49 @@ for _name in ON_HOST:
     setattr(Generator, _name, _by_numpy(_name))
 
 
+class RandomState(Generator):
+    """A generator with the older methods of ``numpy.random.RandomState``."""
+
+    def seed(self, seed: int | None = None) -> None:
+        """Restart the sequence."""
+        self._base = base.Generator(seed)
+
+    def rand(self, *shape: int) -> Any:
+        """Draw uniform numbers in [0, 1)."""
+        return self.random(shape or None)
+
+    def randn(self, *shape: int) -> Any:
+        """Draw normally distributed numbers."""
+        return self.standard_normal(shape or None)
+
+    def randint(self, low: Any, high: Any = None, size: Size = None, dtype: Any = int64) -> Any:
+        """Draw integers from `low` to `high`, which is excluded, or from 0 to `low`."""
+        return self.integers(low, high, size, dtype)
+
+    def random_integers(self, low: int, high: int | None = None, size: Size = None) -> Any:
+        """Draw integers from `low` to `high`, which is included, or from 1 to `low`."""
+        return self.integers(*((1, low) if high is None else (low, high)), size, endpoint=True)
+
+    def tomaxint(self, size: Size = None) -> Any:
+        """Draw non-negative integers of 63 bits."""
+        return self.integers(0, np.iinfo(np.int64).max, size, endpoint=True)
+
+    def random_sample(self, size: Size = None) -> Any:
+        """Draw uniform numbers in [0, 1)."""
+        return self.random(size)
+
+
 def default_rng(seed: Any = None) -> Generator:
     """Return a `Generator` with a seed; a generator is returned unchanged."""
     return seed if isinstance(seed, Generator) else Generator(seed)
 
 
-_global = Generator()
+_global = RandomState()
 
 
 def seed(seed: int | None = None) -> None:
     """Restart the sequence of the functions of this module."""
-    global _global
-    _global = Generator(seed)
+    _global.seed(seed)
 
 
 def _function(name: str, method: str) -> Callable[..., Any]:
@@ -257,29 +288,18 @@ def _function(name: str, method: str) -> Callable[..., Any]:
         return getattr(_global, method)(*args, **options)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"See `Generator.{method}`."
+    function.__doc__ = f"See `RandomState.{method}`."
     return function
 
 
-def rand(*shape: int) -> Any:
-    """Draw uniform numbers in [0, 1)."""
-    return _global.random(shape)
-
-
-def randn(*shape: int) -> Any:
-    """Draw normally distributed numbers."""
-    return _global.standard_normal(shape)
-
-
-def randint(low: Any, high: Any = None, size: Size = None, dtype: Any = int64) -> Any:
-    """Draw integers from `low` to `high`, which is excluded, or from 0 to `low`."""
-    return _global.integers(low, high, size, dtype)
-
-
-_METHODS = [name for name in vars(Generator) if not name.startswith("_") and name != "spawn"]
-_SYNONYMS = {"random_sample": "random", "ranf": "random", "sample": "random"}
-globals().update({name: _function(name, name) for name in _METHODS if name != "integers"})
+_METHODS = [
+    name
+    for generator in (Generator, RandomState)
+    for name in vars(generator)
+    if not name.startswith("_") and name not in ("spawn", "integers", "seed")
+]
+_SYNONYMS = {"ranf": "random", "sample": "random"}
+globals().update({name: _function(name, name) for name in _METHODS})
 globals().update({name: _function(name, method) for name, method in _SYNONYMS.items()})
 
-__all__ = ["Generator", "default_rng", "rand", "randint", "randn", "seed", *_SYNONYMS]
-__all__ += [name for name in _METHODS if name != "integers"]
+__all__ = ["Generator", "RandomState", "default_rng", "seed", *_SYNONYMS, *_METHODS]

@@ -62,7 +62,7 @@ class Graph:
     def __enter__(self) -> Graph:
         if self._replay is not None:
             raise LaunchError("[Graph] has already been recorded. Create another one.")
-        if self.device.recording is not None:
+        if isinstance(self.device.recording, Graph):
             raise LaunchError(f"[Graph] another graph is being recorded on {self.device.name}.")
         self._thread = threading.get_ident()
         self.device.recording = self
@@ -71,7 +71,7 @@ class Graph:
     def __exit__(
         self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None
     ) -> None:
-        self.device.recording = None
+        self.device.recording = self.device.default_recorder
         try:
             if kind is None:
                 self._replay = self.device.prepare(self._launches)

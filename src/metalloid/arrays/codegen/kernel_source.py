@@ -148,7 +148,7 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
     members = _by_size(writer.members)
     name = _name(kernel.ops)
     types = [msl_name(sources[source].dtype) for source in writer.buffers]
-    positions = _IN_PANELS if writer.form.name == "panels" else _IN_TILES
+    positions = _IN_PANELS if writer.form.name in ("panels", "strips") else _IN_TILES
     head = _head(name, types, members, positions, writer.structs)
     groups = (kernel.ops, *(factor.ops for factor in kernel.factors))
     files = _files([op for ops in groups for op in ops], "elementwise")

@@ -284,7 +284,7 @@ class ProductWriter:
             self.structs += ["};", ""]
         given = [type_, *filter(None, [form.each])]
         are_packed = [factor.is_packed for factor in self.kernel.factors]
-        flags = {"panels": are_packed, "dots": []}.get(form.name, downs)
+        flags = {"panels": are_packed, "strips": [], "dots": []}.get(form.name, downs)
         given += ["true" if is_so else "false" for is_so in (*flags, *copied)]
         self.lines = []
         if form.capacity:
@@ -293,7 +293,9 @@ class ProductWriter:
         self._batch()
         self.lines += [w.constructor(name) for w, name in zip(self.writers, names, strict=True)]
         thread = "simdgroup * 32 + lane" if form.has_fours else "simdgroup, lane"
-        thread = {"panels": "thread_.x", "dots": "lane"}.get(form.name, thread)
+        thread = {"panels": "thread_.x", "strips": "thread_.x", "dots": "lane"}.get(
+            form.name, thread
+        )
         size = ", ".join(
             root._member(name, "uint", "I", extent)
             for name, extent in zip(("rows", "columns", "depth"), self.shape, strict=True)

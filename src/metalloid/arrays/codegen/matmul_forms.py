@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from metalloid.arrays.planning.matmul_dispatch import DOTS as BY_DOTS
 from metalloid.arrays.planning.matmul_dispatch import PANELS as IN_PANELS
 from metalloid.arrays.planning.matmul_dispatch import SIMDGROUPS as IN_SIMDGROUPS
-from metalloid.arrays.planning.matmul_dispatch import TENSOR_CORES, TILE, dot_tile, panel_tile
+from metalloid.arrays.planning.matmul_dispatch import (
+    STRIP,
+    TENSOR_CORES,
+    TILE,
+    dot_tile,
+    panel_tile,
+)
 from metalloid.arrays.planning.schedule import Factor, ProductKernel
 from metalloid.runtime.devices.traits import DeviceTraits
 
@@ -57,12 +63,14 @@ PANELS = {
                           each=f"{columns}, {rows}")
     for rows, columns in itertools.product((1, 2, 4, 8), (8, 16, 32))
 }  # fmt: skip
+#: For CPUs: a row times a matrix.
+STRIPS = Form("strips", 1, STRIP, 32, "", each=f"{STRIP // 32}")
 #: Dot products of contiguous rows with contiguous columns, by rows and columns of sums of a
 #: simdgroup, which also are one row or one column.
 DOTS = {
     (rows, columns): Form("dots", TILE, width, 32, "", each=f"{rows}, {columns}")
     for rows, columns, width in (
-        (1, 8, 32), (8, 1, 1), (2, 4, 32), (1, 4, 32), (4, 1, 1), (2, 2, 32)
+        (1, 8, 32), (8, 1, 1), (4, 2, 32), (2, 4, 32), (1, 4, 32), (4, 1, 1), (2, 2, 32)
     )
 }  # fmt: skip
 SQUARES = Form("squares", 128, 128, 256, "square_capacity<8>()", _WIDE, True, "8")
@@ -86,6 +94,8 @@ def form_of(kernel: ProductKernel, traits: DeviceTraits) -> Form:
     if kernel.backend == IN_SIMDGROUPS:
         return SIMDGROUPS
     if kernel.backend == IN_PANELS:
+        if kernel.iteration_space[-2] == 1 and not any(each.is_packed for each in kernel.factors):
+            return STRIPS
         return PANELS[panel_tile(dtype, kernel.iteration_space[-2:])]
     if kernel.backend == BY_DOTS:
         return DOTS[dot_tile(dtype, kernel.iteration_space[-2:])]

@@ -9,12 +9,13 @@ import numpy as np
 
 from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.execution.calls import host_call
-from metalloid.arrays.ir.dtypes import bfloat16, int64
+from metalloid.arrays.ir.dtypes import bfloat16, int64, kind_of
 from metalloid.arrays.ir.node import Node, cast
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import full_slices, moved_axes, sliced
 from metalloid.arrays.library import merge_sort, radix_sort
+from metalloid.arrays.library import order_statistics as order_statistics_kernels
 from metalloid.arrays.library.selection import largest_of_chunks
 from metalloid.arrays.lowering.indexing import gathered, indices_along
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
@@ -100,6 +101,18 @@ def largest_of_rows(rows: Node, k: int, setting: str) -> tuple[Node, ...]:
     return bind("top_k", [rows], (k, setting), (rows.dtype, shape), (int64, shape))
 
 
+def order_statistics(rows: Node, positions: Node, setting: str) -> Node:
+    """Bind the primitive of quantiles: the elements of each row at positions of its sorted order.
+
+    Parameters
+    ----------
+    rows : Node
+    positions : Node
+        Integers within the rows, with the same axes but the last one.
+    """
+    return bind("order_statistics", [rows, positions], (setting,), (rows.dtype, positions.shape))[0]
+
+
 def _sort_by_merges(x: Node, axis: int, descending: bool, setting: str) -> Node:
     return merge_sort.sort_values(x, axis, descending)
 
@@ -148,6 +161,21 @@ def _largest(rows: Node, order: Node, indices: Node | None = None) -> tuple[Node
     """Elements of rows, and their indices in the rows from which these were selected."""
     axes, along = list(range(len(rows.shape))), indices_along(order, len(rows.shape) - 1)
     return gathered(rows, axes, along), order if indices is None else gathered(indices, axes, along)
+
+
+def _is_selected_by_kernels(rows: Node, positions: Node, setting: str) -> bool:
+    is_supported = order_statistics_kernels.has_launches(rows, positions.shape[-1])
+    return is_supported and setting != "host" and kind_of(rows.dtype) != "c"
+
+
+def _selected_by_kernels(rows: Node, positions: Node, setting: str) -> Node:
+    return order_statistics_kernels.elements_in_order(rows, positions)
+
+
+def _selected_by_sorting(rows: Node, positions: Node, setting: str) -> Node:
+    axis = len(rows.shape) - 1
+    ordered = sorted_along(rows, axis, False, setting)
+    return gathered(ordered, list(range(axis + 1)), indices_along(positions, axis))
 
 
 def _top_k_on_host(rows: Node, k: int, setting: str) -> tuple[Node, ...]:
@@ -213,3 +241,5 @@ _implement("sort", _sort_by_merges, _sort_by_digits, _sort_on_host)
 _implement("argsort", _argsort_by_merges, _argsort_by_digits, _argsort_on_host)
 implement("top_k", Implementation(_top_k_by_kernels, _is_top_k_by_kernels), _top_k_on_host,
           is_structural=True)  # fmt: skip
+implement("order_statistics", Implementation(_selected_by_kernels, _is_selected_by_kernels),
+          _selected_by_sorting, is_structural=True)  # fmt: skip

@@ -27,7 +27,12 @@ from metalloid.arrays.ir.node import (
 from metalloid.arrays.ir.operands import binary_operands
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
-from metalloid.arrays.lowering.narrow_matmul import is_narrow, narrow_product
+from metalloid.arrays.lowering.narrow_matmul import (
+    dots_of_few_columns,
+    has_few_columns,
+    is_narrow,
+    narrow_product,
+)
 from metalloid.arrays.lowering.split_matmul import is_split, split_product
 from metalloid.arrays.lowering.vendor_matmul import multiplied
 from metalloid.arrays.planning.matmul_dispatch import (
@@ -161,10 +166,15 @@ def _split_product(a: Node, b: Node, backend: str, allow_tf32: bool) -> Node:
     return split_product(a, b, backend, allow_tf32, _product)
 
 
+def _dots_of_few_columns(a: Node, b: Node, backend: str, allow_tf32: bool) -> Node:
+    return dots_of_few_columns(a, b, backend, allow_tf32, _product)
+
+
 implement(
     "matmul",
     Implementation(_split_product, is_split),
     Implementation(narrow_product, is_narrow),
+    Implementation(_dots_of_few_columns, has_few_columns),
     _product,
     is_structural=True,
 )

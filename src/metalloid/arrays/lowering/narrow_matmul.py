@@ -1,4 +1,4 @@
-"""Products of many short rows and a small matrix on CPUs: a sum of products for each column.
+"""Products with 2 to 4 columns on CPUs: sums of products for each column, or dot products.
 
 Rotations of points and changes of colour space have 2 to 4 columns, interleaved in memory.
 Tiles would leave most lanes idle; a kernel that loads all columns of a row as interleaved vectors
@@ -7,14 +7,19 @@ runs at the speed of memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from metalloid.arrays.ir.dtypes import float32, float64
-from metalloid.arrays.ir.node import Node, apply, broadcast
+from metalloid.arrays.ir.node import Node, apply, broadcast, permute
 from metalloid.arrays.ir.ops import OPS
-from metalloid.arrays.ir.views import concatenated, full_slices, sliced
-from metalloid.arrays.planning.matmul_dispatch import AUTO, shape_of_work
+from metalloid.arrays.ir.views import concatenated, contiguous_copy, full_slices, sliced
+from metalloid.arrays.planning.matmul_dispatch import AUTO, DOTS, is_transposed, shape_of_work
 
 #: With fewer rows a kernel of panels is quick enough, and fewer nodes are made.
 _MAX_EXTENT, _MIN_ROWS = 4, 2**12
+#: From this depth and this number of rows on, dot products take less time than panels, which have 8
+#: columns, and a copy of the right factor in which its columns are contiguous.
+_MIN_DOT_DEPTH, _MIN_DOT_ROWS = 256, 64
 
 
 def is_narrow(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
@@ -30,6 +35,29 @@ def is_narrow(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
         and rows >= _MIN_ROWS
         and not batch
     )
+
+
+def has_few_columns(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
+    """Whether the right factor is transposed first, for dot products."""
+    depth, columns = b.shape[-2:]
+    return (
+        backend == AUTO
+        and a.device.name == "cpu"
+        and a.dtype in (float32, float64)
+        and len(b.shape) == 2
+        and 2 <= columns <= _MAX_EXTENT
+        and depth >= _MIN_DOT_DEPTH
+        and a.shape[-2] >= _MIN_DOT_ROWS
+        and not is_transposed(a)
+        and not is_transposed(b)
+    )
+
+
+def dots_of_few_columns(a: Node, b: Node, backend: str, allow_tf32: bool,
+                        product: Callable[[Node, Node, str, bool], Node]) -> Node:  # fmt: skip
+    """The product, by dot products with a copy of the right factor."""
+    transposed = contiguous_copy(permute(b, (1, 0)))
+    return product(a, permute(transposed, (1, 0)), DOTS, allow_tf32)
 
 
 def narrow_product(a: Node, b: Node, backend: str, allow_tf32: bool) -> Node:

@@ -45,6 +45,9 @@ FLOATS = (float16, bfloat16, float32)
 _MAX_REDUCTION_ROWS, _MIN_REDUCTION_WORK = 2, 2**16
 #: Up to this much work, a reduction takes less time than a call of BLAS between kernels.
 _MAX_VECTOR_WORK = 2**18
+#: Columns of a threadgroup that multiplies a row by a matrix, and the least work for which that
+#: takes less time than sums of columns: each of them reads two cache lines of a row.
+STRIP, _MIN_STRIP_WORK = 128, 2**14
 #: Up to this many columns, their sums read a matrix once, on all cores; BLAS takes one.
 _MAX_COLUMNS = 128
 #: From this much work on, a kernel of dot products takes less time than a reduction.
@@ -95,10 +98,9 @@ _TILE, _TRANSPOSE, _ELEMENT, _MATRIX, _KERNEL, _KERNEL_ELEMENT = 300, 25, 0.1, 5
 #: Nanoseconds to call a function of the host between kernels: 25,000 more than a launch if it is
 #: evaluated alone, 100,000 in a compiled program, whose other launches are then bound one by one.
 _CALL = 40_000
-#: For a panel kernel, nanoseconds per element of its operands, and if a single row reads them in
-#: short pieces; rows for which it reads the right factor once, and columns for which it reads the
-#: left one.
-_PANEL_ELEMENT, _PANEL_ROW_ELEMENT, _PANEL_PASS = 0.05, 0.2, 64
+#: For a panel kernel, nanoseconds per element of its operands; rows for which it reads the right
+#: factor once, and columns for which it reads the left one.
+_PANEL_ELEMENT, _PANEL_PASS = 0.05, 64
 #: Panels of half an AVX-512 register read one element for each of its multiplications.
 _HALF_REGISTER = 1.5
 #: Nanoseconds to add up the lanes of a dot product.
@@ -174,8 +176,7 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     is_wide = dtype.itemsize >= 4 or (packed[1] and (packed[0] or dtype == bfloat16))
     multiplied = padded * depth * times.panel * (1 if is_wide else _PANEL_CONVERSIONS)
     multiplied *= _HALF_REGISTER if across == 8 and dtype.itemsize < 8 else 1
-    element = _PANEL_ROW_ELEMENT if rows == 1 else _PANEL_ELEMENT
-    panels = matrices * (_TILE + multiplied + elements * element)
+    panels = matrices * (_TILE + multiplied + elements * _PANEL_ELEMENT)
     for width, is_packed, is_along_depth in (
         (rows, packed[0], not are_transposed[0]),
         (columns, packed[1], are_transposed[1]),
@@ -227,7 +228,8 @@ def dot_tile(dtype: DType, shape: Ints) -> tuple[int, int]:
     rows, columns = shape
     if rows == 1:
         return 1, count
-    return (count, 1) if columns == 1 else (2, count // 2)
+    across = {1: 1, 2: 2}.get(columns, count // 2)
+    return count // across, across
 
 
 def packed_factors(dtype: DType, shape: Ints, depth: int,
@@ -284,6 +286,10 @@ def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: b
     if device.name != "cpu":
         return is_vector
     work = math.prod(shape) * depth
+    has_strips = columns >= STRIP and work >= _MIN_STRIP_WORK
+    has_strips &= rows == 1 and is_along_columns and _times_of(dtype).panel < math.inf
+    if has_strips and not is_computed:
+        return False
     has_dots = is_along_depth and work >= _MIN_DOTS and _times_of(dtype).dot < math.inf
     if is_vector and (is_computed or (work <= _MAX_VECTOR_WORK and not has_dots)):
         return True

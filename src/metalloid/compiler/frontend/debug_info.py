@@ -7,7 +7,7 @@ them if clang was asked for ``LINE_TABLES``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +75,13 @@ def with_user_locations(ir: str, is_user_file: Callable[[Path], bool]) -> str:
 
     locations = {name: user_location(node) for name, node in nodes.items() if node[0] != "d"}
     return _LOCATION.sub(lambda match: f"{match[1]} = {locations.get(match[1], match[2])}", ir)
+
+
+def inlined_locations(ir: str, attachment: str) -> Iterator[Location]:
+    """Where an instruction comes from, and then the calls through which it was inlined."""
+    while (location := location_of(ir, attachment)) is not None:
+        yield location
+        attachment = _field(node_text(ir, attachment), "inlinedAt")
 
 
 def node_text(ir: str, name: str) -> str:

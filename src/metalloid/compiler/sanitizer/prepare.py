@@ -3,29 +3,34 @@
 LLVM loads from memory that it knows to exist although only some threads ask for it, moves accesses
 out of loops, where they have no line, and removes what depends on uninitialised variables. So
 accesses become volatile. Likewise LLVM converts numbers whose result is then discarded: so
-conversions get their calls before::
+conversions get their calls before, one for each component::
 
     call void @mtl_sanitizer_conversion(double %x, i32 32, i32 1, i32 0)
     %i = fptosi double %x to i32
 
-The last operand is for the number of the site, which `instrument` knows.
+The last operand is for the number of the site, which `instrument` knows. Conversions of vectors are
+in a function of the standard library. Whether the user's text calls it is known when it is inlined.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from metalloid.compiler.frontend.debug_info import location_of
+from metalloid.compiler.frontend.debug_info import inlined_locations
 
 CONVERSION = "@mtl_sanitizer_conversion"
 _DECLARATION = f"\ndeclare void {CONVERSION}(double, i32, i32, i32)\n"
 _CONVERSION = re.compile(
-    r"^  %\S+ = fpto(?P<kind>[su])i (?P<type>\w+) (?P<value>%\S+) to i(?P<bits>\d+), "
-    r"!dbg (?P<debug>!\d+)",
+    r"^  %\S+ = fpto(?P<kind>[su])i (?:<(?P<lanes>\d+) x )?(?P<type>\w+)>? (?P<value>%\S+) to "
+    r"(?:<\d+ x )?i(?P<bits>\d+)>?, !dbg (?P<debug>!\d+)",
     re.M,
 )
+_CALL = re.compile(rf"^  [^\n]*{CONVERSION}\([^\n]*!dbg (!\d+)[^\n]*\n", re.M)
+#: The header of the standard library whose functions convert vectors.
+_VECTORS = "metal_vector.h"
 _ATTRIBUTES = re.compile(r"^(attributes #\d+ = \{)", re.M)
 _THREADGROUP_VARIABLE = re.compile(
     r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*\baddrspace\(3\) global ', re.M
@@ -63,38 +68,58 @@ def prepare(ir: str, is_user_file: Callable[[Path], bool]) -> str:
     )
 
 
-def finish(ir: str) -> str:
-    """The optimised module without what `prepare` has added to it."""
+def finish(ir: str, is_user_file: Callable[[Path], bool]) -> str:
+    """The optimised module without what `prepare` has added to it.
+
+    Of the calls for conversions, those remain that the user's text makes.
+    """
+
+    @functools.cache
+    def is_of_the_user(debug: str) -> bool:
+        for location in inlined_locations(ir, debug):
+            if is_user_file(Path(location.directory, location.file)):
+                return True
+            if not location.file.endswith(_VECTORS):
+                return False
+        return False
+
+    ir = _CALL.sub(lambda match: match[0] if is_of_the_user(match[1]) else "", ir)
     return _USED_LINE.sub("", ir).replace(" sanitize_thread ", " ")
 
 
 def _with_conversions(ir: str, is_user_file: Callable[[Path], bool]) -> str:
+    @functools.cache
     def is_checked(debug: str) -> bool:
-        location = location_of(ir, debug)
-        return location is not None and is_user_file(Path(location.directory, location.file))
+        location = next(inlined_locations(ir, debug), None)
+        return location is not None and (
+            is_user_file(Path(location.directory, location.file))
+            or location.file.endswith(_VECTORS)
+        )
 
-    checked: dict[str, bool] = {}
     count = 0
 
-    def with_call(match: re.Match[str]) -> str:
+    def with_calls(match: re.Match[str]) -> str:
         nonlocal count
-        debug = match["debug"]
-        if debug not in checked:
-            checked[debug] = is_checked(debug)
-        if not checked[debug]:
+        if not is_checked(match["debug"]):
             return match[0]
         count += 1
         return "\n".join((*_calls(match, f"%mtl.converted.{count}"), match[0]))
 
-    ir = _CONVERSION.sub(with_call, ir)
+    ir = _CONVERSION.sub(with_calls, ir)
     return ir + _DECLARATION if count else ir
 
 
 def _calls(match: re.Match[str], name: str) -> Iterator[str]:
     """Instructions that tell of a conversion."""
-    value, debug = match["value"], f", !dbg {match['debug']}"
-    if match["type"] != "double":
-        yield f"  {name} = fpext {match['type']} {value} to double{debug}"
-        value = name
+    debug = f", !dbg {match['debug']}"
     words = f"i32 {match['bits']}, i32 {int(match['kind'] == 's')}, i32 0"
-    yield f"  call void {CONVERSION}(double {value}, {words}){debug}"
+    for lane in range(int(match["lanes"] or 1)):
+        value = match["value"]
+        if match["lanes"]:
+            vector = f"<{match['lanes']} x {match['type']}> {value}"
+            value = f"{name}.{lane}"
+            yield f"  {value} = extractelement {vector}, i32 {lane}{debug}"
+        if match["type"] != "double":
+            yield f"  {name}.{lane}.wide = fpext {match['type']} {value} to double{debug}"
+            value = f"{name}.{lane}.wide"
+        yield f"  call void {CONVERSION}(double {value}, {words}){debug}"

@@ -110,7 +110,7 @@ def _ramp(x: Array, axis: int, width: int, value: Any, is_after: bool) -> Array:
 
 def _statistic(name: str) -> Callable[..., Array]:
     def border(x: Array, axis: int, width: int, length: Any, is_after: bool) -> Array:
-        from metalloid.numpy.functions.statistics import median
+        from metalloid.numpy.functions.quantiles import median
 
         count = x.shape[axis] if length is None else min(int(length), x.shape[axis])
         if count == 0 and name in ("max", "min"):

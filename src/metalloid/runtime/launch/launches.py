@@ -287,6 +287,8 @@ class Launcher:
 
     #: Records launches instead, while it is set.
     recording: LaunchRecorder | None = None
+    #: The value of `recording` while no graph is being recorded.
+    default_recorder: LaunchRecorder | None = None
 
     def launch(
         self, program: Any, arguments: Arguments, grid: Size, group: Size, wait: bool

@@ -207,6 +207,43 @@ METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, 
   }
 }
 
+// A row times a matrix that is contiguous along its columns, for CPUs: a thread has `count` columns
+// that are 32 apart, so that a threadgroup reads several cache lines of each row of the matrix.
+template <typename T, uint count, typename Left, typename Right, typename Store>
+METAL_FUNC void multiply_strip(Left left, Right right, Store store, uint depth, uint row,
+                               uint column) {
+  T sums[count];
+  for (uint j = 0; j < count; ++j) {
+    sums[j] = T(0);
+  }
+  for (uint k = 0; k < depth; ++k) {
+    const T x = T(left(row, k));
+    for (uint j = 0; j < count; ++j) {
+      sums[j] = times_plus(x, T(right(k, column + j * panel_columns)), sums[j]);
+    }
+  }
+  for (uint j = 0; j < count; ++j) {
+    store(row, column + j * panel_columns, sums[j]);
+  }
+}
+
+template <typename T, uint count, typename Left, typename Right, typename Store>
+METAL_FUNC void multiply_in_strips(Left left, Right right, Store store, uint3 size, uint3 group,
+                                   uint own) {
+  uint first = group.x * panel_columns * count;
+  if (first + panel_columns * count <= size.y) {
+    multiply_strip<T, count>(left, right, store, size.z, group.y, first + own);
+    return;
+  }
+  if (first + panel_columns * count / 2 <= size.y) {
+    multiply_strip<T, count / 2>(left, right, store, size.z, group.y, first + own);
+    first += panel_columns * count / 2;
+  }
+  for (uint column = first + own; column < size.y; column += panel_columns) {
+    multiply_strip<T, 1>(left, right, store, size.z, group.y, column);
+  }
+}
+
 // Dot products, for factors that are contiguous along the depth: the lanes of a simdgroup have
 // elements of it, `rows` rows of the left factor meet `columns` columns of the right one, and a tree
 // adds up the lanes of all these sums together. A threadgroup of 32 threads makes `dot_rows` rows.
@@ -229,21 +266,20 @@ METAL_FUNC void add_products(thread T *sums, Left left, Right right, uint2 end, 
   }
 }
 
-// The sums over all lanes: that of index i in each of 32 / count lanes from 32 / count * i on.
+// The sums over all lanes: that of index i in lane i, and in every `count`-th lane from there on.
 template <typename T, uint count>
 METAL_FUNC T add_lanes(thread T *sums, uint lane) {
-  ushort bit = 16;
   #pragma clang loop unroll(full)
-  for (ushort half_count = count / 2; half_count > 0; half_count /= 2, bit /= 2) {
+  for (ushort bit = count / 2; bit > 0; bit /= 2) {
+    const bool is_upper = lane & bit;
     #pragma clang loop unroll(full)
-    for (ushort i = 0; i < half_count; ++i) {
-      const bool is_upper = lane & bit;
-      const T retained = is_upper ? sums[i + half_count] : sums[i];
-      sums[i] = add(retained, simd_shuffle_xor(is_upper ? sums[i] : sums[i + half_count], bit));
+    for (ushort i = 0; i < bit; ++i) {
+      const T retained = is_upper ? sums[i + bit] : sums[i];
+      sums[i] = add(retained, simd_shuffle_xor(is_upper ? sums[i] : sums[i + bit], bit));
     }
   }
   #pragma clang loop unroll(full)
-  for (; bit > 0; bit /= 2) {
+  for (ushort bit = count; bit < 32; bit *= 2) {
     sums[0] = add(sums[0], simd_shuffle_xor(sums[0], bit));
   }
   return sums[0];
@@ -252,7 +288,7 @@ METAL_FUNC T add_lanes(thread T *sums, uint lane) {
 template <typename T, uint rows, uint columns, typename Left, typename Right, typename Store>
 METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size, uint3 group,
                                  uint lane) {
-  constexpr uint count = rows * columns, each = 32 / count, width = columns == 1 ? 1 : dot_columns;
+  constexpr uint count = rows * columns, width = columns == 1 ? 1 : dot_columns;
   const uint first = group.y * dot_rows, start = group.x * width, full_depth = size.z / 32 * 32;
   const uint2 end = min(uint2(first + dot_rows, start + width), size.xy);
   for (uint column = start; column < end.y; column += columns) {
@@ -268,8 +304,9 @@ METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size
         add_products<T, rows, columns>(sums, left, right, size.xy, row, column, full_depth + lane);
       }
       const T sum = add_lanes<T, count>(sums, lane);
-      const uint i = row + lane / each / columns, j = column + lane / each % columns;
-      if (lane % each == 0 && i < end.x && j < end.y) {
+      const uint i = row + (rows == 1 ? 0 : lane / columns);
+      const uint j = column + (rows == 1 ? lane : lane % columns);
+      if (lane < count && i < end.x && j < end.y) {  // contiguous along a row or a column
         store(i, j, sum);
       }
     }

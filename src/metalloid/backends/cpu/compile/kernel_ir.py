@@ -307,7 +307,8 @@ class _EntryCompiler:
             words += ("-Xclang", "-disable-llvm-passes")
         text, ir = compile_entry(words, self.unit, self.entry, self.target, embed, seconds)
         if self.sanitize:
-            ir = finish(self.optimise(prepare(ir, _is_user_file), options or ()))
+            ir = self.optimise(prepare(ir, _is_user_file), options or ())
+            ir = finish(ir, _is_user_file)
         return text, ir
 
     def compile_auxiliary(self, text: str) -> str:

@@ -22,6 +22,8 @@
 
 #include <string.h>
 
+#include "sanitizer/sanitizer.h"
+
 /* ---- common to both modes ---- */
 
 typedef struct shift {
@@ -86,14 +88,17 @@ static void advance_group(mtl_context *context) {
 /* Starts the next threadgroup of the shift: context->range says which. */
 static bool next_group(shift *shift) {
     mtl_context *context = shift->context;
-    if (shift->next == shift->end) {
-        if (!take(shift)) return false;
-        set_group(context, shift->next++);
-        return true;
-    }
+    bool is_first = shift->next == shift->end;
+    if (is_first && !take(shift)) return false;
     if (atomic_load_explicit(&context->job->cancelled, memory_order_relaxed)) return false;
-    advance_group(context);
-    shift->next++;
+    uint64_t index = shift->next++;
+    if (context->job->scheduled) {
+        set_group(context, mtl_schedule_group(index));
+    } else if (is_first) {
+        set_group(context, index);
+    } else {
+        advance_group(context);
+    }
     return true;
 }
 
@@ -191,7 +196,7 @@ static void run_loop(shift *shift) {
 static void suspend(mtl_context *context, mtl_fibre *self) {
     mtl_simdgroup *simdgroup = context->simdgroup;
     void *target = context->scheduler;
-    if (simdgroup->ready) {
+    if (simdgroup->ready && !context->job->scheduled) {
         context->running = &simdgroup->lanes[__builtin_ctz(simdgroup->ready)];
         simdgroup->ready &= simdgroup->ready - 1;
         target = context->running->stack_pointer;
@@ -234,6 +239,13 @@ void mtl_barrier_wait(mtl_context *context, const void *site) {
     mtl_fibre *self = context->running;
     wait_at(self, site);
     context->simdgroup->at_barrier |= 1u << self->lane;
+    suspend(context, self);
+}
+
+/* Lets other threads of a scheduled launch run before the calling one goes on. */
+void mtl_yield(mtl_context *context) {
+    mtl_fibre *self = context->running;
+    context->simdgroup->ready |= 1u << self->lane;
     suspend(context, self);
 }
 
@@ -287,17 +299,32 @@ static bool exchange(mtl_context *context, mtl_simdgroup *simdgroup) {
     return true;
 }
 
-/* Runs a simdgroup until every lane has finished or waits at a threadgroup barrier. */
-static bool run_simdgroup(mtl_context *context, mtl_simdgroup *simdgroup) {
+/* Runs a lane that is ready, and the simdgroup function for which it was the last one. */
+bool mtl_resume_lane(mtl_context *context, mtl_simdgroup *simdgroup, uint32_t lane) {
     context->simdgroup = simdgroup;
+    context->running = &simdgroup->lanes[lane];
+    simdgroup->ready &= ~(1u << lane);
+    if (context->is_visited && !mtl_attend(context)) return false;
+    if (!enter_kernel(context, context->running->stack_pointer)) return false;
+    return simdgroup->ready || !simdgroup->at_exchange || exchange(context, simdgroup);
+}
+
+/* Lets the lanes of a simdgroup go on after a threadgroup barrier. */
+static void open_barrier(mtl_simdgroup *simdgroup) {
     simdgroup->at_barrier = 0;
     simdgroup->ready = simdgroup->members & ~simdgroup->finished;
-    while (simdgroup->ready) {
-        context->running = &simdgroup->lanes[__builtin_ctz(simdgroup->ready)];
-        simdgroup->ready &= simdgroup->ready - 1;
-        if (context->is_visited && !mtl_attend(context)) return false;
-        if (!enter_kernel(context, context->running->stack_pointer)) return false;
-        if (simdgroup->at_exchange && !exchange(context, simdgroup)) return false;
+}
+
+/* Runs all simdgroups until every lane has finished or waits at a threadgroup barrier. */
+static bool run_simdgroups(mtl_context *context, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) open_barrier(&context->simdgroups[i]);
+    if (context->job->scheduled) return mtl_schedule_run(context, count);
+    for (uint32_t i = 0; i < count; i++) {
+        mtl_simdgroup *simdgroup = &context->simdgroups[i];
+        while (simdgroup->ready) {
+            uint32_t lane = (uint32_t)__builtin_ctz(simdgroup->ready);
+            if (!mtl_resume_lane(context, simdgroup, lane)) return false;
+        }
     }
     return true;
 }
@@ -372,9 +399,7 @@ static bool run_group(mtl_context *context) {
     uint32_t threads = start_fibres(context);
     wait_outcome result;
     do {
-        for (uint32_t first = 0; first < threads; first += MTL_SIMD_WIDTH) {
-            if (!run_simdgroup(context, &context->simdgroups[first / MTL_SIMD_WIDTH])) return false;
-        }
+        if (!run_simdgroups(context, (threads + MTL_SIMD_WIDTH - 1) / MTL_SIMD_WIDTH)) return false;
         result = resolve_waiting(context, threads);
     } while (result == BARRIER_OPEN);
     return result == GROUP_DONE;

@@ -11,4 +11,8 @@ uint64_t mtl_exchange_wait(mtl_context *context, mtl_rule *rule, uint32_t width,
 /* Waits until all threads of the threadgroup have come to the barrier at `site`. */
 void mtl_barrier_wait(mtl_context *context, const void *site);
 
+/* For schedules (sanitizer/schedule.c). */
+void mtl_yield(mtl_context *context);
+bool mtl_resume_lane(mtl_context *context, mtl_simdgroup *simdgroup, uint32_t lane);
+
 #endif

@@ -36,7 +36,8 @@ enum mtl_status {
 enum {
     MTL_FIBRE = 1,  /* run in FIBRE mode */
     MTL_RELAXED = 2, /* barriers open for all waiting threads, and do not wait for returned ones */
-    MTL_CHECKED = 4  /* the code tells the sanitizer of its accesses: see sanitizer.h */
+    MTL_CHECKED = 4, /* the code tells the sanitizer of its accesses: see sanitizer.h */
+    MTL_SCHEDULED = 8 /* and its threads run in the order of a schedule: see schedule.c */
 };
 
 /* One launch, laid out without padding so that Python can pack it. */
@@ -82,7 +83,7 @@ _Static_assert(sizeof(mtl_outcome) == 104, "Python unpacks it");
 typedef struct mtl_job {
     mtl_entry *entry;
     mtl_launch launch;
-    bool uses_fibres, relaxed, checked;
+    bool uses_fibres, relaxed, checked, scheduled;
     uint32_t threadgroup_bytes, variable_bytes;
     uint32_t seats; /* threads that may work on it at a time */
     uint64_t group_count;

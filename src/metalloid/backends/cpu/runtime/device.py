@@ -6,7 +6,6 @@ import ctypes
 import functools
 import os
 import threading
-import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +39,7 @@ from metalloid.runtime.launch.launches import (
     Arguments,
     FastLaunch,
     Launch,
+    LaunchRecorder,
     PlainParameter,
     Repeater,
     written_buffers,
@@ -53,6 +53,19 @@ _FOREVER = -1.0  # seconds
 
 #: Memory and arguments of a launch queued by the fast path; see `fast_launch.general_arguments`.
 FastArguments = tuple[bytes, tuple[Any, ...]]
+
+
+class _GeneralPath(LaunchRecorder):
+    """Records nothing, but keeps launches off the paths that a recorder would not see."""
+
+    def record(self, program: Any, arguments: Arguments, grid: Size, group: Size) -> None:
+        """See `LaunchRecorder.record`: the launch is to run at once."""
+
+    def refuse(self, name: str) -> None:
+        """See `LaunchRecorder.refuse`: nothing is refused."""
+
+
+_GENERAL_PATH = _GeneralPath()
 
 
 class QueuedEvent(Event):
@@ -185,8 +198,8 @@ class CpuDevice(Device):
         self._names: dict[int | None, str] = {}  # of kernels that log, by address
         self._in_flight: deque[QueuedEvent] = deque()
         self._in_flight_lock = threading.Lock()
-        self._programs: weakref.WeakSet[CpuProgram] = weakref.WeakSet()
-        settings.observe("check", self._leave_fast_path)
+        settings.observe("check", self._choose_path)
+        settings.observe("schedule", self._choose_path)
         os.register_at_fork(after_in_child=self._forget_in_flight)
 
     def info(self) -> DeviceInfo:
@@ -221,25 +234,33 @@ class CpuDevice(Device):
             return CheckedProgram(kernel, entry, lambda *_, **__: kernel, self._names, bounds)
 
         if unit.options.check:
-            return compile_checked()
+            checked = compile_checked()
+            checked.checks_all = True
+            return checked
         bounds = BoundsRequest(checks=unit.options.bounds == "checked")
         kernel = compile_variant(None, bounds)
         program = CpuProgram(kernel, entry, compile_variant, self._names, bounds)
         program.compile_checked = functools.cache(compile_checked)
-        self._programs.add(program)
         return program
 
-    def _leave_fast_path(self, check: bool) -> None:
-        """Let the next launch of each kernel take the general path, which can be checked."""
-        if check:
-            for program in self._programs:
-                program.jobs.clear()
+    def _choose_path(self, _: object) -> None:
+        """Keep launches off faster paths while settings ask for checks or a schedule."""
+        is_general = self._needs_instrumentation()
+        self.default_recorder = _GENERAL_PATH if is_general else None
+        if self.recording in (None, _GENERAL_PATH):
+            self.recording = self.default_recorder
+
+    @staticmethod
+    def _needs_instrumentation() -> bool:
+        return settings.check or settings.schedule is not None
 
     def _checked(self, program: CpuProgram, arguments: Arguments) -> CheckedProgram | None:
-        """The program for a launch that is to be checked; None if it is not."""
+        """The program for a launch that is to be checked or scheduled; None if it is neither."""
         if isinstance(program, CheckedProgram):
             return program
-        if not (arguments.check or settings.check) or program.compile_checked is None:
+        if program.compile_checked is None:
+            return None
+        if not (arguments.check or self._needs_instrumentation()):
             return None
         checked = program.compile_checked()
         assert isinstance(checked, CheckedProgram)

@@ -26,6 +26,7 @@ HEADERS = SOURCES / "include"
 FIBRES = 1  # run each thread as a fibre
 RELAXED = 2  # barriers open for all waiting threads, and do not wait for returned ones
 CHECKED = 4  # the code tells the sanitizer of its accesses
+SCHEDULED = 8  # its threads run in the order of a schedule
 
 
 #: Bytes of a job before its parameters' words.
@@ -87,7 +88,12 @@ class Runtime:
             library, "mtl_is_inside", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p,
             ctypes.c_void_p,
         )  # fmt: skip
-        self.sanitizer_begin = _function(library, "mtl_sanitizer_begin", None, ctypes.c_uint32)
+        self.sanitizer_begin = _function(
+            library, "mtl_sanitizer_begin", None, ctypes.c_uint32, ctypes.c_bool
+        )
+        self.schedule_begin = _function(
+            library, "mtl_schedule_begin", None, ctypes.c_uint64, ctypes.c_uint32
+        )
         self.sanitizer_end = _function(
             library, "mtl_sanitizer_end", ctypes.c_int32, ctypes.c_void_p
         )

@@ -1,4 +1,7 @@
-"""Checked launches: they run instrumented code, and their reports become findings."""
+"""Checked launches: they run instrumented code, and their reports become findings.
+
+The same code runs launches in the order of a schedule, with checks or without.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,8 @@ from metalloid.runtime.launch.findings import (
 )
 from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.program import Size
+from metalloid.runtime.launch.schedules import count_scheduled_launch
+from metalloid.settings import settings
 
 _READ, _WRITE, _ATOMIC = 1, 2, 4  # sanitizer.h
 _KINDS = {1: RACE, 2: UNINITIALISED, 4: INACTIVE_LANE, 8: CONVERSION}
@@ -79,11 +84,19 @@ _lock = threading.Lock()
 
 
 class CheckedProgram(CpuProgram):
-    """A kernel with instrumented code, whose launches run at once and on one thread."""
+    """A kernel with instrumented code, whose launches run at once and on one thread.
+
+    Attributes
+    ----------
+    checks_all : bool
+        Whether each launch is checked, whatever it and the settings ask for.
+    """
+
+    checks_all = False
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.flags |= native_library.CHECKED
+        self._usual_flags = self.flags | native_library.CHECKED
 
     def run(self, arguments: Arguments, grid: Size, group: Size) -> Event:
         """Run a launch.
@@ -94,6 +107,8 @@ class CheckedProgram(CpuProgram):
             If it has defects.
         """
         launch = _Launch(arguments, grid, group)
+        checks = self.checks_all or arguments.check or settings.check
+        seed = settings.schedule
         runtime, outcome = native_library.runtime(), native_library.Outcome()
         groups = _count(_groups(launch))
         if groups >= 2**32 - 1:
@@ -102,7 +117,12 @@ class CheckedProgram(CpuProgram):
                 f"got {groups}. Use a smaller grid."
             )
         with _lock:
-            runtime.sanitizer_begin(groups)
+            self.flags = self._usual_flags
+            if seed is not None:
+                self.flags |= native_library.FIBRES | native_library.SCHEDULED
+                runtime.schedule_begin(seed, groups)
+                count_scheduled_launch()
+            runtime.sanitizer_begin(groups, checks)
             try:
                 status = runtime.run(self.job(arguments, grid, group), outcome)
             finally:

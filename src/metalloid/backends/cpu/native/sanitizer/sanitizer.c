@@ -17,6 +17,7 @@ static struct {
     thread_clock threads[MTL_MAX_THREADS];
     mtl_report reports[MTL_REPORTS];
     uint32_t report_count;
+    bool looks;   /* for defects; else the launch only has a schedule */
     bool is_full; /* there was no memory for more cells, or for more reports */
     /* Reports of an access that has not been done yet: what it writes is not known. The second one is
      * made only if it differs from what the memory has. */
@@ -258,6 +259,8 @@ static void look_at(mtl_context *context, uint64_t address, uint64_t bytes, uint
 MTL_EXPORT void mtl_sanitizer_access(const void *address, uint64_t bytes, uint32_t site,
                                      uint32_t kind) {
     mtl_context *context = mtl_current;
+    if (context->job->scheduled) mtl_schedule_yield(context);
+    if (!sanitizer.looks) return;
     context->holds_lock = true; /* the C library's, for memory */
     look_at(context, (uint64_t)(uintptr_t)address, bytes, site, kind);
     mtl_release_lock(context);
@@ -323,8 +326,9 @@ void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgro
 }
 
 /* Begins a checked launch of so many threadgroups: one at a time in the process. */
-MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups) {
+MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups, bool looks) {
     memset(&sanitizer, 0, sizeof sanitizer);
+    sanitizer.looks = looks;
     mtl_clocks_begin(groups);
 }
 
@@ -335,6 +339,6 @@ MTL_EXPORT int32_t mtl_sanitizer_end(const mtl_report **reports) {
     mtl_shadow_clear();
     mtl_clocks_clear();
     *reports = sanitizer.reports;
-    int32_t count = (int32_t)sanitizer.report_count;
+    int32_t count = sanitizer.looks ? (int32_t)sanitizer.report_count : 0;
     return sanitizer.is_full ? -count - 1 : count;
 }

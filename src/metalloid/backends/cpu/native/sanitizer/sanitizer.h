@@ -53,6 +53,11 @@ bool mtl_shadow_visit(uint64_t address, uint64_t bytes, mtl_visit_cell *visit, v
 mtl_atomics *mtl_shadow_atomics(mtl_cell *cell);
 void mtl_shadow_clear(void);
 
+/* schedule.c: the order of the threads of a launch. */
+uint64_t mtl_schedule_group(uint64_t index);
+void mtl_schedule_yield(mtl_context *context);
+bool mtl_schedule_run(mtl_context *context, uint32_t simdgroups);
+
 /* sanitizer.c */
 void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgroup);
 void mtl_sanitizer_inactive(mtl_context *context, const mtl_fibre *reader, uint32_t lane);
