@@ -60,6 +60,19 @@ kernel void converted_vectors(device const float4* in, device uchar4* out, devic
     packed[i] = pack_float_to_unorm4x8(in[i]);  // the library's own conversions are right
     out[i] = uchar4(in[i]);
 }
+kernel void variables(device const float* in, device float* out, constant int& count,
+                      uint i [[thread_position_in_grid]]) {
+    float values[2][2];
+    for (int j = 0; j < count; j++) values[j / 2][j % 2] = in[i];
+    float scale, zeros[8] = {};
+    if (i % 2) scale = 2;
+    float total = zeros[i];
+    for (int j = 0; j < 4; j++) total += values[j / 2][j % 2];
+    if (count < 4) total *= scale;
+    int unused;
+    if (i > 8) total += unused;
+    out[i] = total;
+}
 #define TWICE(x) do { lanes[l] = x; x = lanes[l ^ 1]; simdgroup_barrier(mem_flags::mem_threadgroup); } while (0)
 kernel void swapped(device float* out, uint l [[thread_position_in_threadgroup]]) {
     threadgroup float lanes[64];
@@ -258,6 +271,17 @@ def test_conversions_out_of_range():
     assert (other.memory, other.count) == ("-2147483648.0", 1)
     lines = finding.accesses[0].line, other.accesses[0].line
     assert lines == (line_of("= int(v)"), line_of("uchar(v)"))
+
+
+@pytest.mark.slow
+def test_variables_without_a_value():
+    kernel, (x, out) = compiled("variables"), arrays(8)
+    assert findings_of(kernel, x, out, 4, threads=8) == []
+    array, scalar = findings_of(kernel, x, out, 3, threads=8)
+    assert {array.kind, scalar.kind} == {"uninitialised"}
+    assert (array.memory, array.count) == ("variable 'values'", 8)
+    assert (scalar.memory, scalar.count) == ("variable 'scale'", 4)
+    assert array.accesses[0].line == line_of("total += values[")
 
 
 @pytest.mark.slow

@@ -112,8 +112,18 @@ def replace_function(ir: str, function: Function) -> str:
     return f"{ir[:start]}{function_text(function)}{ir[end:]}"
 
 
-def map_functions(ir: str, edit: Callable[[Function], object]) -> str:
+def map_functions(
+    ir: str,
+    edit: Callable[[Function], object],
+    is_edited: Callable[[str], bool] = lambda _: True,
+) -> str:
     """`ir` with each of its functions as `edit` leaves it, which changes it.
+
+    Parameters
+    ----------
+    edit : callable
+    is_edited : callable, optional
+        Whether to edit the function with a definition.
 
     Raises
     ------
@@ -122,6 +132,8 @@ def map_functions(ir: str, edit: Callable[[Function], object]) -> str:
     """
     segments, end = [], 0
     for name, match in _definitions(ir).items():
+        if not is_edited(match[0]):
+            continue
         function = parse_function(ir, name, retain_hints=True)
         edit(function)
         segments += [ir[end : match.start()], function_text(function)]

@@ -21,6 +21,7 @@ from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.lexer import variable_of
 from metalloid.compiler.ir.types import I32, I64, POINTER, Pointer, Type, Vector, bits_of
 from metalloid.compiler.sanitizer.prepare import CONVERSION
+from metalloid.compiler.sanitizer.variables import VARIABLE
 
 ACCESS, FENCE, SHUFFLE = (f"@mtl_sanitizer_{name}" for name in ("access", "fence", "shuffle"))
 DECLARATIONS = (
@@ -48,7 +49,7 @@ class Kind(IntFlag):
 
 @dataclass(frozen=True)
 class AccessSite:
-    """An access, a shuffle or a conversion in the code of a kernel.
+    """An access, a shuffle, a conversion or a load of a variable in the code of a kernel.
 
     Attributes
     ----------
@@ -106,6 +107,9 @@ class _Instrumentation:
                 elif _SHUFFLES.match(instruction.callee):
                     number = self._number(AccessSite(Kind(0), "", "", instruction.debug))
                     body.append(Instruction("call", operands=[number], callee=SHUFFLE))
+                elif instruction.callee == VARIABLE:
+                    number = self._number(AccessSite(Kind.READ, "", "", instruction.debug))
+                    instruction.operands[-1] = number
                 elif instruction.callee == CONVERSION:
                     type_ = str(instruction.operands[0].type)
                     number = self._number(AccessSite(Kind(0), type_, "", instruction.debug))

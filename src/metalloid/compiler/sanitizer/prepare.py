@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from metalloid.compiler.frontend.debug_info import inlined_locations
+from metalloid.compiler.sanitizer.variables import VARIABLE, with_flags
 
 CONVERSION = "@mtl_sanitizer_conversion"
 _DECLARATION = f"\ndeclare void {CONVERSION}(double, i32, i32, i32)\n"
@@ -39,6 +40,8 @@ _THREADGROUP_VARIABLE = re.compile(
 _ACCESS = re.compile(
     r"^(  (?:%\S+ = load|store)) (?!atomic|volatile)([^\n]*, ptr addrspace\([35]\) )", re.M
 )
+#: Of a load of a variable that has a value for certain.
+_HAS_VALUE = re.compile(rf"^  [^\n]*{VARIABLE}\(i8 (?:noundef )?1, [^\n]*\n", re.M)
 _USED = "@llvm.compiler.used"
 _USED_LINE = re.compile(rf"^{_USED} = [^\n]*\n", re.M)
 
@@ -51,9 +54,9 @@ def prepare(ir: str, is_user_file: Callable[[Path], bool]) -> str:
     ir : str
         As clang writes it before LLVM optimises it, with debug locations.
     is_user_file : callable
-        Whether a file is the user's: conversions in those are checked.
+        Whether a file is the user's: conversions and variables in those are checked.
     """
-    ir = _with_conversions(ir, is_user_file)
+    ir = with_flags(_with_conversions(ir, is_user_file), is_user_file)
     ir = _ACCESS.sub(r"\1 volatile \2", ir)
     # ThreadSanitizer's attribute, for accesses by pointers to any memory. LLVM instruments nothing
     # unless clang asks for its pass.
@@ -84,6 +87,7 @@ def finish(ir: str, is_user_file: Callable[[Path], bool]) -> str:
         return False
 
     ir = _CALL.sub(lambda match: match[0] if is_of_the_user(match[1]) else "", ir)
+    ir = _HAS_VALUE.sub("", ir)
     return _USED_LINE.sub("", ir).replace(" sanitize_thread ", " ")
 
 

@@ -47,6 +47,7 @@ from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.sanitizer.prepare import CONVERSION, finish, prepare
+from metalloid.compiler.sanitizer.variables import VARIABLE
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest
 from metalloid.compiler.toolchain.target import Target
@@ -350,8 +351,9 @@ def _is_user_file(path: Path) -> bool:
 
 def _is_offered(name: str) -> bool:
     """Whether kernels may call a function of the process."""
-    known = name.startswith("__msl_") or name in MEMORY_FUNCTIONS or f"@{name}" == CONVERSION
-    return known or is_libcall(f"@{name}")
+    symbol = f"@{name}"
+    known = name.startswith("__msl_") or name in MEMORY_FUNCTIONS
+    return known or symbol in (CONVERSION, VARIABLE) or is_libcall(symbol)
 
 
 def _make_threadgroup_variables_private(ir: str) -> str:

@@ -35,7 +35,8 @@ from metalloid.runtime.launch.schedules import count_scheduled_launch
 from metalloid.settings import settings
 
 _READ, _WRITE, _ATOMIC = 1, 2, 4  # sanitizer.h
-_KINDS = {1: RACE, 2: UNINITIALISED, 4: INACTIVE_LANE, 8: CONVERSION}
+_VARIABLE = 16
+_KINDS = {1: RACE, 2: UNINITIALISED, 4: INACTIVE_LANE, 8: CONVERSION, _VARIABLE: UNINITIALISED}
 _ACTS = {4: "shuffle", 8: "conversion"}  # by mtl_report.kind
 _DEVICE = 0  # mtl_report.space
 _SIMD_WIDTH = 32
@@ -153,9 +154,14 @@ class CheckedProgram(CpuProgram):
             about = f"lane {report.address}"
         elif kind == CONVERSION:
             about = accesses[0].value
+        elif report.kind == _VARIABLE:
+            about = _variable(accesses[0])
         else:
             about = self._memory(report, launch)
-        hint = _race_hint(report, accesses) if kind == RACE else _HINTS[kind]
+        if kind == RACE:
+            hint = _race_hint(report, accesses)
+        else:
+            hint = _VARIABLE_HINT if report.kind == _VARIABLE else _HINTS[kind]
         return Finding(kind, self.signature.name, about, accesses, report.count, hint)
 
     def _participants(self, report: _Report, launch: _Launch) -> Iterator[Participant]:
@@ -200,6 +206,12 @@ class CheckedProgram(CpuProgram):
                 offset = report.offset - start
                 return _element(parameter.name, offset, parameter.layout.bytes, where)
         return f"byte {report.offset} of a variable ({where})"
+
+
+def _variable(read: Participant) -> str:
+    """The variable that a thread reads, by its name in the text if the text is known."""
+    name = re.match(r"\w+", read.text[read.column - 1 :]) if read.column else None
+    return f"variable {name[0]!r}" if name else "a variable"
 
 
 def _element(name: str, offset: int, size: int, where: str) -> str:
@@ -275,6 +287,9 @@ _HINTS = {
     "undefined. Let all lanes of the simdgroup call the function, or select another lane.",
     CONVERSION: "The result is undefined. Clamp the number first, and treat NaN.",
 }
+
+
+_VARIABLE_HINT = "Variables have no value at first: give it one before it is read, on all paths."
 
 
 def _race_hint(report: _Report, accesses: tuple[Participant, ...]) -> str:

@@ -313,6 +313,14 @@ MTL_EXPORT void mtl_sanitizer_conversion(double value, uint32_t bits, uint32_t i
     report_thread(MTL_CONVERSION, thread, site, like);
 }
 
+/* The calling thread is about to read a variable of its own. */
+MTL_EXPORT void mtl_sanitizer_variable(uint8_t has_value, uint32_t site) {
+    if (has_value) return;
+    uint32_t thread;
+    enter_thread(mtl_current, &thread);
+    report_thread(MTL_VARIABLE, thread, site, (mtl_report){.bytes = 0});
+}
+
 /* The running thread has come to a barrier. All of the threadgroup or the simdgroup do. */
 void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgroup) {
     finish_reports();
