@@ -7,7 +7,7 @@ Every entry of the tree's ``.metal`` files is compiled to machine code and, wher
 ``benchmarks/mlx_tree`` knows how, launched as MLX's host code does and compared with an oracle.
 The files for the matrix units of newer GPUs, which use Metal 4's tensors, are a table of their own:
 ``--nax``.
-Results are kept, one JSON line an entry: a run that was stopped goes on where it was. ``--jobs 16
+Results are chosen, one JSON line an entry: a run that was stopped goes on where it was. ``--jobs 16
 --gpus 2`` spreads them over GPUs.
 """
 
@@ -36,25 +36,39 @@ def read(path: Path) -> dict[Entry, dict[str, Any]]:
     return {Entry(line["file"], line["name"]): line for line in lines}
 
 
-def entries_of(tree: Path, nax: bool, workers: Workers) -> dict[str, list[Entry]]:
-    """Entries by the name of their family; by file where there is none.
+#: Entries and their templates, by the name of their family; by file where there is none.
+Groups = dict[str, dict[Entry, str]]
 
-    A file that does not compile as a whole has one nameless entry.
-    """
+
+def entries_of(tree: Path, nax: bool, workers: Workers) -> Groups:
+    """The entries of a tree; a file that does not compile as a whole has one without a name."""
     known = families()
-    by_family: dict[str, list[Entry]] = defaultdict(list)
+    by_family: Groups = defaultdict(dict)
     for file, (names, refusal) in sorted(workers.names(files(tree, nax)).items()):
         if refusal:
             print(f"{file} does not compile: {refusal}")
-        for entry in (Entry(file, name) for name in names or [""]):
+        for name, template in (names or {"": ""}).items():
+            entry = Entry(file, name)
             family = family_of(entry, known)
-            by_family[family.name if family else Path(file).stem].append(entry)
+            by_family[family.name if family else Path(file).stem][entry] = template
     return by_family
 
 
-def table(
-    by_family: dict[str, list[Entry]], results: dict[Entry, dict[str, Any]]
-) -> list[tuple[Any, ...]]:
+def sampled(entries: dict[Entry, str], size: int | None, per_template: int | None) -> list[Entry]:
+    """Some entries of a family. A sample contains the smaller ones: a run can be taken up again."""
+    shuffled = random.Random(0).sample(sorted(entries), len(entries))
+    if per_template is not None:
+        seen: Counter[str] = Counter()
+        chosen = []
+        for entry in shuffled:
+            seen[entries[entry]] += 1
+            if seen[entries[entry]] <= per_template:
+                chosen.append(entry)
+        shuffled = chosen
+    return shuffled[:size]
+
+
+def table(by_family: Groups, results: dict[Entry, dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Rows of a family's name and its numbers, in the order of COLUMNS; the total comes last."""
     rows = []
     for name, entries in sorted(by_family.items()):
@@ -95,6 +109,7 @@ def arguments() -> argparse.Namespace:
         "--patience", type=float, default=PATIENCE, help="seconds after which an entry hangs"
     )
     parser.add_argument("--sample", type=int, help="so many entries of each family only")
+    parser.add_argument("--per-template", type=int, help="so many of each template only")
     parser.add_argument("--again", action="store_true", help="redo all that do not agree")
     parser.add_argument("--results", type=Path, default=Path("coverage.jsonl"))
     parser.add_argument("--markdown", action="store_true", help="print the table for a page")
@@ -111,10 +126,10 @@ def main() -> None:
     chosen: list[Entry] = []
     for name, entries in groups.items():
         if not options.family or name in options.family:
-            mine = [entry for entry in entries if re.search(options.match, entry.name)]
-            # Seeded, so that a sample can be taken up again.
-            size = min(len(mine), options.sample or len(mine))
-            chosen += random.Random(0).sample(mine, size)
+            mine = {
+                e: template for e, template in entries.items() if re.search(options.match, e.name)
+            }
+            chosen += sampled(mine, options.sample, options.per_template)
     # What a run that stops early has done is a fair sample.
     random.Random(0).shuffle(chosen)
     results = read(options.results)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import metalloid as mtl
 import mlx_tree
+from metalloid.compiler.frontend.unit import Bounds
 from mlx_tree.agreement import Family
 
 KERNELS = Path("mlx/backend/metal/kernels")
@@ -44,10 +46,20 @@ def files(tree: Path, nax: bool = False) -> Iterator[str]:
             yield path.relative_to(tree / KERNELS).as_posix()
 
 
-#: Files with kernels that read past the end of the weights, and drop what they read.
-_READ_PAST_THE_END = ("quantized.metal", "fp_quantized.metal")
+#: Kernels that read past the last row of the weights, and drop what they read.
+_READ_PAST_THE_END = re.compile(r"\w+_qmm_(t_\w*_alN_false|rhs_nt_)")
 
 
-def library(tree: Path, file: str) -> mtl.Library:
-    bounds = "unchecked" if file in _READ_PAST_THE_END else None
+def reads_past_the_end(entry: Entry) -> bool:
+    """Whether an entry needs ``bounds="unchecked"``."""
+    return _READ_PAST_THE_END.match(entry.name) is not None
+
+
+def library(tree: Path, file: str, bounds: Bounds | None = None) -> mtl.Library:
     return mtl.library(path=tree / KERNELS / file, include_dirs=[tree], bounds=bounds)
+
+
+def templates(library: mtl.Library) -> dict[str, str]:
+    """The function template of each kernel of a library, or the kernel's own function."""
+    kernels = library._unit.kernels
+    return {name: kernel.expression.partition("<")[0] for name, kernel in kernels.items()}

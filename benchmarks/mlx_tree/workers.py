@@ -6,7 +6,7 @@ import functools
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,14 @@ from workers import Worker, share
 
 import metalloid as mtl
 from mlx_tree.agreement import Unchecked
-from mlx_tree.entries import Entry, families, family_of, library
+from mlx_tree.entries import (
+    Entry,
+    families,
+    family_of,
+    library,
+    reads_past_the_end,
+    templates,
+)
 
 #: An entry that takes longer than this many seconds hangs.
 PATIENCE = 300
@@ -56,7 +63,8 @@ def outcome(tree: Path, entry: Entry) -> Result:
     family = family_of(entry, _known())
     compiled, checked, reason, engine, seconds = True, "agrees", "", "", 0.0
     try:
-        lib = Watched(_library(tree, entry.file))
+        bounds = "unchecked" if reads_past_the_end(entry) else None
+        lib = Watched(_library(tree, entry.file, bounds))
         try:
             if family is None:
                 raise Unchecked("no family covers it")
@@ -75,12 +83,12 @@ def outcome(tree: Path, entry: Entry) -> Result:
             "compiling": round(seconds, 3)}  # fmt: skip
 
 
-def names(tree: Path, file: str) -> tuple[Sequence[str], str]:
-    """The kernels of a file, and why there are none."""
+def names(tree: Path, file: str) -> tuple[dict[str, str], str]:
+    """The kernels of a file with their templates, and why there are none."""
     try:
-        return _library(tree, file).functions, ""
+        return templates(_library(tree, file)), ""
     except mtl.CompileError as error:
-        return [], str(error).splitlines()[0]
+        return {}, str(error).splitlines()[0]
 
 
 class MlxWorker(Worker):
@@ -117,9 +125,9 @@ class Workers:
         self._workers = [MlxWorker(tree, n % gpus if gpus else None) for n in range(jobs)]
         self._one_at_a_time = threading.Lock()
 
-    def names(self, files: Iterable[str]) -> dict[str, tuple[Sequence[str], str]]:
-        """For each file its kernels, and why there are none."""
-        kernels: dict[str, tuple[Sequence[str], str]] = {}
+    def names(self, files: Iterable[str]) -> dict[str, tuple[dict[str, str], str]]:
+        """For each file its kernels with their templates, and why there are none."""
+        kernels: dict[str, tuple[dict[str, str], str]] = {}
         self._each(files, lambda worker, file: kernels.update({
             file: worker.ask(names, file, PATIENCE)
         }))  # fmt: skip

@@ -323,3 +323,40 @@ def test_settings():
         y, around = guarded(4, np.float32)
         assert mtl.library(_HEAD + _TEXT, bounds="unchecked").fill(y, threads=5)
         assert not is_intact(around)
+
+
+def next_element(bounds):
+    """Calls of generated kernels that read the elements after those of an array."""
+    elementwise = mtl.ElementwiseKernel("raw float x", "float y", "y = x[i + 1]", bounds=bounds)
+    reduction = mtl.ReductionKernel(
+        "raw float x, float z", "float y", "x[i + 1] + z", "a + b", "y = a", "0", bounds=bounds
+    )
+    scan = mtl.ScanKernel(
+        "raw float x, float z", "float y", "x[i + 1] + z", "a + b", "0", bounds=bounds
+    )
+    body = mtl.metal_kernel(
+        "body", ["x"], ["y"], "uint i = thread_position_in_grid.x; y[i] = x[i + 1];", bounds=bounds
+    )
+    return {
+        "elementwise": lambda x: elementwise(x, size=9),
+        "reduction": lambda x: reduction(x, np.zeros(9, np.float32)),
+        "scan": lambda x: scan(x, np.zeros(9, np.float32)),
+        "body": lambda x: body(
+            inputs=[x], grid=9, output_shapes=[(9,)], output_dtypes=[np.float32]
+        ),
+    }
+
+
+@pytest.mark.parametrize("how", ["elementwise", "reduction", "scan", "body"])
+@pytest.mark.sample(2)
+def test_generated_kernels(how):
+    with mtl.config.scope(device="cpu"):
+        x, _ = guarded(9, np.float32)
+        assert "index 9 of 'x', which has 9 elements" in fault_of(
+            lambda: next_element("checked")[how](x)
+        )
+        next_element("unchecked")[how](x)
+        with mtl.config.scope(bounds="unchecked"):
+            assert "index 9 of 'x'" in fault_of(lambda: next_element("checked")[how](x))
+    with pytest.raises(mtl.ArgumentError, match="bounds must be one of 'checked', 'unchecked'"):
+        next_element("on")

@@ -310,14 +310,9 @@ def library(
             f"[library] math_mode must be one of {', '.join(map(repr, MATH_MODES))}, "
             f"got {math_mode!r}."
         )
-    bounds = default_bounds() if bounds is None else bounds
-    if bounds not in BOUNDS:
-        raise ArgumentError(
-            f"[library] bounds must be one of {', '.join(map(repr, BOUNDS))}, got {bounds!r}."
-        )
     options = Options(
-        math_mode, _folders(include_dirs), _macros({} if defines is None else defines), bounds,
-        bool(check),
+        math_mode, _folders(include_dirs), _macros({} if defines is None else defines),
+        resolve_bounds(bounds, "library"), bool(check),
     )  # fmt: skip
     if target is not None and device is not None:
         raise ArgumentError("[library] expects device= or target=, not both.")
@@ -334,9 +329,26 @@ def library(
     return result
 
 
-def default_bounds() -> Bounds:
-    """The setting for libraries that do not say."""
-    return cast(Bounds, settings.bounds)
+def generated_library(text: str, macros: Mapping[str, Any], device: Device) -> Library:
+    """Compile MSL of the array library, which is right and whose accesses are inside."""
+    options = Options(defines=_macros(macros), bounds="unchecked", is_generated=True)
+    return Library(text, PROGRAM_SOURCE, options, device)
+
+
+def resolve_bounds(bounds: Bounds | None, where: str) -> Bounds:
+    """Whether accesses are checked; by default as the setting says.
+
+    Raises
+    ------
+    ArgumentError
+        For another value.
+    """
+    resolved = settings.bounds if bounds is None else bounds
+    if resolved not in BOUNDS:
+        raise ArgumentError(
+            f"[{where}] bounds must be one of {', '.join(map(repr, BOUNDS))}, got {bounds!r}."
+        )
+    return cast(Bounds, resolved)
 
 
 def _file_and_text(source: Any, path: str | os.PathLike[str] | None) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from metalloid.compiler.frontend.unit import Bounds
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
 from metalloid.kernels.bound_calls import (
@@ -18,7 +19,7 @@ from metalloid.kernels.bound_calls import (
 )
 from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
 from metalloid.kernels.kernel import Kernel
-from metalloid.kernels.library import default_bounds
+from metalloid.kernels.library import resolve_bounds
 from metalloid.kernels.metal_kernel_checks import (
     check_atomic,
     check_function_name,
@@ -81,6 +82,7 @@ class MetalKernel:
         ensure_row_contiguous: bool = True,
         atomic_outputs: bool = False,
         math_mode: MathMode = "safe",
+        bounds: Bounds | None = None,
     ) -> None:
         check_function_name(name)
         self.name, self.source, self.header = name, source, header
@@ -95,7 +97,7 @@ class MetalKernel:
         check_math_mode(math_mode)
         self._row_contiguous, self._atomic = bool(ensure_row_contiguous), bool(atomic_outputs)
         self._math_mode: MathMode = math_mode
-        self._bounds = default_bounds()
+        self._bounds = resolve_bounds(bounds, "metal_kernel")
         self._kernels: dict[Any, _CompiledKernel] = {}
         self._bound = BoundCalls()
         self._sizes = KnownSizes()
@@ -362,6 +364,7 @@ def metal_kernel(
     atomic_outputs: bool = False,
     *,
     math_mode: MathMode = "safe",
+    bounds: Bounds | None = None,
 ) -> MetalKernel:
     """Create a kernel from its body; the signature is derived from the arguments of each call.
 
@@ -383,6 +386,7 @@ def metal_kernel(
     atomic_outputs : bool, optional
         Declare outputs as ``device atomic<T>*``.
     math_mode : {"safe", "relaxed", "fast"}, optional
+    bounds : {"checked", "unchecked"}, optional
         As for `library`.
 
     Returns
@@ -438,4 +442,5 @@ def metal_kernel(
         ensure_row_contiguous=ensure_row_contiguous,
         atomic_outputs=atomic_outputs,
         math_mode=math_mode,
+        bounds=bounds,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from metalloid.compiler.bounds.check_accesses import check_accesses
 from metalloid.compiler.bounds.objects import Addresses, Interface
-from metalloid.compiler.bounds.range_program import Op, RangeProgram
+from metalloid.compiler.bounds.range_program import RangeProgram
 from metalloid.compiler.bounds.ranges import Ranges
 from metalloid.compiler.bounds.sites import Site, sites_of
 from metalloid.compiler.ir.function import Function
@@ -76,21 +76,9 @@ def _offset_ranges(function: Function, context: BoundsContext) -> None:
     context.program = ranges.program
     for site in context.sites:
         if site.object.is_word or site.object.nbytes:  # whose extents a launch knows
-            site.node = _range_of(site, ranges)
-
-
-def _range_of(site: Site, ranges: Ranges) -> int:
-    """The node of the sum of a site's terms; -1 without terms, -2 if it has no bound."""
-    add, total = ranges.program.add, -1
-    for index, size in site.terms:
-        node = ranges.range_of(index, site.block)
-        bits = 8 * index.type.size
-        if bits < 64:
-            node = add(Op.SEXT, bits, node, 64)
-        if size != 1:
-            node = add(Op.MUL, 64, node, add(Op.CONSTANT, 64, size))
-        total = node if total < 0 else add(Op.ADD, 64, total, node)
-    return -2 if total >= 0 and not ranges.program.is_bounded(total) else total
+            total = ranges.range_of_sum(site.terms, site.block)
+            is_bounded = total < 0 or ranges.program.is_bounded(total)
+            site.node = total if is_bounded else -2
 
 
 def _check_accesses(function: Function, context: BoundsContext) -> bool:

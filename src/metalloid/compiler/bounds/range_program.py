@@ -54,6 +54,8 @@ class Op(enum.IntEnum):
     DOWN_TO = enum.auto()
     DOWN_TO_EQUAL = enum.auto()
     SPAN = enum.auto()  # iterations: from 0 to the first's extent, divided by the step c
+    UP_TO_BY = enum.auto()  # UP_TO, by a step that the node c / 2 is the range of
+    NARROW = enum.auto()  # the first, a sum, is also in the second if narrow numbers hold it
 
 
 class Variable(enum.IntEnum):
@@ -76,6 +78,7 @@ _BY_SECOND = frozenset((Op.UREM, Op.SREM))
 _BY_FIRST = frozenset(
     (
         Op.UGT, Op.UGE, Op.SLT, Op.SLE, Op.SGT, Op.SGE, Op.NE, Op.ZEXT, Op.SEXT, Op.TRUNC, Op.SPAN,
+        Op.NARROW,
     )
 )  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from metalloid.compiler.frontend.unit import Bounds
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
 from metalloid.kernels.builders.axes import AxisPlan
@@ -38,9 +39,10 @@ class AxisKernel(Builder):
         reduce_type: str | None,
         preamble: str,
         math_mode: MathMode,
+        bounds: Bounds | None,
     ) -> None:
         super().__init__(
-            name, in_params, out_params, AXIS_NAMES, math_mode, preamble, **expressions
+            name, in_params, out_params, AXIS_NAMES, math_mode, bounds, preamble, **expressions
         )
         for what, text in expressions.items():
             if not text.strip():

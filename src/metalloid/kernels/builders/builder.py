@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metalloid.compiler.frontend.unit import Bounds
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
 from metalloid.kernels.builders.builder_parameters import (
@@ -16,7 +17,7 @@ from metalloid.kernels.builders.builder_parameters import (
 )
 from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
 from metalloid.kernels.kernel import Kernel
-from metalloid.kernels.library import default_bounds
+from metalloid.kernels.library import resolve_bounds
 from metalloid.kernels.metal_kernel_checks import check_function_name, check_math_mode
 from metalloid.kernels.operands import Operand, new_output
 from metalloid.runtime.arguments.argument_binder import describe
@@ -53,6 +54,7 @@ class Builder:
         out_params: str,
         reserved: Sequence[str],
         math_mode: MathMode,
+        bounds: Bounds | None,
         preamble: str,
         **texts: str,
     ) -> None:
@@ -67,7 +69,7 @@ class Builder:
         self.out_params = parse_parameters(name, "out_params", out_params, taken)
         self.name, self.preamble, self.source = name, preamble, ""
         self._math_mode: MathMode = math_mode
-        self._bounds = default_bounds()
+        self._bounds = resolve_bounds(bounds, builder)
 
     @property
     def _parameters(self) -> tuple[BuilderParameter, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from metalloid.compiler.frontend.unit import Bounds
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
 from metalloid.kernels.bound_calls import BoundCall, BoundCalls, ContiguousArguments, Result
@@ -44,6 +45,7 @@ class ElementwiseKernel(Builder):
     preamble : str, optional
         MSL before the kernel: functions, types, includes.
     math_mode : {"safe", "relaxed", "fast"}, optional
+    bounds : {"checked", "unchecked"}, optional
         As for `library`.
 
     Attributes
@@ -87,10 +89,12 @@ class ElementwiseKernel(Builder):
         preamble: str = "",
         *,
         math_mode: MathMode = "safe",
+        bounds: Bounds | None = None,
     ) -> None:
         super().__init__(
-            name, in_params, out_params, ("i", "layout"), math_mode, preamble, operation=operation
-        )
+            name, in_params, out_params, ("i", "layout"), math_mode, bounds, preamble,
+            operation=operation,
+        )  # fmt: skip
         if not self.out_params:
             raise ArgumentError(f"[{name}] out_params is empty: the kernel would have no result.")
         self.operation = operation

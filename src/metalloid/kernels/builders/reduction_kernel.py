@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from metalloid.compiler.frontend.unit import Bounds
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.kernels.builders.axes import AxisPlan
 from metalloid.kernels.builders.axis_kernel import (
@@ -53,6 +54,7 @@ class ReductionKernel(AxisKernel):
         preamble.
     preamble : str, optional
     math_mode : {"safe", "relaxed", "fast"}, optional
+    bounds : {"checked", "unchecked"}, optional
         As for `ElementwiseKernel`.
 
     Notes
@@ -89,12 +91,15 @@ class ReductionKernel(AxisKernel):
         preamble: str = "",
         *,
         math_mode: MathMode = "safe",
+        bounds: Bounds | None = None,
     ) -> None:
         expressions = {
             "map_expr": map_expr, "reduce_expr": reduce_expr, "post_map_expr": post_map_expr,
             "identity": str(identity),
         }  # fmt: skip
-        super().__init__(in_params, out_params, expressions, name, reduce_type, preamble, math_mode)
+        super().__init__(
+            in_params, out_params, expressions, name, reduce_type, preamble, math_mode, bounds
+        )
 
     def __call__(
         self, *args: Any, axis: Any = None, keepdims: bool = False, out: Any = None

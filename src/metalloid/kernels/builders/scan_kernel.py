@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from metalloid.compiler.frontend.unit import Bounds
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import ArgumentError
 from metalloid.kernels.builders.axes import AxisPlan
@@ -57,6 +58,7 @@ class ScanKernel(AxisKernel):
         preamble.
     preamble : str, optional
     math_mode : {"safe", "relaxed", "fast"}, optional
+    bounds : {"checked", "unchecked"}, optional
         As for `ElementwiseKernel`.
 
     Notes
@@ -92,11 +94,14 @@ class ScanKernel(AxisKernel):
         scan_type: str | None = None,
         preamble: str = "",
         math_mode: MathMode = "safe",
+        bounds: Bounds | None = None,
     ) -> None:
         expressions = {
             "map_expr": map_expr, "scan_expr": scan_expr, "identity": str(identity),
         }  # fmt: skip
-        super().__init__(in_params, out_params, expressions, name, scan_type, preamble, math_mode)
+        super().__init__(
+            in_params, out_params, expressions, name, scan_type, preamble, math_mode, bounds
+        )
         self.inclusive = bool(inclusive)
         self.expressions["post_map_expr"] = post_map_expr or f"{self.out_params[0].name} = a"
 

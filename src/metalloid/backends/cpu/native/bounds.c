@@ -1,5 +1,5 @@
 /* Whether the accesses of a launch stay within their objects, from the ranges of their offsets.
- * The program of ranges comes from compiler/bounds/ranges.py.
+ * The program of ranges comes from compiler/bounds/value_ranges.py.
  */
 #include <string.h>
 
@@ -99,6 +99,13 @@ static interval compared_sum(enum op op, interval a, interval b, int64_t added, 
     return is_empty(inside) ? empty : moved(inside, -added, width);
 }
 
+/* The sum `a` of two extended numbers. Unless it may wrap, the extended narrow sum `b` is equal to it. */
+static interval sum_of_narrow(interval a, interval b, bool is_signed, unsigned width) {
+    interval same = is_signed ? as_signed(a, width) : as_unsigned(a, width);
+    if (same.low != a.low || same.high != a.high) return a;
+    return (interval){max(a.low, b.low), min(a.high, b.high)};
+}
+
 static interval evaluate(const mtl_ranges *ranges, const mtl_descriptor *launch,
                          const interval *variables, const interval *known, const mtl_range_node *n) {
     enum op op = (enum op)(n->op & 0xff);
@@ -141,7 +148,13 @@ static interval evaluate(const mtl_ranges *ranges, const mtl_descriptor *launch,
             if (n->c) return compared_sum(op, a, b, n->c, width);
             return compared(op, a, b, width);
         case UP_TO: case UP_TO_EQUAL: case DOWN_TO: case DOWN_TO_EQUAL:
-            return counted(op, a, b, n->c / 2, n->c % 2, width);
+            return counted(op, a, b, (interval){n->c / 2, n->c / 2}, n->c % 2, width);
+        case UP_TO_BY: {
+            interval by = known[n->c / 2];
+            by = n->c % 2 ? as_signed(by, width) : as_unsigned(by, width);
+            return is_empty(by) || by.low < 1 ? full(width) : counted(UP_TO, a, b, by, n->c % 2, width);
+        }
+        case NARROW: return sum_of_narrow(a, b, n->c, width);
         default: return of_unsigned(op, a, b, width);
     }
 }
@@ -175,8 +188,8 @@ static uint64_t inputs_of(const mtl_ranges *ranges, const mtl_descriptor *launch
 }
 
 static uint64_t *slot_of(const mtl_ranges *ranges, const uint64_t *inputs, uint64_t count) {
-    uint64_t hash = 0;
-    for (uint64_t i = 0; i < count; i++) hash = (hash ^ inputs[i]) * 0x9e3779b97f4a7c15u;
+    uint64_t hash = 0, factor = 0x9e3779b97f4a7c15u;
+    for (uint64_t i = 0; i < count; i++, factor += 0x9e3779b97f4a7c16u) hash += inputs[i] * factor;
     return ranges->proven->inputs[hash >> 60];
 }
 

@@ -12,7 +12,8 @@
 enum op {
     FULL, CONSTANT, VARIABLE, ARGUMENT, ADD, SUB, MUL, UDIV, UREM, LSHR, SHL, AND, OR, XOR, SDIV,
     SREM, ASHR, ZEXT, SEXT, TRUNC, UMIN, UMAX, SMIN, SMAX, UNION, ULT, ULE, UGT, UGE, SLT, SLE, SGT,
-    SGE, EQ, NE, UP_TO, UP_TO_EQUAL, DOWN_TO, DOWN_TO_EQUAL, SPAN
+    SGE, EQ, NE, UP_TO, UP_TO_EQUAL, DOWN_TO, DOWN_TO_EQUAL, SPAN, UP_TO_BY,
+    NARROW
 };
 
 typedef struct interval {
@@ -222,9 +223,10 @@ static interval equal(interval a, interval b, unsigned width) {
     return (interval){max(a.low, b.low), min(a.high, b.high)};
 }
 
-/* What a variable of a loop is: it begins in `a`, and goes by `size` while it is before `b`. */
-static interval counted(enum op op, interval a, interval b, int64_t size, bool is_signed,
+/* What a variable of a loop is: it begins in `a`, and goes by one of `sizes` while it is before `b`. */
+static interval counted(enum op op, interval a, interval b, interval sizes, bool is_signed,
                         unsigned width) {
+    int64_t size = sizes.high;
     int64_t least = 0, greatest = largest(width), next;
     if (is_signed) {
         greatest = width >= 64 ? INT64_MAX : largest(width) >> 1;
@@ -236,14 +238,21 @@ static interval counted(enum op op, interval a, interval b, int64_t size, bool i
         if (op == UP_TO) {
             if (size == 0 && is_signed) return full(width);
             if (__builtin_add_overflow(b.high, size, &next) || next - 1 > greatest) return full(width);
-            if (b.high == least || b.high - 1 <= a.high) return a;
+            if (b.high == least) return a;
+            if (b.high - 1 <= a.high) { /* unless it wraps to a number before `b` */
+                bool wraps = __builtin_add_overflow(a.high, size ? size : a.high, &next) || next > greatest;
+                return wraps ? full(width) : a;
+            }
             int64_t last = b.high - 1, distance;
-            if (size > 1 && is_single(a) && !__builtin_sub_overflow(last, a.low, &distance)) {
+            if (size > 1 && is_single(sizes) && is_single(a) && !__builtin_sub_overflow(last, a.low, &distance)) {
                 last -= distance % size;
             }
             return (interval){a.low, last};
         }
         if (__builtin_sub_overflow(b.low, size, &next) || next + 1 < least || b.low == INT64_MAX) {
+            return full(width);
+        }
+        if (a.low <= b.low && (__builtin_sub_overflow(a.low, size, &next) || next < least)) {
             return full(width);
         }
         return (interval){min(a.low, b.low + 1), a.high};

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import math
 import weakref
 from collections.abc import Callable, Mapping
@@ -41,6 +42,7 @@ from metalloid.settings import settings
 
 _MAX_CACHED_SHAPES = 1024  # maximum shapes of launches in a program's caches
 _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: limits the memory of stacks
+_UNKNOWN_EXTENTS = itertools.repeat(UNKNOWN_BYTES)
 _UNKNOWN_POINTEE = UNKNOWN_BYTES // 2, UNKNOWN_BYTES
 #: Of a launch: grid, threadgroup, whether barriers are relaxed, and what textures are.
 _Shape = tuple[Size, Size, bool, tuple[KnownWord, ...]]
@@ -252,9 +254,9 @@ class CpuProgram(Program):
 
     def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
         """A launch in the format of the native runtime."""
-        proof = self.proof
+        proof = self.proof if self._widths else None
         job = self._packed(arguments, grid, group)
-        while proof is not None and self._widths and not proof.holds(job):
+        while proof is not None and proof.is_needed and not proof.holds(job):
             proof.check_more(job)
             self.jobs.clear()
             self._chosen.clear()
@@ -265,8 +267,7 @@ class CpuProgram(Program):
         words, launch_group = arguments.words, group
         extents: list[int] = []
         if self.proof is not None:
-            known = arguments.extents
-            extents = [known.get(position, UNKNOWN_BYTES) for position in range(len(words))]
+            extents += map(arguments.extents.get, range(len(words)), _UNKNOWN_EXTENTS)
             for position, offset in self.slots:
                 extents += arguments.pointees.get(words[position] + offset, _UNKNOWN_POINTEE)
         across, down, back = self._fusion(grid, group)
