@@ -216,8 +216,9 @@ def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
     is_own = _holds_only(value, is_number)
     try:
         array = np.asarray(value)
-        is_part = _is_any_integer if is_typed else _is_integer
-        is_wide = array.dtype == np.float64 and array.size and _holds_only(value, is_part)
+        integers = int | np.integer if is_typed else int
+        is_integral = array.size and _holds_only(value, lambda item: isinstance(item, integers))
+        is_wide = array.dtype == np.float64 and is_integral
         if is_wide and not (is_typed and array.min() < 0):
             array = np.asarray(value, np.uint64)  # some need the 64th bit: NumPy takes floats
     except ValueError as error:
@@ -259,14 +260,6 @@ def _holds_only(value: Any, is_accepted: Callable[[Any], bool]) -> bool:
     if isinstance(value, list | tuple | range):
         return all(_holds_only(item, is_accepted) for item in value)
     return is_accepted(value)
-
-
-def _is_any_integer(value: Any) -> bool:
-    return isinstance(value, int | np.integer)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int)
 
 
 # -- operands
