@@ -112,8 +112,8 @@ _MIN_PACKED_BYTES = 2**21
 #: depth: usually, and with more than a page between rows or so many elements.
 _PACK, _PACKED_ELEMENT, _TRANSPOSED_ELEMENTS = 1_000, 0.2, (0.3, 0.4)
 _PAGE, _MANY_PACKED = 4096, 2**21
-#: Fewest rows and columns of a product of bfloats in pairs.
-_MIN_PAIRED = 4
+#: Fewest rows and columns of a product of bfloats in pairs, and its least work.
+_MIN_PAIRED, _MIN_PAIRED_WORK = 4, 2**16
 #: Converting elements whenever they are read makes multiplications slower by this factor.
 _PANEL_CONVERSIONS = 1.5
 
@@ -269,7 +269,8 @@ def has_bfloat_pairs(traits: DeviceTraits, dtype: DType, shape: Ints, depth: int
     shape : tuple of int
         Rows and columns of the product.
     """
-    is_large = min(shape) >= _MIN_PAIRED and depth > 1
+    is_large = min(shape) >= _MIN_PAIRED and math.prod(shape) * depth >= _MIN_PAIRED_WORK
+    is_large &= depth > 1
     return traits.has_bfloat_dots and dtype == bfloat16 and is_large
 
 
