@@ -217,8 +217,11 @@ def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
     try:
         array = np.asarray(value)
         integers = int | np.integer if is_typed else int
-        is_integral = array.size and _holds_only(value, lambda item: isinstance(item, integers))
-        is_wide = array.dtype == np.float64 and is_integral
+        is_wide = (
+            array.dtype == np.float64
+            and array.size
+            and _holds_only(value, lambda item: isinstance(item, integers))
+        )
         if is_wide and not (is_typed and array.min() < 0):
             array = np.asarray(value, np.uint64)  # some need the 64th bit: NumPy takes floats
     except ValueError as error:
