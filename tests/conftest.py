@@ -1,8 +1,10 @@
 """Fixtures and options of all tests."""
 
 import collections
+import faulthandler
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import hypothesis
@@ -25,6 +27,35 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("metalloid")
+
+
+#: Names the folder where workers of pytest-xdist write their stacks if they crash. Standard error is
+#: buried under the progress of the others.
+CRASH_FOLDER = "METALLOID_CRASH_FOLDER"
+_crash_files = []  # open as long as faulthandler may write to them
+
+
+@pytest.hookimpl(trylast=True)  # after pytest's own use of faulthandler
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):
+        if getattr(config.option, "numprocesses", None):
+            os.environ[CRASH_FOLDER] = tempfile.mkdtemp(prefix="metalloid-crashes-")
+    elif CRASH_FOLDER in os.environ:
+        file = Path(os.environ[CRASH_FOLDER], f"{os.getpid()}.txt")
+        _crash_files.append(file.open("w"))
+        faulthandler.enable(_crash_files[-1])
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    folder = os.environ.pop(CRASH_FOLDER, "")
+    if not folder or hasattr(config, "workerinput"):
+        return
+    for file in sorted(Path(folder).iterdir()):
+        if stack := file.read_text().splitlines():
+            terminalreporter.section(f"the stack of a worker that crashed (process {file.stem})")
+            terminalreporter.write_line("\n".join(stack[:50]))
+        file.unlink()
+    Path(folder).rmdir()
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.compiler.toolchain import clang
 
 FLOATS = mtl.asarray(np.linspace(0.1, 2, 600, dtype=np.float32).reshape(20, 30))
 
@@ -60,3 +61,18 @@ def test_the_text_depends_on_structure_only():
         return mtl.explain(mtl.exp(mtl.ones(shape) * number) + number).split("struct", 1)[1]
 
     assert text((3, 4), 2.0) == text((50,), 7.5)
+
+
+def test_generated_texts_are_not_checked_before_they_are_compiled(monkeypatch):
+    runs, run = [], clang.run
+
+    def record(arguments, *rest, **options):
+        runs.append(arguments)
+        return run(arguments, *rest, **options)
+
+    monkeypatch.setattr(clang, "run", record)
+    value = float(np.random.default_rng().random())  # a constant of a text that is in no cache
+    assert float((mtl.exp(FLOATS) * np.float32(value) + 1.5).sum()) > 0
+    mtl.library(f"kernel void f(device float* x) {{ x[0] = {value}f; }}")
+    checks = [arguments for arguments in runs if "-fsyntax-only" in arguments]
+    assert len(checks) == 1

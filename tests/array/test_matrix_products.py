@@ -13,7 +13,7 @@ import metalloid as mtl
 from metalloid.arrays.planning import packing
 from metalloid.arrays.planning.matmul_dispatch import choose_backend, is_sum, is_transposed
 from metalloid.runtime.devices.libraries import Libraries
-from metalloid.runtime.devices.traits import MANY_THREADS, MATRIX_UNITS
+from metalloid.runtime.devices.traits import BFLOAT_DOTS, MANY_THREADS, MATRIX_UNITS
 
 TYPES = [
     "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8", "uint16",
@@ -304,6 +304,19 @@ def test_column_major_factors_are_packed(monkeypatch, dtype, stack):
         assert mtl.explain(product).count("numpy::pack_panel") == 1 + is_one_stack
         check(product, left.swapaxes(-1, -2), right.T)
         check(rows, left[..., 2:].swapaxes(-1, -2), right.T)
+
+
+@pytest.mark.needs("the CPU")
+def test_bfloats_are_multiplied_in_pairs(monkeypatch):
+    """Where the processor has an instruction for it; depths are even, odd, and of several steps."""
+    monkeypatch.setattr(CPU, "traits", BFLOAT_DOTS)
+    for shape, depth in [((101, 102), 7), ((8, 70), 130), ((3, 64, 70), 513), ((66, 31), 1031)]:
+        a, b = random((*shape[:-1], depth), "bfloat16"), random((depth, shape[-1]), "bfloat16")
+        with mtl.config.scope(products="panels"):
+            for left in (mtl.asarray(a), mtl.asarray(a.swapaxes(-1, -2).copy()).mT):
+                for right in (mtl.asarray(b), mtl.asarray(b.T.copy()).T):
+                    check(left @ right, a, b)
+    assert mtl.explain(left @ right).count("-> uint32") == 2
 
 
 @pytest.mark.needs("the CPU")

@@ -1,5 +1,6 @@
 """Math functions by the processor's own instructions: the same bits with any number of lanes."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -84,3 +85,24 @@ def test_a_number_of_all_threads():
     y = np.ones(40, np.float32)
     kernel(y, 3.0, threads=y.size)
     np.testing.assert_allclose(y, np.log(3) + np.exp(3), rtol=1e-6)
+
+
+@pytest.mark.parametrize("lanes", [2, 32])
+def test_products_of_pairs_of_bfloats(lanes, monkeypatch, rng):
+    """Both the instruction and the code instead of it add them to a float."""
+    source = """
+    #include <metal_stdlib>
+    using namespace metal;
+    kernel void f(device float* sum, device const uint* a, device const uint* b,
+                  uint i [[thread_position_in_grid]]) {
+      if (i % 5 != 3) sum[i] = metalloid::dot_of_bfloats(a[i], b[i], sum[i]);
+    }
+    """
+    monkeypatch.setattr(vector, "lanes", lambda vectors: ((lanes,), 1))
+    a, b = (rng.integers(-99, 99, (77, 2)).astype(ml_dtypes.bfloat16) for _ in range(2))
+    sums = np.arange(77, dtype=np.float32)
+    kernel = mtl.library(source, device="cpu")["f"]
+    pairs = (each.view(np.uint32).reshape(-1) for each in (a, b))
+    kernel(out := sums.copy(), *pairs, threads=77)
+    products = (a.astype(np.float32) * b.astype(np.float32)).sum(axis=1)
+    assert np.array_equal(out, np.where(sums % 5 == 3, sums, sums + products))

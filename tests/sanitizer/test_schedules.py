@@ -40,9 +40,9 @@ def counted(lib):
 
 
 def test_races_change_results_and_atomic_functions_do_not(lib):
-    exploration = mtl.explore(lambda: counted(lib), seeds=40)
+    exploration = mtl.explore(lambda: counted(lib), seeds=20)
     assert exploration.differs
-    assert sum(len(outcome.seeds) for outcome in exploration.outcomes) == 40
+    assert sum(len(outcome.seeds) for outcome in exploration.outcomes) == 20
     counts = {int(outcome.result["plain"][0]) for outcome in exploration.outcomes}
     assert min(counts) < 128 <= max(counts) <= 256  # updates are lost
     assert {int(outcome.result["atomic"][0]) for outcome in exploration.outcomes} == {256}
@@ -55,6 +55,7 @@ def test_races_change_results_and_atomic_functions_do_not(lib):
     assert "elements differ)" in repr(exploration)
 
 
+@pytest.mark.slow
 def test_threads_wait_for_each_other(lib):
     """In order, the first thread would never end."""
 
@@ -68,6 +69,7 @@ def test_threads_wait_for_each_other(lib):
     assert all(isinstance(outcome.error, mtl.LaunchTimeout | None) for outcome in outcomes)
 
 
+@pytest.mark.slow
 def test_faults_are_outcomes(lib):
     def launch():
         x = np.zeros(4, np.int32)
@@ -82,6 +84,8 @@ def test_faults_are_outcomes(lib):
 
 def test_schedules_can_be_checked(lib):
     """Each schedule has the race, whatever comes first."""
+    kernel = mtl.library(SOURCE, device="cpu", check=True).fails
+    sizes = kernel._program.default_group_size((1024, 1, 1))
     kinds = set()
     with mtl.checking(raises=False) as findings:
         for seed in range(4):
@@ -89,6 +93,9 @@ def test_schedules_can_be_checked(lib):
                 counted(lib)
             kinds |= {finding.kind for finding in findings}
     assert kinds == {"race"}
+    with mtl.config.scope(schedule=0), pytest.raises(mtl.SanitizerError):
+        kernel(np.zeros(1, np.int32), np.zeros(9, np.int32), threads=2)
+    assert kernel._program.default_group_size((1024, 1, 1)) == sizes
 
 
 def test_functions_that_cannot_be_explored(lib):

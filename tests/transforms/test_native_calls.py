@@ -216,6 +216,16 @@ def test_many_calls_leak_nothing(no_python, calls):
     assert node is x._node
 
 
+def test_memory_of_a_pool_without_native_functions_is_read_by_python(monkeypatch):
+    device = mtl.default_device()
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "library", lambda: None)
+        array = mtl.asarray(np.ones(5, np.float32)) + 1
+        patch.setitem(memory._pools, device, memory.Pool(device))
+        mtl.eval(array)
+    assert np.asarray(array).tolist() == memoryview(array).tolist() == [2.0] * 5
+
+
 def test_a_pool_without_native_functions(monkeypatch):
     monkeypatch.setattr(memory, "library", lambda: None)
     pool = memory.Pool(mtl.default_device())

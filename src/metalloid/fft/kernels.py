@@ -24,7 +24,7 @@ from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.arrays.metal import metal_source as array_source
 from metalloid.fft.factors import radices_of, split
 from metalloid.fft.tables import chirp, components, twiddles
-from metalloid.kernels.library import Library, library
+from metalloid.kernels.library import Library, generated_library
 from metalloid.kernels.sources import metal_source
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.memory.buffer import Buffer
@@ -439,4 +439,4 @@ def text(type_: str) -> str:
 @functools.cache
 def _library(real: DType, device: Device) -> Library:
     # Launches are generated from shapes: accesses are inside.
-    return library(text(msl_name(real)), device=device, bounds="unchecked")
+    return generated_library(text(msl_name(real)), {}, device)

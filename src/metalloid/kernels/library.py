@@ -329,6 +329,12 @@ def library(
     return result
 
 
+def generated_library(text: str, macros: Mapping[str, Any], device: Device) -> Library:
+    """Compile MSL of the array library, which is right and whose accesses are inside."""
+    options = Options(defines=_macros(macros), bounds="unchecked", is_generated=True)
+    return Library(text, PROGRAM_SOURCE, options, device)
+
+
 def resolve_bounds(bounds: Bounds | None, where: str) -> Bounds:
     """Whether accesses are checked; by default as the setting says.
 

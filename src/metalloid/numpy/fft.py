@@ -16,7 +16,9 @@ def _along_axis(name: str) -> Callable[..., Any]:
     @numpy_function
     def transform(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None,
                   out: Any = None) -> Any:  # fmt: skip
-        return store(function(a, n=n, axis=axis, norm=norm or "backward"), out, name)
+        return store(
+            function(a, n=n, axis=axis, norm="backward" if norm is None else norm), out, name
+        )
 
     return _documented(transform, name)
 
@@ -27,7 +29,9 @@ def _along_axes(name: str, default: Any) -> Callable[..., Any]:
     @numpy_function
     def transform(a: Any, s: Any = None, axes: Any = default, norm: str | None = None,
                   out: Any = None) -> Any:  # fmt: skip
-        return store(function(a, s=s, axes=axes, norm=norm or "backward"), out, name)
+        return store(
+            function(a, s=s, axes=axes, norm="backward" if norm is None else norm), out, name
+        )
 
     return _documented(transform, name)
 

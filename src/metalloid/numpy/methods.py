@@ -91,7 +91,7 @@ class _Methods:
         """Complex conjugate."""
         from metalloid.numpy.ufunc import UFUNCS
 
-        return UFUNCS["conjugate"](self)
+        return UFUNCS["conjugate"](self) if self.dtype.kind == "c" else self
 
     conjugate = conj
 
@@ -136,6 +136,7 @@ class _Methods:
         """Write the elements to a file; see ``numpy.ndarray.tofile``."""
         self.__array__().tofile(fid, sep, format)
 
+    @numpy_function
     def byteswap(self: Any, inplace: bool = False) -> Any:
         """Return the elements with their bytes in reverse order."""
         return call_on_host(np.ndarray.byteswap, (self,), {})
@@ -170,6 +171,9 @@ class flatiter:
         return self.base.flatten()[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if np.ndim(value):  # repeated, or cut off
+            indexing.put(self.base, np.arange(self.base.size)[key], value)
+            return
         flat = self.base.flatten()
         flat[key] = value
         self.base[...] = flat.reshape(self.base.shape)
@@ -224,6 +228,15 @@ class _Properties:
         return memory
 
 
+def _set_part(name: str) -> Callable[[Any, Any], None]:
+    def setter(self: Any, value: Any) -> None:
+        changed = self.__array__(copy=True)
+        setattr(changed, name, np.asarray(value))
+        self[...] = changed
+
+    return setter
+
+
 def _attach() -> None:
     for module, names in _FUNCTIONS.items():
         for name in names:
@@ -236,7 +249,8 @@ def _attach() -> None:
                 setattr(ndarray, name, member)
     for name in ("T", "mT", "real", "imag"):
         getter = getattr(Array, name).fget
-        setattr(ndarray, name, property(numpy_function(getter), doc=getter.__doc__))
+        setter = _set_part(name) if name in ("real", "imag") else None
+        setattr(ndarray, name, property(numpy_function(getter), setter, doc=getter.__doc__))
 
 
 _attach()

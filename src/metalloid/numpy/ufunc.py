@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array, as_arrays
-from metalloid.arrays.functions.creation import zeros
+from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions.creation import full, zeros
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import OPERATIONS, call_on_host
 from metalloid.arrays.ir import native
@@ -22,7 +24,7 @@ from metalloid.arrays.ir.operands import (
     unary,
 )
 from metalloid.arrays.ir.ops import OPS
-from metalloid.numpy import composed
+from metalloid.numpy import complex_order, composed
 from metalloid.numpy.array import in_type_of, ndarray, numpy_function, store
 from metalloid.numpy.functions import reductions, scans
 
@@ -36,16 +38,51 @@ _AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": 
        "minimum": "min"}  # fmt: skip
 
 
+#: Comparisons, of which Python's integers are operands whatever their size.
+_COMPARE = {"less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
+            "greater_equal": operator.ge, "equal": operator.eq,
+            "not_equal": operator.ne}  # fmt: skip
 #: Functions that refuse booleans, in NumPy as well.
 _NOT_OF_BOOLS = ("subtract", "negative", "positive", "sign")
+
+
+def _compared(name: str, a: Any, b: Any) -> Array | None:
+    """The result of comparing an array with an integer that its type does not have."""
+    for array, number, is_first in ((a, b, True), (b, a, False)):
+        dtype = getattr(array, "dtype", None)
+        if dtype is not None and dtype.kind in "iu" and isinstance(number, int):
+            limits = np.iinfo(dtype)
+            if limits.min <= number <= limits.max:
+                return None
+            least = 0 if number > limits.max else 1
+            result = bool(_COMPARE[name](least, 1 - least) if is_first
+                          else _COMPARE[name](1 - least, least))  # fmt: skip
+            return full(array.shape, result, device=as_array(array, name).device)
+    return None
 
 
 def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
     row = OPERATIONS[ufunc]
     apply = unary if row.operands == 1 else binary
+    of_complex = complex_order.FUNCTIONS.get(row.name)
 
     def function(*operands: Any) -> Array:
+        if row.name in _COMPARE:
+            result = _compared(row.name, *operands)
+            if result is not None:
+                return result
+        if of_complex and any(x.dtype.kind == "c" for x in as_arrays(row.name, *operands)):
+            return of_complex(*map(Array, binary_operands(row.name, *operands)))
         return Array(apply(row, *_with_nodes(operands)))
+
+    def integer_reciprocal(x: Any) -> Array:
+        array = composed.bools_as_integers(as_array(x, row.name))
+        if array.dtype.kind not in "iu":
+            return function(array)
+        is_unit = ew.equal(array, 1)
+        if array.dtype.kind == "i":
+            is_unit = ew.logical_or(is_unit, ew.equal(array, -1))
+        return select(is_unit, array, 0)
 
     def logical(*operands: Any) -> Array:
         return Array(apply(row, *(as_array(x, row.name).astype(bool_) for x in operands)))
@@ -57,6 +94,8 @@ def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
         result = function(*map(composed.bools_as_integers, arrays))
         return result.astype(bool_) if row.name in ("floor", "ceil", "trunc") else result
 
+    if row.name == "reciprocal":
+        return integer_reciprocal
     if row.dtype_kinds == "b":
         return logical
     is_integral = "i" in row.dtype_kinds and "b" not in row.dtype_kinds
@@ -142,7 +181,10 @@ class ufunc:
             Type to which the operands are converted first.
         """
         if self._native is not None and not options:
-            result = native.elementwise(self._native, *operands)
+            try:
+                result = native.elementwise(self._native, *operands)
+            except (TypeError, OverflowError):  # complex numbers are compared, for example
+                result = None
             if type(result) is ndarray:
                 return result
         return self._call(*operands, **options)
@@ -269,3 +311,25 @@ def _define() -> None:
 
 
 _define()
+
+
+def _with_fallback(method: str, name: str, is_reflected: bool) -> Callable[[Any, Any], Any]:
+    operate = getattr(Array, method)
+
+    def fallback(self: Any, other: Any) -> Any:
+        try:
+            return operate(self, other)
+        except (TypeError, OverflowError):  # for types that only the function takes
+            return UFUNCS[name](*((other, self) if is_reflected else (self, other)))
+
+    fallback.__doc__ = operate.__doc__
+    return fallback
+
+
+for _method, _name in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
+                       "eq": "equal", "ne": "not_equal", "mod": "remainder",
+                       "floordiv": "floor_divide", "pow": "power", "lshift": "left_shift",
+                       "rshift": "right_shift"}.items():  # fmt: skip
+    setattr(ndarray, f"__{_method}__", _with_fallback(f"__{_method}__", _name, False))
+    if _name not in _COMPARE:
+        setattr(ndarray, f"__r{_method}__", _with_fallback(f"__r{_method}__", _name, True))

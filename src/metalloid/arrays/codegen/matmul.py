@@ -13,7 +13,7 @@ from metalloid.arrays.codegen.elementwise import Writer
 from metalloid.arrays.codegen.gpu_elementwise import UNROLLED
 from metalloid.arrays.codegen.matmul_forms import READS, Form, is_column_major
 from metalloid.arrays.codegen.vectorization import leaves_of, packed_factor
-from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name
+from metalloid.arrays.ir.dtypes import DType, bfloat16, kind_of, msl_name, uint32
 from metalloid.arrays.ir.layout import MAX_COLLAPSED_EXTENT, Ints
 from metalloid.arrays.planning.loop_axes import RESULT, VECTOR_WIDTH, Access, Axes
 from metalloid.arrays.planning.matmul_dispatch import FLOATS
@@ -258,12 +258,14 @@ class ProductWriter:
     def write(self) -> None:
         """Write all lines."""
         root, form = self.writers[-1], self.form
-        dtype = self.kernel.factors[0].dtype
+        dtype = self.kernel.product_dtype
         added = sum_type(dtype)
         if self.form.name == "panels" and kind_of(dtype) in "iu" and dtype.itemsize <= 2:
             added = "ushort"  # which wraps around as results do
         of_tensors = form.name == "tensors"
-        type_ = msl_name(dtype) if of_tensors else added
+        type_ = msl_name(self.kernel.factors[0].dtype) if of_tensors else added
+        has_pairs = dtype == bfloat16 and self.kernel.factors[0].dtype == uint32
+        element = "uint" if has_pairs else type_
         names = ("Left", "Right", "Store")
         downs = [is_column_major(factor) for factor in self.kernel.factors]
         self.structs, copied = [], []
@@ -278,11 +280,11 @@ class ProductWriter:
                 self.structs += writer.fetch_and_make(packed, type_, downs[k], has_fours)
                 self.structs += writer.at(type_, copied[k])
             elif form.name == "panels" and name != "Store":
-                self.structs += writer.at(type_, self.kernel.factors[k].is_packed)
+                self.structs += writer.at(element, self.kernel.factors[k].is_packed)
             elif form.has_fours and name != "Store":
                 self.structs += writer.four(self._packed(k, downs[k]), type_, downs[k])
             self.structs += ["};", ""]
-        given = [type_, *filter(None, [form.each])]
+        given = [type_, *([element] if form.name == "panels" else []), *filter(None, [form.each])]
         are_packed = [factor.is_packed for factor in self.kernel.factors]
         flags = {"panels": are_packed, "strips": [], "dots": []}.get(form.name, downs)
         given += ["true" if is_so else "false" for is_so in (*flags, *copied)]

@@ -96,7 +96,7 @@ def form_of(kernel: ProductKernel, traits: DeviceTraits) -> Form:
     if kernel.backend == IN_PANELS:
         if kernel.iteration_space[-2] == 1 and not any(each.is_packed for each in kernel.factors):
             return STRIPS
-        return PANELS[panel_tile(dtype, kernel.iteration_space[-2:])]
+        return PANELS[panel_tile(kernel.product_dtype, kernel.iteration_space[-2:])]
     if kernel.backend == BY_DOTS:
         return DOTS[dot_tile(dtype, kernel.iteration_space[-2:])]
     if not traits.is_simt or dtype.itemsize > 4:  # larger elements exceed threadgroup memory

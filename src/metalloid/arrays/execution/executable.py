@@ -21,7 +21,7 @@ from metalloid.arrays.planning.grid_partition import MAX_GRID_POINTS, partition_
 from metalloid.arrays.planning.plan import Planner
 from metalloid.arrays.planning.schedule import BufferSpec, CallStep, GeneratedKernel
 from metalloid.kernels.kernel import Kernel, launch_batch
-from metalloid.kernels.library import library
+from metalloid.kernels.library import generated_library
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.launches import Launch as BoundLaunch
 
@@ -37,7 +37,7 @@ def _compiled(text: str, name: str, device: Device) -> Kernel:
     macros = dict.fromkeys(device.traits.macros, True)
     # The texts and launches are generated from shapes, and indices in arrays are checked or wrapped
     # (ir/index_checks.py): accesses are inside, and small calls need no proof.
-    return library(text, device=device, defines=macros, bounds="unchecked")[name]
+    return generated_library(text, macros, device)[name]
 
 
 class Launch:

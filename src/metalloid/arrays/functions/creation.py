@@ -313,12 +313,12 @@ def _between(limits: list[Array], num: int, endpoint: bool, dtype: Any) -> Array
     start, stop = limits
     computed = promote(promote(start.dtype, stop.dtype), default_float())
     rank = max(start.ndim, stop.ndim)
-    counted = np.arange(num) / max(num - endpoint, 1)
-    part = Array(from_numpy(counted.astype(real_of(computed)), start.device))
-    part = part.reshape(num, *(1,) * rank)
-    result = start + (stop - start) * part
+    start, stop = start.astype(computed), stop.astype(computed)
+    index = Array(from_numpy(np.arange(num).astype(real_of(computed)), start.device))
+    index = index.reshape(num, *(1,) * rank)
+    result = start + index * ((stop - start) / max(num - endpoint, 1))
     if endpoint and num > 1:
-        result = Array(where_node(part == 1, stop, result))
+        result = Array(where_node(index == num - 1, stop, result))
     result_dtype = computed if dtype is None else as_dtype(dtype)
     if kind_of(result_dtype) in "iu":
         result = Array(unary(op("floor"), result))

@@ -8,7 +8,7 @@ from typing import Any
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.execution.explain import report
-from metalloid.arrays.ir.node import Node
+from metalloid.arrays.ir.node import BUFFER, TRACED, Node
 
 
 def eval(*values: Any) -> None:
@@ -30,7 +30,11 @@ def eval(*values: Any) -> None:
     >>> x = mtl.arange(3) * 2
     >>> mtl.eval(x)
     """
-    evaluate(_nodes(values))
+    nodes = _nodes(values)
+    for node in nodes:
+        if node.kind is not BUFFER or node.flags & TRACED:
+            evaluate(nodes)
+            break
 
 
 def async_eval(*values: Any) -> None:

@@ -91,7 +91,7 @@ def expand_dims(x: Any, /, axis: int | Sequence[int] = 0) -> Array:
     new = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
     rank = x.ndim + len(new)
     if any(not -rank <= k < rank for k in new):
-        raise IndexError(
+        raise np.exceptions.AxisError(
             f"[expand_dims] axis {axis} is out of range for a result with {rank} axes."
         )
     new_axes = axes_of("expand_dims", new, rank)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from metalloid.compiler.toolchain import native_build
-from metalloid.errors import MetalloidError
+from metalloid.compiler.toolchain import clang, native_build
+from metalloid.errors import DeviceUnavailable
 from metalloid.runtime.launch.launches import NATIVE_BINDERS
 
 _SOURCES = Path(__file__).parents[1] / "native"
@@ -62,9 +62,10 @@ def _load() -> Any:
     if None in offsets.values():
         return None
     try:
-        library = native_build.load_python_library(_SOURCES, "arrays")
-    except MetalloidError:  # there is no compiler
+        clang.executable()
+    except DeviceUnavailable:  # arrays on a Mac's GPU do without
         return None
+    library = native_build.load_python_library(_SOURCES, "arrays")
     if library is None:
         return None
     for k, (name, own) in enumerate(offsets.items()):
@@ -90,9 +91,14 @@ def when_loaded(use: Callable[[Any], None]) -> None:
 
 
 def library() -> Any:
-    """The library, compiled once per machine; None where it is not available."""
+    """The library, compiled once per machine; None where it is not available.
+
+    The modules of its classes are imported before: a pool that is made without the library keeps
+    its leases in Python.
+    """
     with _lock:
-        return _load() if len(_classes) == len(_SLOTS) else None
+        assert len(_classes) == len(_SLOTS), "import metalloid.arrays.array first"
+        return _load()
 
 
 def elementwise(operation: tuple[Any, dict[Any, Any]], *operands: Any) -> Any:

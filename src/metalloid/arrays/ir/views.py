@@ -47,6 +47,7 @@ def reshaped(node: Node, shape: int | Sequence[int], order: str = "C") -> Node:
     ValueError
         If the number of elements differs.
     """
+    order = order.upper()
     if order == "F":
         extents = _as_ints(shape)
         result = reshaped(permute(node, _reversed(len(node.shape))), extents[::-1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.arrays.ir.dtypes import float32, float64
+from metalloid.arrays.ir.dtypes import bfloat16, float32, float64
 from metalloid.arrays.ir.node import Node, apply, broadcast, permute
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.views import concatenated, contiguous_copy, full_slices, sliced
@@ -43,7 +43,7 @@ def has_few_columns(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
     return (
         backend == AUTO
         and a.device.name == "cpu"
-        and a.dtype in (float32, float64)
+        and a.dtype in (float32, float64, bfloat16)
         and len(b.shape) == 2
         and 2 <= columns <= _MAX_EXTENT
         and depth >= _MIN_DOT_DEPTH

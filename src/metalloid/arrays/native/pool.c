@@ -93,7 +93,7 @@ PyObject* mtl_new_memory(struct pool* pool, PyObject* bucket_bytes) {
 }
 
 bool mtl_is_on_host(PyObject* lease) {
-  return lease != &_Py_NoneStruct && ((struct pool*)PyCapsule_GetContext(lease))->is_on_host;
+  return PyCapsule_IsValid(lease, LEASE) && ((struct pool*)PyCapsule_GetContext(lease))->is_on_host;
 }
 
 bool mtl_is_complete(PyObject* buffer) {

@@ -13,7 +13,7 @@ struct pool {
 // A new Memory of a size of the pool.
 PyObject* mtl_new_memory(struct pool* pool, PyObject* bucket_bytes);
 
-// Whether memory with this lease, or None, is of a pool whose memory Python can access.
+// Whether memory with this lease, or None, is of a native pool whose memory Python can access.
 bool mtl_is_on_host(PyObject* lease);
 
 // Whether no launch uses a buffer, and none that wrote to it failed.

@@ -10,6 +10,7 @@ from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, Layout, ViewOp
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.planning.schedule import MaterializeReason, Step
+from metalloid.runtime.devices.traits import DeviceTraits
 
 T = TypeVar("T")
 
@@ -29,6 +30,7 @@ class PlanContext(Protocol):
         By step: the nodes that it computes.
     uses : Counter
         By node, the number of its users; the caller is one of those of roots.
+    traits : DeviceTraits
     """
 
     graph: LinearizedGraph
@@ -37,6 +39,7 @@ class PlanContext(Protocol):
     partials: dict[int, tuple[int, Layout]]
     fused_nodes: list[set[int]]
     uses: Counter[int]
+    traits: DeviceTraits
 
     def location(self, index: int) -> tuple[int, Layout]:
         """Buffer and layout of a materialized node."""

@@ -23,6 +23,7 @@ from metalloid.arrays.ir.dtypes import (
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import BUFFER, ELEMENTWISE, VIEW, Node
 from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.traits import DeviceTraits
 
 #: Backends: chosen by this module; NumPy; the best generated kernel; tiles with accumulators in
 #: registers, in simdgroup matrices, or in NVIDIA's tensor cores; a reduction; accumulators in
@@ -111,6 +112,8 @@ _MIN_PACKED_BYTES = 2**21
 #: depth: usually, and with more than a page between rows or so many elements.
 _PACK, _PACKED_ELEMENT, _TRANSPOSED_ELEMENTS = 1_000, 0.2, (0.3, 0.4)
 _PAGE, _MANY_PACKED = 4096, 2**21
+#: Fewest rows and columns of a product of bfloats in pairs, and its least work.
+_MIN_PAIRED, _MIN_PAIRED_WORK = 4, 2**16
 #: Converting elements whenever they are read makes multiplications slower by this factor.
 _PANEL_CONVERSIONS = 1.5
 
@@ -172,9 +175,12 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     host += sum(_KERNEL + _KERNEL_ELEMENT * size for size in fused) + _CALL
     down, across = panel_tile(dtype, (rows, columns))
     padded = -(-rows // down) * down * -(-columns // across) * across
+    has_pairs = has_bfloat_pairs(device.traits, dtype, (rows, columns), depth)
     packed = packed_factors(dtype, (rows, columns), depth, are_transposed)
+    packed = (True, True) if has_pairs else packed
     is_wide = dtype.itemsize >= 4 or (packed[1] and (packed[0] or dtype == bfloat16))
     multiplied = padded * depth * times.panel * (1 if is_wide else _PANEL_CONVERSIONS)
+    multiplied *= 0.5 if has_pairs else 1
     multiplied *= _HALF_REGISTER if across == 8 and dtype.itemsize < 8 else 1
     panels = matrices * (_TILE + multiplied + elements * _PANEL_ELEMENT)
     for width, is_packed, is_along_depth in (
@@ -253,6 +259,19 @@ def packed_factors(dtype: DType, shape: Ints, depth: int,
         columns > _PANEL_PASS and (is_slow or left),
         right or (rows > _PANEL_PASS and (is_short or right_is_large)),
     )
+
+
+def has_bfloat_pairs(traits: DeviceTraits, dtype: DType, shape: Ints, depth: int) -> bool:
+    """Whether a kernel of panels multiplies bfloats in pairs, for which both factors are packed.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Rows and columns of the product.
+    """
+    is_large = min(shape) >= _MIN_PAIRED and math.prod(shape) * depth >= _MIN_PAIRED_WORK
+    is_large &= depth > 1
+    return traits.has_bfloat_dots and dtype == bfloat16 and is_large
 
 
 def kernel_for(device: Device, dtype: DType) -> str:

@@ -10,12 +10,20 @@ from __future__ import annotations
 import functools
 import math
 
-from metalloid.arrays.ir.dtypes import DType, float32, kind_of, msl_name, uint16, uint32, uint64
+from metalloid.arrays.ir.dtypes import (
+    DType,
+    float32,
+    kind_of,
+    msl_name,
+    uint16,
+    uint32,
+    uint64,
+)
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryLaunch
 from metalloid.arrays.planning.context import PlanContext
 from metalloid.arrays.planning.kernel_op import KernelOp
-from metalloid.arrays.planning.matmul_dispatch import FLOATS, packed_factors
+from metalloid.arrays.planning.matmul_dispatch import FLOATS, has_bfloat_pairs, packed_factors
 from metalloid.arrays.planning.schedule import Factor, LibraryKernel, MaterializeReason
 from metalloid.kernels.strides import collapse, row_major
 
@@ -34,8 +42,10 @@ def pack(planner: PlanContext, factors: tuple[Factor, ...]) -> tuple[Factor, ...
     transposed = _is_transposed(left), _is_transposed(right)
     shape = rows, right.iteration_space[-1]
     is_packed = packed_factors(left.dtype, shape, depth, transposed)
+    has_pairs = has_bfloat_pairs(planner.traits, left.dtype, shape, depth)
+    has_pairs = has_pairs and _fits(left, -2) and _fits(right, -1)
     return tuple(
-        _packed(planner, factor, axis) if is_so else factor
+        _packed(planner, factor, axis, has_pairs) if is_so or has_pairs else factor
         for factor, axis, is_so in zip(factors, (-2, -1), is_packed, strict=True)
     )
 
@@ -49,39 +59,59 @@ def _is_transposed(factor: Factor) -> bool:
     return _strides(factor)[-2:-1] == (1,) != _strides(factor)[-1:]
 
 
-def _packed(planner: PlanContext, factor: Factor, axis: int) -> Factor:
-    """Pack a factor into panels along one of its axes, if it is a matrix or one stack of them."""
+def _fits(factor: Factor, axis: int) -> bool:
+    """Whether a factor is a matrix or one stack of them, which can be packed along an axis."""
     op, space = factor.ops[factor.result], factor.iteration_space
     is_simple = op.kind == "load" and kind_of(op.dtype) != "c" and all(space)
     if not is_simple or min(op.strides) < 0 or 0 in op.strides[-2:]:
+        return False
+    shape, size = _stack(factor), _panels_size(space, axis)
+    extents, _ = collapse(shape, op.strides[:-2])
+    is_padded = axis == -2 and math.prod(space[:-2]) > 1 and space[axis] % PANEL > 0
+    if len(extents) > 1 or 1 not in op.strides[-2:] or is_padded:
+        return False
+    return max(size, *op.strides) < _MAX_NUMBER
+
+
+def _stack(factor: Factor) -> Ints:
+    """The axes before those of a matrix; one that is broadcast is packed once."""
+    strides = factor.ops[factor.result].strides
+    outer = zip(factor.iteration_space[:-2], strides[:-2], strict=True)
+    return tuple(1 if step == 0 else n for n, step in outer)
+
+
+def _panels_size(space: Ints, axis: int) -> int:
+    return -(-space[axis] // PANEL) * PANEL * space[-3 - axis]
+
+
+def _packed(planner: PlanContext, factor: Factor, axis: int, has_pairs: bool) -> Factor:
+    """Pack a factor into panels along one of its axes, if it fits."""
+    if not _fits(factor, axis):
         return factor
+    op, space, shape = factor.ops[factor.result], factor.iteration_space, _stack(factor)
     (width, along_width), (depth, along_depth) = (
         (space[k], op.strides[k]) for k in (axis, -3 - axis)
     )
-    # A matrix that is broadcast is packed once.
-    shape = tuple(
-        1 if step == 0 else n for n, step in zip(space[:-2], op.strides[:-2], strict=True)
-    )
     extents, (steps,) = collapse(shape, op.strides[:-2])
-    panels = -(-width // PANEL)
-    size = panels * PANEL * depth
-    is_padded = axis == -2 and math.prod(space[:-2]) > 1 and width % PANEL > 0
-    if len(extents) > 1 or 1 not in (along_width, along_depth) or is_padded:
-        return factor
-    if max(size, *op.strides) >= _MAX_NUMBER:
-        return factor
-    dtype = _sum_type(factor.dtype)
-    out = planner.new_buffer(dtype, (*shape, panels, depth, PANEL), MaterializeReason.PACKED)
+    if has_pairs:
+        space = (
+            (*space[:-1], -(-depth // 2)) if axis == -2 else (*space[:-2], -(-depth // 2), width)
+        )
+    packed_depth, size = space[-3 - axis], _panels_size(space, axis)
+    dtype = uint32 if has_pairs else _sum_type(factor.dtype)
+    out = planner.new_buffer(
+        dtype, (*shape, -(-width // PANEL), packed_depth, PANEL), MaterializeReason.PACKED
+    )
     launch = _launch(
         (factor.dtype, dtype),
-        (width, depth, math.prod(extents)),
+        (width, depth, math.prod(extents), packed_depth),
         (along_width, along_depth, math.prod(steps)),
     )
     planner.steps.append(LibraryKernel(launch, ((op.data, op.offset),), (out,)))
     strides = [
         0 if n == 1 else size * step for n, step in zip(shape, row_major(shape), strict=True)
     ]
-    strides += [depth, PANEL] if axis == -2 else [PANEL, depth]
+    strides += [packed_depth, PANEL] if axis == -2 else [PANEL, packed_depth]
     load = KernelOp("load", out, (), dtype, tuple(strides))
     return Factor(space, (load,), 0, is_packed=True)
 
@@ -96,13 +126,19 @@ def _sum_type(dtype: DType) -> DType:
 
 @functools.lru_cache(maxsize=1024)
 def _launch(types: tuple[DType, DType], size: Ints, strides: Ints) -> LibraryLaunch:
-    """The launch that packs matrices; extents and strides are along the width, depth and stack."""
+    """The launch that packs matrices; extents and strides are along the width, depth and stack.
+
+    The depth of the panels is half the depth if elements are packed in pairs.
+    """
     element, sum_type = map(msl_name, types)
-    width, depth, count = size
+    width, depth, count, packed_depth = size
     is_along_depth = strides[1] == 1
     tiles = f"threadgroup {sum_type} tiles[2 * numpy::packed_tile];\n" if is_along_depth else ""
+    flags = ", ".join(
+        "true" if is_so else "false" for is_so in (is_along_depth, packed_depth < depth)
+    )
     body = (
-        f"{tiles}numpy::pack_panel<{sum_type}, {'true' if is_along_depth else 'false'}>(\n"
+        f"{tiles}numpy::pack_panel<{sum_type}, {flags}>(\n"
         f"    {'tiles' if is_along_depth else 'nullptr'},\n"
         f"    (device const {element} *)x0 + ulong(group.z) * params.step,\n"
         f"    (device {sum_type} *)out + ulong(group.z) * params.size,\n"
@@ -120,9 +156,9 @@ def _launch(types: tuple[DType, DType], size: Ints, strides: Ints) -> LibraryLau
             ("depth", depth),
             ("stride", strides[0] if is_along_depth else strides[1]),
             ("step", strides[2]),
-            ("size", panels * PANEL * depth),
+            ("size", panels * PANEL * packed_depth),
         ),
-        threads=(-(-depth // _DEPTH) * PANEL, panels, count),
+        threads=(-(-packed_depth // _DEPTH) * PANEL, panels, count),
         group_size=(PANEL, 1, 1),
         uses_lanes=False,
     )

@@ -199,6 +199,11 @@ class ProductKernel(FusedKernel):
     backend: str = ""
 
     @property
+    def product_dtype(self) -> DType:
+        """Element type of the factors before they were packed."""
+        return next(op.dtype for op in self.ops if op.kind == "matmul")
+
+    @property
     def is_elementwise(self) -> bool:
         """An element depends on rows and columns of the factors."""
         return False

@@ -70,12 +70,19 @@ def vector_extension() -> str:
     return "NEON" if platform.machine() == "arm64" else "scalar"
 
 
+def has_bfloat_dots() -> bool:
+    """Whether an instruction of the target adds products of bfloats to floats."""
+    return not settings.cpu_level and "avx512_bf16" in cpu_description().get("flags", "").split()
+
+
 def host_target() -> Target:
     """The target of this CPU, or of the level in the settings."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     level = settings.cpu_level if x86 else ""
     # bfloat is rounded in integer code everywhere: the hardware's conversion flushes denormals.
     exact = () if level else ("-mno-avx512bf16",)
+    if has_bfloat_dots():
+        exact = (*exact, "-DMETALLOID_HAS_BFLOAT_DOTS")
     tune = (f"-march={level or 'native'}", *exact) if x86 else ("-mcpu=native",)
     facts = cpu_description()
     own = (facts.get(name, "") for name in ("model name", "flags", "Features"))

@@ -113,13 +113,16 @@ def _translated(
     stream = TokenStream(preprocessed)
     lowered = lower_stream(stream)
     read = functools.partial(read_source, {file: source})
-    text, more_warnings = _check(stream, lowered, options, target, cache, read)
+    text = stream.render()
+    if not options.is_generated:
+        text, checked = _check(stream, lowered, options, target, cache, read)
+        warnings += checked
     return encode(
         # Not of the lowered text, which has lost the attributes.
         digest(preprocessed, repr(options), toolchain_digest()),
         text,
         lowered,
-        (*warnings, *more_warnings),
+        warnings,
         _dependencies(stream, file, cache),
     )
 

@@ -35,6 +35,9 @@ class Options:
         Whether accesses outside of their objects end a launch, on devices that can.
     check : bool
         Whether the sanitizer checks all launches.
+    is_generated : bool
+        Whether the array library generated the text. Its kernels are compiled without a first run
+        of clang that finds all errors and warnings of the text.
     """
 
     math_mode: MathMode = "safe"
@@ -42,6 +45,7 @@ class Options:
     defines: tuple[tuple[str, str], ...] = ()
     bounds: Bounds = field(default="unchecked", repr=False)  # units do not depend on it
     check: bool = field(default=False, repr=False)
+    is_generated: bool = False
 
 
 class KernelTable(Mapping[str, EntryPoint]):

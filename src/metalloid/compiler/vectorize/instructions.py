@@ -261,8 +261,14 @@ def _call_of_processor(builder: Builder, instruction: Instruction) -> None:
     lanes = min(max(builder.width, 4), target_builtins.MAX_LANES)
     vectors = [builder.vector(operand) for operand in instruction.operands]
 
+    wide = f"<{lanes} x float>"
+
     def computed(chunks: list[str]) -> str:
+        for index, chunk in enumerate(chunks):
+            type_ = target_builtins.operand_type(instruction.callee, index, lanes)
+            if type_ != wide:
+                chunks[index] = builder.new(f"bitcast {wide} {chunk} to {type_}")
         callee, given = target_builtins.vector_call(instruction.callee, lanes, chunks)
-        return builder.call(f"<{lanes} x float>", callee, given)
+        return builder.call(wide, callee, given)
 
     builder.set(instruction, vector=by_registers(builder, vectors, FLOAT, lanes, computed))

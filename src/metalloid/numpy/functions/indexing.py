@@ -78,6 +78,10 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     index = options[0]
     if kind_of(index.dtype) == "b":
         index = index.astype(int64)
+    if mode == "raise" and index.size:
+        is_outside = ew.logical_or(index < 0, index >= len(options) - 1)
+        if bool(is_outside.any()):
+            raise ValueError(f"[choose] an index is outside of the {len(options) - 1} choices.")
     values = stack(list(options[1:]))
     return store(searching.take_along_axis(
         values, _in_mode(index, len(options) - 1, mode)[None], 0)[0], out, "choose")  # fmt: skip
@@ -245,12 +249,12 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
 @numpy_function
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
     """Convert indices along the axes to indices of the flattened array."""
-    operands = as_arrays("ravel_multi_index", *multi_index)
+    operands = [x.astype(int64) for x in as_arrays("ravel_multi_index", *multi_index)]
     extents = (dims,) if isinstance(dims, int) else tuple(dims)
     modes = (mode,) * len(extents) if isinstance(mode, str) else tuple(mode)
     result: Any = 0
     items = list(zip(operands, extents, modes, strict=True))
-    for index, extent, how in items if order == "C" else reversed(items):
+    for index, extent, how in reversed(items) if order == "F" else items:
         if how == "raise" and index.size and bool(ew.logical_or(index < 0, index >= extent).any()):
             raise ValueError(f"[ravel_multi_index] an index is out of range for {extent} elements.")
         result = ew.add(_in_mode(index, extent, how), ew.multiply(result, extent))
@@ -323,13 +327,19 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Copy values into an array, where a mask is true."""
     x = as_array(dst, "copyto")
-    is_number = not hasattr(src, "dtype")
+    is_number = isinstance(src, bool | int | float | complex)
     new = as_array(src, "copyto", x.device)
-    if not is_number and not np.can_cast(new.dtype, x.dtype, casting):
+    fits = np.can_cast(new.dtype, x.dtype, casting)
+    if is_number and casting != "unsafe":  # its type is weak
+        fits = np.can_cast(new.dtype, x.dtype, "same_kind")
+    if not fits:
         raise TypeError(f"[copyto] {new.dtype} does not convert to {x.dtype} with {casting!r}.")
     new = broadcast_to(new.astype(x.dtype), x.shape)
     if where is not True:
-        new = select.where(as_array(where, "where", x.device).astype(bool_), new, x)
+        mask = as_array(where, "where", x.device)
+        if hasattr(where, "dtype") and mask.dtype != bool_:
+            raise TypeError(f"[copyto] the mask must be boolean, got {mask.dtype}.")
+        new = select.where(mask.astype(bool_), new, x)
     _write(dst, new)
 
 

@@ -130,15 +130,18 @@ def broadcast_shapes(*args: Any) -> tuple[int, ...]:
 # -- joined arrays
 
 
-def _joined(result: Array, out: Any, dtype: Any, where: str) -> Any:
-    return store(result if dtype is None else result.astype(as_dtype(dtype)), out, where)
+def _joined(result: Array, out: Any, dtype: Any, casting: Any, where: str) -> Any:
+    target = getattr(out, "dtype", None) if dtype is None else as_dtype(dtype)
+    if target is not None and not np.can_cast(result.dtype, target, casting):
+        raise TypeError(f"[{where}] {result.dtype} does not convert to {target} by {casting!r}.")
+    return store(result if dtype is None else result.astype(as_dtype(dtype)), out, where, casting)
 
 
 @numpy_function
 def concatenate(arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None,
                 casting: str = "same_kind") -> Any:  # fmt: skip
     """Join arrays along an axis, or flattened if it is None."""
-    return _joined(base.concat(list(arrays), axis), out, dtype, "concatenate")
+    return _joined(base.concat(list(arrays), axis), out, dtype, casting, "concatenate")
 
 
 concat = concatenate
@@ -148,18 +151,14 @@ concat = concatenate
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None,
           casting: str = "same_kind") -> Any:  # fmt: skip
     """Stack arrays of one shape along a new axis."""
-    return _joined(base.stack(list(arrays), axis), out, dtype, "stack")
-
-
-def _sequence(tup: Any) -> list[Any]:
-    return list(tup)
+    return _joined(base.stack(list(arrays), axis), out, dtype, casting, "stack")
 
 
 @numpy_function
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Join arrays by rows."""
-    arrays = [atleast_2d(x) for x in _sequence(tup)]
-    return _joined(base.concat(arrays, 0), None, dtype, "vstack")
+    arrays = [atleast_2d(x) for x in tup]
+    return _joined(base.concat(arrays, 0), None, dtype, casting, "vstack")
 
 
 row_stack = vstack
@@ -168,21 +167,21 @@ row_stack = vstack
 @numpy_function
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Join arrays by columns; along the first axis if they have one only."""
-    arrays = [atleast_1d(x) for x in _sequence(tup)]
+    arrays = [atleast_1d(x) for x in tup]
     axis = 0 if arrays and arrays[0].ndim == 1 else 1
-    return _joined(base.concat(arrays, axis), None, dtype, "hstack")
+    return _joined(base.concat(arrays, axis), None, dtype, casting, "hstack")
 
 
 @numpy_function
 def dstack(tup: Any) -> Any:
     """Join arrays along the third axis."""
-    return base.concat([atleast_3d(x) for x in _sequence(tup)], 2)
+    return base.concat([atleast_3d(x) for x in tup], 2)
 
 
 @numpy_function
 def column_stack(tup: Any) -> Any:
     """Join vectors as the columns of a matrix."""
-    arrays = as_arrays("column_stack", *_sequence(tup))
+    arrays = as_arrays("column_stack", *tup)
     return base.concat([x.reshape(x.size, 1) if x.ndim < 2 else x for x in arrays], 1)
 
 
@@ -303,10 +302,11 @@ def flipud(m: Any) -> Array:
 @numpy_function
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     """Shift elements along axes, cyclically."""
-    x = as_array(a, "roll")
+    x, shift = as_array(a, "roll"), np.asarray(shift)
+    if not x.ndim:
+        return x
     if axis is None or (np.ndim(axis) == 0 and np.ndim(shift) == 0):
-        total = int(np.sum(shift)) if np.ndim(shift) else shift
-        return base.roll(x, total, axis)
+        return base.roll(x, int(np.sum(shift)), axis)
     shifts, axes = np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis))
     for by, along in zip(shifts.tolist(), axes.tolist(), strict=True):
         x = base.roll(x, by, along)
@@ -370,17 +370,16 @@ def resize(a: Any, new_shape: Any) -> Array:
 
 @numpy_function
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
-    """Remove zeros at the start and at the end of a vector."""
+    """Remove zeros at the start and at the end of axes."""
     x = as_array(filt, "trim_zeros")
-    if x.ndim != 1:
-        raise ValueError(f"[trim_zeros] expected one axis, got shape {x.shape}.")
-    is_nonzero = np.asarray(ew.not_equal(x, 0))
-    indices = np.flatnonzero(is_nonzero)
-    if not indices.size:
-        return x[:0]
-    start = indices[0] if "f" in trim.lower() else 0
-    stop = indices[-1] + 1 if "b" in trim.lower() else x.size
-    return x[int(start) : int(stop)]
+    indices = np.argwhere(np.asarray(ew.not_equal(x, 0)))
+    axes = axes_of("trim_zeros", axis, x.ndim)
+    if not len(indices):
+        return x[tuple(slice(0) if k in axes else slice(None) for k in range(x.ndim))]
+    start = indices.min(0) if "f" in trim.lower() else np.zeros(x.ndim, int)
+    stop = indices.max(0) + 1 if "b" in trim.lower() else np.array(x.shape)
+    return x[tuple(slice(int(start[k]), int(stop[k])) if k in axes else slice(None)
+                   for k in range(x.ndim))]  # fmt: skip
 
 
 # -- elements inserted and removed

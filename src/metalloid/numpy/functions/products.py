@@ -13,7 +13,7 @@ from metalloid.arrays.functions import einsum as contractions
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import tensor_contractions as products
 from metalloid.arrays.functions.manipulation import broadcast_to, moveaxis, stack
-from metalloid.arrays.ir.dtypes import as_dtype, kind_of
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, int64, kind_of
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.numpy.array import numpy_function, store
 
@@ -95,6 +95,10 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
             else x
             for k, x in enumerate(operands)
         )
+    arrays = [x for x in operands if hasattr(x, "dtype")]
+    if arrays and all(x.dtype == bool_ for x in arrays):  # whether any product is true
+        integers = [x.astype(int64) if hasattr(x, "dtype") else x for x in operands]
+        return store(contractions.einsum(*integers).astype(bool_), out, "einsum")
     return store(contractions.einsum(*operands), out, "einsum")
 
 

@@ -12,9 +12,11 @@ from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import searching, statistical
 from metalloid.arrays.functions.creation import full
+from metalloid.arrays.functions.manipulation import moveaxis
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, kind_of
 from metalloid.arrays.ir.operands import axes_of
+from metalloid.numpy import complex_order
 from metalloid.numpy.array import numpy_function, store
 
 _no_value: Any = np._NoValue
@@ -35,6 +37,11 @@ def _reduced(name: str, combine: Callable[..., Array], x: Array, axis: Axis, out
              initial: Any, **options: Any) -> Any:  # fmt: skip
     """Reduce, combine with the initial value, and store."""
     options["keepdims"] = options.get("keepdims") is True
+    if name in ("max", "min") and kind_of(x.dtype) == "c":
+        result = _complex_extreme(name, x, axis, options["keepdims"])
+        if initial is not _no_value and initial is not None:
+            result = complex_order.FUNCTIONS[f"{name}imum"](result, as_array(initial, name))
+        return store(result, out, name)
     result = getattr(statistical, name)(x, axis, **options)
     if initial is not _no_value and initial is not None:
         result = combine(result, initial)
@@ -81,6 +88,35 @@ def _extreme(name: str, combine: Callable[..., Array], a: Any, axis: Axis, out: 
                      if keepdims is True or k not in axes]  # fmt: skip
             return store(full(tuple(shape), initial, x.dtype, device=x.device), out, name)
     return _reduced(name, combine, x, axis, out, initial, keepdims=keepdims)
+
+
+def _complex_extreme(name: str, x: Array, axis: Axis, keepdims: bool) -> Array:
+    axes = axes_of(name, axis, x.ndim)
+    if any_is_empty(x, axes):
+        raise ValueError(f"[{name}] there are no elements along the axes of shape {x.shape}.")
+    if not axes or not x.size:
+        return statistical.sum(x, axes, keepdims=keepdims)  # of one element, or of none
+    rest = [k for k in np.arange(x.ndim).tolist() if k not in axes]
+    rows = x.transpose(*rest, *axes) if x.ndim > 1 else x
+    rows = rows.reshape(*(x.shape[k] for k in rest), -1)
+    index = complex_order.arg_extreme(rows, name)
+    result = searching.take_along_axis(rows, index[..., None], -1)
+    return result.reshape([1 if k in axes else n for k, n in enumerate(x.shape)
+                           if keepdims or k not in axes])  # fmt: skip
+
+
+def _arg_extreme(name: str, a: Any, axis: Axis, out: Any, keepdims: Any) -> Any:
+    x = operand(a, f"arg{name}")
+    if kind_of(x.dtype) != "c" or not x.size:
+        result = getattr(searching, f"arg{name}")(x, axis, keepdims is True)
+        return store(result, out, f"arg{name}")
+    (along,) = (0,) if axis is None else axes_of(f"arg{name}", axis, x.ndim)
+    rows = x.ravel() if axis is None else moveaxis(x, along, -1)
+    index = complex_order.arg_extreme(rows, name)
+    if keepdims is True:
+        index = index.reshape([1 if axis is None or k == along else n
+                               for k, n in enumerate(x.shape)])  # fmt: skip
+    return store(index, out, f"arg{name}")
 
 
 def any_is_empty(x: Array, axes: Any) -> bool:
@@ -201,13 +237,13 @@ def ptp(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False) -> An
 @numpy_function
 def argmax(a: Any, axis: Axis = None, out: Any = None, *, keepdims: Any = False) -> Any:
     """Index of the first largest element; NaN is the largest."""
-    return store(searching.argmax(a, axis, keepdims is True), out, "argmax")
+    return _arg_extreme("max", a, axis, out, keepdims)
 
 
 @numpy_function
 def argmin(a: Any, axis: Axis = None, out: Any = None, *, keepdims: Any = False) -> Any:
     """Index of the first smallest element; see `argmax`."""
-    return store(searching.argmin(a, axis, keepdims is True), out, "argmin")
+    return _arg_extreme("min", a, axis, out, keepdims)
 
 
 @numpy_function

@@ -14,6 +14,7 @@ from metalloid.arrays.functions.creation import zeros
 from metalloid.arrays.functions.manipulation import concat
 from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import int64, kind_of, promote
+from metalloid.numpy import complex_order
 from metalloid.numpy.array import numpy_function
 
 
@@ -23,7 +24,8 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *,
     """Sort elements along an axis; NaN is the largest."""
     x = as_array(a, "sort")
     if kind_of(x.dtype) == "c":
-        return call_on_host(np.sort, (x, axis), {})  # type: ignore[no-any-return]
+        x, axis = (x.ravel(), 0) if axis is None else (x, axis)
+        return searching.take_along_axis(x, complex_order.order(x, axis), axis)
     return sorting.sort(x, axis)
 
 
@@ -33,7 +35,7 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, 
     """Indices that sort elements along an axis; equal elements keep their order."""
     x = as_array(a, "argsort")
     if kind_of(x.dtype) == "c":
-        return call_on_host(np.argsort, (x, axis), {"stable": True})  # type: ignore[no-any-return]
+        return complex_order.order(*(x.ravel(), 0) if axis is None else (x, axis))
     return sorting.argsort(x, axis)
 
 
@@ -235,5 +237,6 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
 @numpy_function
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """Sorted elements that are in one of two arrays only."""
-    x, y = _two_sets("setxor1d", ar1, ar2)
+    x, y = as_arrays("setxor1d", ar1, ar2) if assume_unique else _two_sets("setxor1d", ar1, ar2)
+    x, y = x.ravel(), y.ravel()
     return sort(concat([x[sets.isin(x, y, invert=True)], y[sets.isin(y, x, invert=True)]]))

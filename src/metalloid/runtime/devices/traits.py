@@ -23,6 +23,8 @@ class DeviceTraits(NamedTuple):
         Macros that generated text defines, for extensions of MSL.
     has_forward_progress : bool
         Whether threadgroups that have begun make progress while later ones wait for them.
+    has_bfloat_dots : bool
+        Whether an instruction adds the products of pairs of bfloats to floats.
     """
 
     is_simt: bool
@@ -32,9 +34,11 @@ class DeviceTraits(NamedTuple):
     has_tensor_cores: bool = False
     macros: tuple[str, ...] = ()
     has_forward_progress: bool = False
+    has_bfloat_dots: bool = False
 
 
 FEW_CORES = DeviceTraits(False, 128, 2**14)
+BFLOAT_DOTS = FEW_CORES._replace(has_bfloat_dots=True, macros=("METALLOID_BFLOAT_DOTS",))
 MANY_THREADS = DeviceTraits(True, 8192, 2**18)
 #: Apple's.
 MATRIX_UNITS = MANY_THREADS._replace(matrices=frozenset({"float16", "bfloat16", "float32"}))

@@ -76,6 +76,7 @@ char* PyBytes_AsString(PyObject*);
 Py_ssize_t PyBytes_Size(PyObject*);
 void* PyCapsule_GetContext(PyObject*);
 void* PyCapsule_GetPointer(PyObject*, const char* name);
+int PyCapsule_IsValid(PyObject*, const char* name);
 PyObject* PyCapsule_New(void*, const char* name, void (*destructor)(PyObject*));
 int PyCapsule_SetContext(PyObject*, void*);
 PyObject* PyDict_GetItemWithError(PyObject*, PyObject* key);  // borrowed

@@ -22,6 +22,13 @@ METAL_FUNC float times_plus(float a, float b, float sum) { return fma(a, b, sum)
 template <typename T>
 METAL_FUNC T times_plus(T a, T b, T sum) { return add(multiply(a, b), sum); }
 
+#if METALLOID_BFLOAT_DOTS
+// Pairs of bfloats, which follow each other along the depth.
+METAL_FUNC float times_plus(uint a, uint b, float sum) {
+  return metalloid::dot_of_bfloats(a, b, sum);
+}
+#endif
+
 // Read a tile from a row and a column on, with zeros beyond the end. Adjacent threads read
 // along rows, or along columns if `down`; columns of the tile are contiguous if `transposed`.
 template <uint rows, uint columns, bool down, bool transposed, typename T, typename Read>
@@ -144,23 +151,24 @@ constexpr constant uint panel_rows = 64, panel_columns = 32;
 constexpr constant uint panel_depth = 256, packed_panel_depth = 512;
 // A factor that is packed lies in panels of 32 rows of the left, or 32 columns of the right factor;
 // the 32 elements of one index of the depth are contiguous. `at` is the address of the first of them.
-template <typename T, uint count, bool left_is_packed, bool right_is_packed, typename Left,
-          typename Right>
-METAL_FUNC void add_panels(thread T *sums, Left left, Right right, device const T *a,
-                           device const T *b, uint row, uint last, uint column, uint start,
+template <typename T, typename Element, uint count, bool left_is_packed, bool right_is_packed,
+          typename Left, typename Right>
+METAL_FUNC void add_panels(thread T *sums, Left left, Right right, device const Element *a,
+                           device const Element *b, uint row, uint last, uint column, uint start,
                            uint depth) {
   for (uint k = 0; k < depth; ++k) {
-    const T y = right_is_packed ? b[k * panel_columns] : T(right(start + k, column));
+    const Element y = right_is_packed ? b[k * panel_columns] : Element(right(start + k, column));
     for (uint j = 0; j < count; ++j) {
-      const T x =
-          left_is_packed ? a[k * panel_columns + j] : T(left(min(row + j, last), start + k));
+      const Element x =
+          left_is_packed ? a[k * panel_columns + j] : Element(left(min(row + j, last), start + k));
       sums[j] = times_plus(x, y, sums[j]);
     }
   }
 }
 
-template <typename T, uint columns, uint count, bool left_is_packed, bool right_is_packed,
-          typename Left, typename Right, typename Store>
+// `Element` is the type of the factors' elements: that of the sums, or uint for pairs of bfloats.
+template <typename T, typename Element, uint columns, uint count, bool left_is_packed,
+          bool right_is_packed, typename Left, typename Right, typename Store>
 METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, Store store,
                                    uint3 size, uint3 group, uint own) {
   constexpr uint step = right_is_packed ? packed_panel_depth : panel_depth;
@@ -175,22 +183,22 @@ METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, 
   for (uint start = 0; start == 0 || start < size.z; start += step) {
     const uint depth = min(step, size.z - start);
     const uint within_panel = column % panel_columns;
-    device const T *b =
+    device const Element *b =
         right_is_packed ? right.at(start, column - within_panel) + within_panel : nullptr;
     for (uint i = 0; i < rows; i += count) {
       const uint row = first + i, within = row % panel_columns;
-      device const T *a = left_is_packed ? left.at(row - within, start) + within : nullptr;
+      device const Element *a = left_is_packed ? left.at(row - within, start) + within : nullptr;
       threadgroup T *part = tile + i * columns + own;
       T sums[count];
       for (uint j = 0; j < count; ++j) {
         sums[j] = start == 0 ? T(0) : part[j * columns];
       }
       if (row + count <= size.x) {
-        add_panels<T, count, left_is_packed, right_is_packed>(sums, left, right, a, b, row, ~0u,
-                                                              column, start, depth);
+        add_panels<T, Element, count, left_is_packed, right_is_packed>(
+            sums, left, right, a, b, row, ~0u, column, start, depth);
       } else {  // beyond the last row, it is read again
-        add_panels<T, count, left_is_packed, right_is_packed>(sums, left, right, a, b, row, last,
-                                                              column, start, depth);
+        add_panels<T, Element, count, left_is_packed, right_is_packed>(
+            sums, left, right, a, b, row, last, column, start, depth);
       }
       if (start + depth < size.z) {
         for (uint j = 0; j < count; ++j) {
@@ -337,19 +345,32 @@ METAL_FUNC void rotate_index(threadgroup const T *from, To to, uint own) {
   }
 }
 
-template <typename T, bool is_along_depth, typename Element>
+// An element of a factor in the type of the sums; and a pair of bfloats, with 0 beyond the end.
+template <typename T, typename Element>
+METAL_FUNC T packed_element(device const Element *from, uint k, ulong stride, uint depth) {
+  return T(from[k * stride]);
+}
+template <>
+METAL_FUNC uint packed_element(device const bfloat *from, uint k, ulong stride, uint depth) {
+  device const ushort *bits = (device const ushort *)from;
+  const uint low = bits[2 * k * stride];
+  return 2 * k + 1 < depth ? low | uint(bits[(2 * k + 1) * stride]) << 16 : low;
+}
+
+template <typename T, bool is_along_depth, bool has_pairs, typename Element>
 METAL_FUNC void pack_panel(threadgroup T *tiles, device const Element *from, device T *to,
                            uint2 size, ulong stride, uint3 group, uint own) {
-  const uint start = group.x * packed_depth, end = min(start + packed_depth, size.y);
+  const uint depth = has_pairs ? (size.y + 1) / 2 : size.y;
+  const uint start = group.x * packed_depth, end = min(start + packed_depth, depth);
   const uint first = group.y * panel_columns, count = min(panel_columns, size.x - first);
   from += first * (is_along_depth ? stride : 1);
-  to += ulong(first) * size.y;
+  to += ulong(first) * depth;
   if (is_along_depth) {
     threadgroup T *rows = tiles, *halfway = tiles + packed_tile;
     for (uint k = start; k < end; k += panel_columns) {
       const bool is_within = k + own < end;
       for (uint i = 0; i < count; ++i) {
-        rows[i * panel_columns + own] = is_within ? T(from[i * stride + k + own]) : T(0);
+        rows[i * panel_columns + own] = is_within ? packed_element<T>(from + i * stride, k + own, 1, size.y) : T(0);
       }
       simdgroup_barrier(mem_flags::mem_threadgroup);
       rotate_index<T, 8>(rows, halfway, own);
@@ -367,7 +388,7 @@ METAL_FUNC void pack_panel(threadgroup T *tiles, device const Element *from, dev
     }
   } else if (own < count) {
     for (uint k = start; k < end; ++k) {
-      to[k * panel_columns + own] = T(from[k * stride + own]);
+      to[k * panel_columns + own] = packed_element<T>(from + own, k, stride, size.y);
     }
   }
 }

@@ -83,6 +83,8 @@ _SCALAR = "mtl_thread"  # the function of one thread
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
 _COMMON_GROUP_WIDTH = 16
 _SIMDGROUP_INDEX = "@__msl_simdgroup_index"
+#: Instructions that `host_target` leaves out, as LLVM would convert to bfloat with them.
+_BFLOAT_INTRINSICS = "@llvm.x86.avx512bf16."
 #: Modules without any of these words are not parsed for `_specialize`.
 _SPECIALIZED = (_SIMDGROUP_INDEX, *REPORTS, "atomic", "cmpxchg")
 
@@ -184,8 +186,11 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
         loops = _simdgroup_loops(forms, vectorized, _POSITIONS.get(kind), own_bytes).text()
     description = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
     accumulators = flush_all(_accumulators(vectorized))
+    ir = assemble(ir, _SCALAR, [*called, *vectorized], loops + accumulators)
+    if _BFLOAT_INTRINSICS in ir:  # conversions are integer code by now, which is exact
+        ir = ir.replace("-avx512bf16", "+avx512bf16")
     return Lowered(
-        ir=assemble(ir, _SCALAR, [*called, *vectorized], loops + accumulators),
+        ir=ir,
         code_command=_LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
         engine=f"{description}, from barrier to barrier" if kernel.synchronises else description,
         variant=variant,

@@ -32,7 +32,7 @@ from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.errors import LaunchError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.device import Device, DeviceInfo
-from metalloid.runtime.devices.traits import FEW_CORES
+from metalloid.runtime.devices.traits import BFLOAT_DOTS, FEW_CORES
 from metalloid.runtime.launch.event import Event, FinishedEvent
 from metalloid.runtime.launch.failures import Failure, record
 from metalloid.runtime.launch.launches import (
@@ -189,6 +189,8 @@ class CpuDevice(Device):
 
     def __init__(self) -> None:
         self.target = host.host_target()
+        if host.has_bfloat_dots():
+            self.traits = BFLOAT_DOTS
         # Both are slow the first time on a machine, and cached later.
         with ThreadPoolExecutor(max_workers=1) as pool:
             prelude = pool.submit(precompiled_header, shared_cache(), self.target, "safe")

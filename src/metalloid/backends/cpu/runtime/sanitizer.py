@@ -97,7 +97,8 @@ class CheckedProgram(CpuProgram):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._usual_flags = self.flags | native_library.CHECKED
+        self.flags |= native_library.CHECKED
+        self._usual_flags = self.flags
 
     def run(self, arguments: Arguments, grid: Size, group: Size) -> Event:
         """Run a launch.
@@ -118,7 +119,6 @@ class CheckedProgram(CpuProgram):
                 f"got {groups}. Use a smaller grid."
             )
         with _lock:
-            self.flags = self._usual_flags
             if seed is not None:
                 self.flags |= native_library.FIBRES | native_library.SCHEDULED
                 runtime.schedule_begin(seed, groups)
@@ -127,6 +127,7 @@ class CheckedProgram(CpuProgram):
             try:
                 status = runtime.run(self.job(arguments, grid, group), outcome)
             finally:
+                self.flags = self._usual_flags
                 reports = ctypes.POINTER(_Report)()
                 count = runtime.sanitizer_end(ctypes.byref(reports))
             stored = count if count >= 0 else -count - 1

@@ -7,6 +7,15 @@
 
 #include "core.h"
 
+namespace metalloid::float_math {
+
+METALLOID_INLINE float sum_with_products_of_bfloats(uint32 a, uint32 b, float sum) {
+  const uint32 upper = 0xffff0000u;
+  return from_bits(a << 16) * from_bits(b << 16) + from_bits(a & upper) * from_bits(b & upper) + sum;
+}
+
+}  // namespace metalloid::float_math
+
 #if defined(__AVX512DQ__) && defined(__AVX512VL__) && !defined(__NVPTX__)
 #define METALLOID_HAS_AVX512 1
 
@@ -55,5 +64,27 @@ METALLOID_INSTRUCTION float __avx512_getmant_from_1(float x) {
                                        current_rounding)[0];
 }
 
+#if defined(METALLOID_HAS_BFLOAT_DOTS)
+// The instruction takes subnormals for zeros. One thread does without: see host.py.
+METALLOID_INSTRUCTION float __avx512_dot_of_bfloats(float sum, float a, float b) {
+  using namespace metalloid::float_math;
+  return sum_with_products_of_bfloats(bits_of(a), bits_of(b), sum);
+}
+#endif
+
 #undef METALLOID_INSTRUCTION
 #endif
+
+namespace metalloid {
+
+// sum plus the products of two pairs of bfloats, in any order; of each pair the first is in the lower
+// half. Subnormals may count as zeros.
+METALLOID_INLINE float dot_of_bfloats(float_math::uint32 a, float_math::uint32 b, float sum) {
+#if defined(METALLOID_HAS_AVX512) && defined(METALLOID_HAS_BFLOAT_DOTS)
+  return __avx512_dot_of_bfloats(sum, float_math::from_bits(a), float_math::from_bits(b));
+#else
+  return float_math::sum_with_products_of_bfloats(a, b, sum);
+#endif
+}
+
+}  // namespace metalloid
