@@ -89,7 +89,7 @@ def test_a_number_of_all_threads():
 
 @pytest.mark.parametrize("lanes", [2, 32])
 def test_products_of_pairs_of_bfloats(lanes, monkeypatch, rng):
-    """Both the instruction and the code in its place add them to a float."""
+    """Both the instruction and the code instead of it add them to a float."""
     source = """
     #include <metal_stdlib>
     using namespace metal;
