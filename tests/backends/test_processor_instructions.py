@@ -89,7 +89,7 @@ def test_a_number_of_all_threads():
 
 @pytest.mark.parametrize("lanes", [2, 32])
 def test_products_of_pairs_of_bfloats(lanes, monkeypatch, rng):
-    """They are added to a float, by the instruction or by equivalent code."""
+    """Both the instruction and the code instead of it add them to a float."""
     source = """
     #include <metal_stdlib>
     using namespace metal;

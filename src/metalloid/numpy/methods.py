@@ -136,6 +136,7 @@ class _Methods:
         """Write the elements to a file; see ``numpy.ndarray.tofile``."""
         self.__array__().tofile(fid, sep, format)
 
+    @numpy_function
     def byteswap(self: Any, inplace: bool = False) -> Any:
         """Return the elements with their bytes in reverse order."""
         return call_on_host(np.ndarray.byteswap, (self,), {})

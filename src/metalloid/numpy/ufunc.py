@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions.creation import full, zeros
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import OPERATIONS, call_on_host
@@ -74,6 +75,15 @@ def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
             return of_complex(*map(Array, binary_operands(row.name, *operands)))
         return Array(apply(row, *_with_nodes(operands)))
 
+    def integer_reciprocal(x: Any) -> Array:
+        array = composed.bools_as_integers(as_array(x, row.name))
+        if array.dtype.kind not in "iu":
+            return function(array)
+        is_unit = ew.equal(array, 1)
+        if array.dtype.kind == "i":
+            is_unit = ew.logical_or(is_unit, ew.equal(array, -1))
+        return select(is_unit, array, 0)
+
     def logical(*operands: Any) -> Array:
         return Array(apply(row, *(as_array(x, row.name).astype(bool_) for x in operands)))
 
@@ -84,6 +94,8 @@ def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
         result = function(*map(composed.bools_as_integers, arrays))
         return result.astype(bool_) if row.name in ("floor", "ceil", "trunc") else result
 
+    if row.name == "reciprocal":
+        return integer_reciprocal
     if row.dtype_kinds == "b":
         return logical
     is_integral = "i" in row.dtype_kinds and "b" not in row.dtype_kinds

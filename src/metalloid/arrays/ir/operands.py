@@ -216,7 +216,12 @@ def _of_lists(value: Any, where: str, is_typed: bool) -> np.ndarray:
     is_own = _holds_only(value, is_number)
     try:
         array = np.asarray(value)
-        is_wide = array.dtype == np.float64 and array.size and _holds_only(value, _is_integer)
+        integers = int | np.integer if is_typed else int
+        is_wide = (
+            array.dtype == np.float64
+            and array.size
+            and _holds_only(value, lambda item: isinstance(item, integers))
+        )
         if is_wide and not (is_typed and array.min() < 0):
             array = np.asarray(value, np.uint64)  # some need the 64th bit: NumPy takes floats
     except ValueError as error:
@@ -258,10 +263,6 @@ def _holds_only(value: Any, is_accepted: Callable[[Any], bool]) -> bool:
     if isinstance(value, list | tuple | range):
         return all(_holds_only(item, is_accepted) for item in value)
     return is_accepted(value)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int)
 
 
 # -- operands

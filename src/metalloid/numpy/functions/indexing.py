@@ -337,9 +337,9 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     new = broadcast_to(new.astype(x.dtype), x.shape)
     if where is not True:
         mask = as_array(where, "where", x.device)
-        if mask.dtype != bool_:
+        if hasattr(where, "dtype") and mask.dtype != bool_:
             raise TypeError(f"[copyto] the mask must be boolean, got {mask.dtype}.")
-        new = select.where(mask, new, x)
+        new = select.where(mask.astype(bool_), new, x)
     _write(dst, new)
 
 

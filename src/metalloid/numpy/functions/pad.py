@@ -9,12 +9,12 @@ import numpy as np
 
 from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions import elementwise as ew
-from metalloid.arrays.functions import statistical
 from metalloid.arrays.functions.creation import arange, asarray
 from metalloid.arrays.functions.manipulation import broadcast_to, concat
 from metalloid.arrays.functions.searching import take
 from metalloid.arrays.ir.dtypes import default_float, kind_of
 from metalloid.numpy.array import numpy_function
+from metalloid.numpy.functions import reductions
 
 #: Modes that repeat elements: `numpy.pad` of the indices tells which.
 _REPEATING = ("edge", "reflect", "symmetric", "wrap")
@@ -120,7 +120,7 @@ def _statistic(name: str) -> Callable[..., Array]:
         if name == "median":
             value = median(part, axis, keepdims=True)
         else:
-            value = getattr(statistical, name)(part, axis, keepdims=True)
+            value = getattr(reductions, name)(part, axis, keepdims=True)
         if kind_of(x.dtype) in "iu" and kind_of(value.dtype) == "f":
             value = ew.round(value)
         shape = tuple(width if k == axis else n for k, n in enumerate(x.shape))

@@ -94,6 +94,8 @@ def _complex_extreme(name: str, x: Array, axis: Axis, keepdims: bool) -> Array:
     axes = axes_of(name, axis, x.ndim)
     if any_is_empty(x, axes):
         raise ValueError(f"[{name}] there are no elements along the axes of shape {x.shape}.")
+    if not axes or not x.size:
+        return statistical.sum(x, axes, keepdims=keepdims)  # of one element, or of none
     rest = [k for k in np.arange(x.ndim).tolist() if k not in axes]
     rows = x.transpose(*rest, *axes) if x.ndim > 1 else x
     rows = rows.reshape(*(x.shape[k] for k in rest), -1)

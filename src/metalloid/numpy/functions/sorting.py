@@ -237,5 +237,6 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
 @numpy_function
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """Sorted elements that are in one of two arrays only."""
-    x, y = _two_sets("setxor1d", ar1, ar2)
+    x, y = as_arrays("setxor1d", ar1, ar2) if assume_unique else _two_sets("setxor1d", ar1, ar2)
+    x, y = x.ravel(), y.ravel()
     return sort(concat([x[sets.isin(x, y, invert=True)], y[sets.isin(y, x, invert=True)]]))
