@@ -34,6 +34,7 @@ from metalloid.compiler.ir.types import (
     Integer,
     Pointer,
     Type,
+    Unsupported,
 )  # fmt: skip
 
 VARIABLE = "@mtl_sanitizer_variable"
@@ -49,14 +50,20 @@ _DEBUG = re.compile(r"!dbg (!\d+)")
 
 
 def with_flags(ir: str, is_user_file: Callable[[Path], bool]) -> str:
-    """A module in which loads of the user's variables pass their flags to the runtime."""
+    """A module in which loads of the user's variables pass their flags to the runtime.
+
+    It is left as it is if the parser does not know all of the user's functions.
+    """
 
     def is_of_the_user(definition: str) -> bool:
         debug = _DEBUG.search(definition.partition("\n")[0])
         location = location_of(ir, debug[1]) if debug else None
         return location is not None and is_user_file(Path(location.directory, location.file))
 
-    flagged = map_functions(ir, lambda function: _Flags(function).run(), is_of_the_user)
+    try:
+        flagged = map_functions(ir, lambda function: _Flags(function).run(), is_of_the_user)
+    except Unsupported:
+        return ir
     used = (text for name, text in _DECLARATIONS.items() if f"declare void {name}(" not in flagged)
     return flagged + "".join(used)
 
