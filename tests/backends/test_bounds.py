@@ -155,6 +155,13 @@ kernel void vectors(device float4 *y, device const float4 *x, device const int *
   y[i] = 1;
   if (i & 1) y[i] = read + 2;
 }
+kernel void scaled(device float *y, device const uchar *x, device const int *at,
+                   uint i [[thread_position_in_grid]]) {
+  uchar bits = x[at[i]];
+  float scale = as_type<float>(bits == 0 ? 0x400000u : uint(bits) << 23);
+  y[i] = 1;
+  if (i & 1) y[i] = scale + 3;
+}
 kernel void branch(device float *y, device const float *x, device const int *at,
                    uint i [[thread_position_in_grid]]) {
   float read = x[at[i]];
@@ -281,6 +288,12 @@ def test_a_read_counts_where_its_value_is_used(engine):
     at[::2] = 10**9
     kernel("odd")(y, x, at, threads=ELEMENTS)
     np.testing.assert_array_equal(y, np.where(np.arange(ELEMENTS) % 2, 3, 1))
+    bits = np.array([0, 128], np.uint8)
+    kernel("scaled")(y, bits, at, threads=ELEMENTS)
+    np.testing.assert_array_equal(y, np.where(np.arange(ELEMENTS) % 2, 3, 1))
+    kernel("scaled")(y, bits, np.where(at, at, 1), threads=ELEMENTS)
+    np.testing.assert_array_equal(y, np.where(np.arange(ELEMENTS) % 2, 5, 1))
+    kernel("odd")(y, x, at, threads=ELEMENTS)
     wide = np.zeros((ELEMENTS, 4), np.float32)
     kernel("vectors")(wide, np.ones_like(wide), at, threads=ELEMENTS)
     np.testing.assert_array_equal(wide, np.repeat(y, 4).reshape(wide.shape))

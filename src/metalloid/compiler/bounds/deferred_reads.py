@@ -75,6 +75,9 @@ class DeferredReads:
         """Where the value of a read goes; None if the read is to be checked where it is."""
         if read.op != "load" or read.ordering or "volatile" in read.flags:
             return None
+        computed = self._computed_from(read)
+        if computed is None:
+            return None
         sources = {read.result: read.result}
         joins: dict[str, tuple[str, Instruction]] = {}
         selected: set[str] = set()  # sources that only some threads or iterations have from it
@@ -90,7 +93,7 @@ class DeferredReads:
                     uses.setdefault((where, source), user)
                     continue
                 new = source
-                if user.op == "phi" or _selects(user, value):
+                if user.op == "phi" or _selects(user, computed):
                     new = user.result
                     joins[new] = (where, user)
                     if user.op == "select" or source in selected:
@@ -100,8 +103,6 @@ class DeferredReads:
                     todo.append(user.result)
                 elif sources[user.result] != new:  # computed from two sources
                     return None
-            if len(sources) > _MAX_VALUES:
-                return None
         certain = {where for where, source in uses if source not in selected}
         if not uses or block in certain or not (selected or self._may_miss(block, certain)):
             return None
@@ -112,6 +113,16 @@ class DeferredReads:
             ),
             tuple((use, source) for (_, source), use in uses.items()),
         )
+
+    def _computed_from(self, read: Instruction) -> set[str] | None:
+        """The values that are computed from a read; None if they are too many."""
+        todo, computed = [read.result], {read.result}
+        while todo and len(computed) <= _MAX_VALUES:
+            users = self._users.get(todo.pop(), ())
+            new = {user.result for user, _ in users if _is_pure(user)} - computed
+            computed |= new
+            todo += new
+        return computed if len(computed) <= _MAX_VALUES else None
 
     def _is_header(self, block: str) -> bool:
         loop = self._graph.loop_of.get(block)
@@ -130,11 +141,11 @@ class DeferredReads:
         return False
 
 
-def _selects(user: Instruction, value: str) -> bool:
-    """Whether a thread may select another value."""
+def _selects(user: Instruction, computed: set[str]) -> bool:
+    """Whether a thread may select another value, by a condition that is not `computed` as well."""
     if user.op != "select" or isinstance(user.operands[0].type, Vector):
         return False
-    return user.operands[0].name != value
+    return user.operands[0].name not in computed
 
 
 def _is_pure(instruction: Instruction) -> bool:

@@ -99,11 +99,7 @@ class Ranges(ValueRanges):
         if step.op == "load":
             return self.program.nodes[self._loaded(step, 0, element_bits(value) or 1)].op != Op.FULL
         if step.op == "phi":
-            nodes = {
-                self._loaded(load, 0, element_bits(value)) if load and load.op == "load" else -1
-                for load in map(self._addresses.computed_by, step.operands)
-            }
-            return len(nodes) == 1 and nodes != {-1}
+            return self._loaded_by_all(step) >= 0
         is_pure = step.op in BINARY or step.op in ("zext", "sext", "trunc")
         return is_pure and all(
             value.name[0] != "%" or self._is_invariant(value, loop) for value in step.operands

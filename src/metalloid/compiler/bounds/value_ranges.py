@@ -77,7 +77,7 @@ class ValueRanges:
         self._phis: dict[str, int] = {}
         self._sums = {
             pair(*i.operands): i.value for i in function.instructions()
-            if i.op == "add" or (i.op == "or" and "disjoint" in i.flags)
+            if _is_sum(i)
         }  # fmt: skip
         self._extended = {
             (i.op, i.operands[0].name): i.value for i in function.instructions()
@@ -98,25 +98,52 @@ class ValueRanges:
         add, context, total, todo = self.program.add, self._context(block), -1, [*terms]
         while todo:
             index, size = todo.pop(0)
-            node = self._wide(index, context)
+            node = -1
             for other in [other for other, factor in todo if factor == size]:
-                narrow = self._narrow_sum(index, other)
-                if narrow is not None:
-                    op, total_of_both = narrow
-                    both = add(Op.ADD, 64, node, self._wide(other, context))
-                    bits = element_bits(total_of_both)
-                    extended = self._extended.get((op.name.lower(), total_of_both.name))
-                    if extended is not None:
-                        known = self._range(extended, 0, context)
-                    else:
-                        known = add(op, bits, self._range(total_of_both, 0, context), 64)
-                    node = add(Op.NARROW, bits, both, known, op == Op.SEXT)
+                node = self._range_of_both(index, other, context)
+                if node >= 0:
                     todo.remove((other, size))
                     break
+            if node < 0:
+                node = self._wide(index, context)
             if size != 1:
                 node = add(Op.MUL, 64, node, add(Op.CONSTANT, 64, size))
             total = node if total < 0 else add(Op.ADD, 64, total, node)
         return total
+
+    def _range_of_both(self, index: Value, other: Value, context: str) -> int:
+        """The range of the sum of two numbers, as a comparison limits it; -1 if none does."""
+        add = self.program.add
+        if index.type == other.type == I64:
+            computed = Instruction("add", "", I64, [index, other])
+            number = add(Op.ADD, 64, self._wide(index, context), self._wide(other, context))
+            limited = self._sum(computed, number)
+            if limited != number:
+                return limited
+        (index, added), (other, more) = map(self._without_constant, (index, other))
+        narrow = self._narrow_sum(index, other)
+        if narrow is None:
+            return -1
+        op, total = narrow
+        both = add(Op.ADD, 64, self._wide(index, context), self._wide(other, context))
+        extended, bits = self._extended.get((op.name.lower(), total.name)), element_bits(total)
+        if extended is not None:
+            known = self._range(extended, 0, context)
+        else:
+            known = add(op, bits, self._range(total, 0, context), 64)
+        node = add(Op.NARROW, bits, both, known, op == Op.SEXT)
+        if added + more:
+            node = add(Op.ADD, 64, node, add(Op.CONSTANT, 64, added + more))
+        return node
+
+    def _without_constant(self, index: Value) -> tuple[Value, int]:
+        """An index as a value and a constant."""
+        step = self._addresses.computed_by(index)
+        if step is not None and index.type == I64 and _is_sum(step):
+            constant = step.operands[1].integer
+            if constant is not None:
+                return step.operands[0], constant
+        return index, 0
 
     def _wide(self, index: Value, context: str) -> int:
         """The range of an index that is extended to 64 bits."""
@@ -231,7 +258,7 @@ class ValueRanges:
         if own.name == value.name:
             return 0
         step = self._addresses.computed_by(own)
-        if step is None or not (step.op == "add" or (step.op == "or" and "disjoint" in step.flags)):
+        if step is None or not _is_sum(step):
             return None
         return step.operands[1].integer if step.operands[0].name == value.name else None
 
@@ -309,6 +336,9 @@ class ValueRanges:
         """A phi has one range, that of all its incoming values."""
         if phi.result in self._phis:
             return self._phis[phi.result]
+        same = self._loaded_by_all(phi)
+        if same >= 0:
+            return same
         key = (phi.result, -1, "")
         if key in self._open:
             return self._full(phi.value)
@@ -327,6 +357,24 @@ class ValueRanges:
         self._open.discard(key)
         self._phis[phi.result] = number
         return number
+
+    def _loaded_by_all(self, phi: Instruction) -> int:
+        """The number of the launch that a phi has, whatever the path; -1 if it has none."""
+        nodes, todo, seen = set[int](), [phi], {phi.result}
+        while todo:
+            for value in todo.pop().operands:
+                step = self._addresses.computed_by(value)
+                if step is None or step.op not in ("load", "phi"):
+                    return -1
+                if step.op == "load":
+                    nodes.add(self._loaded(step, 0, element_bits(value)))
+                elif step.result not in seen:
+                    seen.add(step.result)
+                    todo.append(step)
+        if len(nodes) != 1:
+            return -1
+        node = nodes.pop()
+        return -1 if self.program.nodes[node].op == Op.FULL else node
 
     def _on_edge(self, value: Value, label: str, block: Block) -> int:
         """The range of a value where a block is entered from another."""
@@ -347,6 +395,10 @@ class ValueRanges:
     def _sum(self, total: Instruction, number: int) -> int:
         """The range of a sum, whose operands have one of `number`."""
         raise NotImplementedError
+
+
+def _is_sum(step: Instruction) -> bool:
+    return step.op == "add" or (step.op == "or" and "disjoint" in step.flags)
 
 
 def pair(left: Value, right: Value) -> tuple[str, ...]:

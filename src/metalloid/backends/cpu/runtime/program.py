@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import itertools
 import math
 import weakref
 from collections.abc import Callable, Mapping
@@ -42,7 +41,6 @@ from metalloid.settings import settings
 
 _MAX_CACHED_SHAPES = 1024  # maximum shapes of launches in a program's caches
 _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: limits the memory of stacks
-_UNKNOWN_EXTENTS = itertools.repeat(UNKNOWN_BYTES)
 _UNKNOWN_POINTEE = UNKNOWN_BYTES // 2, UNKNOWN_BYTES
 #: Of a launch: grid, threadgroup, whether barriers are relaxed, and what textures are.
 _Shape = tuple[Size, Size, bool, tuple[KnownWord, ...]]
@@ -109,6 +107,7 @@ class CpuProgram(Program):
         self._cost = ctypes.c_double(0.0)
         self.cost_address = ctypes.addressof(self._cost)
         self._job = native_library.job_layout(words_of(self.signature) if self.proof else words)
+        self._unknown_extents = dict.fromkeys(range(words), UNKNOWN_BYTES)
         #: Pointers in memory, whose extents follow those of words.
         self.slots = pointer_slots(self.signature) if self.proof else ()
 
@@ -267,7 +266,7 @@ class CpuProgram(Program):
         words, launch_group = arguments.words, group
         extents: list[int] = []
         if self.proof is not None:
-            extents += map(arguments.extents.get, range(len(words)), _UNKNOWN_EXTENTS)
+            extents += (self._unknown_extents | arguments.extents).values()
             for position, offset in self.slots:
                 extents += arguments.pointees.get(words[position] + offset, _UNKNOWN_POINTEE)
         across, down, back = self._fusion(grid, group)
