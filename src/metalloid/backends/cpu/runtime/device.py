@@ -185,12 +185,10 @@ class CpuDevice(Device):
     name = "cpu"
     memory = "host"
     can_check = True
-    traits = FEW_CORES
+    traits = BFLOAT_DOTS if host.has_bfloat_dots() else FEW_CORES
 
     def __init__(self) -> None:
         self.target = host.host_target()
-        if host.has_bfloat_dots():
-            self.traits = BFLOAT_DOTS
         # Both are slow the first time on a machine, and cached later.
         with ThreadPoolExecutor(max_workers=1) as pool:
             prelude = pool.submit(precompiled_header, shared_cache(), self.target, "safe")
