@@ -205,6 +205,15 @@ def sinc(x: Any) -> Array:
 
 
 @numpy_function
+def i0(x: Any) -> Array:
+    """Modified Bessel function of the first kind, order 0."""
+    values = as_array(x, "i0")
+    if kind_of(values.dtype) == "c":
+        raise TypeError("[i0] is not supported for complex numbers.")
+    return ew.i0(values if kind_of(values.dtype) == "f" else values.astype(default_float()))
+
+
+@numpy_function
 def convolve(a: Any, v: Any, mode: str = "full") -> Array:
     """Convolution of two vectors.
 
