@@ -32,7 +32,7 @@ def kernel_of(expressions):
 }}"""
 
 
-def found_in(expressions):
+def check(expressions):
     """The expressions with a finding, and those with a result that is NaN, of numbers without NaN."""
     text = kernel_of(expressions)
     first = text.splitlines().index(f"  y[0u * n + i] = {expressions[0]};") + 1
@@ -41,20 +41,20 @@ def found_in(expressions):
     with mtl.checking(raises=False, nan=True) as findings:
         mtl.library(text).f(y, a, b, threads=a.size)
     assert {finding.kind for finding in findings} <= {"nan"}
-    found = {expressions[finding.accesses[0].line - first] for finding in findings}
-    return found, {text for text, row in zip(expressions, y, strict=True) if np.isnan(row).any()}
+    reported = {expressions[finding.accesses[0].line - first] for finding in findings}
+    return reported, {text for text, row in zip(expressions, y, strict=True) if np.isnan(row).any()}
 
 
 @pytest.mark.slow
 def test_a_finding_for_each_expression_that_makes_nan_and_for_no_other():
-    found, made = found_in(EXPRESSIONS)
-    assert found == made
-    assert len(found) > 20 < len(EXPRESSIONS) - len(found)
+    reported, undefined = check(EXPRESSIONS)
+    assert reported == undefined
+    assert len(reported) > 20 < len(EXPRESSIONS) - len(reported)
 
 
 def test_functions_whose_steps_make_nan_that_is_not_used():
-    found, made = found_in(["a > 0 ? sqrt(a) : 1", "exp(a)", "sqrt(float2(a, 1)).x", "a / b"])
-    assert found == made == {"sqrt(float2(a, 1)).x", "a / b"}
+    reported, undefined = check(["a > 0 ? sqrt(a) : 1", "exp(a)", "sqrt(float2(a, 1)).x", "a / b"])
+    assert reported == undefined == {"sqrt(float2(a, 1)).x", "a / b"}
 
 
 def test_the_operands_and_the_line():
