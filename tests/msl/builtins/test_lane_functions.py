@@ -185,7 +185,7 @@ def library():
         for type_ in TYPES
     ],
 )
-@pytest.mark.sample(2, per="group")
+@pytest.mark.sample(1, per="group")
 def test_functions_on_values(library, group, type_, rng):
     kernel, turn = library(group, type_), TYPES.index(type_)
     for number, (grid, group_size) in enumerate(LAUNCHES):
