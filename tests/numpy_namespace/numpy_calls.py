@@ -227,6 +227,7 @@ REDUCTIONS = [
     "cumulative_sum(arange(4),include_initial=True)",
     "nancumsum(N)",
     "nancumprod(N,1)",
+    "diff(arange(3),0,append=1)",
     "diff(A)",
     "diff(A,1,0)",
     "diff([1,4,9],n=2)",

@@ -174,3 +174,7 @@ def test_medians_and_seeds():
     first = np.random.rand(3)
     np.random.seed(1)
     assert first.tolist() == np.random.rand(3).tolist()
+    first, second, other = (
+        np.random.RandomState(seed).rand(3) for seed in ([1, 2], (1, 2), [2, 1])
+    )
+    assert first.tolist() == second.tolist() != other.tolist()

@@ -22,6 +22,14 @@ from metalloid.numpy.array import as_ndarrays, numpy_function, store
 from metalloid.numpy.distributions import ByRejection, Size, shape_of
 
 
+def _seeded(seed: Any) -> base.Generator:
+    """The keys of a seed: None, an integer, or several integers as one."""
+    if np.ndim(seed):
+        words = np.random.SeedSequence(np.asarray(seed).tolist()).generate_state(1, np.uint64)
+        seed = int(words[0])
+    return base.Generator(seed)
+
+
 class Generator(ByRejection):
     """Random number generator with the methods of ``numpy.random.Generator``.
 
@@ -30,7 +38,7 @@ class Generator(ByRejection):
 
     Parameters
     ----------
-    seed : int, optional
+    seed : int or sequence of int, optional
 
     Examples
     --------
@@ -41,7 +49,7 @@ class Generator(ByRejection):
     """
 
     def __init__(self, seed: Any = None) -> None:
-        self._base = base.Generator(seed)
+        self._base = _seeded(seed)
 
     def spawn(self, n_children: int) -> list[Generator]:
         """Return new generators, independent of each other and of this one."""
@@ -231,7 +239,7 @@ class RandomState(Generator):
 
     def seed(self, seed: int | None = None) -> None:
         """Restart the sequence."""
-        self._base = base.Generator(seed)
+        self._base = _seeded(seed)
 
     def rand(self, *shape: int) -> Any:
         """Draw uniform numbers in [0, 1)."""

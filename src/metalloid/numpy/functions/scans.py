@@ -80,8 +80,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue,
     """Return the `n`-th differences of adjacent elements along an axis."""
     if n < 0:
         raise ValueError(f"[diff] the order must not be negative, got {n}.")
-    before = None if prepend is np._NoValue else prepend
-    after = None if append is np._NoValue else append
+    before = None if prepend is np._NoValue or n == 0 else prepend
+    after = None if append is np._NoValue or n == 0 else append
     return searching.diff(a, n, axis, before, after)
 
 
