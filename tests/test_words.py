@@ -5,6 +5,8 @@ fails here, with the term to write instead.
 """
 
 import ast
+import bisect
+import functools
 import io
 import re
 import tokenize
@@ -114,6 +116,7 @@ PROSE_WORDS = {
     r"woven": "interleaved, in the order of an array of structs",
 }
 _PROSE = {re.compile(rf"\b(?:{word})\b", re.IGNORECASE): term for word, term in PROSE_WORDS.items()}
+_ANY_PROSE = re.compile("|".join(pattern.pattern for pattern in _PROSE), re.IGNORECASE)
 #: Docstrings begin with a noun or a verb, not with a clause.
 _CLAUSE = re.compile(r"(What|Of|Who|Whose|Whence|Those|Whatever|Wherever|How|(As|To|With) what)\b")
 
@@ -121,6 +124,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _STRING = re.compile(r'"(?:\\.|[^"\n\\])*"')
 
 
+@functools.cache
 def words_of(identifier: str) -> set[str]:
     return {w.lower() for w in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", identifier)}
 
@@ -149,8 +153,9 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def at_lines(text: str, found: Iterator[re.Match[str]]) -> Iterator[tuple[int, str]]:
+    ends = [match.start() for match in re.finditer("\n", text)]
     for match in found:
-        yield text.count("\n", 0, match.start()) + 1, match[0]
+        yield bisect.bisect_left(ends, match.start()) + 1, match[0]
 
 
 def check_identifiers(
@@ -164,6 +169,8 @@ def check_identifiers(
 
 def check_prose(texts: Iterator[tuple[int, str]]) -> Iterator[str]:
     for first, text in texts:
+        if not _ANY_PROSE.search(text):
+            continue
         for line, content in enumerate(text.split("\n"), first):
             for pattern, term in _PROSE.items():
                 for match in pattern.finditer(content):
@@ -204,6 +211,7 @@ def source_files(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.rglob("*")) if path.suffix in suffixes]
 
 
+@functools.cache
 def files() -> list[Path]:
     """All files but this one, which has the private words."""
     return [

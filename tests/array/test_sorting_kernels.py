@@ -83,7 +83,7 @@ SHAPES = st.one_of(
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", DTYPES)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(shape=SHAPES, descending=st.booleans(), seed=st.integers(0, 99), kinds=st.integers(0, 300))
 def test_rows(name, shape, descending, seed, kinds):
     x = elements(name, shape, seed, kinds)

@@ -143,7 +143,7 @@ def check_random(seeds, monkeypatch):
 
 
 def test_random_kernels_with_loads_that_rows_share(monkeypatch):
-    assert check_random(range(9), monkeypatch) >= 3
+    assert check_random(range(5), monkeypatch) >= 2
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Kernels that do what Metal leaves undefined; as a script, runs them all and says what became of each.
+"""Kernels that do what Metal leaves undefined; as a script, runs every nth and says what became of each.
 
 In a process of its own: it must neither be killed nor hang.
 """
@@ -83,5 +83,5 @@ def outcome(body):
 
 if __name__ == "__main__":
     with mtl.config.scope(cpu_engine=sys.argv[1]):
-        for name, (body, _) in CASES.items():
+        for name, (body, _) in list(CASES.items())[:: int(sys.argv[2])]:
             print(json.dumps([name, outcome(body)]), flush=True)

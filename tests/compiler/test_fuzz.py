@@ -71,7 +71,7 @@ def test_damaged_kernels(source):
     chance = random.Random(source.name)
     text = source.read_text()
     with mtl.config.scope(cache_bytes=0):
-        outcomes = [survives(damaged(text, chance)) for _ in range(5)]
+        outcomes = [survives(damaged(text, chance)) for _ in range(3)]
     assert False in outcomes  # the damage tells
 
 

@@ -3,6 +3,7 @@
 The generated ones by themselves are in tests/array/test_generated_msl.py and tests/portable.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -119,8 +120,11 @@ def test_joined_texts(monkeypatch):
     """Every other file of the package is part of one, or written in doubles."""
     texts = {name: make() for name, make in JOINED.items()}
     texts |= dict(enumerate([*library_calls(monkeypatch), *scatters(monkeypatch)]))
-    for text in texts.values():
-        mtl.library(text, portable=True)
+    # One of those that differ in numbers only; expressions have tests of their own.
+    kinds = {re.sub(r"\d+", "0", text): text for text in texts.values()}
+    for text in kinds.values():
+        if not re.search(r"kernel void array\w*\(", text):
+            mtl.library(text, portable=True)
     utilities = "metal_kernel_utils.metal"  # as a whole; texts have what they use of it
     mtl.library(path=PACKAGE / "kernels" / utilities, portable=True)
     left = {

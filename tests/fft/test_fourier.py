@@ -83,9 +83,11 @@ def test_the_definition(n, dtype):
         near(mtl.fft.ihfft(array, n=n), np.conj(half) / n, dtype)
 
 
-@pytest.mark.parametrize("implementation", ["auto", "kernels"])
+@pytest.mark.parametrize(
+    "implementation", ["auto", pytest.param("kernels", marks=pytest.mark.slow)]
+)
 @given(data=st.data())
-@settings(max_examples=2)  # most lengths are kernels of their own
+@settings(max_examples=4)  # most lengths are kernels of their own
 def test_one_axis(implementation, data):
     shape = tuple(data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))

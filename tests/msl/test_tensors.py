@@ -96,14 +96,14 @@ COOPERATIVE = """
 template <bool ta, bool tb>
 void product(device half* a, device bfloat* b, device float* c) {
     constexpr auto descriptor = matmul2d_descriptor(
-        24, 40, 20, ta, tb, false, matmul2d_descriptor::mode::multiply_accumulate);
+        8, 24, 12, ta, tb, false, matmul2d_descriptor::mode::multiply_accumulate);
     matmul2d<descriptor, execution_simdgroup> op;
     auto left = op.template get_left_input_cooperative_tensor<half, bfloat, float>();
     auto right = op.template get_right_input_cooperative_tensor<half, bfloat, float>();
     auto sums = op.template get_destination_cooperative_tensor<decltype(left), decltype(right), float>();
-    auto memory = tensor(c, dextents<int, 2>(40, 24));
-    left.load(tensor(a, dextents<int, 2>(ta ? 24 : 20, ta ? 20 : 24)));
-    right.load(tensor(b, dextents<int, 2>(tb ? 20 : 40, tb ? 40 : 20)));
+    auto memory = tensor(c, dextents<int, 2>(24, 8));
+    left.load(tensor(a, dextents<int, 2>(ta ? 8 : 12, ta ? 12 : 8)));
+    right.load(tensor(b, dextents<int, 2>(tb ? 12 : 24, tb ? 24 : 12)));
     sums.load(memory);
     op.run(left, right, sums);
     sums.store(memory);
@@ -121,9 +121,9 @@ def test_product_of_cooperative_tensors(engine, name, compiled, rng):
 kernel void all(device half* a, device bfloat* b, device float* c) {{ product<{TRANSPOSED[name]}>(a, b, c); }}
 """,
     )
-    a = rng.normal(size=(24, 20)).astype(np.float16)
-    b = rng.normal(size=(20, 40)).astype(ml_dtypes.bfloat16)
-    c = rng.normal(size=(24, 40)).astype(np.float32)
+    a = rng.normal(size=(8, 12)).astype(np.float16)
+    b = rng.normal(size=(12, 24)).astype(ml_dtypes.bfloat16)
+    c = rng.normal(size=(8, 24)).astype(np.float32)
     before = c.astype(np.float64)
     left, right = (
         np.ascontiguousarray(x.T) if tag == "t" else x for x, tag in zip((a, b), name, strict=True)

@@ -142,6 +142,7 @@ def test_checkpoint_has_the_same_gradients(rng):
     plain = mtl.grad(loss_of(layer, x))(params)
     checkpointed = mtl.grad(loss_of(mtl.checkpoint(counted), x))(params)
     assert len(calls) == 4
+    mtl.eval(plain, checkpointed)
     for a, b in zip(plain, checkpointed, strict=True):
         close(b["w"], np.asarray(a["w"]), 1e-12)
 
@@ -162,7 +163,7 @@ def test_checkpoint_has_the_same_second_derivatives(rng):
 
 def test_checkpoint_holds_fewer_values():
     x = mtl.asarray(np.linspace(-1, 1, 2**15, dtype=np.float32).reshape(512, 64))
-    weights = [(mtl.eye(64, 256) / k, mtl.eye(256, 64) / k) for k in range(1, 25)]
+    weights = [(mtl.eye(64, 256) / k, mtl.eye(256, 64) / k) for k in range(1, 9)]
     mtl.eval(x, weights)
 
     def layer(y, w):
@@ -184,8 +185,8 @@ def test_checkpoint_holds_fewer_values():
 
     y, hidden = x.nbytes, x.nbytes * 4
     results = sum(a.nbytes + b.nbytes for a, b in weights)
-    assert peak(layer) > 24 * hidden  # all of them live until the backward pass
-    assert peak(mtl.checkpoint(layer)) < 24 * y + 3 * hidden + results
+    assert peak(layer) > 8 * hidden  # all of them live until the backward pass
+    assert peak(mtl.checkpoint(layer)) < 8 * y + 3 * hidden + results
 
 
 MISUSE = {

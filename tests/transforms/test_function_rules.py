@@ -123,10 +123,11 @@ def convolution(name, **options):
     return lambda x, w: mtl.conv_general(x, w, *numbers), *points
 
 
+@pytest.mark.parametrize("order", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", some(CONVOLUTIONS, "two axes"))
-def test_convolution(name):
+def test_convolution(name, order):
     function, x, w = convolution(name)
-    check_derivatives(function, x, w)
+    check_derivatives(function, x, w, order=order)
 
 
 @pytest.mark.slow

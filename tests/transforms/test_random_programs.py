@@ -12,7 +12,8 @@ import metalloid as mtl
 
 UNARY = ("sin", "cos", "tanh", "exp", "square", "abs", "negative")
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 60))]
+#: The fast one has nine kinds of operations in eleven steps.
+SEEDS = [pytest.param(s, marks=[pytest.mark.slow] * (s != 14)) for s in range(60)]
 
 
 def program(seed):

@@ -130,14 +130,10 @@ def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
         raise TypeError("[histogram] complex numbers have no order.")
     if isinstance(bins, int | np.integer):
         edges = _even_edges(values, int(bins), range)
-        index = _even_bins(values, edges)
+        counts = counts_in_bins(values, edges, weights, is_even=True)
     else:
         edges = _given_edges(bins, values)
-        index = searchsorted(edges, values, side="right") - 1
-        index = where(values == edges[-1], edges.size - 2, index)
-        index = where(index < 0, edges.size - 1, index)  # includes NaN
-    count = edges.size - 1
-    counts = _counted(index, count, weights, "histogram")
+        counts = counts_in_bins(values, edges, weights, is_even=False)
     if density:
         widths = diff(edges.astype(promote(edges.dtype, default_float())))
         counts = counts / widths / counts.sum()
@@ -162,18 +158,36 @@ def _even_edges(values: Array, bins: int, range: tuple[float, float] | None) -> 
     return Array(from_numpy(np.linspace(first, last, bins + 1).astype(dtype), values.device))
 
 
-def _even_bins(values: Array, edges: Array) -> Array:
-    """Estimate the bin of each element and correct it by its edges.
+def counts_in_bins(values: Array, edges: Array, weights: Any, *, is_even: bool) -> Array:
+    """Count the elements in bins, or add up their weights.
 
-    Elements outside all bins get the index after the last bin.
+    Parameters
+    ----------
+    is_even : bool
+        Whether all bins have the same width.
     """
+    index = bins_of(values, edges, is_even=is_even)
+    return _counted(index, edges.size - 1, weights, "histogram")
+
+
+def bins_of(values: Array, edges: Array, *, is_even: bool) -> Array:
+    """Return the bin of each element, and for elements outside all bins the number of bins."""
+    if is_even:
+        return _even_bins(values, edges)
+    index = searchsorted(edges, values, side="right") - 1
+    index = where(values == edges[-1], edges.size - 2, index)
+    return where(index < 0, edges.size - 1, index)  # includes NaN
+
+
+def _even_bins(values: Array, edges: Array) -> Array:
+    """Estimate the bin of each element and correct it by its edges."""
     count = edges.size - 1
     values, edges = (
         operand.astype(promote(operand.dtype, default_float())) for operand in (values, edges)
     )
     low, high = edges[0], edges[-1]
     is_inside = (values >= low) & (values <= high)
-    guess = where(is_inside, (values - low) * (count / (high - low)), 0).astype(int32)
+    guess = where(is_inside, (values - low) / (high - low) * count, 0).astype(int32)
     guess = clip(guess, 0, count - 1)
     guess = guess - (values < elements_at(edges, guess)).astype(int32)
     guess = guess + (values >= elements_at(edges, guess + 1)).astype(int32)

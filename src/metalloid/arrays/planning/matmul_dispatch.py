@@ -51,8 +51,9 @@ _MAX_VECTOR_WORK = 2**18
 STRIP, _MIN_STRIP_WORK = 128, 2**14
 #: Up to this many columns, their sums read a matrix once, on all cores; BLAS takes one.
 _MAX_COLUMNS = 128
-#: From this much work on, a kernel of dot products takes less time than a reduction.
-_MIN_DOTS = 2**12
+#: From this much work on, a kernel of dot products takes less time than a reduction; and from this
+#: much on, a reduction is split into chunks, while one dot product has a single simdgroup.
+_MIN_DOTS, _MIN_CHUNKED = 2**12, 2**16
 #: From this many multiplications on, a library and separate kernels beat a fused kernel.
 _MAX_FUSED_WORK = 2**24
 
@@ -309,6 +310,8 @@ def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: b
     has_strips &= rows == 1 and is_along_columns and _times_of(dtype).panel < math.inf
     if has_strips and not is_computed:
         return False
+    if math.prod(shape) == 1 and work >= _MIN_CHUNKED:
+        return True
     has_dots = is_along_depth and work >= _MIN_DOTS and _times_of(dtype).dot < math.inf
     if is_vector and (is_computed or (work <= _MAX_VECTOR_WORK and not has_dots)):
         return True

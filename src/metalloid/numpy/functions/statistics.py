@@ -11,13 +11,17 @@ from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import histograms, searching, statistical
 from metalloid.arrays.functions.creation import asarray, full
-from metalloid.arrays.functions.manipulation import concat
+from metalloid.arrays.functions.manipulation import concat, stack
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.functions.tensor_contractions import matmul
 from metalloid.arrays.ir.dtypes import as_dtype, default_float, int64, kind_of, promote
 from metalloid.numpy.array import numpy_function
 
 # -- correlation
+
+#: Up to this many variables, of at least so many elements together, covariances are sums, without
+#: a matrix of the centered variables.
+_FEW_VARIABLES, _MIN_SUMMED = 4, 2**17
 
 
 @numpy_function
@@ -58,6 +62,10 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
         matrix = matrix.reshape((1,) * (2 - x.ndim) + x.shape)
         rows.append(matrix if rowvar or x.ndim < 2 else matrix.T)
     matrix = concat(rows) if len(rows) > 1 else rows[0]
+    # Few variables stay where they are; the products of many are one product of matrices.
+    count = matrix.shape[0]
+    is_few = count <= _FEW_VARIABLES and matrix.size >= _MIN_SUMMED and kind_of(wide) != "c"
+    variables = [x[k] for x in rows for k in range(x.shape[0])] if is_few else [matrix]
     weights = None
     for name, values in (("fweights", fweights), ("aweights", aweights)):
         if values is not None:
@@ -70,11 +78,11 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
             weights = w if weights is None else weights * w
     ddof = int(not bias) if ddof is None else ddof
     if weights is None:
-        center = statistical.mean(matrix, 1, keepdims=True)
+        centers = [statistical.mean(x, -1, keepdims=True) for x in variables]
         factor: Any = max(matrix.shape[1] - ddof, 0)
     else:
         total = weights.sum()
-        center = (matrix * weights).sum(1, keepdims=True) / total
+        centers = [(x * weights).sum(-1, keepdims=True) / total for x in variables]
         if ddof == 0:
             factor = total
         elif aweights is None:
@@ -83,9 +91,15 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
             a = as_array(aweights, "aweights").astype(default_float())
             factor = total - ddof * (weights * a).sum() / total
         factor = ew.maximum(factor, 0)
-    centered = matrix - center
-    other = centered if weights is None else centered * weights
-    product = matmul(centered, ew.conj(other).T if kind_of(wide) == "c" else other.T)
+    centered = [x - center for x, center in zip(variables, centers, strict=True)]
+    others = centered if weights is None else [x * weights for x in centered]
+    if is_few:
+        pairs = [(min(i, j), max(i, j)) for i in range(count) for j in range(count)]
+        product = stack([(centered[i] * others[j]).sum() for i, j in pairs])
+        product = product.reshape((count, count))
+    else:
+        other = others[0].T
+        product = matmul(centered[0], ew.conj(other) if kind_of(wide) == "c" else other)
     result = product / (as_array(factor, "cov", product.device).astype(default_float()))
     return result.squeeze()
 
@@ -121,8 +135,10 @@ def _edges(values: Array, bins: Any, limits: Any, weights: Any) -> Array:
     count = operator.index(bins)
     if count < 1:
         raise ValueError(f"[histogram] there must be at least one bin, got {bins}.")
+    low: Any
+    high: Any
     if limits is None:
-        low, high = float(values.min()), float(values.max())
+        low, high = (np.asarray(edge)[()] for edge in (values.min(), values.max()))
     else:
         low, high = map(float, limits)
     if low > high:
@@ -147,7 +163,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
         weights = as_array(weights, "histogram", values.device).ravel()
         if kind_of(weights.dtype) == "b":
             weights = weights.astype(default_float())
-    counts, _ = histograms.histogram(values, edges, weights=weights)
+    counts = histograms.counts_in_bins(values, edges, weights, is_even=np.ndim(bins) == 0)
     if density:
         counts = counts / searching.diff(edges).astype(default_float()) / counts.sum()
     return counts, edges
@@ -176,17 +192,16 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     else:
         columns = [x.ravel() for x in as_arrays("histogramdd", *sample)]
     rank = len(columns)
-    each = [bins] * rank if np.ndim(bins) == 0 else list(bins)
+    each = list(bins) if isinstance(bins, list | tuple) or np.ndim(bins) else [bins] * rank
     limits = [None] * rank if range is None else list(range)
     if len(each) != rank or len(limits) != rank:
         raise ValueError(f"[histogramdd] expected bins and ranges of {rank} axes.")
     edges = [_edges(x, b, r, None) for x, b, r in zip(columns, each, limits, strict=True)]
     index, is_inside = full((columns[0].size,), 0, int64), full((columns[0].size,), True)
     shape = []
-    for values, edge in zip(columns, edges, strict=True):
-        bin_of = searching.searchsorted(edge, values, "right") - 1
-        bin_of = where(values == edge[-1], edge.size - 2, bin_of)
-        is_inside = ew.logical_and(is_inside, ew.logical_and(bin_of >= 0, bin_of < edge.size - 1))
+    for values, edge, of_axis in zip(columns, edges, each, strict=True):
+        bin_of = histograms.bins_of(values, edge, is_even=np.ndim(of_axis) == 0)
+        is_inside = ew.logical_and(is_inside, bin_of < edge.size - 1)
         index = index * (edge.size - 1) + bin_of
         shape.append(edge.size - 1)
     total = int(np.prod(shape))
@@ -209,7 +224,7 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any 
     """Numbers of points in the bins of two coordinates, and the edges of both."""
     if len(x) != len(y):
         raise ValueError(f"[histogram2d] got {len(x)} and {len(y)} coordinates.")
-    if np.ndim(bins) == 1 and len(bins) not in (1, 2):
+    if (isinstance(bins, list | tuple) or np.ndim(bins)) and len(bins) not in (1, 2):
         bins = [bins, bins]
     counts, edges = histogramdd([x, y], bins, range, density, weights)
     return counts, edges[0], edges[1]

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Generator
+from typing import Any
 
 
 class Event(ABC):
     """A running or finished launch.
+
+    A coroutine of asyncio waits by ``await event``, while other tasks run. If the task is
+    cancelled, so is the launch.
 
     Examples
     --------
@@ -42,6 +47,19 @@ class Event(ABC):
         TimeoutError
             If it is still running after `timeout` seconds. The launch continues.
         """
+
+    def __await__(self) -> Generator[Any, None, Event]:
+        """Wait in a thread of the running loop's executor; see `wait`."""
+        import asyncio  # here, as most programs do without
+
+        if self.done:
+            return self.wait()
+        try:
+            waiting = asyncio.get_running_loop().run_in_executor(None, self.wait)
+            return (yield from waiting.__await__())
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
 
     def settle(self) -> None:
         """Return when the launch has ended. If it failed, reads of the buffers it wrote raise."""

@@ -1,0 +1,52 @@
+"""Functions that compute large arrays by other kernels than small ones, against NumPy."""
+
+import numpy as np
+import pytest
+
+import metalloid.numpy as own
+
+
+@pytest.mark.parametrize(
+    ("dtype", "start", "width"),
+    [
+        ("float32", -1, 3.3),
+        ("float64", 1e-300, 3e-308),
+        pytest.param("float64", 0.1, 7.3, marks=pytest.mark.slow),
+        pytest.param("int16", -40, 99, marks=pytest.mark.slow),
+    ],
+)
+def test_histograms_of_even_bins(dtype, start, width):
+    """Elements on the edges of the bins, and next to them."""
+    edges = np.linspace(start, start + width, 126)
+    next_to = np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf)
+    inside = np.random.default_rng(0).random(500) * width + start
+    x = np.concatenate([inside, edges, *next_to]).astype(dtype)
+    for limits in (None, (start, start + width)):
+        expected = np.histogram(x, 125, limits)
+        for result, exact in zip(own.histogram(x, 125, limits), expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(result), exact)
+
+
+def test_grid_of_even_and_given_bins():
+    x = np.random.default_rng(0).random((1000, 2))
+    bins = 7, [0.1, 0.2, 0.9]
+    expected = np.histogramdd(x, bins)
+    result = own.histogramdd(x, bins)
+    np.testing.assert_array_equal(np.asarray(result[0]), expected[0])
+
+
+@pytest.mark.parametrize("options", [{"aweights": True}, {"rowvar": False}])
+def test_covariances_of_few_variables(options):
+    rng = np.random.default_rng(0)
+    x = rng.random((3, 50_000)) + 1e4
+    if "aweights" in options:
+        options = {"aweights": rng.random(50_000)}
+    x = x if options.get("rowvar", True) else x.T
+    np.testing.assert_allclose(np.asarray(own.cov(x, **options)), np.cov(x, **options), 1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("complex64", marks=pytest.mark.slow)])
+def test_products_of_long_vectors(dtype):
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-9, 9, 100_001).astype(dtype) for _ in range(2))
+    assert complex(own.dot(x, y)) == np.dot(x.astype(complex), y.astype(complex))
