@@ -37,7 +37,7 @@ class ProvenLaunches:
         self._pick: Callable[[Sequence[Any]], Any] | None = None  # these numbers
 
     def __call__(
-        self, args: tuple[Any, ...], threads: Any, group_size: Any, wait: bool | None
+        self, args: tuple[Any, ...], threads: Any, group_size: Any, wait: bool | None = None
     ) -> Event | None:
         """See `FastLaunch`."""
         pick = self._pick
