@@ -208,6 +208,12 @@ class Settings:
         False,
         "Whether launches on the CPU look for data races and uninitialised memory, which is slow.",
     )
+    check_nan = _Setting(
+        "METALLOID_CHECK_NAN",
+        _truth,
+        False,
+        "Whether checked launches also look for operations that make NaN of numbers.",
+    )
     schedule = _Setting(
         "METALLOID_SCHEDULE",
         _seed,

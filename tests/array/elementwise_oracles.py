@@ -132,6 +132,8 @@ _MPMATH = {
     "reciprocal": lambda x: 1 / x,
     "abs": abs,
     "sign": lambda z: z / abs(z),
+    "i0": lambda x: mpmath.besseli(0, x),
+    "i1": lambda x: mpmath.besseli(1, x),
 }
 
 

@@ -64,7 +64,7 @@ def check_histogram(dtype, options):
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_histogram(options):
     check_histogram("float32", options)
 

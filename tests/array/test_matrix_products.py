@@ -30,7 +30,7 @@ def test_every_type(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_depths_of_multiple_steps_of_panels(dtype):
     a, b = random((2, 13, 700), dtype), random((700, 45), dtype)
     with mtl.config.scope(products="panels"):
@@ -291,7 +291,7 @@ def test_the_backend_of_a_product(dtype, shape, depth, fused, backend):
 @pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int8"])
 @pytest.mark.parametrize("stack", [(), (3,)])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_column_major_factors_are_packed(monkeypatch, dtype, stack):
     """Extents are around those of panels, and the depth around the steps that are added up."""
     monkeypatch.setattr(packing, "packed_factors", lambda *_: (True, True))

@@ -160,7 +160,7 @@ def test_indices_of_the_first_of_all(values, shape, axis):
     "dtype",
     ["bool", "float16", *(pytest.param(t, marks=pytest.mark.slow) for t in ("uint64", "float64"))],
 )
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_indices_in_other_types(dtype):
     x = np.random.default_rng(8).integers(0, 9, (3, 50_000)).astype(dtype)
     own = mtl.asarray(x)

@@ -71,6 +71,7 @@ def test_chunks_rows_and_columns(name, shape, axis):
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("name", ["cummax", "cummin"])
+@pytest.mark.sample(1, per="dtype")
 def test_extremes(name, dtype):
     x = RNG.standard_normal((3, 77))
     x = x > 0 if dtype == "bool" else (x * 20).astype(dtype)

@@ -173,7 +173,7 @@ def test_top_k(name):
     check_top(x, 3, axis=0)
 
 
-@pytest.mark.parametrize("k", [1, 20, 6000, 40_000])
+@pytest.mark.parametrize("k", [1, pytest.param(20, marks=pytest.mark.slow), 6000, 40_000])
 def test_top_k_of_long_rows_in_iterations(k):
     check_top(elements("float32", (2, 40_001), 6, 2 * k), k)
 

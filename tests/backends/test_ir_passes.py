@@ -156,7 +156,7 @@ def compiled(cache, monkeypatch):
     ids=lambda change: change.__name__,
 )
 def test_the_same_results(last, waits, compiled):
-    text = random_kernels.library_text(11, 2, waits)
+    text = random_kernels.library_text(11, 1, waits)
     before = compiled(text, reference)
     engine = Changed(passes_up_to(last))
     after = compiled(text, engine)

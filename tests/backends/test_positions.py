@@ -67,6 +67,7 @@ def kernels(request):
 
 @pytest.mark.parametrize("group", GROUPS, ids=str)
 @pytest.mark.parametrize("where", WHERE)
+@pytest.mark.sample(12)
 def test_positions(kernels, where, group):
     grid = tuple(size * count for size, count in zip(group, (2, 3, 1), strict=True))
     out = np.zeros(grid[::-1], np.uint32)

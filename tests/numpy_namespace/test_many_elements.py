@@ -50,3 +50,15 @@ def test_products_of_long_vectors(dtype):
     rng = np.random.default_rng(0)
     x, y = (rng.integers(-9, 9, 100_001).astype(dtype) for _ in range(2))
     assert complex(own.dot(x, y)) == np.dot(x.astype(complex), y.astype(complex))
+
+
+@pytest.mark.parametrize("end", [-2, None])  # fewer values than points, or more
+def test_interpolation_between_infinite_points(end):
+    points = [-np.inf, 0.0, 1.0, 1.0, 2.0, 3.0, 4.0, np.inf]
+    heights = [1.0, 2.0, np.inf, -np.inf, -np.inf, 5.0, 5.0, 7.0]
+    x = np.array([-9.0, 0.0, 0.5, 1.0, 3.5, 9.0, np.nan, 2.5, 1.5])
+    x = x if end is None else x[:end]
+    expected = np.interp(x, points, heights)
+    np.testing.assert_array_equal(np.asarray(own.interp(x, points, heights)), expected)
+    expected = np.interp(x, [2.0], [3.0], left=1.0)
+    np.testing.assert_array_equal(np.asarray(own.interp(x, [2.0], [3.0], left=1.0)), expected)

@@ -80,3 +80,18 @@ def test_transforms():
     np.testing.assert_array_equal(np.flatnonzero(gradient), [np.argsort(x[0])[COUNT // 2]])
     batch = mtl.vmap(lambda row: own.quantile(row, 0.3))(mtl.asarray(x))
     np.testing.assert_allclose(np.asarray(batch), np.quantile(x, 0.3, axis=-1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+@pytest.mark.parametrize("kth", [0, -1, COUNT // 2, [5, COUNT - 20, 100], [1, 2, 3, 4, 5], (7, 7)])
+def test_partitions(dtype, kth):
+    x = elements(dtype, COUNT)
+    ordered = np.sort(x)
+    indices = np.asarray(own.argpartition(own.array(x), kth))
+    values = np.asarray(own.partition(own.array(x), kth))
+    np.testing.assert_array_equal(np.sort(indices), np.arange(COUNT))
+    np.testing.assert_array_equal(x[indices], values)
+    for k in np.atleast_1d(kth) % COUNT:
+        assert np.array_equal(values[k], ordered[k], equal_nan=True)
+        np.testing.assert_array_equal(np.sort(values[:k]), ordered[:k])

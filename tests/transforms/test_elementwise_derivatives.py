@@ -46,6 +46,8 @@ ORACLES = {
     "real": lambda x: x.real,
     "imag": lambda x: x.imag,
     "copysign": lambda x, y: abs(x) * mpmath.sign(y),
+    "i0": lambda x: mpmath.besseli(0, x),
+    "i1": lambda x: mpmath.besseli(1, x),
 }
 #: Two operands and a tangent.
 POINTS = {
@@ -216,6 +218,8 @@ SPECIAL = [
     ("acosh", (0.5,), (NAN,)),
     ("atanh", (1,), (INF,)),
     ("erfinv", (1,), (INF,)),
+    ("i0", (0,), (0,)),
+    ("i1", (0,), (0.5,)),
     ("expm1", (-40,), (math.exp(-40),)),
     ("asinh", (1e30,), (1e-30,)),
     ("maximum", (1, 1), (0, 1)),  # as in MLX; half each in JAX

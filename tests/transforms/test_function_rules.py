@@ -42,7 +42,7 @@ def test_derivatives(name):
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_vmap(name):
     check_vmap(DIFFERENTIABLE[name], random(5, 6))
 
@@ -166,7 +166,7 @@ POOLS = {
 @pytest.mark.sample(1)
 def test_pooling(pool, name):
     x = random(2, 7, 5, 3)
-    check_derivatives(lambda a: pool(a, *POOLS[name]), x)
+    check_derivatives(lambda a: pool(a, *POOLS[name]), x, order=1)
     check_vmap(lambda a: pool(a, *POOLS[name]), x)
     check_vmap(mtl.grad(lambda a: (pool(a, *POOLS[name]) ** 2).sum()), x)
 

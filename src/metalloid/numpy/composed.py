@@ -10,8 +10,20 @@ from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.functions.tensor_contractions import matmul, vecdot
-from metalloid.arrays.ir.dtypes import bool_, default_float, float64, int8, kind_of, promote
+from metalloid.arrays.ir.dtypes import (
+    bool_,
+    default_float,
+    float32,
+    float64,
+    int8,
+    int32,
+    int64,
+    kind_of,
+    promote,
+)
 from metalloid.arrays.ir.dtypes import float_for as _float_for
+from metalloid.arrays.ir.node import apply
+from metalloid.arrays.ir.ops import BITS
 
 
 def as_floats(x: Any, where: str) -> Array:
@@ -108,6 +120,23 @@ def ldexp(x1: Any, x2: Any) -> Array:
     return x * ew.exp2(half.astype(x.dtype)) * ew.exp2(other.astype(x.dtype))
 
 
+def frexp(x: Any) -> tuple[Array, Array]:
+    """Fraction of at least 0.5 and below 1, and exponent of 2, from the bits of the number."""
+    x = as_floats(x, "frexp")
+    wide = x if x.dtype.itemsize > 2 else x.astype(float32)
+    bits_dtype, digits, bias = (int64, 52, 1022) if wide.dtype == float64 else (int32, 23, 126)
+    is_small = ew.abs(wide) < 2.0 ** (1 - bias)  # scaled to numbers with a leading 1
+    scaled = where(is_small, wide * 2.0**digits, wide)
+    bits = Array(apply(BITS, bits_dtype, scaled._node))
+    exponent = ew.bitwise_and(ew.bitwise_right_shift(bits, digits), 2 * bias + 3) - bias
+    field = (2 * bias + 3) << digits
+    fraction = ew.bitwise_or(ew.bitwise_and(bits, ~field), bias << digits)
+    is_regular = ew.isfinite(wide) & (wide != 0)
+    mantissa = where(is_regular, Array(apply(BITS, wide.dtype, fraction._node)), wide)
+    exponent = where(is_regular, exponent - where(is_small, digits, 0), 0)
+    return mantissa.astype(x.dtype), exponent.astype(int32)
+
+
 def modf(x: Any) -> tuple[Array, Array]:
     """Fractional and integer part, with the sign of the number."""
     x = as_floats(x, "modf")
@@ -137,7 +166,7 @@ def vecmat(x1: Any, x2: Any) -> Array:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
-        cbrt, degrees, divmod, fabs, float_power, fmax, fmin, fmod, heaviside, ldexp, logaddexp2,
-        matmul, matvec, modf, radians, rint, spacing, vecdot, vecmat,
+        cbrt, degrees, divmod, fabs, float_power, fmax, fmin, fmod, frexp, heaviside, ldexp,
+        logaddexp2, matmul, matvec, modf, radians, rint, spacing, vecdot, vecmat,
     )
 } | {"deg2rad": radians, "rad2deg": degrees}  # fmt: skip

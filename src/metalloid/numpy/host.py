@@ -41,7 +41,6 @@ ON_HOST = {
             "genfromtxt", "load", "loadtxt", "save", "savetxt", "savez", "savez_compressed",
         ),
         "bits of bytes, which arrays do not address": ("packbits", "unpackbits"),
-        "a series of 30 terms, for which there is no kernel": ("i0",),
         "a plan in words": ("einsum_path",),
         "matrices, which NumPy discourages": ("asmatrix", "bmat", "matrix"),
         "iteration over single elements": ("broadcast", "nditer", "nested_iters"),

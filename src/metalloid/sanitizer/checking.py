@@ -10,7 +10,7 @@ from metalloid.settings import settings
 
 
 @contextmanager
-def checking(raises: bool = True) -> Iterator[list[Finding]]:
+def checking(raises: bool = True, nan: bool = False) -> Iterator[list[Finding]]:
     """Check the launches on the CPU in a ``with`` block for defects of their kernels.
 
     A checked launch runs one thread after another and looks at every access of device and
@@ -22,6 +22,8 @@ def checking(raises: bool = True) -> Iterator[list[Finding]]:
     ----------
     raises : bool, optional
         Whether a launch with findings raises `SanitizerError`; otherwise they are only collected.
+    nan : bool, optional
+        Whether to look for operations, too, that make NaN of numbers: ``0 / 0``, ``sqrt(-1)``.
 
     Yields
     ------
@@ -40,5 +42,5 @@ def checking(raises: bool = True) -> Iterator[list[Finding]]:
     >>> findings[0].summary
     "data race (write, read) on element 0 of 'total' (device memory)"
     """
-    with settings.scope(check=True), collecting(raises) as collector:
+    with settings.scope(check=True, check_nan=nan), collecting(raises) as collector:
         yield collector.findings

@@ -11,6 +11,7 @@ from typing import Any
 from metalloid.runtime.launch.findings import (
     CONVERSION,
     INACTIVE_LANE,
+    NAN,
     RACE,
     UNINITIALISED,
     Finding,
@@ -23,6 +24,7 @@ _RULES = {
     UNINITIALISED: "A thread reads memory that has not been written.",
     INACTIVE_LANE: "A simdgroup function reads a lane that does not take part.",
     CONVERSION: "A floating-point number is converted to an integer type that does not have it.",
+    NAN: "An operation of floating-point numbers has no value.",
 }
 
 

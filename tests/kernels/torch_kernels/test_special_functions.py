@@ -68,6 +68,7 @@ def _sample(rng, interval, count=4000):
 
 
 @pytest.mark.parametrize("name", UNARY)
+@pytest.mark.sample(7)
 def test_functions_of_one_argument(library, rng, name):
     oracle, interval, relative, absolute = UNARY[name]
     x = _sample(rng, interval)
@@ -97,6 +98,7 @@ POLYNOMIALS = {
 
 @pytest.mark.parametrize("name", POLYNOMIALS)
 @pytest.mark.parametrize("degree", [0, 1, 2, 5])
+@pytest.mark.sample(7)
 def test_polynomials(library, rng, name, degree):
     x = _sample(rng, (0.05, 0.95))
     y = np.full_like(x, np.nan)

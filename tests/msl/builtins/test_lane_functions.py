@@ -185,7 +185,7 @@ def library():
         for type_ in TYPES
     ],
 )
-@pytest.mark.sample(2, per="group")
+@pytest.mark.sample(1, per="group")
 def test_functions_on_values(library, group, type_, rng):
     kernel, turn = library(group, type_), TYPES.index(type_)
     for number, (grid, group_size) in enumerate(LAUNCHES):
@@ -198,7 +198,7 @@ def test_functions_on_values(library, group, type_, rng):
     grid=st.tuples(st.integers(1, 90), st.integers(1, 5)),
     group_size=st.tuples(st.integers(1, 40), st.integers(1, 6)),
     branch=st.sampled_from(BRANCHES),
-    type_=st.sampled_from(["int", "float", "long"]),
+    type_=st.sampled_from(["int", "long"]),  # others above
     seed=st.integers(0, 2**32 - 1),
 )
 @settings(max_examples=10)

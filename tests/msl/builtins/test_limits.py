@@ -121,5 +121,6 @@ SHEETS = [
 
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=str)
+@pytest.mark.sample(12)
 def test_limits(sheet, kernel):
     sheet.check(kernel)

@@ -207,6 +207,7 @@ SHEETS = [
 
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=str)
+@pytest.mark.sample(12)
 def test_math_modes(sheet, kernel):
     sheet.check(kernel)
 

@@ -203,6 +203,7 @@ SHEETS = [
 
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=str)
+@pytest.mark.sample(11)
 def test_pack_functions(sheet, kernel):
     sheet.check(kernel)
 

@@ -244,6 +244,23 @@ def erfinv(x: Any, /) -> Array:
     result))``.
     """
 
+def i0(x: Any, /) -> Array:
+    """Modified Bessel function of the first kind, order 0, element-wise.
+
+    Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
+    functions that are defined for floats only. At most 5 ULP from the exact result in float32. In
+    MSL: ``numpy::i0(x)``. Derivative along a tangent t: ``t * i1(x)``.
+    """
+
+def i1(x: Any, /) -> Array:
+    """Modified Bessel function of the first kind, order 1, element-wise.
+
+    Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
+    functions that are defined for floats only. At most 5 ULP from the exact result in float32. In
+    MSL: ``numpy::i1(x)``. Derivative along a tangent t: ``t * (i0(x) - where(x == 0, 0.5, result /
+    where(x == 0, 1, x)))``.
+    """
+
 def sin(x: Any, /) -> Array:
     """Sine, element-wise.
 
@@ -548,6 +565,30 @@ def bitwise_right_shift(x1: Any, x2: Any, /) -> Array:
     Supports integers. Shapes broadcast and types are promoted. Integers are converted to float32 by
     functions that are defined for floats only. Exact, or rounded once. In MSL:
     ``numpy::shift_right(x1, x2)``.
+    """
+
+def bitwise_count(x: Any, /) -> Array:
+    """Number of bits that are 1 in the absolute value, element-wise.
+
+    Supports bool, integers. Shapes broadcast and types are promoted. Integers are converted to
+    float32 by functions that are defined for floats only. Exact, or rounded once. In MSL:
+    ``numpy::count_bits(x)``.
+    """
+
+def gcd(x1: Any, x2: Any, /) -> Array:
+    """Greatest common divisor, element-wise.
+
+    Supports integers. Shapes broadcast and types are promoted. Integers are converted to float32 by
+    functions that are defined for floats only. Exact, or rounded once. In MSL: ``numpy::gcd(x1,
+    x2)``.
+    """
+
+def lcm(x1: Any, x2: Any, /) -> Array:
+    """Least common multiple, element-wise.
+
+    Supports integers. Shapes broadcast and types are promoted. Integers are converted to float32 by
+    functions that are defined for floats only. Exact, or rounded once. In MSL: ``numpy::lcm(x1,
+    x2)``.
     """
 
 def real(x: Any, /) -> Array:

@@ -21,6 +21,7 @@ from metalloid.arrays.ir.dtypes import (
     promote,
     real_of,
     type_rules,
+    uint8,
 )
 
 #: Kinds of element types: booleans, integers of either sort, floats, complex numbers.
@@ -28,7 +29,7 @@ INTEGERS, REALS, NUMBERS = "iu", "iuf", "iufc"
 FLOATS, FLOATS_AND_COMPLEX, ANY = "f", "fc", "biufc"
 
 #: Modules with functions of 64-bit floats, ``metal/doubles/*.metal``, in their order.
-MODULES = ("exponential", "trigonometric", "inverse", "hyperbolic", "special")
+MODULES = ("exponential", "trigonometric", "inverse", "hyperbolic", "special", "bessel")
 
 #: `Op.tangents` of operations whose results are booleans, integers or bits.
 NO_DERIVATIVE: tuple[str, ...] = ()
@@ -72,7 +73,8 @@ class Op:
     summary : str
         First sentence of the documentation.
     file : str
-        The ``.metal`` file that the text requires, in addition to those of all kernels.
+        The ``.metal`` files that the text requires in addition to those of all kernels, with spaces
+        between them.
     doubles : tuple of str
         The `MODULES` that it requires for float64. Complex functions require all.
     tangents : tuple of str
@@ -223,6 +225,13 @@ _SPECIAL = (
            max_ulp=4, cost=25, reference="scipy.special.erfinv", file="special",
            doubles=("exponential", "special"),
            tangents=("t * (0.886226925452758 * exp(out * out))",)),
+    _unary("i0", "numpy::i0({0})", FLOATS, "Modified Bessel function of the first kind, order 0",
+           max_ulp=5, cost=30, reference="scipy.special.i0", file="bessel",
+           doubles=("exponential", "bessel"), tangents=("t * i1(x)",)),
+    _unary("i1", "numpy::i1({0})", FLOATS, "Modified Bessel function of the first kind, order 1",
+           max_ulp=5, cost=30, reference="scipy.special.i1", file="bessel",
+           doubles=("exponential", "bessel"),
+           tangents=("t * (i0(x) - where(x == 0, 0.5, out / where(x == 0, 1, x)))",)),
 )  # fmt: skip
 
 # Next to branch cuts, `x - -1` retains the sign of an imaginary part of zero; `x + 1` has +0.
@@ -316,6 +325,13 @@ _LOGIC = (
     _binary("bitwise_right_shift", "numpy::shift_right({0}, {1})", INTEGERS,
             "Bits shifted right by `x2`, with sign extension", reference="right_shift",
             tangents=NO_DERIVATIVE),
+    _unary("bitwise_count", "numpy::count_bits({0})", "biu",
+           "Number of bits that are 1 in the absolute value", result=lambda dtype: uint8, cost=2,
+           file="integers", tangents=NO_DERIVATIVE),
+    _binary("gcd", "numpy::gcd({0}, {1})", INTEGERS, "Greatest common divisor", cost=100,
+            file="integers", tangents=NO_DERIVATIVE),
+    _binary("lcm", "numpy::lcm({0}, {1})", INTEGERS, "Least common multiple", cost=110,
+            file="integers", tangents=NO_DERIVATIVE),
 )  # fmt: skip
 
 _PARTS = (

@@ -20,6 +20,7 @@ from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.lexer import variable_of
 from metalloid.compiler.ir.types import I32, I64, POINTER, Pointer, Type, Vector, bits_of
+from metalloid.compiler.sanitizer.operations import OPERANDS, OPERATION
 from metalloid.compiler.sanitizer.prepare import CONVERSION
 from metalloid.compiler.sanitizer.variables import VARIABLE
 
@@ -49,7 +50,7 @@ class Kind(IntFlag):
 
 @dataclass(frozen=True)
 class AccessSite:
-    """An access, a shuffle, a conversion or a load of a variable in the code of a kernel.
+    """An access, a shuffle, a conversion, a load of a variable or an operation of a kernel.
 
     Attributes
     ----------
@@ -112,6 +113,10 @@ class _Instrumentation:
                     instruction.operands[-1] = number
                 elif instruction.callee == CONVERSION:
                     type_ = str(instruction.operands[0].type)
+                    number = self._number(AccessSite(Kind(0), type_, "", instruction.debug))
+                    instruction.operands[-1] = number
+                elif instruction.callee == OPERATION:
+                    type_ = OPERANDS[(instruction.operands[-2].integer or 1) - 1]
                     number = self._number(AccessSite(Kind(0), type_, "", instruction.debug))
                     instruction.operands[-1] = number
                 for address, size, kind, type_ in _accessed(instruction):

@@ -9,7 +9,8 @@ conversions get their calls before, one for each component::
     %i = fptosi double %x to i32
 
 The last operand is for the number of the site, which `instrument` knows. Conversions of vectors are
-in a function of the standard library. Whether the user's text calls it is known when it is inlined.
+in functions of the standard library. Whether the user's text calls them is known when they are
+inlined.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from metalloid.compiler.frontend.debug_info import inlined_locations
+from metalloid.compiler.sanitizer.operations import OPERATION, with_operations
 from metalloid.compiler.sanitizer.variables import VARIABLE, with_flags
 
 CONVERSION = "@mtl_sanitizer_conversion"
@@ -29,9 +31,11 @@ _CONVERSION = re.compile(
     r"(?:<\d+ x )?i(?P<bits>\d+)>?, !dbg (?P<debug>!\d+)",
     re.M,
 )
-_CALL = re.compile(rf"^  [^\n]*{CONVERSION}\([^\n]*!dbg (!\d+)[^\n]*\n", re.M)
-#: The header of the standard library whose functions convert vectors.
-_VECTORS = "metal_vector.h"
+_CALL = re.compile(rf"^  [^\n]*(?:{CONVERSION}|{OPERATION})\([^\n]*!dbg (!\d+)[^\n]*\n", re.M)
+#: Headers of the standard library that convert and compute vectors, component by component, and
+#: those whose functions only pass on what these compute.
+_VECTORS = ("metal_vector.h", "metal_vector_operators.h", "metal_math.h")
+_OF_VECTORS = (*_VECTORS, "metal_geometric.h")
 _ATTRIBUTES = re.compile(r"^(attributes #\d+ = \{)", re.M)
 _THREADGROUP_VARIABLE = re.compile(
     r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*\baddrspace\(3\) global ', re.M
@@ -54,9 +58,19 @@ def prepare(ir: str, is_user_file: Callable[[Path], bool]) -> str:
     ir : str
         As clang writes it before LLVM optimises it, with debug locations.
     is_user_file : callable
-        Whether a file is the user's: conversions and variables in those are checked.
+        Whether a file is the user's: conversions, variables and operations in those are checked.
     """
-    ir = with_flags(_with_conversions(ir, is_user_file), is_user_file)
+
+    @functools.cache
+    def is_checked(debug: str) -> bool:
+        location = next(inlined_locations(ir, debug), None)
+        return location is not None and (
+            is_user_file(Path(location.directory, location.file))
+            or location.file.endswith(_VECTORS)
+        )
+
+    ir = with_operations(_with_conversions(ir, is_checked), is_checked)
+    ir = with_flags(ir, is_user_file)
     ir = _ACCESS.sub(r"\1 volatile \2", ir)
     # ThreadSanitizer's attribute, for accesses by pointers to any memory. LLVM instruments nothing
     # unless clang asks for its pass.
@@ -74,7 +88,7 @@ def prepare(ir: str, is_user_file: Callable[[Path], bool]) -> str:
 def finish(ir: str, is_user_file: Callable[[Path], bool]) -> str:
     """The optimised module without what `prepare` has added to it.
 
-    Of the calls for conversions, those remain that the user's text makes.
+    Of the calls for conversions and operations, those remain that the user's text makes.
     """
 
     @functools.cache
@@ -82,7 +96,7 @@ def finish(ir: str, is_user_file: Callable[[Path], bool]) -> str:
         for location in inlined_locations(ir, debug):
             if is_user_file(Path(location.directory, location.file)):
                 return True
-            if not location.file.endswith(_VECTORS):
+            if not location.file.endswith(_OF_VECTORS):
                 return False
         return False
 
@@ -91,15 +105,7 @@ def finish(ir: str, is_user_file: Callable[[Path], bool]) -> str:
     return _USED_LINE.sub("", ir).replace(" sanitize_thread ", " ")
 
 
-def _with_conversions(ir: str, is_user_file: Callable[[Path], bool]) -> str:
-    @functools.cache
-    def is_checked(debug: str) -> bool:
-        location = next(inlined_locations(ir, debug), None)
-        return location is not None and (
-            is_user_file(Path(location.directory, location.file))
-            or location.file.endswith(_VECTORS)
-        )
-
+def _with_conversions(ir: str, is_checked: Callable[[str], bool]) -> str:
     count = 0
 
     def with_calls(match: re.Match[str]) -> str:

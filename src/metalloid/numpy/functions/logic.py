@@ -11,7 +11,7 @@ from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions.select import clip as clip_elements
 from metalloid.arrays.functions.select import round as round_elements
 from metalloid.arrays.functions.select import where
-from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, kind_of, promote
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64, kind_of, promote
 from metalloid.arrays.ir.node import broadcast
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.numpy.array import numpy_function, store
@@ -168,6 +168,8 @@ def clip(a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = 
             dtype, shapes = promote(dtype, limit.dtype), [*shapes, limit.shape]
         elif isinstance(limit, float) and kind_of(x.dtype) not in "fc":
             dtype = default_float()
+        elif isinstance(limit, int) and not isinstance(limit, bool) and kind_of(dtype) == "b":
+            dtype = int64
         elif isinstance(limit, int) and kind_of(x.dtype) in "iu":
             info = np.iinfo(x.dtype)  # limits beyond the type have no effect
             limit = sorted((int(info.min), limit, int(info.max)))[1]

@@ -159,17 +159,25 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     first = heights[0] if left is None or period is not None else left
     last = heights[-1] if right is None or period is not None else right
     if points.size == 1:
-        result = where(values == low, heights[0], where(values < low, first, last))
-        return where(ew.isnan(values), values, result)
+        return where(values < low, first, where(values > low, last, heights[0]))
     index = clip(searching.searchsorted(points, values, "right") - 1, 0, points.size - 2)
-    x0, y0 = searching.elements_at(points, index), searching.elements_at(heights, index)
-    x1, y1 = searching.elements_at(points, index + 1), searching.elements_at(heights, index + 1)
-    slope = (y1 - y0) / (x1 - x0)
-    result = slope * (values - x0) + y0
-    result = where(ew.logical_and(ew.isnan(result), y0 == y1), y0, result)
+    segments = [points[:-1], heights[:-1], points[1:], heights[1:]]
+    if values.size < points.size:
+        segments = [searching.elements_at(each, index) for each in segments]
+        x0, y0, slope = _lines(*segments)
+    else:  # as NumPy, which divides once for each segment then
+        x0, y0, slope = (searching.elements_at(each, index) for each in _lines(*segments))
+    result = where(values == x0, y0, slope * (values - x0) + y0)
     result = where(values == high, heights[-1], result)
     result = where(values < low, first, where(values > high, last, result))
     return where(ew.isnan(values), values, result)
+
+
+def _lines(x0: Array, y0: Array, x1: Array, y1: Array) -> tuple[Array, Array, Array]:
+    """A finite point of each line, the first one if both are finite, and its slope."""
+    slope = where(y0 == y1, 0, (y1 - y0) / (x1 - x0))
+    is_right = ew.logical_or(ew.isinf(x0), ew.isinf(y0))
+    return where(is_right, x1, x0), where(is_right, y1, y0), slope
 
 
 @numpy_function
@@ -202,6 +210,15 @@ def sinc(x: Any) -> Array:
     values = as_floats(x, "sinc")
     angle = np.pi * where(values == 0, 1.0e-20 if values.dtype.itemsize > 2 else 1e-4, values)
     return ew.sin(angle) / angle
+
+
+@numpy_function
+def i0(x: Any) -> Array:
+    """Modified Bessel function of the first kind, order 0."""
+    values = as_array(x, "i0")
+    if kind_of(values.dtype) == "c":
+        raise TypeError("[i0] is not supported for complex numbers.")
+    return ew.i0(values if kind_of(values.dtype) == "f" else values.astype(default_float()))
 
 
 @numpy_function

@@ -10,12 +10,18 @@ import numpy as np
 from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import searching, sets, sorting
-from metalloid.arrays.functions.creation import zeros
-from metalloid.arrays.functions.manipulation import concat
+from metalloid.arrays.functions.creation import asarray, full, zeros
+from metalloid.arrays.functions.manipulation import concat, moveaxis, stack
+from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import call_on_host
-from metalloid.arrays.ir.dtypes import int64, kind_of, promote
+from metalloid.arrays.ir.dtypes import int8, int64, kind_of, promote
+from metalloid.arrays.ir.node import TRACED
+from metalloid.arrays.ir.operands import axes_of
+from metalloid.arrays.library.order_statistics import LONG_ROW, MAX_TARGETS
 from metalloid.numpy import complex_order
 from metalloid.numpy.array import numpy_function
+from metalloid.numpy.functions.scans import cumsum
+from metalloid.settings import settings
 
 
 @numpy_function
@@ -49,25 +55,55 @@ def sort_complex(a: Any) -> Array:
 @numpy_function
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
               ) -> Array:  # fmt: skip
-    """Reorder elements so that the `kth` is the one of the sorted array: all are sorted."""
-    x = sort(a, axis)
-    _check_kth(kth, x.shape[-1 if axis is None else axis])
-    return x
+    """Reorder elements so that the `kth` is the one of the sorted array, between others."""
+    x = as_array(a, "partition")
+    x, axis = (x.ravel(), 0) if axis is None else (x, axis)
+    positions = _positions(kth, x, axis)
+    if not _is_selected(x, positions):
+        return sort(x, axis)
+    return searching.elements_at(x, _partition_order(x, positions))
 
 
 @numpy_function
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect",
                  order: Any = None) -> Array:  # fmt: skip
-    """Indices of a `partition`: all elements are sorted."""
-    indices = argsort(a, axis)
-    _check_kth(kth, indices.shape[-1 if axis is None else axis])
-    return indices
+    """Indices of a `partition`."""
+    x = as_array(a, "argpartition")
+    x, axis = (x.ravel(), 0) if axis is None else (x, axis)
+    positions = _positions(kth, x, axis)
+    if not _is_selected(x, positions):
+        return argsort(x, axis)
+    return _partition_order(x, positions)
 
 
-def _check_kth(kth: Any, extent: int) -> None:
-    positions = np.atleast_1d(np.asarray(kth))
+def _is_selected(x: Array, positions: np.ndarray) -> bool:
+    """Whether the order depends on few elements, and may be computed from the values now."""
+    is_row = x.ndim == 1 and x.size >= LONG_ROW and kind_of(x.dtype) in "iuf"
+    return is_row and positions.size <= MAX_TARGETS and not x._node.flags & TRACED
+
+
+def _partition_order(x: Array, positions: np.ndarray) -> Array:
+    """Indices of the elements between the ones at `positions` of the sorted order, and of these."""
+    requested = asarray(positions, device=x.device)
+    pivots = Array(sorting.order_statistics(x._node, requested._node, settings.sorting))
+    group = zeros(x.shape, int8, device=x.device)
+    for k in range(positions.size):
+        pivot = pivots[k]
+        is_equal, is_above = ew.equal(x, pivot), ew.greater(x, pivot)
+        if kind_of(x.dtype) == "f":  # NaN is the largest
+            is_above = ew.logical_or(is_above, ew.logical_and(ew.isnan(x), pivot == pivot))
+            is_equal = ew.logical_or(is_equal, ew.logical_and(ew.isnan(x), ew.isnan(pivot)))
+        group = group + is_equal.astype(int8) + is_above.astype(int8) * 2
+    return concat([searching.nonzero(group == k)[0] for k in range(2 * positions.size + 1)])
+
+
+def _positions(kth: Any, x: Array, axis: int) -> np.ndarray:
+    """The different positions that `kth` names, ascending."""
+    extent = x.shape[axis] if x.ndim else 1
+    positions = np.atleast_1d(np.asarray(kth)).ravel()
     if extent and ((positions < -extent) | (positions >= extent)).any():
         raise ValueError(f"[partition] kth={kth} is out of range for {extent} elements.")
+    return np.unique(positions % max(extent, 1))
 
 
 @numpy_function
@@ -123,6 +159,9 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
 
 # -- sets
 
+#: Subarrays of more elements are compared on the host: each element is the key of a sort.
+_MAX_KEYS = 16
+
 
 @numpy_function
 def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
@@ -136,29 +175,61 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
         Whether to return the index of the first of each, the indices that reconstruct the array,
         and the numbers of elements as well.
     axis : int, optional
-        Compare the subarrays along an axis, on the host.
+        Compare the subarrays along an axis; those of many elements on the host.
     equal_nan : bool
         Whether all NaN are one element.
     """
     x = as_array(ar, "unique")
-    if axis is not None or kind_of(x.dtype) == "c":
-        return call_on_host(np.unique, (x, return_index, return_inverse, return_counts, axis),
-                            {"equal_nan": equal_nan})  # fmt: skip
-    if return_index or return_inverse:
+    flags = (True, return_index, return_inverse, return_counts)
+    if axis is not None:
+        (along,) = axes_of("unique", axis, x.ndim)
+        rows = moveaxis(x, along, 0)
+        width = rows.size // max(rows.shape[0], 1)
+        if not 0 < width <= _MAX_KEYS or kind_of(x.dtype) == "c":
+            return call_on_host(np.unique, (x, *flags[1:], axis), {"equal_nan": equal_nan})
+        keys = rows.reshape(rows.shape[0], width)
+        order = lexsort(tuple(keys[:, k] for k in range(width - 1, -1, -1)))
+        index, inverse, counts = _runs(keys[order], order)
+        values = moveaxis(searching.take(rows, index, axis=0), 0, along)
+    elif kind_of(x.dtype) == "c":
+        flat = x.ravel()
+        order = complex_order.order(flat, 0)
+        ordered = flat[order]
+        if equal_nan:
+            ordered = select(ew.isnan(ordered), 0, ordered)
+        keys = stack(
+            [ordered.real, ordered.imag, ew.isnan(flat[order]).astype(ordered.real.dtype)], -1
+        )
+        index, inverse, counts = _runs(keys, order)
+        values, inverse = flat[index], inverse.reshape(x.shape)
+    elif return_index or return_inverse:
         values, index, inverse, counts = sets.unique_all(x)
     else:
         values, counts = sets.unique_counts(x)
         index = inverse = counts
-    if equal_nan and kind_of(x.dtype) == "f" and values.size:
+    if equal_nan and axis is None and kind_of(x.dtype) == "f" and values.size:
         number = int(ew.isnan(values).astype(int64).sum())
         if number > 1:  # they are at the end
             last = values.size - number
             counts = concat([counts[:last], counts[last:].sum().reshape(1)])
             values, index = values[: last + 1], index[: last + 1]
             inverse = ew.minimum(inverse, last)
-    flags = (True, return_index, return_inverse, return_counts)
     results = tuple(itertools.compress((values, index, inverse, counts), flags))
     return results[0] if len(results) == 1 else results
+
+
+def _runs(keys: Array, order: Array) -> tuple[Array, Array, Array]:
+    """First index, inverse and counts of the runs of equal rows among sorted rows.
+
+    `order` has the index of each row before they were sorted.
+    """
+    changes = (keys[1:] != keys[:-1]).any(-1)
+    is_first = concat([full((min(keys.shape[0], 1),), True, device=keys.device), changes])
+    starts = searching.nonzero(is_first)[0]
+    ends = concat([starts[1:], full((min(starts.size, 1),), keys.shape[0], device=keys.device)])
+    inverse = zeros(order.shape, int64, device=keys.device)
+    inverse = inverse.at[order].set(cumsum(is_first.astype(int64)) - 1)
+    return order[starts], inverse, ends - starts
 
 
 @numpy_function

@@ -13,14 +13,18 @@ from metalloid.runtime.launch.program import Size
 
 #: Kinds of findings.
 RACE, UNINITIALISED = "race", "uninitialised"
-INACTIVE_LANE, CONVERSION = "inactive-lane", "conversion"
+INACTIVE_LANE, CONVERSION, NAN = "inactive-lane", "conversion", "nan"
 
 #: What a finding of one thread is about, before the words about it.
 _SUMMARIES = {
     UNINITIALISED: "read of uninitialised memory",
     INACTIVE_LANE: "simdgroup function that reads a lane which does not take part",
     CONVERSION: "conversion of a number that the integer type does not have",
+    NAN: "NaN made of numbers",
 }
+
+#: What a thread does that does not access memory.
+_ACTS = {"shuffle": "is here", "conversion": "converted", "operation": "computed NaN of"}
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,12 @@ class Participant:
     ----------
     access : str
         ``"read"``, ``"write"``, ``"atomic read"``, ``"atomic write"``, ``"atomic update"``,
-        ``"shuffle"`` or ``"conversion"``.
+        ``"shuffle"``, ``"conversion"`` or ``"operation"``.
     threadgroup, thread : tuple of int
         Position of the threadgroup in the grid and of the thread in its threadgroup.
     value : str
-        The value that it read, wrote or converted; empty for a shuffle.
+        The value that it read, wrote or converted, or the operands of an operation; empty for a
+        shuffle, and for functions of the standard library.
     file, line, column : str, int and int, or None
         Its position in the kernel's text.
     text : str
@@ -55,7 +60,7 @@ class Participant:
         """The access in words, and its line with a caret."""
         where = f"{self.file}:{self.line}: " if self.file else ""
         act = "read" if self.access.endswith("read") else "wrote"
-        act = {"shuffle": "is here", "conversion": "converted"}.get(self.access, act)
+        act = _ACTS.get(self.access, act)
         kind = f" ({self.access})" if " " in self.access else ""
         head = (
             f"  {where}thread {self.thread} of threadgroup {self.threadgroup} {act} "
@@ -74,11 +79,11 @@ class Finding:
     Attributes
     ----------
     kind : str
-        ``"race"``, ``"uninitialised"``, ``"inactive-lane"`` or ``"conversion"``.
+        ``"race"``, ``"uninitialised"``, ``"inactive-lane"``, ``"conversion"`` or ``"nan"``.
     kernel : str
     memory : str
         The element: ``"element 3 of 'tile' (threadgroup memory)"``; the lane of a shuffle, the
-        value and the type of a conversion.
+        value and the type of a conversion; the operands of an operation.
     accesses : tuple of Participant
         The accesses, in the order of this run. A race has two, others one.
     count : int
@@ -100,7 +105,7 @@ class Finding:
         if self.kind == RACE:
             first, second = (access.access for access in self.accesses)
             return f"data race ({first}, {second}) on {self.memory}"
-        return f"{_SUMMARIES[self.kind]}: {self.memory}"
+        return f"{_SUMMARIES[self.kind]}: {self.memory}".removesuffix(": ")
 
     def describe(self) -> str:
         """The defect as text for people."""

@@ -46,6 +46,7 @@ from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.sanitizer.operations import OPERATION
 from metalloid.compiler.sanitizer.prepare import CONVERSION, finish, prepare
 from metalloid.compiler.sanitizer.variables import VARIABLE
 from metalloid.compiler.toolchain import clang
@@ -353,7 +354,7 @@ def _is_offered(name: str) -> bool:
     """Whether kernels may call a function of the process."""
     symbol = f"@{name}"
     known = name.startswith("__msl_") or name in MEMORY_FUNCTIONS
-    return known or symbol in (CONVERSION, VARIABLE) or is_libcall(symbol)
+    return known or symbol in (CONVERSION, OPERATION, VARIABLE) or is_libcall(symbol)
 
 
 def _make_threadgroup_variables_private(ir: str) -> str:

@@ -89,7 +89,7 @@ class Runtime:
             ctypes.c_void_p,
         )  # fmt: skip
         self.sanitizer_begin = _function(
-            library, "mtl_sanitizer_begin", None, ctypes.c_uint32, ctypes.c_bool
+            library, "mtl_sanitizer_begin", None, ctypes.c_uint32, ctypes.c_bool, ctypes.c_bool
         )
         self.schedule_begin = _function(
             library, "mtl_schedule_begin", None, ctypes.c_uint64, ctypes.c_uint32

@@ -20,6 +20,7 @@ from metalloid.runtime.launch.event import Event, FinishedEvent
 from metalloid.runtime.launch.findings import (
     CONVERSION,
     INACTIVE_LANE,
+    NAN,
     RACE,
     UNINITIALISED,
     Finding,
@@ -36,8 +37,10 @@ from metalloid.settings import settings
 
 _READ, _WRITE, _ATOMIC = 1, 2, 4  # sanitizer.h
 _VARIABLE = 16
-_KINDS = {1: RACE, 2: UNINITIALISED, 4: INACTIVE_LANE, 8: CONVERSION, _VARIABLE: UNINITIALISED}
-_ACTS = {4: "shuffle", 8: "conversion"}  # by mtl_report.kind
+_KINDS = {
+    1: RACE, 2: UNINITIALISED, 4: INACTIVE_LANE, 8: CONVERSION, _VARIABLE: UNINITIALISED, 32: NAN
+}  # fmt: skip
+_ACTS = {4: "shuffle", 8: "conversion", 32: "operation"}  # by mtl_report.kind
 _DEVICE = 0  # mtl_report.space
 _SIMD_WIDTH = 32
 _FLOATS = {"half": np.float16, "float": np.float32, "double": np.float64}
@@ -123,7 +126,7 @@ class CheckedProgram(CpuProgram):
                 self.flags |= native_library.FIBRES | native_library.SCHEDULED
                 runtime.schedule_begin(seed, groups)
                 count_scheduled_launch()
-            runtime.sanitizer_begin(groups, checks)
+            runtime.sanitizer_begin(groups, checks, settings.check_nan)
             try:
                 status = runtime.run(self.job(arguments, grid, group), outcome)
             finally:
@@ -153,7 +156,7 @@ class CheckedProgram(CpuProgram):
         accesses = tuple(self._participants(report, launch))
         if kind == INACTIVE_LANE:
             about = f"lane {report.address}"
-        elif kind == CONVERSION:
+        elif kind in (CONVERSION, NAN):
             about = accesses[0].value
         elif report.kind == _VARIABLE:
             about = _variable(accesses[0])
@@ -287,6 +290,8 @@ _HINTS = {
     INACTIVE_LANE: "The value of a lane that has ended, took another branch or does not exist is "
     "undefined. Let all lanes of the simdgroup call the function, or select another lane.",
     CONVERSION: "The result is undefined. Clamp the number first, and treat NaN.",
+    NAN: "0 / 0, inf - inf, 0 * inf, and functions outside of their domain have no value: treat "
+    "such numbers before.",
 }
 
 

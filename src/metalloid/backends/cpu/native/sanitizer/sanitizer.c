@@ -18,6 +18,7 @@ static struct {
     mtl_report reports[MTL_REPORTS];
     uint32_t report_count;
     bool looks;   /* for defects; else the launch only has a schedule */
+    bool looks_for_nan;
     bool is_full; /* there was no memory for more cells, or for more reports */
     /* Reports of an access that has not been done yet: what it writes is not known. The second one is
      * made only if it differs from what the memory has. */
@@ -321,6 +322,20 @@ MTL_EXPORT void mtl_sanitizer_variable(uint8_t has_value, uint32_t site) {
     report_thread(MTL_VARIABLE, thread, site, (mtl_report){.bytes = 0});
 }
 
+/* The calling thread has computed a result of up to three operands; the others are 0. */
+MTL_EXPORT void mtl_sanitizer_operation(double result, double a, double b, double c,
+                                        uint32_t operands, uint32_t site) {
+    if (result == result || !sanitizer.looks_for_nan) return;
+    if (a != a || b != b || c != c) return;
+    uint32_t thread;
+    enter_thread(mtl_current, &thread);
+    double doubles[] = {a, b};
+    float floats[] = {(float)a, (float)b, (float)c};
+    mtl_report like = {.bytes = operands * (operands == 3 ? sizeof(float) : sizeof(double))};
+    memcpy(like.values[1], operands == 3 ? (void *)floats : (void *)doubles, like.bytes);
+    report_thread(MTL_NAN, thread, site, like);
+}
+
 /* The running thread has come to a barrier. All of the threadgroup or the simdgroup do. */
 void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgroup) {
     finish_reports();
@@ -334,9 +349,10 @@ void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgro
 }
 
 /* Begins a checked launch of so many threadgroups: one at a time in the process. */
-MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups, bool looks) {
+MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups, bool looks, bool looks_for_nan) {
     memset(&sanitizer, 0, sizeof sanitizer);
     sanitizer.looks = looks;
+    sanitizer.looks_for_nan = looks && looks_for_nan;
     mtl_clocks_begin(groups);
 }
 

@@ -13,7 +13,8 @@
 /* Kinds of accesses, and mtl_report.kind. The numbers are those of compiler/sanitizer. */
 enum { MTL_READ = 1, MTL_WRITE = 2, MTL_ATOMIC = 4, MTL_COPY = 8 };
 enum {
-    MTL_RACE = 1, MTL_UNINITIALISED = 2, MTL_INACTIVE_LANE = 4, MTL_CONVERSION = 8, MTL_VARIABLE = 16
+    MTL_RACE = 1, MTL_UNINITIALISED = 2, MTL_INACTIVE_LANE = 4, MTL_CONVERSION = 8, MTL_VARIABLE = 16,
+    MTL_NAN = 32
 };
 enum mtl_space { MTL_DEVICE, MTL_THREADGROUP, MTL_SPACES };
 enum { MTL_MAX_THREADS = 1024, MTL_REPORTS = 256, MTL_VALUE_BYTES = 16 };
