@@ -251,3 +251,17 @@ def test_a_machine_without_a_compiler(card, monkeypatch):
     kernel = mtl.library(NEXT, device=card).next
     y = mtl.Buffer(np.zeros(4, np.int32), card)
     assert refused(kernel, (y,), 4, 4) is None
+
+
+def test_control_flow_that_is_not_understood(card):
+    """A loop with two entries."""
+    text = """kernel void f(device int *y, device const int *x, uint i [[thread_position_in_grid]]) {
+      int n = x[i];
+      y[i + 1] = 1;
+      if (x[i] & 1) goto inside;
+      while (n < 100) { y[n & 3] += n; inside: n += x[n & 3] + 1; }
+    }"""
+    kernel = mtl.library(text, device=card).f
+    y, x = (mtl.Buffer(np.zeros(4, np.int32), card) for _ in range(2))
+    assert refused(kernel, (y, x), 4, 4) is None
+    assert kernel._refutation._thread() is None

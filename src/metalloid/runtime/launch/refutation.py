@@ -8,13 +8,15 @@ that each argument needs at least. They are remembered, so that a repeated launc
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metalloid.compiler.bounds.one_thread import OneThread, ThreadAccess, corner_threads
 from metalloid.compiler.bounds.range_program import Variable
 from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.types import Unsupported
 from metalloid.errors import KernelFault
 from metalloid.msl.signature import Signature
 from metalloid.runtime.launch.launches import Arguments
@@ -70,6 +72,7 @@ class Refutation:
 
     def __init__(self, signature: Signature, code: Callable[[], ThreadCode | None]) -> None:
         self._signature, self._code = signature, functools.cache(code)
+        self._thread = functools.cache(self._find_thread)
         self._known: dict[tuple[Size, Size, tuple[bytes | None, ...]], _Evaluated] = {}
         self._count = 0
         self.read: tuple[int, ...] = ()
@@ -93,11 +96,11 @@ class Refutation:
         return evaluated.needs
 
     def _evaluate(self, numbers: Mapping[int, bytes], grid: Size, group: Size) -> _Evaluated:
-        code = self._code() if self._count < _MAX_EVALUATIONS and 0 not in grid else None
-        if code is None:
+        is_wanted = self._count < _MAX_EVALUATIONS and 0 not in grid
+        thread = self._thread() if is_wanted else None
+        if thread is None:
             return _NOTHING
         self._count += 1
-        thread = OneThread(code.function, len(self._signature.sources))
         read = set(self.read)
 
         def number(position: int, offset: int, nbytes: int) -> int | None:
@@ -110,7 +113,7 @@ class Refutation:
         words = [each for each in numbers.values() if len(each) <= _WORD_BYTES][:_MAX_LIMITS]
         limits = {int.from_bytes(word, "little") for word in words}
         for variables in corner_threads(grid, group, limits):
-            for access in thread.accesses(variables, number):
+            for access in _supported(thread.accesses(variables, number)):
                 is_before = access.start < 0
                 nbytes = _NEVER_ENOUGH if is_before else access.start + access.nbytes
                 if nbytes > needs.get(access.word, 0):
@@ -121,6 +124,14 @@ class Refutation:
         evaluated = _Evaluated(needs, by)
         self._known[grid, group, tuple(map(numbers.get, self.read))] = evaluated
         return evaluated
+
+    def _find_thread(self) -> OneThread | None:
+        """The evaluation of a thread; None if there is no code that it can evaluate."""
+        try:
+            code = self._code()
+            return code and OneThread(code.function, len(self._signature.sources))
+        except Unsupported:
+            return None
 
     def _fault(
         self, extent: int, access: ThreadAccess, variables: Mapping[int, int]
@@ -143,3 +154,9 @@ class Refutation:
             text, kernel=name, reason=reason, threadgroup=threadgroup, thread=thread, file=file,
             line=line,
         )  # fmt: skip
+
+
+def _supported(accesses: Iterator[ThreadAccess]) -> Iterator[ThreadAccess]:
+    """Accesses up to the first instruction that the evaluation does not know."""
+    with contextlib.suppress(Unsupported):
+        yield from accesses
