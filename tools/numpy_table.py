@@ -43,7 +43,7 @@ def rows(theirs: Any, ours: Any) -> Iterator[tuple[str, str, str]]:
         elif isinstance(value, own.ufunc):
             yield name, value.kind, "there is no kernel" if value.kind == "host" else ""
         elif name in on_host:
-            yield name, "host", "a rejection method, for which there is no kernel"
+            yield name, "host", "ratios of factorials, for which there is no kernel"
         elif ours is own and name in host.SAME:
             yield name, "numpy", ""
         else:

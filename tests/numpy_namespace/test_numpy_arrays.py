@@ -152,7 +152,7 @@ DISTRIBUTIONS = {
     "lognormal": ((0, 0.5), 1.1331), "logistic": ((1, 2), 1), "rayleigh": ((2,), 2.5066),
     "weibull": ((2,), 0.8862), "pareto": ((4,), 1 / 3), "power": ((2,), 2 / 3),
     "triangular": ((0, 1, 5), 2), "geometric": ((0.3,), 1 / 0.3), "wald": ((2, 8), 2),
-    "gamma": ((2, 3), 6), "binomial": ((10, 0.3), 3),
+    "gamma": ((2, 3), 6), "binomial": ((10, 0.3), 3), "hypergeometric": ((5, 5, 4), 2),
 }  # fmt: skip
 
 

@@ -254,8 +254,8 @@ def _files(ops: Sequence[KernelOp], form: str) -> tuple[str, ...]:
         files += ["complex", "complex_functions"]
     if any(op.dtype.names for op in ops):
         files.append("value_index")
-    required = (op.data.file for op in ops if op.kind == "elementwise")
-    return tuple(dict.fromkeys([*files, *filter(None, required)]))
+    required = (name for op in ops if op.kind == "elementwise" for name in op.data.file.split())
+    return tuple(dict.fromkeys([*files, *required]))
 
 
 def _files_of_doubles(ops: Sequence[KernelOp], is_complex: bool) -> list[str]:
