@@ -96,8 +96,8 @@ class Refutation:
         return evaluated.needs
 
     def _evaluate(self, numbers: Mapping[int, bytes], grid: Size, group: Size) -> _Evaluated:
-        is_wanted = self._count < _MAX_EVALUATIONS and 0 not in grid
-        thread = self._thread() if is_wanted else None
+        is_possible = self._count < _MAX_EVALUATIONS and 0 not in grid
+        thread = self._thread() if is_possible else None
         if thread is None:
             return _NOTHING
         self._count += 1
