@@ -141,6 +141,8 @@ class Library:
         unit = self._unit
         if unit.options.bounds == "unchecked" or self.device.checks_accesses:
             return None
+        if program.signature.textures:  # whose functions take seconds to compile
+            return None
 
         def code() -> ThreadCode | None:
             try:
