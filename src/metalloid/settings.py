@@ -199,7 +199,8 @@ class Settings:
         "METALLOID_BOUNDS",
         _bounds,
         "checked",
-        "Whether accesses outside of their object end a launch on the CPU: checked, unchecked.",
+        "Whether accesses outside of their object end a launch on the CPU, and launches that are "
+        "sure to make some are refused on other devices: checked, unchecked.",
     )
     check = _Setting(
         "METALLOID_CHECK",

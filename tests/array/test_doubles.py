@@ -110,6 +110,7 @@ def _operands(name, rng, count):
 
 
 @pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.sample(6)
 def test_bounds(name, rng):
     check(name, *_operands(name, rng, 150))
 

@@ -87,7 +87,7 @@ def result_and_expected(vector, result, expression, store):
 
 
 @pytest.mark.parametrize(("vector", "result", "expression"), CASES)
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 def test_all_threads_store_what_one_after_the_other_would(vector, result, expression):
     stored, expected = result_and_expected(vector, result, expression, ALL)
     assert stored == expected

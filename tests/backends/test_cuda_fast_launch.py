@@ -412,3 +412,14 @@ def test_a_repeated_launch_that_fails_names_its_kernel(card):
     card.failure = lambda status, name: mtl.LaunchError(f"[{name}] status {status}")
     with mtl.config.scope(timing=False), pytest.raises(mtl.LaunchError, match=r"\[k\] status 701"):
         repeated([1 << 31], [])
+
+
+def test_launches_that_are_sure_to_fail_do_not_reach_the_driver(kernel, usual):
+    slowly(kernel, *usual, **SIZES)
+    short = [mtl.Buffer(252, device=kernel.device), *usual[1:]]
+    assert quickly(kernel, *usual)[0] is not None
+    assert quickly(kernel, *short) == (None, [])
+    for args, threads in ((usual, 65), (short, 64)):
+        with pytest.raises(mtl.KernelFault, match=f"write to index {threads - 1} of 'x'"):
+            kernel(*args, threads=threads, group_size=16)
+        assert not kernel.device.notes

@@ -21,7 +21,7 @@ using namespace metal;
 kernel void add_one(device float* x, uint i [[thread_position_in_grid]]) { x[i] += 1; }
 kernel void copy(device float* y, device const float* x, uint i [[thread_position_in_grid]])
 { y[i] = x[i]; }
-kernel void far(device float* x, uint i [[thread_position_in_grid]]) { x[i + (1ul << 40)] = 1; }
+kernel void far(device float* x, uint i [[thread_position_in_grid]]) { x[ulong(x[i]) << 40] = 1; }
 kernel void slow(device uint* x, constant uint& rounds, uint i [[thread_position_in_grid]])
 { for (uint k = 0; k < rounds; ++k) x[i] = x[i] * 1664525u + 1013904223u; }
 """

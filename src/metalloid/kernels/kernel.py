@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metalloid.errors import ArgumentError, LaunchError
+from metalloid.kernels.proven_launches import ProvenLaunches
 from metalloid.msl.signature import Signature
 from metalloid.runtime.arguments.signature_binder import SignatureBinder
 from metalloid.runtime.arguments.struct_dtypes import dtype_of
@@ -17,6 +18,7 @@ from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.launch.launches import Arguments, Launch, clear_seen_failures, nanoseconds
 from metalloid.runtime.launch.program import Program, Size
+from metalloid.runtime.launch.refutation import Refutation
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
 _MAX_THREADGROUPS = 2**63 - 1
@@ -41,7 +43,12 @@ class Kernel:
     """
 
     def __init__(
-        self, program: Program, device: Device, source: str, recipe: tuple[Any, ...]
+        self,
+        program: Program,
+        device: Device,
+        source: str,
+        recipe: tuple[Any, ...],
+        refutation: Refutation | None = None,
     ) -> None:
         self._program, self.device, self._source = program, device, source
         self._recipe = recipe  # how pickle makes it
@@ -49,9 +56,13 @@ class Kernel:
         self._binder = SignatureBinder(program.signature, device)
         self._sizes: dict[object, tuple[Size, Size]] = {}
         plain = self._binder.plain()
+        self._refutation = refutation
+        self._proven: ProvenLaunches | None = None
         self._fast_launch = (
             None if plain is None else device.fast_launcher(program, plain, self._sizes)
         )
+        if refutation is not None and plain is not None and self._fast_launch is not None:
+            self._fast_launch = self._proven = ProvenLaunches(program, device, plain, refutation)
 
     @property
     def signature(self) -> Signature:
@@ -168,7 +179,7 @@ class Kernel:
         LaunchError
             If the device has no memory for it, or cannot count its threadgroups.
         KernelFault
-            If the kernel failed and was waited for.
+            If the kernel failed and was waited for, or is sure to fail; then nothing was run.
         SanitizerError
             If a checked launch has found defects.
         LaunchTimeout
@@ -195,6 +206,10 @@ class Kernel:
         if check:
             self._require_checks()
             arguments.check = True
+        if self._refutation is not None:
+            needs = self._refutation.check(arguments, grid, group)
+            if self._proven is not None and usual and is_known:
+                self._proven.add(args, threads, group_size, (grid, group), needs)
         device = self.device
         if device.recording is not None:
             recorded = device.recording.record(self._program, arguments, grid, group)
@@ -257,7 +272,15 @@ class Kernel:
         """A function from arguments to a launch of a grid of this size, for `launch_batch`."""
         program, bind = self._program, self._binder.bind
         grid, group = self._check_sizes(threads, group_size)
-        return lambda args: Launch(program, bind(args, _UNNAMED), grid, group)
+        refutation = self._refutation
+
+        def launch(args: Sequence[Any]) -> Launch:
+            arguments = bind(args, _UNNAMED)
+            if refutation is not None:
+                refutation.check(arguments, grid, group)
+            return Launch(program, arguments, grid, group)
+
+        return launch
 
     def _check_sizes(
         self, threads: int | Sequence[int], group_size: int | Sequence[int] | None

@@ -19,10 +19,13 @@ from metalloid.errors import ArgumentError, CompileError, MetalloidError, Unknow
 from metalloid.kernels.compile_warnings import show_warnings
 from metalloid.kernels.kernel import Kernel
 from metalloid.msl.diagnostics import Diagnostic
+from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.function_constants import FunctionConstant
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.offline import OfflineDevice
 from metalloid.runtime.devices.registry import get_device, get_target
+from metalloid.runtime.launch.program import Program
+from metalloid.runtime.launch.refutation import Refutation, ThreadCode
 from metalloid.settings import settings
 
 #: Suffixes of file names, which are a likely mistake for a text.
@@ -127,8 +130,27 @@ class Library:
             if self._portable:
                 require_portable_memory(self._unit, entry, program.threadgroup_bytes)
             recipe = (_restored_kernel, (self._recipe, name, dict(values)))
-            self._kernels[key] = Kernel(program, self.device, self.source, recipe)
+            refutation = self._refutation(program, entry, values)
+            self._kernels[key] = Kernel(program, self.device, self.source, recipe, refutation)
         return self._kernels[key]
+
+    def _refutation(
+        self, program: Program, entry: EntryPoint, values: Mapping[int, str]
+    ) -> Refutation | None:
+        """Refuses launches of a kernel that does not check its accesses; None if nothing does."""
+        unit = self._unit
+        if unit.options.bounds == "unchecked" or self.device.checks_accesses:
+            return None
+        if program.signature.textures:  # whose functions take seconds to compile
+            return None
+
+        def code() -> ThreadCode | None:
+            try:
+                return get_device("cpu").thread_code(unit, entry, values)
+            except MetalloidError:  # no compiler for this machine, or not for this kernel
+                return None
+
+        return Refutation(program.signature, code)
 
     def _require_kernels(self) -> None:
         """Refuse a text that has functions of the render pipeline only.
@@ -269,7 +291,8 @@ def library(
         variables (the CPU has no such limit).
     bounds : {"checked", "unchecked"}, optional
         Whether an access outside of an argument, a threadgroup array or a private array ends the
-        launch with `KernelFault`, on the CPU; by default as ``metalloid.config.bounds`` says.
+        launch with `KernelFault`, on the CPU. Other devices refuse launches that are sure to access
+        memory outside of an argument. By default as ``metalloid.config.bounds`` says.
     check : bool, optional
         Whether all launches look for data races and uninitialised memory, which is slow, and raise
         `SanitizerError`; on the CPU only. See `checking`.

@@ -78,6 +78,7 @@ def test_functions_of_one_argument(library, rng, name):
 
 
 @pytest.mark.parametrize("name", BINARY)
+@pytest.mark.sample(6)
 def test_functions_of_two_arguments(library, rng, name):
     oracle, first, second, relative, absolute = BINARY[name]
     a, b = _sample(rng, first), _sample(rng, second)

@@ -74,6 +74,7 @@ def cells(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.sample(5)
 def test_read_inside_and_outside(name, rng):
     x = rng.random(SHAPES[name], np.float32) + 1
     slices, rows, columns = (n + 3 for n in x.reshape(cells(name)).shape)

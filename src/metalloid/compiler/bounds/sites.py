@@ -99,7 +99,7 @@ def sites_of(
         for instruction in [*function.blocks[name].body]:
             if _ends_grouping(instruction):
                 in_block = {}
-            for address, nbytes, writes in _accessed(instruction):
+            for address, nbytes, writes in accessed(instruction):
                 located = addresses.locate(address)
                 if located is None or nbytes == 0:
                     continue
@@ -137,7 +137,7 @@ def _ends_grouping(instruction: Instruction) -> bool:
     return instruction.op == "call" and not instruction.callee.startswith("@llvm.")
 
 
-def _accessed(instruction: Instruction) -> Iterator[tuple[Value, int, bool]]:
+def accessed(instruction: Instruction) -> Iterator[tuple[Value, int, bool]]:
     """Address, number of bytes, and whether it writes, of each access of an instruction."""
     operands = instruction.operands
     match instruction.op:

@@ -17,10 +17,10 @@ from metalloid.compiler.ir.function import Block, Function, Instruction, Value
 from metalloid.compiler.ir.types import I64, Integer, Vector
 
 #: Offset of each in `thread_ids` (kernel_entry.h).
-_IDS = {48: Variable.GROUP, 64: Variable.GROUP_SIZE, 80: Variable.DISPATCHED_SIZE,
+IDS = {48: Variable.GROUP, 64: Variable.GROUP_SIZE, 80: Variable.DISPATCHED_SIZE,
         96: Variable.GRID, 112: Variable.GROUPS}  # fmt: skip
 #: The parameters of a thread's function that differ (rows.h), from the position of the first.
-_FIRST_POSITION, _POSITIONS = 3, 7
+FIRST_POSITION, POSITIONS = 3, 7
 BINARY = {
     "add": Op.ADD, "sub": Op.SUB, "mul": Op.MUL, "udiv": Op.UDIV, "urem": Op.UREM,
     "lshr": Op.LSHR, "shl": Op.SHL, "and": Op.AND, "or": Op.OR, "xor": Op.XOR, "sdiv": Op.SDIV,
@@ -86,7 +86,7 @@ class ValueRanges:
         self._variables: dict[str, int] = {
             parameter.name: number
             for number, parameter in enumerate(
-                function.parameters[_FIRST_POSITION : _FIRST_POSITION + _POSITIONS]
+                function.parameters[FIRST_POSITION : FIRST_POSITION + POSITIONS]
             )
         }
 
@@ -317,7 +317,7 @@ class ValueRanges:
         nbytes = bits // 8
         if offset is not None and bits == 32:
             offset += lane * nbytes
-            for start, variable in _IDS.items():
+            for start, variable in IDS.items():
                 axis = (offset - start) // 4
                 if 0 <= axis < 3 and offset % 4 == 0:
                     return self.program.add(Op.VARIABLE, 32, variable + axis)

@@ -15,6 +15,7 @@ from metalloid.runtime.devices.traits import MANY_THREADS, DeviceTraits
 from metalloid.runtime.interop.exchange import Exchange
 from metalloid.runtime.launch.launches import Launcher
 from metalloid.runtime.launch.program import Program
+from metalloid.runtime.launch.refutation import ThreadCode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,6 +92,8 @@ class Device(Launcher, metaclass=_Opening):
     has_float64 = True
     #: Whether the sanitizer can check its launches.
     can_check = False
+    #: Whether its kernels check their accesses; launches of others may be refuted.
+    checks_accesses = False
     #: Parameters of code generation.
     traits: DeviceTraits = MANY_THREADS
 
@@ -127,6 +130,18 @@ class Device(Launcher, metaclass=_Opening):
         CompileError
         """
         raise NotImplementedError
+
+    def thread_code(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> ThreadCode | None:
+        """The code of one thread of a kernel, for refutations; None if the device makes none.
+
+        Raises
+        ------
+        MetalloidError
+            If it does not compile.
+        """
+        return None
 
     def allocate(self, nbytes: int) -> int:
         """Address of `nbytes` zeroed bytes, aligned for every type of MSL.

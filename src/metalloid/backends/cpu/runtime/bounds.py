@@ -10,8 +10,8 @@ from metalloid.backends.cpu.compile.bounds import BoundsRequest, BoundsTable
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.native_library import Outcome
 from metalloid.compiler.bounds.range_program import Op
-from metalloid.msl.layout import Layout
 from metalloid.msl.signature import Signature
+from metalloid.runtime.launch.outside import AccessedObject, describe_access
 
 #: Extent of memory whose size is unknown.
 UNKNOWN_BYTES = 2**62
@@ -117,40 +117,7 @@ def describe_outside(
         ),
         site["accesses"][0],
     )  # fmt: skip
-    start = offset + distance
-    name, element = repr(site["name"]) if site["name"] else "an array", nbytes
-    if site["word"] >= 0:
-        known = (*signature.arguments, *signature.threadgroup)
-        parameter = next((p for p in known if p.position == site["word"]), None)
-        if parameter is not None:
-            path, layout = _pointer_in(parameter.name, parameter.layout, site["slot"])
-            name, element = repr(path), layout.bytes or nbytes
-    act = "write to" if writes else "read of"
-    if start % element == 0 and extent % element == 0:
-        count = extent // element
-        size = f"{count} element{'s' * (count != 1)}"
-        reason = f"{act} index {start // element} of {name}, which has {size}"
-    else:
-        reason = f"{act} bytes {start} to {start + nbytes} of {name}, which has {extent} bytes"
-    if position is None:
-        return reason, None, ""
-    file, line, column, text = position
-    caret = f"\n    {text}\n    {' ' * (column - 1)}^" if text.strip() else ""
-    return reason, (file, line), caret
-
-
-def _pointer_in(path: str, layout: Layout, slot: int) -> tuple[str, Layout]:
-    """The path and layout of the pointer at an offset in a parameter's memory; -1 for itself."""
-    if slot < 0 or not layout.members:
-        is_array = slot >= 0 and layout.count
-        return (f"{path}[{slot // 8}]" if is_array else path), layout
-    member = max(
-        (each for each in layout.members if each.offset <= slot), key=lambda each: each.offset
+    target = AccessedObject(site["word"], site["slot"], site["name"])
+    return describe_access(
+        signature, target, offset + distance, nbytes, extent, writes=writes, position=position
     )
-    path, slot = f"{path}.{member.name}" if member.name else path, slot - member.offset
-    if member.form != "value":
-        return (f"{path}[{slot // 8}]" if member.count else path), member
-    if member.count:
-        number, slot = divmod(slot, member.bytes)
-        path = f"{path}[{number}]"
-    return _pointer_in(path, member, slot)

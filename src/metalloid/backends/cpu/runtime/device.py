@@ -15,6 +15,7 @@ from typing import Any
 from metalloid.backends.cpu import host
 from metalloid.backends.cpu.compile.bounds import BoundsRequest
 from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest, compile_kernel
+from metalloid.backends.cpu.compile.thread_code import thread_code
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.fast_launch import (
@@ -46,6 +47,7 @@ from metalloid.runtime.launch.launches import (
 )
 from metalloid.runtime.launch.log_messages import emit
 from metalloid.runtime.launch.program import Size
+from metalloid.runtime.launch.refutation import ThreadCode
 from metalloid.settings import settings
 
 _FOREVER = -1.0  # seconds
@@ -185,6 +187,7 @@ class CpuDevice(Device):
     name = "cpu"
     memory = "host"
     can_check = True
+    checks_accesses = True
     traits = BFLOAT_DOTS if host.has_bfloat_dots() else FEW_CORES
 
     def __init__(self) -> None:
@@ -242,6 +245,12 @@ class CpuDevice(Device):
         program = CpuProgram(kernel, entry, compile_variant, self._names, bounds)
         program.compile_checked = functools.cache(compile_checked)
         return program
+
+    def thread_code(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> ThreadCode:
+        """See `Device.thread_code`."""
+        return thread_code(unit, entry, constants, self.target, shared_cache())
 
     def _choose_path(self, _: object) -> None:
         """Keep launches off faster paths while settings ask for checks or a schedule."""
