@@ -84,7 +84,7 @@ def test_errors_and_other_libraries():
     with pytest.raises(TypeError):
         np.add(x, External())
     with pytest.raises(mtl.TraceError):
-        mtl.grad(lambda v: np.i0(v).sum())(x)
+        mtl.grad(lambda v: np.spacing(v).sum())(x)
     np.testing.assert_array_equal(mtl.grad(np.median)(x), [[0, 0, 0.5], [0, 0, 0.5]])
     np.copyto(x, 0)
     assert not x.any()

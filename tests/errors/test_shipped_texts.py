@@ -29,6 +29,7 @@ HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 #: What functions of arrays are made of, in the order of generated texts.
 FUNCTIONS = (
     "arrays", "reductions", "complex", "complex_functions", "value_index", "random", "special", "wide",
+    "integers", "bessel", "rejection",
     *(f"products/{name}" for name in ("products", "wide_products", "tensor_blocks", "tensor_products")),
 )  # fmt: skip
 
