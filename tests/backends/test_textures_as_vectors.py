@@ -281,6 +281,13 @@ def test_levels_of_detail(filter, mip_filter, reduction, rng, is_known):
     agreed(sampling(False), "levels", (texture, sampler), values)
 
 
+@pytest.mark.slow
+def test_gradients_with_a_limit_of_the_level(rng, is_known):
+    texture = mtl.Texture(texels_of("rgba8unorm", rng), mipmaps=True)
+    sampler = mtl.Sampler(filter="linear", mip_filter="linear", address="repeat", lod_bias=0.25)
+    agreed(sampling(False), "gradients", (texture, sampler), values)
+
+
 @pytest.mark.parametrize(
     ("name", "address"), [("rgba8unorm", "clamp_to_edge"), ("r16float", "clamp_to_border")]
 )
