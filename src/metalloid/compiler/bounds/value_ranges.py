@@ -7,6 +7,7 @@ narrow it, and the end of a loop limits what counts its iterations.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,7 +52,7 @@ class _Condition:
     right: Value
 
 
-class ValueRanges:
+class ValueRanges(ABC):
     """Ranges of the integers of one function, but for counters of loops (see `ranges`).
 
     Parameters
@@ -388,13 +389,13 @@ class ValueRanges:
                 number = self._clipped(number, value, each, context)
         return number
 
+    @abstractmethod
     def _counter(self, phi: Instruction, loop: Loop) -> int:
         """The range of a phi of a loop's header."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _sum(self, total: Instruction, number: int) -> int:
         """The range of a sum, whose operands have one of `number`."""
-        raise NotImplementedError
 
 
 def _is_sum(step: Instruction) -> bool:

@@ -66,16 +66,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
     count = matrix.shape[0]
     is_few = count <= _FEW_VARIABLES and matrix.size >= _MIN_SUMMED and kind_of(wide) != "c"
     variables = [x[k] for x in rows for k in range(x.shape[0])] if is_few else [matrix]
-    weights = None
-    for name, values in (("fweights", fweights), ("aweights", aweights)):
-        if values is not None:
-            w = as_array(values, name, matrix.device)
-            if w.ndim != 1 or w.size != matrix.shape[1] or bool((w < 0).any()):
-                raise ValueError(f"[cov] {name} must be {matrix.shape[1]} non-negative numbers.")
-            if name == "fweights" and bool((ew.round(w) != w).any()):
-                raise TypeError("[cov] fweights must be integers.")
-            w = w.astype(default_float())
-            weights = w if weights is None else weights * w
+    weights = _weights(fweights, aweights, matrix)
     ddof = int(not bias) if ddof is None else ddof
     if weights is None:
         centers = [statistical.mean(x, -1, keepdims=True) for x in variables]
@@ -83,14 +74,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
     else:
         total = weights.sum()
         centers = [(x * weights).sum(-1, keepdims=True) / total for x in variables]
-        if ddof == 0:
-            factor = total
-        elif aweights is None:
-            factor = total - ddof
-        else:
-            a = as_array(aweights, "aweights").astype(default_float())
-            factor = total - ddof * (weights * a).sum() / total
-        factor = ew.maximum(factor, 0)
+        factor = _weighted_factor(weights, aweights, ddof)
     centered = [x - center for x, center in zip(variables, centers, strict=True)]
     others = centered if weights is None else [x * weights for x in centered]
     if is_few:
@@ -102,6 +86,34 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
         product = matmul(centered[0], ew.conj(other) if kind_of(wide) == "c" else other)
     result = product / (as_array(factor, "cov", product.device).astype(default_float()))
     return result.squeeze()
+
+
+def _weights(fweights: Any, aweights: Any, matrix: Array) -> Array | None:
+    """The product of the weights of the observations, which are columns; None without any."""
+    weights = None
+    for name, values in (("fweights", fweights), ("aweights", aweights)):
+        if values is not None:
+            w = as_array(values, name, matrix.device)
+            if w.ndim != 1 or w.size != matrix.shape[1] or bool((w < 0).any()):
+                raise ValueError(f"[cov] {name} must be {matrix.shape[1]} non-negative numbers.")
+            if name == "fweights" and bool((ew.round(w) != w).any()):
+                raise TypeError("[cov] fweights must be integers.")
+            w = w.astype(default_float())
+            weights = w if weights is None else weights * w
+    return weights
+
+
+def _weighted_factor(weights: Array, aweights: Any, ddof: Any) -> Array:
+    """The divisor of sums of weighted products."""
+    total = weights.sum()
+    if ddof == 0:
+        factor = total
+    elif aweights is None:
+        factor = total - ddof
+    else:
+        a = as_array(aweights, "aweights").astype(default_float())
+        factor = total - ddof * (weights * a).sum() / total
+    return ew.maximum(factor, 0)
 
 
 @numpy_function
