@@ -64,6 +64,30 @@ def test_every_type(dtype, axis):
     np.testing.assert_array_equal(np.asarray(own.all(axis=axis)), x.all(axis=axis))
 
 
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        ((150, 300), "float32"),  # two blocks of rows; a last group of fewer columns
+        *(
+            pytest.param(shape, dtype, marks=pytest.mark.slow)
+            for shape in ((70, 4100), (5, 20, 70), (2000, 1000))
+            for dtype in ("float32", "float64", "float16", "int32")
+        ),
+    ],
+)
+def test_lanes_with_multiple_columns(shape, dtype):
+    x = (RNG.standard_normal(shape) * (1 if dtype == "float16" else 8)).astype(dtype)
+    scale = np.arange(shape[-1]).astype(dtype)
+    own, axis = mtl.asarray(x), len(shape) - 2
+    got = np.asarray(mtl.max(mtl.abs(own), axis=axis) * scale + mtl.max(own, axis=axis))
+    expected = np.abs(x).max(axis=axis) * scale + x.max(axis=axis)
+    np.testing.assert_allclose(got, expected, rtol=1e-2 if dtype == "float16" else 1e-6)
+    wide = x.astype("float64" if "float" in dtype else dtype)
+    got = np.asarray(mtl.sum(own * own, axis=axis)).astype(wide.dtype)
+    error = {"float16": 1e-2, "float32": 1e-5}.get(dtype, 1e-12)
+    np.testing.assert_allclose(got, (wide * wide).sum(axis=axis), rtol=error)
+
+
 def test_integers_wrap():
     x = mtl.asarray(np.array([2**62, 2**62, 2**62], np.int64))
     assert int(x.sum()) == 3 * 2**62 - 2**64
