@@ -146,7 +146,7 @@ def test_checks_are_compiled_where_they_are_asked_for(monkeypatch):
             monkeypatch.delenv("METALLOID_BOUNDS")
 
 
-def test_metal_kernels_keep_whether_checks_are_requested():
+def test_metal_kernels_record_whether_checks_are_requested():
     explicit = mtl.metal_kernel(
         name="g", input_names=["at"], output_names=["y"], bounds="checked",
         source="y[thread_position_in_grid.x] = at[at[thread_position_in_grid.x]];",
