@@ -88,6 +88,22 @@ def test_lanes_with_multiple_columns(shape, dtype):
     np.testing.assert_allclose(got, (wide * wide).sum(axis=axis), rtol=error)
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [(5001, 16), *(pytest.param(*case, marks=pytest.mark.slow) for case in
+                   ((8195, 8), (16387, 4), (10000, 16), (10001, 32), (5003, 24), (40001, 2)))],
+)  # fmt: skip
+def test_a_vector_by_a_matrix_of_few_columns(rows, columns):
+    vector, matrix = RNG.random(rows, np.float32), RNG.random((rows, columns), np.float32)
+    exact = vector.astype(float) @ matrix
+    x, y = mtl.asarray(vector), mtl.asarray(matrix)
+    np.testing.assert_allclose(np.asarray(x @ y), exact, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(y.T @ x), exact, rtol=1e-5)
+    shifted = np.asarray(mtl.sum(y * x[::-1, None] + y[0], axis=0))
+    exact = (matrix * vector[::-1, None].astype(float) + matrix[0]).sum(axis=0)
+    np.testing.assert_allclose(shifted, exact, rtol=1e-5)
+
+
 def test_integers_wrap():
     x = mtl.asarray(np.array([2**62, 2**62, 2**62], np.int64))
     assert int(x.sum()) == 3 * 2**62 - 2**64

@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 
 from metalloid.arrays.codegen.reduction import RowWriter
-from metalloid.arrays.planning.loop_axes import LANES, MAX_UNBLOCKED, Axes
+from metalloid.arrays.ir.dtypes import msl_name
+from metalloid.arrays.planning.loop_axes import LANES, MAX_UNBLOCKED, Access, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
 from metalloid.runtime.launch.program import Size
 
@@ -120,3 +121,63 @@ class ColumnGroupWriter(RowWriter):
             self._store_outputs(set(reductions))
             self._depth -= 1
             self._line("}")
+
+
+#: Threads that share a chunk, each of whose elements of a vector is read on its own.
+_MAX_SHARED = 8
+
+
+def has_interleaved_rows(kernel: FusedKernel, axes: Axes) -> bool:
+    """Whether the lanes of a simdgroup have a few adjacent rows, one of whose operands is a vector.
+
+    An example is a vector times a matrix with 16 columns: strides of both merge no axes.
+    """
+    if axes.form != "column" or axes.is_simt or len(axes.outer) != 3 or len(axes.row) > 1:
+        return False
+    _, threads, columns = axes.outer
+    return 1 < kernel.interleave == threads <= _MAX_SHARED and threads * columns == LANES
+
+
+class InterleavedRowWriter(RowWriter):
+    """Writes the statements of a kernel whose simdgroups reduce a few adjacent rows at a time."""
+
+    narrow = LANES
+    index_axes = 2
+
+    def _value(self, index: int, row: Sequence[str]) -> None:
+        access = self.axes.accesses.get(index)
+        op = self.ops[index]
+        is_last = list(row) == ["row_end"]  # not all lanes have an element
+        if access is None or op.kind != "load" or not row or is_last or not self._is_vector(access):
+            super()._value(index, row)
+            return
+        name, type_ = f"v{index}", msl_name(op.dtype)
+        self._names[index] = name
+        first = self._index(index, row, is_first=True)
+        names = [f"{name}_{k}" for k in range(self.kernel.interleave)]
+        for k, each in enumerate(names):
+            at = f"{first} + {k * access.outer[-2]}"
+            self._line(f"const {type_} {each} = {access.pointer}[{at}];")
+        bit = 1
+        while len(names) > 1:  # by the bits of the row
+            pairs = zip(names[::2], names[1::2], strict=True)
+            names = [f"(i1 & {bit} ? {odd} : {even})" for even, odd in pairs]
+            bit *= 2
+        self._line(f"const {type_} {name} = {names[0]};")
+
+    @staticmethod
+    def _is_vector(access: Access) -> bool:
+        return access.outer[-2] != 0 == access.outer[-1]
+
+    def _index(self, index: int, row: Sequence[str], is_first: bool = False) -> str:
+        access = self.axes.accesses[index]
+        columns = self.axes.outer[-1]
+        if not is_first and access.outer[-2:] != (columns, 1):
+            return super()._index(index, row)
+        lane = "0" if is_first else "at.x"
+        if not row or not access.row[0]:
+            return lane
+        label = access.pointer if access.pointer[0] != "(" else f"c{index}"
+        return (
+            f"{lane} + long({row[0]}) * {self._member(f'{label}_row', 'long', 'q', access.row[0])}"
+        )
