@@ -28,13 +28,13 @@ typedef struct mtl_range_read {
     uint64_t word, offset, bytes;
 } mtl_range_read;
 
-enum { SETS = 16, WAYS = 4, MAX_INPUTS = 60, GEOMETRY = 3 /* words of grid and threadgroup sizes */ };
+enum { SETS = 16, LINES = 4, MAX_INPUTS = 60, GEOMETRY = 3 /* words of grid and threadgroup sizes */ };
 
 /* Launches that were proven, by all that the proof depends on: equal launches are proven as well. A
  * cache of sets, each with the latest first. */
 typedef struct mtl_proven {
     atomic_flag is_locked;
-    uint64_t inputs[SETS][WAYS][MAX_INPUTS];
+    uint64_t inputs[SETS][LINES][MAX_INPUTS];
 } mtl_proven;
 
 typedef struct mtl_ranges {
@@ -233,14 +233,14 @@ MTL_EXPORT int mtl_is_inside(const mtl_ranges *ranges, const void *block, uint8_
     uint64_t bytes = count * sizeof *inputs;
     if (lock(ranges)) { /* else another thread is here: the proof is quick enough */
         bool is_known = false;
-        for (int way = 0; way < WAYS && !is_known; way++)
-            is_known = memcmp(set[way], inputs, bytes) == 0;
+        for (int line = 0; line < LINES && !is_known; line++)
+            is_known = memcmp(set[line], inputs, bytes) == 0;
         unlock(ranges);
         if (is_known) return 1;
     }
     if (!all_inside(ranges, block, NULL)) return 0;
     if (lock(ranges)) {
-        memmove(set + 1, set, (WAYS - 1) * sizeof *set);
+        memmove(set + 1, set, (LINES - 1) * sizeof *set);
         memcpy(set, inputs, bytes);
         unlock(ranges);
     }
