@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from metalloid.backends.cpu.compile.bounds import shown_name, without_promises
-from metalloid.backends.cpu.compile.source_positions import SourcePositions
+from metalloid.compiler.bounds.table import shown_name, without_promises
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.pass_manager import run_passes
