@@ -202,9 +202,8 @@ def test_buffers_hold_their_memory_and_not_the_array():
     assert view.tolist() == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.needs("the CPU")
 def test_asarray_converts_arrays_to_float64():  # which NumPy's types call equal to None
-    if not mtl.get_device().has_float64:
-        pytest.skip("no float64")
     assert mtl.asarray(mtl.arange(3), np.float64).dtype == "float64"
     with pytest.raises(ValueError, match="int64 as float64 requires a copy"):
         mtl.asarray(mtl.arange(3), np.float64, copy=False)
