@@ -11,11 +11,9 @@ from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.pass_manager import run_passes
-from metalloid.compiler.sanitizer.instrument import (
-    DECLARATIONS,
-    InstrumentationContext,
-)
+from metalloid.compiler.sanitizer.context import SanitizerContext
 from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION
+from metalloid.compiler.sanitizer.runtime_functions import with_declarations
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
         With debug locations.
     positions : SourcePositions
     """
-    context = InstrumentationContext()
+    context = SanitizerContext()
     attributes: set[str] = set()
 
     def instrument(function: Function) -> None:
@@ -62,4 +60,4 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
         )
     )
     # The calls write to memory, whatever LLVM has found out about the functions.
-    return without_promises(instrumented, " ".join(sorted(attributes))) + DECLARATIONS, table
+    return with_declarations(without_promises(instrumented, " ".join(sorted(attributes)))), table
