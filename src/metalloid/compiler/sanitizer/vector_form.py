@@ -36,6 +36,8 @@ ACCESS, ALARM_IF, BARRIER, ENTER, SHUFFLE, SIMDGROUP_BARRIER = (
 #: Modes of accesses, as shadow.h has them.
 READ, ATOMIC, USES_VALUE = 1, 2, 4
 _SIMDGROUP_BARRIER = "@__msl_simdgroup_barrier"
+#: It reads the first of the lanes that take part.
+_BROADCAST_FIRST = "broadcast_first"
 _DEVICE = 5  # address space
 #: A double is no less than the least integer of so many bits if it is more than that less one.
 _EXACT_BITS = 53
@@ -98,7 +100,7 @@ class _ShadowChecks:
             return
         if callee == OPERATION:
             return
-        if SHUFFLES.match(callee):
+        if SHUFFLES.match(callee) and _BROADCAST_FIRST not in callee:
             yield Instruction("call", callee=SHUFFLE)
         for address, size, kind, _ in accesses_of(instruction):
             yield from self._call(address, size, kind)

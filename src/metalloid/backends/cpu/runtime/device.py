@@ -231,7 +231,8 @@ class CpuDevice(Device):
             return compile_kernel(request, shared_cache())
 
         def compile_fast_checks() -> CpuProgram:
-            fast = replace(first, engine="simd", sanitize=Sanitizer.FAST)
+            # Lines say which conversions and variables are the user's.
+            fast = replace(first, engine="simd", debug_lines=True, sanitize=Sanitizer.FAST)
 
             def compile_form(
                 variant: Variant | None, bounds: BoundsRequest, debug_lines: bool = False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -21,6 +22,9 @@ from metalloid.runtime.launch.program import Size
 _MAX_RANGES = 64  # abi.h
 _DEVICE, _THREADGROUP = 0, 1
 _MAX_UNIT_BITS = 2
+#: The exact engine alone checks a kernel, until its launches have taken as long as the vector form
+#: takes to compile, or a launch has so many threads.
+MAX_EXACT_SECONDS, MANY_THREADS = 0.5, 4096
 #: A kernel that has raised so many alarms of no defect is left to the exact engine.
 _MAX_FALSE_ALARMS = 2
 
@@ -59,6 +63,11 @@ class FastChecks:
         self._form: CpuProgram | None = None
         self._is_usable = True
         self._false_alarms = 0
+        self._exact_seconds = 0.0
+
+    def is_profitable(self, grid: Size) -> bool:
+        """Whether a launch is worth the compilation of the vector form."""
+        return self._exact_seconds >= MAX_EXACT_SECONDS or math.prod(grid) >= MANY_THREADS
 
     def run(self, arguments: Arguments, grid: Size, group: Size) -> float | None:
         """Run a launch; its seconds, or None if it has to run with the exact engine.
@@ -93,9 +102,10 @@ class FastChecks:
             ctypes.memmove(address, contents, len(contents))
         return None
 
-    def count_false_alarm(self) -> None:
-        """Note that the exact engine has found nothing after an alarm."""
-        self._false_alarms += 1
+    def count_exact(self, seconds: float, is_false_alarm: bool) -> None:
+        """Note a launch of the exact engine, and whether it has found nothing after an alarm."""
+        self._exact_seconds += seconds
+        self._false_alarms += is_false_alarm
         self._is_usable = self._is_usable and self._false_alarms < _MAX_FALSE_ALARMS
 
     def _usable_form(self) -> CpuProgram | None:
@@ -124,8 +134,6 @@ def _written(form: CpuProgram, arguments: Arguments) -> list[_Memory] | None:
         word, layout = arguments.words[parameter.position], parameter.layout
         extent = arguments.extents.get(parameter.position)
         if extent is None:
-            if layout.read_only:
-                continue
             return None
         unit_bits = (layout.bytes & -layout.bytes).bit_length() - 1 if layout.bytes else 0
         memory = _Memory(word, word + extent, min(unit_bits, _MAX_UNIT_BITS))

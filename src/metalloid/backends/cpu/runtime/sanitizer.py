@@ -125,10 +125,13 @@ class CheckedProgram(CpuProgram):
                 f"[{self.signature.name}] a checked launch has at most {2**32 - 2} threadgroups, "
                 f"got {groups}. Use a smaller grid."
             )
-        may_be_fast = checks and seed is None and not settings.check_nan
+        fast = self.fast_checks
+        if not checks or seed is not None or settings.check_nan:
+            fast = None
+        is_tried = fast is not None and fast.is_profitable(grid)
         with _lock:
-            if self.fast_checks is not None and may_be_fast:
-                seconds = self.fast_checks.run(arguments, grid, group)
+            if fast is not None and is_tried:
+                seconds = fast.run(arguments, grid, group)
                 if seconds is not None:
                     return FinishedEvent(seconds)
             if seed is not None:
@@ -155,8 +158,8 @@ class CheckedProgram(CpuProgram):
                 f"[{self.signature.name}] there is no memory for the shadow memory of a checked "
                 "launch. Use smaller arrays."
             )
-        if self.fast_checks is not None and may_be_fast and not findings:
-            self.fast_checks.count_false_alarm()
+        if fast is not None:
+            fast.count_exact(outcome.seconds, is_false_alarm=is_tried and not findings)
         report(self.signature.name, findings)
         return FinishedEvent(outcome.seconds)
 
