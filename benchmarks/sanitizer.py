@@ -13,7 +13,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from safety import drawn
 from timing import table
 
 import metalloid as mtl
+from metalloid.backends.cpu.runtime import fast_checks
 from metalloid.backends.cpu.runtime.device import _GENERAL_PATH
 from metalloid.bench.cases import cases, kernels
 from metalloid.runtime.devices.registry import get_device
@@ -180,7 +181,7 @@ def entries_of_mlx(tree: Path, count: int, seed: int) -> None:
 
 
 def cost_for_mlx(tree: Path, count: int, seed: int) -> None:
-    """What checks cost for kernels of MLX: times of launches as the checks of results do them.
+    """Print the cost of checks for kernels of MLX, launched as the checks of their results do.
 
     Each launch is repeated with its arguments: without checks, with the exact engine alone, and
     with the vector form before it. Times are those of `Device.launch`, sums of all launches.
@@ -192,21 +193,21 @@ def cost_for_mlx(tree: Path, count: int, seed: int) -> None:
             if family is None:
                 continue
             costs = Costs()
-            with timed_launches(costs):
-                try:
-                    family.check(library(tree, entry.file), entry.name, np.random.default_rng(0))
-                except (Unchecked, AssertionError, mtl.MetalloidError):
-                    pass  # the launches before are of interest
+            failures = suppress(Unchecked, AssertionError, mtl.MetalloidError)  # after launches
+            with timed_launches(costs), failures:
+                family.check(library(tree, entry.file), entry.name, np.random.default_rng(0))
             if costs.plain:
                 share = f"{costs.clean} of {costs.launches}"
-                exact, fast = costs.exact / costs.plain, costs.fast / costs.plain
-                rows.append((entry.name[:50], f"{costs.plain * 1e3:.2f}", exact, fast, share))
-                print(*rows[-1], flush=True)
-    shown = [(*row[:2], f"{row[2]:.1f}", f"{row[3]:.1f}", row[4]) for row in rows]
-    head = ("entry", "ms", "exact engine", "vector form first", "by the vector form alone")
+                ratios = (
+                    costs.exact / costs.plain, costs.fast / costs.plain,
+                    costs.fast_code / costs.plain_code,
+                )  # fmt: skip
+                rows.append((entry.name[:50], f"{costs.plain * 1e3:.2f}", ratios, share))
+    shown = [(*row[:2], *(f"{ratio:.1f}" for ratio in row[2]), row[3]) for row in rows]
+    head = ("entry", "ms", "exact engine", "vector form first", "its code", "without an alarm")
     table(f"Slowdowns of {len(rows)} entries of MLX", head, shown)
-    medians = (np.median([row[column] for row in rows]) for column in (2, 3))
-    print("medians: exact engine {:.0f}, vector form first {:.1f}".format(*medians))
+    medians = np.median([row[2] for row in rows], axis=0)
+    print("medians: exact engine {:.0f}, vector form first {:.1f}, its code {:.1f}".format(*medians))
 
 
 @dataclass
@@ -216,6 +217,8 @@ class Costs:
     plain: float = 0.0
     exact: float = 0.0
     fast: float = 0.0
+    plain_code: float = 0.0
+    fast_code: float = 0.0
     launches: int = 0
     clean: int = 0
 
@@ -224,24 +227,29 @@ class Costs:
 def timed_launches(costs: Costs) -> Iterator[None]:
     """Repeat all launches of the CPU to find out what checks cost."""
     device = get_device("cpu")
-    launch = device.launch
+    launch, fast_checks.MANY_THREADS = device.launch, 0
 
     def timed(program, arguments, grid, group, wait):
         event = launch(program, arguments, grid, group, wait)
 
-        def best(times: int) -> float:
-            return min(
-                _seconds(lambda: launch(program, arguments, grid, group, True))
+        def best(times: int) -> tuple[float, float]:
+            """Seconds of the launch, and of its code alone."""
+            events = []
+            seconds = [
+                _seconds(lambda: events.append(launch(program, arguments, grid, group, True)))
                 for _ in range(times)
-            )
+            ]
+            return min(seconds), min(event.seconds for event in events)
 
-        plain = best(7)
+        plain, plain_code = best(7)
         arguments.check = True
         checked = device._checked(program, arguments)
         form, checked.fast_checks = checked.fast_checks, None
-        exact = best(1)
+        exact, _ = best(1)
         checked.fast_checks = form
-        costs.fast += best(4)
+        fast, fast_code = best(4)
+        costs.fast, costs.fast_code = costs.fast + fast, costs.fast_code + fast_code
+        costs.plain_code += plain_code
         costs.clean += form.run(arguments, grid, group) is not None
         arguments.check = False
         costs.plain, costs.exact = costs.plain + plain, costs.exact + exact

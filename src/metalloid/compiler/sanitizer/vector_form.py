@@ -165,9 +165,7 @@ class _ShadowChecks:
                 context.unit //= 2
         pointer = address
         if space:
-            cast = Instruction(
-                "addrspacecast", self._names("%mtl.accessed"), POINTER, [address]
-            )
+            cast = Instruction("addrspacecast", self._names("%mtl.accessed"), POINTER, [address])
             yield cast
             pointer = cast.value
         if size.type != I64:

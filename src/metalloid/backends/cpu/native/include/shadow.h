@@ -65,25 +65,25 @@ struct access {
 template <class Words>
 METALLOID_INLINE Words after(Words before, Words threads, const access& now, word shared, Words& bad) {
   const auto is_first = before < Words(now.floor);
-  const auto is_foreign = before < Words(now.group), is_earlier = before < Words(now.epoch);
+  const auto is_of_other_group = before < Words(now.group), is_earlier = before < Words(now.epoch);
   const auto is_ordered = before < Words(now.simdgroup);
   const Words difference = before ^ threads;
   const auto is_of_other_simdgroup = (difference & SIMDGROUP) != Words(0);
   const auto is_of_other_thread = (difference & THREAD) != Words(0);
   const Words none = Words(0);
-  const Words kept =
+  const Words retained =
       is_first ? none
       : is_earlier ? Words(BETWEEN_THREADGROUPS)
       : is_of_other_simdgroup ? Words(BETWEEN_SIMDGROUPS)
       : is_ordered ? Words(BETWEEN_SIMDGROUPS) : Words(ALL);
   const Words others =
       is_first ? none
-      : is_foreign ? Words(GROUP_SHARED)
+      : is_of_other_group ? Words(GROUP_SHARED)
       : is_earlier ? none
       : is_of_other_simdgroup ? Words(SIMDGROUP_SHARED)
       : is_ordered ? none
       : is_of_other_thread ? Words(THREAD_SHARED) : none;
-  const Words known = (before & kept) | (Words(READS | ATOMICS) & ~kept);
+  const Words known = (before & retained) | (Words(READS | ATOMICS) & ~retained);
   const Words flags = (known & (now.kinds | SHARED)) | others | shared;
   bad |= (flags >> 6) & ~(flags | flags >> 3) & 7;
   bad |= is_first ? Words(now.uninitialised) : none;
@@ -131,15 +131,15 @@ METALLOID_INLINE void access_row(word* words, const access& now, uint lane_bits,
     unaligned* const at = (unaligned*)(words + i);
     const words8 lanes = (steps + words8(word(i))) >> words8(word(lane_bits)), before = *at;
     const words8 threads = (lanes + words8(word(now.index))) << words8(word(THREAD_AT)) & words8(THREAD);
-    words8 found = words8(0);
-    const words8 changed = after<words8>(before, threads, now, 0, found);
+    words8 here = words8(0);
+    const words8 changed = after<words8>(before, threads, now, 0, here);
     if (has_mask) {
       const auto is_active = ((words8(word(active)) >> lanes) & words8(1)) != words8(0);
       *at = is_active ? changed : before;
-      all_bad |= is_active ? found : words8(0);
+      all_bad |= is_active ? here : words8(0);
     } else {
       *at = changed;
-      all_bad |= found;
+      all_bad |= here;
     }
   }
   for (int i = 0; i < 8; ++i) bad |= all_bad[i];

@@ -55,7 +55,7 @@ MTL_EXPORT bool mtl_shadow_begin(const mtl_shadow_range *ranges, uint32_t count)
 }
 
 /* The launch's threadgroup memory is there. */
-void mtl_shadow_place(const void *threadgroup_memory) {
+void mtl_shadow_set_memory(const void *threadgroup_memory) {
     mtl_shadow.ranges[0].first = (uint64_t)(uintptr_t)threadgroup_memory;
 }
 

@@ -57,7 +57,7 @@ mtl_atomics *mtl_shadow_atomics(mtl_cell *cell);
 void mtl_shadow_clear(void);
 
 /* fast_shadow.c */
-void mtl_shadow_place(const void *threadgroup_memory);
+void mtl_shadow_set_memory(const void *threadgroup_memory);
 
 /* schedule.c: the order of the threads of a launch. */
 uint64_t mtl_schedule_group(uint64_t index);
