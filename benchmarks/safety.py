@@ -1,7 +1,8 @@
-"""The cost of checked accesses on the CPU: ``python benchmarks/safety.py [--mlx FOLDER]``.
+"""The cost of checked accesses: ``python benchmarks/safety.py [--mlx FOLDER]``.
 
-Kernels of `metalloid.bench` on one core, compiled with ``bounds="checked"`` and ``"unchecked"``, in
-turns; with a checkout of MLX also some of its kernels. Times are of the processor.
+Kernels of `metalloid.bench`, compiled with ``bounds="checked"`` and ``"unchecked"``, in turns: on
+one core of the CPU, with a checkout of MLX also some of its kernels, in time of the processor; on
+an NVIDIA GPU, in time of the GPU.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--count", type=int, default=100, help="entries of MLX")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
+    if mtl.default_device().name.startswith("cuda"):
+        gpu_cases(options.kernel, options.tiny, options.repeat)
+        return
     mtl.default_device().runtime.configure(1)
     own_cases(options.kernel, options.tiny, options.repeat)
     if options.mlx:
@@ -60,6 +64,27 @@ def own_cases(names: Sequence[str], tiny: bool, repeat: int) -> None:
         ratios.append(own / plain)
         rows.append((case.name, show(plain), show(own), f"{own / plain:.3f}"))
     _print("One core: cost of checks", rows, ratios)
+
+
+def gpu_cases(names: Sequence[str], tiny: bool, repeat: int) -> None:
+    """The kernels of `metalloid.bench` with buffers on a GPU."""
+    checked, unchecked = (kernels(math_mode="relaxed", bounds=b) for b in ("checked", "unchecked"))
+    rows, ratios = [], []
+    for case in cases(tiny):
+        if names and case.name not in names:
+            continue
+        given = [mtl.Buffer(a) if isinstance(a, np.ndarray) and a.nbytes > 64 else a
+                 for a in case.arguments]  # fmt: skip
+
+        def seconds(lib: mtl.Library, case: Any = case, given: Any = given) -> float:
+            kernel = lib[case.name]
+            return kernel(*given, threads=case.threads, group_size=case.group_size).seconds
+
+        taken = [[seconds(lib) for lib in (checked, unchecked)] for _ in range(2 * repeat)]
+        own, plain = map(min, zip(*taken, strict=True))
+        ratios.append(own / plain)
+        rows.append((case.name, show(plain), show(own), f"{own / plain:.3f}"))
+    _print("GPU: cost of checks", rows, ratios)
 
 
 def _print(title: str, rows: list[tuple[str, ...]], ratios: Sequence[float]) -> None:

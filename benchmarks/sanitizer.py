@@ -207,7 +207,9 @@ def cost_for_mlx(tree: Path, count: int, seed: int) -> None:
     head = ("entry", "ms", "exact engine", "vector form first", "its code", "without an alarm")
     table(f"Slowdowns of {len(rows)} entries of MLX", head, shown)
     medians = np.median([row[2] for row in rows], axis=0)
-    print("medians: exact engine {:.0f}, vector form first {:.1f}, its code {:.1f}".format(*medians))
+    print(
+        "medians: exact engine {:.0f}, vector form first {:.1f}, its code {:.1f}".format(*medians)
+    )
 
 
 @dataclass

@@ -84,6 +84,7 @@ LACKING = {
     "the CPU": {"cuda", "metal", "own"},
     "the process's memory": {"cuda", "metal", "own"},  # in place, where it lies
     "a context that outlives a fault": {"cuda"},
+    "checks in PTX": {"cpu", "metal", "own"},  # of accesses, where bounds="checked" is asked for
     "an end to launches": {"metal", "own"},  # by Ctrl-C, time limits and Event.cancel
     "every kind of texture": {"metal"},  # multisampled ones, texture buffers
     "tensors": {"metal"},

@@ -8,6 +8,7 @@ import importlib.machinery
 import math
 import sys
 import types
+import warnings
 from pathlib import Path
 from typing import Any, ClassVar
 from unittest import mock
@@ -21,9 +22,16 @@ INNER = (
     "cupy._core", "cupy._creation", "cupy._environment", "cupy._functional", "cupy._indexing",
     "cupy._logic", "cupy._manipulation", "cupy._math", "cupy._padding", "cupy._sorting",
     "cupy._statistics", "cupy._util", "cupy.cublas", "cupy.cuda", "cupy.fft._cache",
-    "cupy.fft._fft", "cupy.fft.config", "cupy.lib._shape_base", "cupy.linalg._util",
+    "cupy.fft._fft", "cupy.lib._shape_base", "cupy.linalg._util",
     "cupy.prof", "cupy.random._generator_api", "cupy.random._sample", "cupy_backends", "cupyx",
 )  # fmt: skip
+
+
+class _Name(mock.MagicMock):
+    """A mock with the same text in all processes, as it can be part of the name of a test."""
+
+    def __repr__(self) -> str:
+        return f"<{self._extract_mock_name()}>"
 
 
 class _Inner(types.ModuleType):
@@ -34,7 +42,7 @@ class _Inner(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        value = mock.MagicMock(name=f"{self.__name__}.{name}")
+        value = _Name(name=f"{self.__name__}.{name}")
         setattr(self, name, value)
         return value
 
@@ -50,6 +58,22 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass
+
+
+class _PlanSettings(types.ModuleType):
+    """`cupy.fft.config`: the tests repeat transforms with both values of a deprecated setting."""
+
+    _planning = True
+
+    @property
+    def enable_nd_planning(self) -> bool:
+        warnings.warn("enable_nd_planning is deprecated", DeprecationWarning, stacklevel=2)
+        return self._planning
+
+    @enable_nd_planning.setter
+    def enable_nd_planning(self, value: bool) -> None:
+        warnings.warn("enable_nd_planning is deprecated", DeprecationWarning, stacklevel=2)
+        self._planning = value
 
 
 class _RandomStates(types.ModuleType):
@@ -98,6 +122,8 @@ def install(checkout: Path, dtypes: str) -> None:
     cupy.__version__ = "14.0"
     for name in ("linalg", "fft", "random"):
         setattr(cupy, name, _package(f"cupy.{name}", getattr(own, name)))
+    cupy.fft.config = sys.modules["cupy.fft.config"] = _PlanSettings("cupy.fft.config")
+    cupy.get_default_memory_pool = cupy.get_default_pinned_memory_pool = mock.MagicMock()
     cupy.lib = _package("cupy.lib", own.lib)
     cupy.lib.stride_tricks = sys.modules["cupy.lib.stride_tricks"] = own.lib.stride_tricks
     cupy.exceptions = sys.modules["cupy.exceptions"] = numpy.exceptions
@@ -126,6 +152,8 @@ def install(checkout: Path, dtypes: str) -> None:
     cuda.runtime.CUDARuntimeError = RuntimeError
     cuda.runtime.getDeviceCount = lambda: 1
     cuda.runtime.runtimeGetVersion = cuda.driver.get_build_version = lambda: 12000
+    compiler = importlib.import_module("cupy.cuda.compiler")
+    compiler._run_cc = lambda *arguments: "release 12.0"  # type: ignore[attr-defined]
     cuda.get_local_runtime_version = lambda: 12020
     _limit_types(dtypes)
 
@@ -144,7 +172,8 @@ def _limit_types(selected: str) -> None:
         return one(chosen(dtypes), name)
 
     def for_dtypes_combination(types: Any, names: Any = ("dtype",), full: Any = None) -> Any:
-        return multiple(chosen(types), names, full)
+        types = chosen(types)
+        return multiple(types if len(types) > 1 else types * 2, names, full)
 
     for module in (loops, testing):
         module.for_dtypes = for_dtypes

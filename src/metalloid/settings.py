@@ -200,7 +200,8 @@ class Settings:
         _bounds,
         "checked",
         "Whether accesses outside of their object end a launch on the CPU, and launches that are "
-        "sure to make some are refused on other devices: checked, unchecked.",
+        "sure to make some are refused on other devices: checked, unchecked. NVIDIA GPUs check "
+        "accesses only if it is set to checked.",
     )
     check = _Setting(
         "METALLOID_CHECK",
@@ -349,6 +350,11 @@ class Settings:
     def given(self, name: str, otherwise: Any) -> Any:
         """A value that the program has set, without a look at the environment, which is slow."""
         return self._values.get(name, otherwise)
+
+    def is_set(self, name: str) -> bool:
+        """Whether the program or the environment has set it, even if to the default value."""
+        text = os.environ.get(self._setting(name).variable)
+        return name in self._values or bool(text and text.strip())
 
     @contextmanager
     def scope(self, **values: Any) -> Iterator[Settings]:

@@ -9,19 +9,21 @@ import threading
 import types
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda.compile.compile_ptx import compile_ptx
+from metalloid.backends.cuda.compile.compile_ptx import bounds_with_lines, compile_ptx
 from metalloid.backends.cuda.compile.target import cuda_target
 from metalloid.backends.cuda.runtime import launcher
 from metalloid.backends.cuda.runtime.cancellation import Cancellation
 from metalloid.backends.cuda.runtime.constants import Constants
 from metalloid.backends.cuda.runtime.device import CudaDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
+from metalloid.backends.cuda.runtime.fault_records import FaultRecords
 from metalloid.backends.cuda.runtime.program import CudaProgram, Function
 from metalloid.backends.cuda.runtime.timing_events import Timer
 from metalloid.compiler.toolchain.cache import shared_cache
@@ -65,6 +67,8 @@ class Program(CudaProgram):
 class Card(CudaDevice):
     """A GPU as far as launches go."""
 
+    words = WORDS
+
     def __init__(self, native):
         self.name, self.target = "cuda:0", cuda_target("sm_90")
         self.driver, self.context = Driver(), 9
@@ -73,6 +77,7 @@ class Card(CudaDevice):
         self._thread = types.SimpleNamespace(entered=True)
         self._visible, self.stream, self.stream_handle = {}, 77, 77
         self.constants = Constants(1 << 20, lambda address, value: None)
+        self.fault_records = FaultRecords(self.allocate_visible)
         self.timer = Timer(self.stream)
         self.timer.free.append((21, 22))
         self._allocated, self.notes, self.status = 1 << 30, [], 0
@@ -84,11 +89,19 @@ class Card(CudaDevice):
     def compile(self, unit, entry, constants):
         kernel = compile_ptx(unit, entry, constants, self.target, shared_cache(), 0)
         flags = self.cancellation.flags
-        return Program(kernel, entry, "sm_90", None, 0, 132, flags.append, self._settle_all)
+        with_lines = partial(bounds_with_lines, unit, entry, constants, self.target, shared_cache())
+        return Program(
+            kernel, entry, "sm_90", None, 0, 132, flags.append, self._settle_all, with_lines,
+            self.fault_records,
+        )  # fmt: skip
 
     def allocate(self, nbytes):
         self._allocated += 4096
         return self._allocated
+
+    def allocate_visible(self, nbytes):
+        self._visible[nbytes] = memory = ctypes.create_string_buffer(nbytes)
+        return ctypes.addressof(memory)
 
     def copy_in(self, address, source):
         pass
@@ -105,7 +118,7 @@ class Card(CudaDevice):
     def _launch(self, function, *rest):
         *sizes, stream, parameters, _ = rest
         data = ctypes.cast(parameters, ctypes.POINTER(ctypes.c_void_p))[0]
-        words = struct.unpack(f"={WORDS}Q", ctypes.string_at(data, 8 * WORDS))
+        words = struct.unpack(f"={self.words}Q", ctypes.string_at(data, 8 * self.words))
         self.notes.append(("launch", function, stream, *sizes, words))
         return self.status
 

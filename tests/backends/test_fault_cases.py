@@ -116,36 +116,46 @@ def test_number_of_cases():
     assert len(set(CASES)) >= 48
 
 
+def check_cases(lib, source, name):
+    """Each wild access ends its launch with the right message, and the next launch is right."""
+    kind = KINDS[name]
+    for _, act, where in (case for case in CASES if case[0] == name):
+        index = {"end": kind.count, "before": -1, "far": FAR}[where]
+        (out, around_out), at = guarded(THREADS, np.int32), np.zeros(THREADS, np.int32)
+        at[WILD] = index
+        given, around = argument_of(name, kind)
+        with pytest.raises(mtl.KernelFault) as raised:
+            lib[f"of_{name}"](
+                out, at, int(act == "write"), *given, threads=THREADS, group_size=GROUP, wait=True
+            )
+        message = str(raised.value)
+        line = next(n for n, t in enumerate(source.splitlines(), 1) if f"// {act} {name}" in t)
+        assert raised.value.line == line, message
+        verb = "write to" if act == "write" else "read of"
+        if name == "structs":  # a member, by its bytes
+            assert f"bytes {8 * index + 4} to {8 * index + 8} of 'y', which has 384" in message
+        else:
+            size = f"which has {kind.count} elements"
+            assert f"{verb} index {index} of '{kind.name}', {size}" in message
+        position = f"in thread ({WILD % GROUP}, 0, 0) of threadgroup ({WILD // GROUP}, 0, 0)"
+        assert position in message
+        assert is_intact(around)
+        assert is_intact(around_out)
+        lib["fill"](out, threads=THREADS)
+        np.testing.assert_array_equal(out, np.arange(THREADS))
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.sample(2)
 def test_fault_cases(name, engine):
-    kind, source = KINDS[name], text()
+    source = text()
     with mtl.config.scope(cpu_engine=engine, device="cpu"):
-        lib = mtl.library(source)
-        for _, act, where in (case for case in CASES if case[0] == name):
-            index = {"end": kind.count, "before": -1, "far": FAR}[where]
-            (out, around_out), at = guarded(THREADS, np.int32), np.zeros(THREADS, np.int32)
-            at[WILD] = index
-            given, around = argument_of(name, kind)
-            with pytest.raises(mtl.KernelFault) as raised:
-                lib[f"of_{name}"](
-                    out, at, int(act == "write"), *given, threads=THREADS, group_size=GROUP,
-                    wait=True,
-                )  # fmt: skip
-            message = str(raised.value)
-            line = next(n for n, t in enumerate(source.splitlines(), 1) if f"// {act} {name}" in t)
-            assert raised.value.line == line, message
-            verb = "write to" if act == "write" else "read of"
-            if name == "structs":  # a member, by its bytes
-                assert f"bytes {8 * index + 4} to {8 * index + 8} of 'y', which has 384" in message
-            else:
-                size = f"which has {kind.count} elements"
-                assert f"{verb} index {index} of '{kind.name}', {size}" in message
-            assert f"in thread ({WILD % GROUP}, 0, 0) of threadgroup ({WILD // GROUP}, 0, 0)" in (
-                message
-            )
-            assert is_intact(around)
-            assert is_intact(around_out)
-            lib["fill"](out, threads=THREADS)
-            np.testing.assert_array_equal(out, np.arange(THREADS))
+        check_cases(mtl.library(source), source, name)
+
+
+@pytest.mark.needs("checks in PTX")
+@pytest.mark.parametrize("name", KINDS)
+def test_fault_cases_on_a_gpu(name):
+    source = text()
+    check_cases(mtl.library(source, bounds="checked"), source, name)

@@ -1,12 +1,16 @@
 """By how much an address is further in the next round of a loop, from which it is known what to ask for."""
 
 import pytest
-from spmd_texts import analysed
+from spmd_texts import analysed, function
 
 from metalloid.compiler.ir.function import Value
 from metalloid.compiler.ir.types import POINTER
 from metalloid.compiler.vectorize.builder import Builder
-from metalloid.compiler.vectorize.memory.prefetch import InductionSteps, look_ahead
+from metalloid.compiler.vectorize.memory.prefetch import (
+    InductionSteps,
+    computes_much,
+    look_ahead,
+)
 
 LOOP = """
     entry: %q = load ptr, ptr %p; br label %loop
@@ -80,3 +84,15 @@ def test_what_is_asked_for(body, ahead):
     assert len([line for line in builder.emitted_block.lines if "@llvm.prefetch" in line]) == len(
         asked
     )
+
+
+@pytest.mark.parametrize(("operations", "is_much"), [(20, False), (60, True)])
+def test_instructions_for_an_index_are_not_much(operations, is_much):
+    chain = "; ".join(f"%h{k + 1} = fneg float %h{k}" for k in range(operations))
+    text = (
+        "entry: %q = load ptr, ptr %p; %m = mul i32 %x, 3; %i = add i32 %m, %u; "
+        "%a = getelementptr float, ptr %q, i32 %i; %h0 = load float, ptr %a; "
+        f"{chain}; store float %h{operations}, ptr %a; ret void"
+    )
+    assert computes_much(function(text)) == is_much
+    assert computes_much(analysed(text).function) == is_much

@@ -6,11 +6,11 @@ import functools
 from dataclasses import dataclass, replace
 
 from metalloid.compiler.frontend.translate import PROGRAM_SOURCE
-from metalloid.compiler.frontend.unit import Bounds
+from metalloid.compiler.frontend.unit import ResolvedBounds
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import CompileError
 from metalloid.kernels.kernel import Kernel
-from metalloid.kernels.library import Library, library
+from metalloid.kernels.library import Library, compiled_library
 from metalloid.msl.diagnostics import Diagnostic, report
 from metalloid.runtime.devices.device import Device
 
@@ -82,7 +82,11 @@ class GeneratedKernel:
 
 @functools.lru_cache(maxsize=256)
 def compiled(
-    generated: GeneratedKernel, function: str, math_mode: MathMode, bounds: Bounds, device: Device
+    generated: GeneratedKernel,
+    function: str,
+    math_mode: MathMode,
+    bounds: ResolvedBounds,
+    device: Device,
 ) -> Kernel:
     """A kernel of a text; the text decides, so that equal names never meet.
 
@@ -98,5 +102,5 @@ def compiled(
 
 
 @functools.lru_cache(maxsize=256)
-def _library(text: str, math_mode: MathMode, bounds: Bounds, device: Device) -> Library:
-    return library(text, math_mode=math_mode, device=device, bounds=bounds)
+def _library(text: str, math_mode: MathMode, bounds: ResolvedBounds, device: Device) -> Library:
+    return compiled_library(text, math_mode, bounds, device)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from metalloid.compiler.frontend.portability import require_portable, require_portable_memory
 from metalloid.compiler.frontend.translate import PROGRAM_SOURCE, translate
-from metalloid.compiler.frontend.unit import BOUNDS, Bounds, Options
+from metalloid.compiler.frontend.unit import BOUNDS, Bounds, Options, ResolvedBounds
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.compiler.toolchain.target import MATH_MODES, MathMode
 from metalloid.errors import ArgumentError, CompileError, MetalloidError, UnknownFunction
@@ -291,8 +291,10 @@ def library(
         variables (the CPU has no such limit).
     bounds : {"checked", "unchecked"}, optional
         Whether an access outside of an argument, a threadgroup array or a private array ends the
-        launch with `KernelFault`, on the CPU. Other devices refuse launches that are sure to access
-        memory outside of an argument. By default as ``metalloid.config.bounds`` says.
+        launch with `KernelFault`. By default as ``metalloid.config.bounds`` says; if it is not set,
+        kernels check their accesses on the CPU, and other devices refuse launches that are sure to
+        access memory outside of an argument. On NVIDIA GPUs ``"checked"`` compiles the checks into
+        the kernel.
     check : bool, optional
         Whether all launches look for data races and uninitialised memory, which is slow, and raise
         `SanitizerError`; on the CPU only. See `checking`.
@@ -358,20 +360,31 @@ def generated_library(text: str, macros: Mapping[str, Any], device: Device) -> L
     return Library(text, PROGRAM_SOURCE, options, device)
 
 
-def resolve_bounds(bounds: Bounds | None, where: str) -> Bounds:
-    """Whether accesses are checked; by default as the setting says.
+def compiled_library(
+    text: str, math_mode: MathMode, bounds: ResolvedBounds, device: Device
+) -> Library:
+    """Compile MSL that a builder of kernels has generated around what the user wrote."""
+    result = Library(text, PROGRAM_SOURCE, Options(math_mode, bounds=bounds), device)
+    show_warnings(result.warnings)
+    return result
+
+
+def resolve_bounds(bounds: Bounds | None, where: str) -> ResolvedBounds:
+    """Whether accesses are checked; by default as the setting says, if it is set.
 
     Raises
     ------
     ArgumentError
         For another value.
     """
+    if bounds is None and not settings.is_set("bounds"):
+        return "default"
     resolved = settings.bounds if bounds is None else bounds
     if resolved not in BOUNDS:
         raise ArgumentError(
             f"[{where}] bounds must be one of {', '.join(map(repr, BOUNDS))}, got {bounds!r}."
         )
-    return cast(Bounds, resolved)
+    return cast(ResolvedBounds, resolved)
 
 
 def _file_and_text(source: Any, path: str | os.PathLike[str] | None) -> tuple[str, str]:

@@ -33,12 +33,15 @@ class Interface:
     slots : tuple of (int, int)
         Pointers in the memory of parameters: the position of the word, and the offset there. Two
         words of each follow the extents: bytes of the memory before the pointer, and in all.
+    memory_variable : str
+        The variable that is threadgroup memory, instead of a pointer to it.
     """
 
     words: tuple[int, int]
     memory: tuple[int, int]
     count: int
     slots: tuple[tuple[int, int], ...] = ()
+    memory_variable: str = ""
 
 
 def vector_interface(count: int, slots: tuple[tuple[int, int], ...] = ()) -> Interface:
@@ -49,6 +52,13 @@ def vector_interface(count: int, slots: tuple[tuple[int, int], ...] = ()) -> Int
 def box_interface(count: int, slots: tuple[tuple[int, int], ...] = ()) -> Interface:
     """The interface of the reference engine's entry (abi.h): mtl_launch and mtl_range."""
     return Interface((0, 0), (1, 48), count, slots)
+
+
+def simt_interface(
+    memory_variable: str, count: int, slots: tuple[tuple[int, int], ...] = ()
+) -> Interface:
+    """The interface of the entry for GPUs, whose only parameter begins with the words."""
+    return Interface((0, -1), (-1, 0), count, slots, memory_variable)
 
 
 def variable_sizes(ir: str) -> dict[str, int]:
@@ -242,7 +252,7 @@ class Addresses:
             return None
         name, _ = variable_of(value.name)
         size = self._sizes.get(name)
-        return None if size is None else MemoryObject(name, -1, size)
+        return MemoryObject(name, -1, size) if size else None
 
     def _private(self, alloca: Instruction) -> MemoryObject | None:
         count = alloca.operands[0].integer if alloca.operands else 1
@@ -294,7 +304,12 @@ class Addresses:
     def _threadgroup_parameter(self, step: Instruction) -> MemoryObject | None:
         """The object of threadgroup memory plus a word, which is its offset there."""
         base = step.operands[0]
-        if len(step.operands) != 2 or not self._is_pointer(base, self._interface.memory):
+        variable = self._interface.memory_variable
+        if len(step.operands) != 2 or not (
+            variable_of(base.name)[0] == variable
+            if variable
+            else self._is_pointer(base, self._interface.memory)
+        ):
             return None
         word = self._computed_by.get(step.operands[1].name)
         if word is not None and word.op == "ptrtoint":

@@ -17,6 +17,8 @@ from metalloid.msl.lower import Lowered
 
 Bounds = Literal["checked", "unchecked"]
 BOUNDS: tuple[str, ...] = get_args(Bounds)
+#: ``"default"``: neither is requested, and devices make the checks that cost little.
+ResolvedBounds = Literal["default", "checked", "unchecked"]
 _FACTS, _TEXT = "unit.json", "lowered.cpp"
 
 
@@ -31,8 +33,8 @@ class Options:
         Folders searched for ``#include``.
     defines : tuple of (str, str)
         Macros, sorted by name.
-    bounds : {"checked", "unchecked"}
-        Whether accesses outside of their objects end a launch, on devices that can.
+    bounds : {"default", "checked", "unchecked"}
+        Whether accesses outside of their objects end a launch. By default they do on the CPU.
     check : bool
         Whether the sanitizer checks all launches.
     is_generated : bool
@@ -43,7 +45,7 @@ class Options:
     math_mode: MathMode = "safe"
     include_dirs: tuple[str, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
-    bounds: Bounds = field(default="unchecked", repr=False)  # units do not depend on it
+    bounds: ResolvedBounds = field(default="unchecked", repr=False)  # units do not depend on it
     check: bool = field(default=False, repr=False)
     is_generated: bool = False
 

@@ -34,7 +34,10 @@ AFTER_VALUES = ("!", "align", "addrspace", "lane_step")
 #: Constants that are words.
 LITERALS = frozenset(("true", "false", "null", "undef", "poison", "zeroinitializer", "none"))
 _OPENING, _CLOSING = "<[{(", ">]})"
-_INSIDE = re.compile(r"getelementptr \( i8 , ptr (@\S+) , i64 (-?\d+) \)$")
+_INSIDE = re.compile(r"getelementptr \( i8 , ptr (?:addrspace\(\d+\) )?(@\S+) , i64 (-?\d+) \)$")
+_CAST = re.compile(
+    r"addrspacecast \( ptr(?: addrspace\(\d+\))? (.*) to ptr(?: addrspace\(\d+\))? \)$"
+)
 
 #: LLVM writes it so, and `flatten_address_spaces` expects that.
 _SPACE = re.compile(r"addrspace \( (\d+) \)")
@@ -204,5 +207,7 @@ def inside_of(address: str, distance: int) -> str:
 
 def variable_of(address: str) -> tuple[str, int]:
     """The variable that a constant address is inside of, and its distance from there."""
+    if cast := _CAST.match(address):
+        address = cast[1]
     indices = _INSIDE.match(address)
     return (indices[1], int(indices[2])) if indices else (address, 0)

@@ -72,6 +72,9 @@ class HostMemory(NamedTuple):
     position: int = -1
 
 
+#: Extent of memory whose size is unknown.
+UNKNOWN_BYTES = 2**62
+_UNKNOWN_POINTEE = UNKNOWN_BYTES // 2, UNKNOWN_BYTES
 #: The time limit of launches without one, in nanoseconds.
 NO_LIMIT = 2**64 - 1
 
@@ -112,11 +115,13 @@ class Arguments:
         memory before the pointer, and in all.
     check : bool
         Whether the sanitizer checks the launch whatever the settings say.
+    fault_record : object or None
+        Where the device records a failed access, of kernels that check them on a GPU.
     """
 
     __slots__ = (
-        "buffers", "check", "constants", "extents", "host_memory", "keep_alive", "limit_ns",
-        "pointees", "pointers", "staged", "threadgroup_bytes", "words",
+        "buffers", "check", "constants", "extents", "fault_record", "host_memory", "keep_alive",
+        "limit_ns", "pointees", "pointers", "staged", "threadgroup_bytes", "words",
     )  # fmt: skip
 
     def __init__(self, parameters: int) -> None:
@@ -132,6 +137,24 @@ class Arguments:
         self.extents: dict[int, int] = {}
         self.pointees: dict[int, tuple[int, int]] = {}
         self.check = False
+        self.fault_record: Any = None
+
+    def extent_words(
+        self, unknown: Mapping[int, int], slots: Sequence[tuple[int, int]]
+    ) -> list[int]:
+        """The extents that a launch passes to a kernel with checks.
+
+        Parameters
+        ----------
+        unknown : mapping
+            `UNKNOWN_BYTES` for each word.
+        slots : sequence of (int, int)
+            Pointers in memory: position of the word that points to it, and the offset there.
+        """
+        extents = list({**unknown, **self.extents}.values())
+        for position, offset in slots:
+            extents += self.pointees.get(self.words[position] + offset, _UNKNOWN_POINTEE)
+        return extents
 
 
 class Launch(NamedTuple):

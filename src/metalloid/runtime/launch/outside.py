@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from metalloid.errors import KernelFault
 from metalloid.msl.layout import Layout
 from metalloid.msl.signature import Signature
+from metalloid.runtime.launch.program import Size
 
 
 class AccessedObject(NamedTuple):
@@ -67,6 +69,59 @@ def describe_access(
     file, line, column, text = position
     caret = f"\n    {text}\n    {' ' * (column - 1)}^" if text.strip() else ""
     return reason, (file, line), caret
+
+
+def describe_site(
+    signature: Signature, site: Mapping[str, Any], offset: int, extent: int
+) -> tuple[str, tuple[str, int] | None, str]:
+    """Describe the access of a site that has failed.
+
+    Parameters
+    ----------
+    site : mapping
+        Of the table of checks (`compiler.bounds.table`).
+    offset, extent : int
+        Of the site and of its object, in bytes.
+    """
+    distance, nbytes, writes, position = next(
+        (
+            access for access in site["accesses"]
+            if not 0 <= offset + access[0] <= extent - access[1]
+        ),
+        site["accesses"][0],
+    )  # fmt: skip
+    target = AccessedObject(site["word"], site["slot"], site["name"])
+    return describe_access(
+        signature, target, offset + distance, nbytes, extent, writes=writes, position=position
+    )
+
+
+def outside_error(
+    kernel: str,
+    description: tuple[str, tuple[str, int] | None, str],
+    threadgroup: Size,
+    thread: Size,
+    others: int = 0,
+) -> KernelFault:
+    """The error of an access.
+
+    Parameters
+    ----------
+    kernel : str
+        The kernel's name.
+    description : tuple
+        Of the access, as `describe_access` gives it.
+    others : int
+        Threads with such accesses besides this one.
+    """
+    reason, location, advice = description
+    file, line = location or (None, None)
+    at = f"{file}:{line}: " if file else ""
+    more = f", and in at least {others} more thread{'s' * (others != 1)}" if others else ""
+    return KernelFault(
+        f"[{kernel}] {at}{reason}, in thread {thread} of threadgroup {threadgroup}{more}.{advice}",
+        kernel=kernel, reason=reason, threadgroup=threadgroup, thread=thread, file=file, line=line,
+    )  # fmt: skip
 
 
 def _pointer_in(path: str, layout: Layout, slot: int) -> tuple[str, Layout]:

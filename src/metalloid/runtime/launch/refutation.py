@@ -20,7 +20,7 @@ from metalloid.compiler.ir.types import Unsupported
 from metalloid.errors import KernelFault
 from metalloid.msl.signature import Signature
 from metalloid.runtime.launch.launches import Arguments
-from metalloid.runtime.launch.outside import AccessedObject, describe_access
+from metalloid.runtime.launch.outside import AccessedObject, describe_access, outside_error
 from metalloid.runtime.launch.program import Size
 
 #: After so many evaluations, other sizes and numbers are not looked at: they cost milliseconds.
@@ -139,7 +139,7 @@ class Refutation:
         """The error of the CPU for the same access."""
         code, name = self._code(), self._signature.name
         position = code.position(access.debug) if code is not None else None
-        reason, location, advice = describe_access(
+        description = describe_access(
             self._signature, AccessedObject(access.word), access.start, access.nbytes, extent,
             writes=access.writes, position=position,
         )  # fmt: skip
@@ -147,13 +147,7 @@ class Refutation:
             (variables[first], variables[first + 1], variables[first + 2])
             for first in (Variable.GROUP, Variable.POSITION)
         )
-        file, line = location or (None, None)
-        at = f"{file}:{line}: " if file else ""
-        text = f"[{name}] {at}{reason}, in thread {thread} of threadgroup {threadgroup}.{advice}"
-        return KernelFault(
-            text, kernel=name, reason=reason, threadgroup=threadgroup, thread=thread, file=file,
-            line=line,
-        )  # fmt: skip
+        return outside_error(name, description, threadgroup, thread)
 
 
 def _supported(accesses: Iterator[ThreadAccess]) -> Iterator[ThreadAccess]:

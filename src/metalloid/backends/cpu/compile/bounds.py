@@ -1,29 +1,25 @@
-"""Checks of a kernel's accesses: which, and what launches and messages need to know of them."""
+"""The checks of a kernel's accesses that its code has."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Any
 
-from metalloid.backends.cpu.compile.source_positions import SourcePositions
 from metalloid.compiler.bounds.objects import box_interface, variable_sizes, vector_interface
 from metalloid.compiler.bounds.pipeline import BoundsContext, add_checks
-from metalloid.compiler.bounds.sites import Site
+from metalloid.compiler.bounds.table import (
+    BoundsTable,
+    bounds_table,
+    pointer_slots,
+    without_promises,
+)
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.ir.parser import function_names, parse_function, replace_function
-from metalloid.compiler.toolchain.cache import digest
 from metalloid.compiler.transforms.assertions import OUTSIDE
-from metalloid.msl.layout import Layout
 from metalloid.msl.signature import Signature
 
 #: The function of one thread of the vector engine (vector.py).
 THREAD = "mtl_thread"
-_PROMISES = re.compile(r"\b(?:willreturn|mustprogress|nofree|norecurse|nosync) |memory\([^)]*\) ?")
-_WORD_BYTES = 8
-#: Pointers in memory whose extents a launch passes.
-_MAX_SLOTS = 64
-_LENGTH = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -53,59 +49,6 @@ class BoundsRequest:
 UNCHECKED = BoundsRequest()
 
 
-@dataclass(frozen=True)
-class BoundsTable:
-    """Facts of the checks, as JSON has them.
-
-    Attributes
-    ----------
-    key : str
-        The same for code with the same sites.
-    sites : list
-        Of each site: word, slot, name and size of its object, node of its range (-2: launches
-        cannot prove it), and its accesses: distance, bytes, whether it writes, and its line in the
-        text.
-    nodes : list
-        Operations of the range program.
-    """
-
-    key: str = ""
-    sites: tuple[dict[str, Any], ...] = ()
-    nodes: tuple[tuple[int, ...], ...] = ()
-
-
-def pointer_slots(signature: Signature) -> tuple[tuple[int, int], ...]:
-    """Pointers in memory that launches pass and kernels do not change: position and offset.
-
-    Structs, tensors and arrays of pointers have them.
-    """
-    slots: list[tuple[int, int]] = []
-
-    def add(position: int, layout: Layout, offset: int, is_member: bool) -> None:
-        for number in range(max(layout.count, 1)):
-            if layout.form == "value" or not is_member:
-                for member in layout.members:
-                    at = offset + number * layout.bytes + member.offset
-                    add(position, member, at, is_member=True)
-            elif layout.form == "pointer":
-                slots.append((position, offset + number * _WORD_BYTES))
-
-    for p in signature.arguments:
-        layout = p.layout
-        if layout.form == "tensor":
-            slots.append((p.position, 0))
-        elif layout.form == "pointer" and layout.count:  # array<device T*, n>
-            add(p.position, layout, 0, is_member=True)
-        elif layout.form in ("pointer", "reference") and layout.space == "constant":
-            add(p.position, layout, 0, is_member=False)
-    return tuple(slots[:_MAX_SLOTS])
-
-
-def words_of(signature: Signature) -> int:
-    """The number of words of launches whose accesses are checked."""
-    return 2 * (len(signature.sources) + len(pointer_slots(signature)))
-
-
 def with_checks(
     ir: str, request: BoundsRequest, signature: Signature, positions: SourcePositions
 ) -> tuple[str, BoundsTable]:
@@ -128,53 +71,4 @@ def with_checks(
     if has_calls:
         checked = without_promises(checked, function.attributes)
         checked += f"\ndeclare void {OUTSIDE}(i32, i64, i64) cold noreturn\n"
-    return checked, _table(context, ir, positions)
-
-
-def without_promises(ir: str, attributes: str) -> str:
-    """A module whose functions may end the launch and write anything, whatever clang inferred.
-
-    Parameters
-    ----------
-    attributes : str
-        Their attribute groups.
-    """
-    for group in re.findall(r"#\d+", attributes):
-        pattern = rf"^attributes {group} = .*$"
-        ir = re.sub(pattern, lambda match: _PROMISES.sub("", match[0]), ir, flags=re.M)
-    return ir
-
-
-def _table(context: BoundsContext, ir: str, positions: SourcePositions) -> BoundsTable:
-    sites = tuple(_facts(site, ir, positions) for site in context.sites)
-    shape = [
-        [site["word"], site["slot"], site["name"], site["node"], len(site["accesses"])]
-        for site in sites
-    ]
-    nodes = tuple((int(n.op) | n.width << 8, n.a, n.b, n.c) for n in context.program.nodes)
-    return BoundsTable(digest(repr(shape)), sites, nodes)
-
-
-def _facts(site: Site, ir: str, positions: SourcePositions) -> dict[str, Any]:
-    return {
-        "word": site.object.word,
-        "slot": site.object.slot,
-        "name": "" if site.object.is_selected else shown_name(site.object.name),
-        "bytes": site.object.nbytes,
-        "node": site.node,
-        "first": site.first,
-        "end": site.end,
-        "accesses": [
-            [access.distance, access.nbytes, access.writes, positions.of(access.debug, ir)]
-            for access in site.accesses
-        ],
-    }
-
-
-def shown_name(name: str) -> str:
-    """The name of a variable in the text, from its name in the module."""
-    if name.startswith("%"):
-        return re.split(r"\.(?:i|sroa)\b", name[1:])[0]
-    bare = re.sub(r"_\d+$|\.\d+$", "", name[1:].strip('"'))
-    ends = [(int(match[0]), bare[match.end() :]) for match in _LENGTH.finditer(bare)]
-    return next((rest for length, rest in reversed(ends) if len(rest) == length), bare)
+    return checked, bounds_table(context, ir, positions)

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Protocol
 
 from metalloid.backends.cpu.compile import reference, vector
-from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest, BoundsTable
+from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest
 from metalloid.backends.cpu.compile.kernel_ir import CodeProperties, KernelIR, Lowered, kernel_ir
 from metalloid.backends.cpu.compile.sanitizer import AccessTable, Sanitizer
 from metalloid.backends.cpu.compile.variants import Variant, parse_variant
 from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.unit import TranslationUnit

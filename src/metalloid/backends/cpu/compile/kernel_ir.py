@@ -7,19 +7,11 @@ a CPU: its functions by `memory_model`, its variables and attributes as text.
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from metalloid.backends.cpu.compile.bounds import (
-    UNCHECKED,
-    BoundsRequest,
-    BoundsTable,
-    with_checks,
-    words_of,
-)
+from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest, with_checks
 from metalloid.backends.cpu.compile.inlining import choose_inlining
 from metalloid.backends.cpu.compile.memory_model import (
     assume_scalar_alignment,
@@ -33,14 +25,15 @@ from metalloid.backends.cpu.compile.sanitizer import (
     with_instrumentation,
     with_shadow_checks,
 )
-from metalloid.backends.cpu.compile.source_positions import SourcePositions
 from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.libcalls import is_libcall
+from metalloid.compiler.bounds.table import BoundsTable, words_of
 from metalloid.compiler.frontend.debug_info import LINE_TABLES, with_user_locations
 from metalloid.compiler.frontend.entry import entry_text, read_layouts
+from metalloid.compiler.frontend.source_positions import SourcePositions, is_user_file
 from metalloid.compiler.frontend.stdlib_pch import checked, toolchain_digest
-from metalloid.compiler.frontend.translate import ENTRY_FILE, compile_command, compile_entry
+from metalloid.compiler.frontend.translate import compile_command, compile_entry
 from metalloid.compiler.frontend.undefined_symbols import (
     MEMORY_FUNCTIONS,
     undefined,
@@ -75,7 +68,6 @@ _THREADGROUP_VARIABLE = re.compile(
 )
 
 #: Code in its files is not the user's.
-_PACKAGE = Path(str(importlib.resources.files("metalloid")))
 #: The IR is input of passes, and readable: vectors and unrolled loops come later.
 _IR_FLAGS = (
     "-fno-vectorize",
@@ -242,7 +234,7 @@ def kernel_ir(
     except Unsupported as problem:
         raise MetalloidError(f"[{entry.name}] {problem} is not supported on CPUs") from None
     if debug_lines:
-        ir = with_user_locations(ir, _is_user_file)
+        ir = with_user_locations(ir, is_user_file)
     layouts = tuple(read_layouts(ir))
     positions = SourcePositions(unit.sources, text)
     signature = build_signature(entry, layouts)
@@ -320,8 +312,8 @@ class _EntryCompiler:
             words += ("-Xclang", "-disable-llvm-passes")
         text, ir = compile_entry(words, self.unit, self.entry, self.target, embed, seconds)
         if self.sanitize:
-            ir = self.optimise(prepare(ir, _is_user_file), options or ())
-            ir = finish(ir, _is_user_file)
+            ir = self.optimise(prepare(ir, is_user_file), options or ())
+            ir = finish(ir, is_user_file)
         return text, ir
 
     def compile_auxiliary(self, text: str) -> str:
@@ -354,11 +346,6 @@ def _adapt(function: Function) -> None:
     mark_constant_loads(function)
     assume_scalar_alignment(function)
     forget_private_volatile(function)
-
-
-def _is_user_file(path: Path) -> bool:
-    """Whether clang names it in debug information for the user's text."""
-    return path.name != ENTRY_FILE and not path.resolve().is_relative_to(_PACKAGE)
 
 
 def _is_offered(name: str) -> bool:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from metalloid.backends.cpu.compile.bounds import THREAD, shown_name, without_promises
-from metalloid.backends.cpu.compile.source_positions import SourcePositions
+from metalloid.backends.cpu.compile.bounds import THREAD
+from metalloid.compiler.bounds.table import shown_name, without_promises
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.pass_manager import run_passes

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from metalloid.backends.cpu.compile import vector
 from metalloid.backends.cpu.compile.bounds import THREAD
 from metalloid.backends.cpu.compile.kernel_ir import kernel_ir
-from metalloid.backends.cpu.compile.source_positions import SourcePositions
+from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.ir.parser import parse_function
 from metalloid.compiler.toolchain.cache import Cache, digest

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from typing import Any
 
-from metalloid.backends.cpu.compile.bounds import BoundsRequest, BoundsTable
+from metalloid.backends.cpu.compile.bounds import BoundsRequest
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.native_library import Outcome
 from metalloid.compiler.bounds.range_program import Op
+from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.msl.signature import Signature
-from metalloid.runtime.launch.outside import AccessedObject, describe_access
+from metalloid.runtime.launch.outside import describe_site
 
-#: Extent of memory whose size is unknown.
-UNKNOWN_BYTES = 2**62
 _NODE, _CHECK, _READ = struct.Struct("=4q"), struct.Struct("=6q"), struct.Struct("=3Q")
 _HEAD = struct.Struct("=4Q4Q")
 _PROVEN_BYTES = 8 * (1 + 16 * 60)  # mtl_proven in bounds.c
@@ -107,17 +105,5 @@ def describe_outside(
     outcome: Outcome, table: BoundsTable, signature: Signature
 ) -> tuple[str, tuple[str, int] | None, str]:
     """Describe a failed access: in words, its file and line, and the line with a caret."""
-    site: dict[str, Any] = table.sites[outcome.lane]
     offset = ctypes.c_int64(outcome.address).value
-    extent = outcome.limit_ns
-    distance, nbytes, writes, position = next(
-        (
-            access for access in site["accesses"]
-            if not 0 <= offset + access[0] <= extent - access[1]
-        ),
-        site["accesses"][0],
-    )  # fmt: skip
-    target = AccessedObject(site["word"], site["slot"], site["name"])
-    return describe_access(
-        signature, target, offset + distance, nbytes, extent, writes=writes, position=position
-    )
+    return describe_site(signature, table.sites[outcome.lane], offset, outcome.limit_ns)

@@ -258,7 +258,7 @@ class CpuDevice(Device):
             checked = compile_checked()
             checked.checks_all = True
             return checked
-        bounds = BoundsRequest(checks=unit.options.bounds == "checked")
+        bounds = BoundsRequest(checks=unit.options.bounds != "unchecked")
         kernel = compile_variant(None, bounds)
         program = CpuProgram(kernel, entry, compile_variant, self._names, bounds)
         program.compile_checked = functools.cache(compile_checked)

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from metalloid.backends.cpu.compile.bounds import pointer_slots
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.faults import INTERRUPTED
 from metalloid.backends.cpu.runtime.program import CpuProgram
+from metalloid.compiler.bounds.table import pointer_slots
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.program import Size

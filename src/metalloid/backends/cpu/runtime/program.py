@@ -11,18 +11,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from metalloid.backends.cpu import host
-from metalloid.backends.cpu.compile.bounds import (
-    UNCHECKED,
-    BoundsRequest,
-    pointer_slots,
-    words_of,
-)
+from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest
 from metalloid.backends.cpu.compile.engines import CompiledKernel
 from metalloid.backends.cpu.compile.texture_specialization import KnownWord, TextureVariants
 from metalloid.backends.cpu.compile.thread_axes import lane_axis
 from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.backends.cpu.runtime.bounds import UNKNOWN_BYTES, RangeProof, describe_outside
+from metalloid.backends.cpu.runtime.bounds import RangeProof, describe_outside
 from metalloid.backends.cpu.runtime.faults import INTERRUPTED, OUTSIDE, error_of
 from metalloid.backends.cpu.runtime.source_lines import load_address, source_line
 from metalloid.backends.cpu.runtime.threadgroup_fusion import (
@@ -31,17 +26,17 @@ from metalloid.backends.cpu.runtime.threadgroup_fusion import (
     fused_along,
     sees_threadgroups,
 )
+from metalloid.compiler.bounds.table import pointer_slots, words_of
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
-from metalloid.runtime.launch.launches import Arguments
+from metalloid.runtime.launch.launches import UNKNOWN_BYTES, Arguments
 from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Program, Size
 from metalloid.settings import settings
 
 _MAX_CACHED_SHAPES = 1024  # maximum shapes of launches in a program's caches
 _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: limits the memory of stacks
-_UNKNOWN_POINTEE = UNKNOWN_BYTES // 2, UNKNOWN_BYTES
 #: Of a launch: grid, threadgroup, whether barriers are relaxed, and what textures are.
 _Shape = tuple[Size, Size, bool, tuple[KnownWord, ...]]
 
@@ -269,9 +264,7 @@ class CpuProgram(Program):
         words, launch_group = arguments.words, group
         extents: list[int] = []
         if self.proof is not None:
-            extents += (self._unknown_extents | arguments.extents).values()
-            for position, offset in self.slots:
-                extents += arguments.pointees.get(words[position] + offset, _UNKNOWN_POINTEE)
+            extents = arguments.extent_words(self._unknown_extents, self.slots)
         across, down, back = self._fusion(grid, group)
         group = (group[0] * across, group[1] * down, group[2] * back)
         entry, flags = self.entry, self.flags

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from metalloid.backends.cuda.compile.access_checks import RECORD_TEXT, checked_words
 from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL, poll_loops
 from metalloid.backends.cuda.compile.dynamic_shared_memory import use_dynamic_shared_memory
 from metalloid.backends.cuda.compile.module_edits import PRINTF_SYMBOL
-from metalloid.backends.cuda.compile.pipeline import run_pipeline
-from metalloid.compiler.frontend.debug_info import LINE_TABLES
+from metalloid.backends.cuda.compile.pipeline import Module, run_pipeline
+from metalloid.compiler.bounds.table import BoundsTable
+from metalloid.compiler.frontend.debug_info import LINE_TABLES, with_user_locations
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL, entry_text, read_layouts
+from metalloid.compiler.frontend.source_positions import SourcePositions, is_user_file
 from metalloid.compiler.frontend.translate import compile_command, compile_entry
 from metalloid.compiler.frontend.undefined_symbols import undefined
 from metalloid.compiler.frontend.unit import TranslationUnit
@@ -31,9 +34,11 @@ from metalloid.settings import settings
 
 _ENTRY = (
     f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
-    "(metalloid::launch_data<mtl_entry_type::parameter_count> launch)"
-    " { metalloid::run_thread<mtl_entry_type>(launch); }"
+    "(metalloid::launch_data<{0}> launch) {{ metalloid::run_thread<mtl_entry_type>(launch); }}"
 )
+#: Variables have their names, for messages.
+_NAMES = "-fno-discard-value-names"
+_UNCHECKED_ENTRY = _ENTRY.format("mtl_entry_type::parameter_count")
 _KERNEL_HEAD = re.compile(
     rf"^(define [^\n]*@{ENTRY_SYMBOL}\([^\n]*\)[^\n]*?)( (?:#\d+ )?\{{)$", re.M
 )
@@ -69,6 +74,8 @@ class PtxKernel:
         Whether these threads are adjacent in x (vectorized_coarsening.py).
     is_cancellable : bool
         Whether it polls the cancellation flag (cancellation_polls.py).
+    bounds : BoundsTable or None
+        Of the checks of its accesses; None if they are not checked.
     """
 
     stages: dict[str, Path]
@@ -79,6 +86,7 @@ class PtxKernel:
     coarsening: int
     is_vectorized: bool
     is_cancellable: bool
+    bounds: BoundsTable | None
 
     @property
     def text(self) -> str:
@@ -110,45 +118,83 @@ def compile_ptx(
     key = digest(
         "ptx", unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
         str(max_threads), str(settings.cancellable), *target.flags,
+        *(("checked",) if _is_checked(unit) else ()),
         *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
     )  # fmt: skip
     files = cache.load(key)
     if files is None:
         with compiling(f"kernel {entry.name!r} for {target.name}"):
-            compiled = _compile(unit, entry, constants, target, cache, max_threads)
+            source = _KernelSource(unit, entry, constants, target, cache)
+            compiled = _compile(source, max_threads)
         files = cache.save(key, compiled)
     layouts, *others = json.loads(files["kernel.json"].read_bytes())
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
     stages = {stage: files[name] for stage, name in names.items()}
+    others[-1] = others[-1] and BoundsTable(**others[-1])
     return PtxKernel(stages, tuple(layouts), *others)
 
 
-def _compile(
+def bounds_with_lines(
     unit: TranslationUnit,
     entry: EntryPoint,
     constants: Mapping[int, str],
     target: Target,
     cache: Cache,
-    max_threads: int,
-) -> dict[str, bytes | str]:
-    to_ir = [
-        *compile_command(unit.text, unit.options, target, cache),
-        *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
-    ]
+) -> BoundsTable:
+    """The table of a kernel's checks with the lines of accesses, as `compile_ptx` makes none."""
+    return _KernelSource(unit, entry, constants, target, cache).module(debug_lines=True)[2].bounds
 
-    def compiled(*more: str) -> tuple[str, str]:
+
+def _is_checked(unit: TranslationUnit) -> bool:
+    return unit.options.bounds == "checked"
+
+
+@dataclass(frozen=True)
+class _KernelSource:
+    """The source of a kernel; the attributes are the arguments of `compile_ptx`."""
+
+    unit: TranslationUnit
+    entry: EntryPoint
+    constants: Mapping[int, str]
+    target: Target
+    cache: Cache
+
+    def compiled(self, entry_code: str, *more: str) -> tuple[str, str]:
+        """C++ and LLVM IR with a function for the driver, by more options."""
+        unit, target = self.unit, self.target
+        to_ir = [
+            *compile_command(unit.text, unit.options, target, self.cache),
+            *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
+        ]
+
         def embed(text: str) -> str:
-            return entry_text(text, unit, entry, constants, _ENTRY)
+            return entry_text(text, unit, self.entry, self.constants, entry_code)
 
-        return compile_entry([*to_ir, *more], unit, entry, target, embed)
+        return compile_entry([*to_ir, *more], unit, self.entry, target, embed)
 
-    text, ir = compiled()
-    layouts = read_layouts(ir)
-    signature = build_signature(entry, layouts)
-    try:
-        module = run_pipeline(ir, signature)
-    except Unsupported as problem:
-        raise MetalloidError(f"[{entry.name}] {problem} is not supported on NVIDIA GPUs") from None
+    def module(self, debug_lines: bool = False) -> tuple[str, Sequence[int], Module]:
+        """C++, table of the parameters' types, and the module."""
+        text, ir = self.compiled(_UNCHECKED_ENTRY)
+        layouts = read_layouts(ir)
+        signature = build_signature(self.entry, layouts)
+        words, positions = len(signature.sources), None
+        if _is_checked(self.unit):
+            words = checked_words(signature)
+            text, ir = self.compiled(
+                (_ENTRY + RECORD_TEXT).format(words), _NAMES, *(LINE_TABLES,) * debug_lines
+            )
+            ir = with_user_locations(ir, is_user_file) if debug_lines else ir
+            positions = SourcePositions(self.unit.sources, text)
+        try:
+            return text, layouts, run_pipeline(ir, signature, words, positions)
+        except Unsupported as problem:
+            name = self.entry.name
+            raise MetalloidError(f"[{name}] {problem} is not supported on NVIDIA GPUs") from None
+
+
+def _compile(source: _KernelSource, max_threads: int) -> dict[str, bytes | str]:
+    unit, entry, target = source.unit, source.entry, source.target
+    text, layouts, module = source.module()
     ir = module.ir
     if max_threads:
         ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{max_threads}"\2', ir)
@@ -163,7 +209,9 @@ def _compile(
     if settings.cancellable:
         ptx = poll_loops(ptx)
     if missing := _MISSING.search(ptx):
-        raise undefined(missing[1], unit, entry, lambda: compiled(LINE_TABLES)[1])
+        raise undefined(
+            missing[1], unit, entry, lambda: source.compiled(_UNCHECKED_ENTRY, LINE_TABLES)[1]
+        )
     return {
         "kernel.cpp": text,
         "kernel.ll": ir,
@@ -177,6 +225,7 @@ def _compile(
                 module.coarsening,
                 module.is_vectorized,
                 CANCEL_SYMBOL in ptx,
+                asdict(module.bounds) if _is_checked(unit) else None,
             ]
         ),
     }

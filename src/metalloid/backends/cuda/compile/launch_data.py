@@ -21,7 +21,7 @@ class LaunchLayout:
     Attributes
     ----------
     words : int
-        Parameters of the kernel, each a word.
+        Of a launch: parameters of the kernel, and more if its accesses are checked.
     constant : set of int
         The words that point to ``constant`` memory.
     """
@@ -44,10 +44,10 @@ class LaunchLayout:
         return _WORD_BYTES * max(1, self.words)
 
 
-def layout_of(signature: Signature) -> LaunchLayout:
-    """The layout for a kernel's parameters."""
+def layout_of(signature: Signature, words: int) -> LaunchLayout:
+    """The layout for a kernel's parameters, in launches with so many words."""
     constant = (p.position for p in signature.buffers if p.layout.space == "constant")
-    return LaunchLayout(len(signature.sources), frozenset(constant))
+    return LaunchLayout(words, frozenset(constant))
 
 
 def launch_offsets(function: Function) -> dict[str, int]:

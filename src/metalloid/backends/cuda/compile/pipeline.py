@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from metalloid.backends.cuda.compile.access_checks import add_access_checks
 from metalloid.backends.cuda.compile.coarsening import (
     assume_uniform_grid,
     coarsen_threads,
@@ -21,7 +22,9 @@ from metalloid.backends.cuda.compile.module_edits import declare_intrinsics, pre
 from metalloid.backends.cuda.compile.name_values import name_values
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
 from metalloid.backends.cuda.compile.warp_divergence import analyse_warp
+from metalloid.compiler.bounds.table import NO_CHECKS, BoundsTable
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import definition, parse_function, replace_function
@@ -148,16 +151,28 @@ class Module:
         Metal threads per CUDA thread of the coarsened kernel; 1 if there is none.
     is_vectorized : bool
         Whether these threads are adjacent in x.
+    bounds : BoundsTable
+        Of the checks of its accesses.
     """
 
     ir: str
     lanes_in_order: bool
-    coarsening: int
-    is_vectorized: bool
+    coarsening: int = 1
+    is_vectorized: bool = False
+    bounds: BoundsTable = NO_CHECKS
 
 
-def run_pipeline(ir: str, signature: Signature) -> Module:
+def run_pipeline(
+    ir: str, signature: Signature, words: int, positions: SourcePositions | None = None
+) -> Module:
     """Run the passes over a module with a kernel.
+
+    Parameters
+    ----------
+    words : int
+        Words of a launch.
+    positions : SourcePositions or None
+        Of the text, if the kernel's accesses are to be checked. It is not coarsened then.
 
     Raises
     ------
@@ -167,15 +182,19 @@ def run_pipeline(ir: str, signature: Signature) -> Module:
     lanes_in_order = not has_matrix_functions(definition(ir, ENTRY_SYMBOL))
     ir = prepare_module(ir, "plain" if lanes_in_order else "matrix")
     kernel = parse_function(ir, ENTRY_SYMBOL, retain_hints=True)
-    context = KernelContext(layout_of(signature), FreshNames(kernel), pure_functions(ir))
+    context = KernelContext(layout_of(signature, words), FreshNames(kernel), pure_functions(ir))
     run_passes(kernel, KERNEL, context)
+    if positions is not None:
+        ir, table = add_access_checks(ir, kernel, signature, positions)
+        ir = declare_intrinsics(replace_function(ir, kernel), [kernel])
+        return Module(ir, lanes_in_order, bounds=table)
     ir = declare_intrinsics(replace_function(ir, kernel), [kernel])
     if not lanes_in_order:
-        return Module(ir, lanes_in_order, coarsening=1, is_vectorized=False)
+        return Module(ir, lanes_in_order)
     coarsened = kernel.copy()
     run_passes(coarsened, COARSENING, context)
     if context.coarsening is None:
-        return Module(ir, lanes_in_order, coarsening=1, is_vectorized=False)
+        return Module(ir, lanes_in_order)
     text = function_text(kernel)
     ir = ir.replace(text, f"{text}\n\n{function_text(coarsened)}")
     return Module(ir, lanes_in_order, context.coarsening.factor, context.coarsening.is_vectorized)

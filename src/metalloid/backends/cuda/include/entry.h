@@ -25,10 +25,12 @@ struct launch_data {
 METALLOID_INLINE uint least(uint a, uint b) { return a < b ? a : b; }
 METALLOID_INLINE metal::uint3 triple(const unsigned (&v)[3]) { return {v[0], v[1], v[2]}; }
 
-template <class Entry>
-METALLOID_INLINE void run_thread(const launch_data<Entry::parameter_count>& launch) {
-  metal::uint3 position = {uint(__nvvm_read_ptx_sreg_tid_x()), uint(__nvvm_read_ptx_sreg_tid_y()),
-                        uint(__nvvm_read_ptx_sreg_tid_z())};
+// The ids of a thread, as if its threadgroup were full.
+template <int words>
+METALLOID_INLINE thread_ids ids_of(const launch_data<words>& launch) {
+  const metal::uint3 position = {uint(__nvvm_read_ptx_sreg_tid_x()),
+                                 uint(__nvvm_read_ptx_sreg_tid_y()),
+                                 uint(__nvvm_read_ptx_sreg_tid_z())};
   const metal::uint3 block = {uint(__nvvm_read_ptx_sreg_ctaid_x()),
                               uint(__nvvm_read_ptx_sreg_ctaid_y()),
                               uint(__nvvm_read_ptx_sreg_ctaid_z())};
@@ -39,26 +41,69 @@ METALLOID_INLINE void run_thread(const launch_data<Entry::parameter_count>& laun
   ids.groups = {divide_up(ids.grid.x, ids.dispatched_size.x),
                 divide_up(ids.grid.y, ids.dispatched_size.y),
                 divide_up(ids.grid.z, ids.dispatched_size.z)};
-  const metal::uint3 origin = ids.group * ids.dispatched_size;
   ids.group_size = ids.dispatched_size;
   ids.index = position.x + ids.dispatched_size.x * (position.y + ids.dispatched_size.y * position.z);
-  mtl_open_divergent_barrier(divide_up(volume(ids.group_size), 32));
-  if (!launch.is_uniform) {
-    // The lanes may have another order (lanes_nvptx.h). At the grid's edge a threadgroup is smaller:
-    // its threads get consecutive indices, so that the first warps run them all. A block has at most
-    // 64 threads in z; deeper threadgroups are launched as one row.
-    const metal::uint3 left = ids.grid - origin;
-    ids.group_size = {least(left.x, ids.group_size.x), least(left.y, ids.group_size.y),
-                      least(left.z, ids.group_size.z)};
-    ids.index = mtl_simdgroup_start(ids.index) + mtl_lane();
-    if (ids.index >= volume(ids.group_size)) return;
-    const uint row = ids.index / ids.group_size.x;
-    position = {ids.index % ids.group_size.x, row % ids.group_size.y, row / ids.group_size.y};
-  }
-  ids.index = mtl_simdgroup_start(ids.index) + mtl_lane();
   ids.position_in_threadgroup = position;
-  ids.position_in_grid = origin + position;
+  return ids;
+}
+
+// The same where threadgroups are not all full, of the thread with an index; false if there is none.
+//
+// The lanes may have another order (lanes_nvptx.h). At the grid's edge a threadgroup is smaller: its
+// threads get consecutive indices, so that the first warps run them all. A block has at most 64
+// threads in z; deeper threadgroups are launched as one row.
+METALLOID_INLINE bool find_thread(thread_ids& ids, metal::uint3 origin, uint index) {
+  const metal::uint3 left = ids.grid - origin;
+  ids.group_size = {least(left.x, ids.group_size.x), least(left.y, ids.group_size.y),
+                    least(left.z, ids.group_size.z)};
+  ids.index = index;
+  if (index >= volume(ids.group_size)) return false;
+  const uint row = index / ids.group_size.x;
+  ids.position_in_threadgroup = {index % ids.group_size.x, row % ids.group_size.y,
+                                 row / ids.group_size.y};
+  return true;
+}
+
+template <class Entry, int words>
+METALLOID_INLINE void run_thread(const launch_data<words>& launch) {
+  thread_ids ids = ids_of(launch);
+  const metal::uint3 origin = ids.group * ids.dispatched_size;
+  mtl_open_divergent_barrier(divide_up(volume(ids.group_size), 32));
+  if (!launch.is_uniform &&
+      !find_thread(ids, origin, mtl_simdgroup_start(ids.index) + mtl_lane()))
+    return;
+  ids.index = mtl_simdgroup_start(ids.index) + mtl_lane();
+  ids.position_in_grid = origin + ids.position_in_threadgroup;
   Entry::call(ids, launch.words, (char*)mtl_threadgroup_memory);
+}
+
+// The first access of a launch that was outside of its object (fault_records.py).
+struct fault_record {
+  uint failed, others, site, unused;
+  uint group[3], position[3];
+  long offset;
+  ulong extent;
+};
+
+// Record an access that was outside. The last word of the launch points to the record.
+template <int words>
+METALLOID_INLINE void record_fault(uint site, long offset, ulong extent,
+                                   const launch_data<words>& launch) {
+  auto record = (__attribute__((opencl_global)) fault_record*)launch.words[words - 1];
+  if (__atomic_exchange_n(&record->failed, 1u, __ATOMIC_RELAXED)) {
+    __atomic_fetch_add(&record->others, 1u, __ATOMIC_RELAXED);
+    return;
+  }
+  thread_ids ids = ids_of(launch);
+  if (!launch.is_uniform)
+    find_thread(ids, ids.group * ids.dispatched_size, (ids.index & ~31u) + mtl_lane());
+  record->site = site;
+  record->offset = offset;
+  record->extent = extent;
+  for (int k = 0; k < 3; ++k) {
+    record->group[k] = ids.group[k];
+    record->position[k] = ids.position_in_threadgroup[k];
+  }
 }
 
 }  // namespace metalloid

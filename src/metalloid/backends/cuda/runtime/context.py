@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from metalloid.backends.cuda.runtime.constants import Constants
 from metalloid.backends.cuda.runtime.driver import check, describe, driver
+from metalloid.backends.cuda.runtime.fault_records import FaultRecords
 from metalloid.backends.cuda.runtime.launcher import native
 from metalloid.backends.cuda.runtime.pinned_memory import PinnedMemory
 from metalloid.backends.cuda.runtime.printf_buffer import (
@@ -143,6 +144,7 @@ class ContextDevice(Device):
         self.native = native()
         arena = self.allocate_uninitialized(Constants.ARENA_BYTES)
         self.constants = Constants(arena, self.copy_value)
+        self.fault_records = FaultRecords(self.allocate_visible)
         self.timer, self._pinned = Timer(self.stream), PinnedMemory(self._pin)
         os.register_at_fork(after_in_child=self._forked)
 
@@ -208,8 +210,10 @@ class ContextDevice(Device):
         events: tuple[int, int] = NO_EVENTS,
     ) -> None:  # fmt: skip
         """Add a launch to a stream, with `arguments` as they are, between two timing events."""
-        words = arguments.words or (0,)
+        words: Sequence[int] = arguments.words or (0,)
         shapes = program.shapes_for(words, grid, group)
+        if program.is_checked:
+            words = (*arguments.words, *arguments.fault_record.words)
         (started, ended), last = events, shapes[-1]
         threadgroup_bytes = arguments.threadgroup_bytes + program.dynamic_shared_bytes
         for shape in shapes:

@@ -6,7 +6,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from metalloid.backends.cuda.compile.compile_ptx import PtxKernel, compile_ptx
+from metalloid.backends.cuda.compile.compile_ptx import (
+    PtxKernel,
+    bounds_with_lines,
+    compile_ptx,
+)
 from metalloid.backends.cuda.compile.target import cuda_target
 from metalloid.backends.cuda.libraries.cuda_libraries import CudaLibraries
 from metalloid.backends.cuda.runtime.cancellation import Cancellation
@@ -19,6 +23,7 @@ from metalloid.backends.cuda.runtime.graph import CudaGraph
 from metalloid.backends.cuda.runtime.host_arguments import copy_back, copy_to_device
 from metalloid.backends.cuda.runtime.program import CudaProgram
 from metalloid.backends.cuda.runtime.repeater import CudaRepeater
+from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.msl.entry_points import EntryPoint
@@ -75,6 +80,9 @@ class CudaDevice(ContextDevice):
         def with_threads(max_threads: int) -> PtxKernel:
             return compile_ptx(unit, entry, constants, self.target, shared_cache(), max_threads)
 
+        def with_lines() -> BoundsTable:
+            return bounds_with_lines(unit, entry, constants, self.target, shared_cache())
+
         self.enter()
         return CudaProgram(
             kernel=with_threads(entry.limits.max_total or 0),
@@ -85,6 +93,8 @@ class CudaDevice(ContextDevice):
             multiprocessors=self._multiprocessors,
             add_flag=self.cancellation.flags.append,
             wait=self._settle_all,
+            bounds_with_lines=with_lines,
+            records=self.fault_records,
         )
 
     def launch(
@@ -99,6 +109,7 @@ class CudaDevice(ContextDevice):
             for buffer in arguments.buffers:
                 if buffer.host_copy is not None:
                     buffer.host_copy.to_device()
+            program.add_record(arguments)
             for position, value in arguments.constants:
                 arguments.words[position] = self.constants[value]
             blocks = copy_to_device(self, arguments) if arguments.staged else ()
@@ -126,15 +137,17 @@ class CudaDevice(ContextDevice):
         self, program: CudaProgram, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
     ) -> FastLaunch | None:
         """See `Device.fast_launcher`."""
-        return fast_launch(self, program, parameters, sizes)
+        return None if program.is_checked else fast_launch(self, program, parameters, sizes)
 
     def repeater(
         self,
         launches: Sequence[Launch],
         words: Sequence[tuple[int, int, int]],
         params: Sequence[tuple[int, int, bytearray]],
-    ) -> Repeater:
+    ) -> Repeater | None:
         """See `Launcher.repeater`."""
+        if any(launch.program.is_checked for launch in launches):  # each has extents of its own
+            return None
         return CudaRepeater(self, launches, words, params)
 
     def prepare(self, launches: Sequence[Launch]) -> Callable[[], Event]:

@@ -51,9 +51,12 @@ class CudaEvent(Event):
     ) -> None:
         self._device, self._work, self._uses_printf = device, work, uses_printf
         self._in_use: Any = in_use
-        self.limit_ns = in_use.limit_ns if isinstance(in_use, Arguments) else 0
-        # Messages and time limits are handled even if the program has dropped the event.
-        is_watched = uses_printf or self.limit_ns or settings.given("timeout", device.timer.timeout)
+        self.limit_ns, is_watched = 0, uses_printf
+        if isinstance(in_use, Arguments):
+            self.limit_ns = in_use.limit_ns
+            is_watched = uses_printf or in_use.fault_record is not None
+        # Reports and time limits are handled even if the program has dropped the event.
+        is_watched |= bool(self.limit_ns or settings.given("timeout", device.timer.timeout))
         device.in_flight.append((lambda: self) if is_watched else weakref.ref(self))
 
     @property
@@ -161,7 +164,19 @@ class CudaEvent(Event):
             raise device.failure(status, self.name)
         if self._uses_printf:
             device.flush_printf(self.name)
+        self._require_no_fault()
         return True
+
+    def _require_no_fault(self) -> None:
+        """Raise a failed access, of kernels that check them."""
+        in_use, work = self._in_use, self._work
+        if isinstance(in_use, Arguments):
+            if in_use.fault_record is not None and not isinstance(work, str):
+                work.require_no_fault(in_use)
+        elif self._uses_printf:
+            for each in in_use:
+                if isinstance(each, Launch):
+                    each.program.require_no_fault(each.arguments)
 
     def has_begun(self) -> bool:
         """Whether the GPU has started it, as far as is known."""

@@ -21,7 +21,13 @@ class CudaGraph:
         bindings = device.driver
         self._device, self._launches = device, list(launches)
         self._name = f"a graph of {len(launches)} launches"
-        self._uses_printf = any(launch.program.uses_printf for launch in launches)
+        self._is_checked = any(launch.program.is_checked for launch in launches)
+        self._uses_printf = self._is_checked or any(
+            launch.program.uses_printf for launch in launches
+        )
+        self._last_run: CudaEvent | None = None
+        for launch in launches:
+            launch.program.add_record(launch.arguments)
         self._buffers = buffers_of(launches)
         self._values = self._copy_constants()
         flags = bindings.CUstream_flags.CU_STREAM_NON_BLOCKING
@@ -55,12 +61,17 @@ class CudaGraph:
     def launch(self) -> CudaEvent:
         """Run it after the launches so far."""
         device = self._device
+        if self._last_run is not None:
+            self._last_run.settle()  # all runs have the same records
         with device.lock:
             device.enter()
             for buffer in self._buffers:
                 if buffer.host_copy is not None:
                     buffer.host_copy.to_device()
-            return record_event(device, self._name, self._uses_printf, self._launches, self._run)
+            event = record_event(device, self._name, self._uses_printf, self._launches, self._run)
+        if self._is_checked:
+            self._last_run = event
+        return event
 
     def _run(self) -> None:
         device = self._device

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from metalloid.backends.cuda.compile.access_checks import checked_words
 from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL
 from metalloid.backends.cuda.compile.coarsening import COARSENED_SYMBOL
 from metalloid.backends.cuda.compile.compile_ptx import PtxKernel
@@ -14,12 +16,17 @@ from metalloid.backends.cuda.compile.module_edits import PRINTF_SYMBOL
 from metalloid.backends.cuda.compile.vectorized_coarsening import is_aligned
 from metalloid.backends.cuda.runtime.assemble import cubin
 from metalloid.backends.cuda.runtime.driver import check, driver
+from metalloid.backends.cuda.runtime.fault_records import Fault, FaultRecords
 from metalloid.backends.cuda.runtime.geometry import launches_of
 from metalloid.backends.cuda.runtime.launcher import launch_layout, pack_shape
+from metalloid.compiler.bounds.table import BoundsTable, pointer_slots
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.toolchain.cache import shared_cache
+from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
+from metalloid.runtime.launch.launches import UNKNOWN_BYTES, Arguments
+from metalloid.runtime.launch.outside import describe_site, outside_error
 from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
 
 _DEFAULT_THREADS = 256  # of a threadgroup
@@ -56,11 +63,18 @@ class _Shapes(dict[tuple[Size, Size], list[bytes]]):
 
 
 class OfflineProgram(Program):
-    """A kernel compiled for a GPU that this machine need not have."""
+    """A kernel compiled for a GPU that this machine need not have.
+
+    Attributes
+    ----------
+    is_checked : bool
+        Whether its code checks accesses.
+    """
 
     def __init__(self, kernel: PtxKernel, entry: EntryPoint, architecture: str) -> None:
         self.signature = build_signature(entry, kernel.layouts)
-        self.engine = f"cuda: {architecture}"
+        self.is_checked = kernel.bounds is not None
+        self.engine = f"cuda: {architecture}{'; checks accesses' * self.is_checked}"
         if kernel.coarsening > 1:
             self.engine += f"; on large grids {kernel.coarsening} threads in one"
         self._kernel = kernel
@@ -105,6 +119,8 @@ class CudaProgram(OfflineProgram):
         multiprocessors: int,
         add_flag: Callable[[int], None],
         wait: Callable[[], None],
+        bounds_with_lines: Callable[[], BoundsTable],
+        records: FaultRecords,
     ) -> None:
         super().__init__(kernel, entry, architecture)
         self.name = self.signature.name
@@ -122,8 +138,13 @@ class CudaProgram(OfflineProgram):
         if kernel.coarsening > 1:
             self._coarsened = self._find(module, COARSENED_SYMBOL)
         self._multiprocessors = multiprocessors
-        count = max(1, len(self.signature.sources))
-        self.pack = launch_layout(count).pack
+        sources = len(self.signature.sources)
+        self._words = checked_words(self.signature) if self.is_checked else max(1, sources)
+        self._unknown_extents = dict.fromkeys(range(sources), UNKNOWN_BYTES)
+        self._slots = pointer_slots(self.signature)
+        self._bounds, self._bounds_with_lines = kernel.bounds, bounds_with_lines
+        self._records = records
+        self.pack = launch_layout(self._words).pack
         self.needs_alignment = kernel.is_vectorized
         self.shapes = _Shapes(functools.partial(self._pack_shapes, self._coarsened))
         self._unaligned_shapes = _Shapes(functools.partial(self._pack_shapes, None))
@@ -134,8 +155,36 @@ class CudaProgram(OfflineProgram):
             return self._unaligned_shapes[grid, group]
         return self.shapes[grid, group]
 
+    def add_record(self, arguments: Arguments) -> None:
+        """Give a launch its record of a failed access, if this kernel checks accesses.
+
+        Its words still point to memory of the host.
+        """
+        if self.is_checked:
+            extents = arguments.extent_words(self._unknown_extents, self._slots)
+            arguments.fault_record = self._records.new(extents)
+
+    def require_no_fault(self, arguments: Arguments) -> None:
+        """Raise the failed access of a launch that has ended.
+
+        Raises
+        ------
+        KernelFault
+            If there was one.
+        """
+        record = arguments.fault_record
+        fault: Fault | None = record and record.take()
+        if fault is None:
+            return
+        table = self._bounds
+        with contextlib.suppress(MetalloidError):  # such as on a full disk
+            table = self._bounds_with_lines()
+        assert table is not None
+        site = table.sites[fault.site]
+        description = describe_site(self.signature, site, fault.offset, fault.extent)
+        raise outside_error(self.name, description, fault.threadgroup, fault.thread, fault.others)
+
     def _pack_shapes(self, form: Function | None, grid: Size, group: Size) -> list[bytes]:
-        words = max(1, len(self.signature.sources))
         threads, factor = group[0] * group[1] * group[2], 1
         function = coarsened = self._function(threads)
         if form is not None and threads <= form.max_threads:
@@ -147,7 +196,9 @@ class CudaProgram(OfflineProgram):
             ):  # all multiprocessors still have work
                 factor = self._kernel.coarsening
         return [
-            pack_shape(int(coarsened if sub_grid.coarsening > 1 else function), words, sub_grid)
+            pack_shape(
+                int(coarsened if sub_grid.coarsening > 1 else function), self._words, sub_grid
+            )
             for sub_grid in launches_of(grid, group, self._lanes_in_order, factor)
         ]
 

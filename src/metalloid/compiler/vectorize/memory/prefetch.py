@@ -17,8 +17,8 @@ from metalloid.compiler.vectorize.builder import Builder
 #: Distance in bytes that covers the latency of memory: of kernels that compute, and of loops.
 _AHEAD, _AHEAD_IN_LOOPS = 4096, 2048
 _LINE = 64
-#: Instructions for each load.
-_MUCH = 12
+#: Instructions from which on threads do much: some that compute indices, and those for each load.
+_FOR_INDICES, _MUCH = 24, 12
 _SAME = ("zext", "sext", "trunc", "freeze")
 #: Maximum depth of the search through the operations of an address: chains of random numbers have
 #: hundreds, and use values twice.
@@ -29,7 +29,7 @@ def computes_much(function: Function) -> bool:
     """Whether threads do much with what they load."""
     all_ = list(function.instructions())
     loads = sum(one.op == "load" and not one.reads_the_same for one in all_)
-    return len(all_) >= _MUCH * loads
+    return len(all_) >= _FOR_INDICES + _MUCH * loads
 
 
 def look_ahead(builder: Builder, address: Value, size: int) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
+import importlib.resources
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from metalloid.compiler.frontend.debug_info import location_of
+from metalloid.compiler.frontend.translate import ENTRY_FILE
 from metalloid.msl.diagnostics import Diagnostic, SourceMap
 from metalloid.msl.tokens import TokenStream
+
+_PACKAGE = Path(str(importlib.resources.files("metalloid")))
 
 
 class SourcePositions:
@@ -54,3 +58,8 @@ class SourcePositions:
             file = str(path)
         at = self._map.localise(Diagnostic("error", file, location.line, location.column, ""))
         return [file, at.line, at.column, at.source_line]
+
+
+def is_user_file(path: Path) -> bool:
+    """Whether clang names it in debug information for the user's text."""
+    return path.name != ENTRY_FILE and not path.resolve().is_relative_to(_PACKAGE)

@@ -1,0 +1,148 @@
+"""pytest's plugin: puts the module `cupy` in place, marks tests about CUDA, notes the outcomes.
+
+`__main__.py` starts several processes with it, and sets its options as environment variables.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import random
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cupy_tree import adapter
+
+#: Files about CUDA itself, CuPy's inside or kernels written in CUDA C++.
+CUDA_FILES = re.compile(
+    "fusion_tests|test_(bfloat16|carray|cub_reduction|elementwise|flags|function|include|internal|"
+    "mdspan|multithreading|ndarray_contiguity|ndarray_cuda_array_interface|ndarray_get|"
+    "ndarray_owndata|ndarray_scatter|raw|reduction|scan|structured|syncdetect|userkernel|gufuncs|"
+    "memory_ranges|who|byte_bounds|cache|callback|bit_generator)[.]py"
+)
+#: Marks of such tests in a test's text.
+CUDA_TEXT = re.compile(
+    r"\bcuda\.(?!runtime\.is_hip)|cupyx\.|\b_core\.|_internal\b|\bcublas|cusolver|cufft|Stream\(|"
+    r"get_array_module|[^_]_util\.|testing\.multi_gpu|\.data\.ptr|accelerator|RawKernel|fuse\(|"
+    r"(Elementwise|Reduction)Kernel|_default_fft_func|config\.(?!enable_nd)[a-z]|get_fft_plan|"
+    r"\.toDlpack|_is_initialized|_kernel\b|set_allocator|AssertFunctionIsCalled|CudaArray|"
+    r"_index_32_bits"
+)
+#: Outcomes of a comparison.
+KINDS = (
+    ("another type of the result", r"ndarrays of different dtypes"),
+    ("order in memory", r"contiguous flag|f_contiguous|c_contiguous|F_CONTIGUOUS|Orders of"),
+    ("an error where NumPy has none", r"Only cupy raises error"),
+    ("no error where NumPy has one", r"Only numpy raises error|DID NOT RAISE"),
+    ("another class of error", r"Both cupy and numpy raise|Different types of errors"),
+    ("missing name", r"has no attribute|cannot import|has no '"),
+    ("other numbers", r"Mismatched elements|not equal|Not equal|Max absolute|max_ulp|ULP|"
+     r"AssertionError"),
+)  # fmt: skip
+ABOUT_CUDA, NO_TIME = "about CUDA", "no time left"
+_PREFIX = "CUPY_TREE_"
+
+
+class TestTimeout(Exception):
+    """A test has run for too long."""
+
+
+def pytest_configure(config: Any) -> None:
+    """Put the module in place."""
+    checkout = Path(os.environ[_PREFIX + "CHECKOUT"])
+    adapter.install(checkout, os.environ[_PREFIX + "TYPES"])
+    sys.path.insert(0, str(checkout / "tests"))
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Choose this process's share of the tests, in random order; mark those about CUDA."""
+    random.Random(0).shuffle(items)
+    share, shares = map(int, os.environ[_PREFIX + "SHARE"].split("/"))
+    rows = _rows_file()
+    finished = {json.loads(line)[0] for line in rows.open()} if rows.exists() else set()
+    items[:] = [item for item in items[share::shares] if item.nodeid not in finished]
+    if finished and items:  # the process that wrote the rows ended in the next test
+        _write(items.pop(0).nodeid, "failed", "crash", "the process ended", 0.0)
+    for item in items:
+        if _is_about_cuda(item):
+            item.add_marker(pytest.mark.skip(reason=ABOUT_CUDA))
+
+
+def _is_about_cuda(item: Any) -> bool:
+    if CUDA_FILES.search(item.nodeid) or "CudaArrayInterface" in item.nodeid:
+        return True
+    code = item.function
+    while hasattr(code, "__wrapped__"):
+        code = code.__wrapped__
+    try:
+        return bool(CUDA_TEXT.search(inspect.getsource(code)))
+    except (OSError, TypeError):
+        return False
+
+
+def pytest_runtest_setup(item: Any) -> None:
+    """Skip what is left after the time."""
+    if time.time() > float(os.environ[_PREFIX + "END"]):
+        pytest.skip(NO_TIME)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: Any) -> Any:
+    """Stop a test after its time."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise TestTimeout(f"more than {limit} s")
+
+    limit = int(os.environ[_PREFIX + "LIMIT"])
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(limit)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def pytest_collectreport(report: Any) -> None:
+    """Note files that cannot be imported."""
+    if report.failed and not CUDA_FILES.search(report.nodeid):
+        reason = str(report.longrepr).splitlines()[-1]
+        _write(report.nodeid, "not imported", "", reason, 0.0)
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Note the outcome of a test."""
+    if report.when == "call" or report.failed or (report.skipped and report.when == "setup"):
+        kind, reason = "", ""
+        if report.failed:
+            kind, reason = explain(str(report.longrepr or ""))
+        elif report.skipped and isinstance(report.longrepr, tuple):
+            reason = report.longrepr[2].removeprefix("Skipped: ")
+        _write(report.nodeid, report.outcome, kind, reason, report.duration)
+
+
+def _rows_file() -> Path:
+    return Path(os.environ[_PREFIX + "ROWS"])
+
+
+def _write(*row: Any) -> None:
+    with _rows_file().open("a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def explain(text: str) -> tuple[str, str]:
+    """The kind of a failure, and the line that tells its reason."""
+    lines = [re.sub(r"^E\s+", "", line).strip() for line in text.splitlines()]
+    kind = next((kind for kind, pattern in KINDS if re.search(pattern, text)), "an error")
+    matches = [k for k, line in enumerate(lines) if re.match(r"[A-Za-z_.]*(Error|Failed)\b", line)]
+    own = [k for k in matches if "raises error" not in lines[k] and "Both cupy" not in lines[k]]
+    at = (own or matches or [0])[-1]
+    reason = " ".join(line for line in lines[at : at + 4] if line)
+    return kind, re.sub(r"\d+", "N", reason)[:150]
