@@ -24,7 +24,7 @@ MEMBERS = {
         "operators", "array", "files", "functions", "api",
     ),
     "compiler": (
-        "toolchain", "frontend", "ir", "analysis", "transforms", "bounds", "sanitizer", "vectorize",
+        "toolchain", "frontend", "ir", "analysis", "transforms", "bounds", "sanitizer", "vectorize", "cpu_pipeline", "single_passes",
     ),
     "runtime": (
         "interop", "launch", "devices", "memory", "textures", "arguments", "graph",

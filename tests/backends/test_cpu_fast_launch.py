@@ -88,6 +88,7 @@ ARGUMENTS = {
     "no int": lambda: (floats(), floats(), 0.5, 1.5, 7),
     "a bool": lambda: (floats(), floats(), True, -3, 7),
     "numbers of NumPy's": lambda: (floats(), floats(), np.float32(0.5), np.int64(-3), np.uint8(7)),
+    "bools": lambda: (floats(), floats(), True, False, True),
     "an array of one": lambda: (floats(), floats(), np.ones(1, np.float32), -3, 7),
     "a number for memory": lambda: (floats(), 1.0, 0.5, -3, 7),
     "a text": lambda: (floats(), floats(), "0.5", -3, 7),
@@ -126,6 +127,19 @@ def pair():
 @pytest.mark.parametrize("which", ARGUMENTS)
 def test_arguments(pair, which):
     result, expected = (outcome(one, ARGUMENTS[which](), **SIZES[0]) for one in pair)
+    assert result == expected
+
+
+@pytest.mark.parametrize("value", [True, False, 0, 1, 2, -1, np.uint8(1), np.True_, 0.5])
+def test_truth_values(value):
+    text = "kernel void flag(device int* y, constant bool& b) { y[0] = b ? 5 : 6; }"
+    fast, slow = mtl.library(text).flag, mtl.library(text).flag
+    slow._fast_launch = None
+    fast(np.zeros(1, np.int32), True, threads=1)  # from now on its size is known
+    arguments = [(np.zeros(1, np.int32), value) for _ in range(2)]
+    result, expected = (
+        outcome(f, a, threads=1) for f, a in zip((fast, slow), arguments, strict=True)
+    )
     assert result == expected
 
 

@@ -187,7 +187,7 @@ SIZES = {"threads": 64, "group_size": 16}
     ("position", "value"),
     [(1, 2.5), (1, float("inf")), (1, -0.0), (1, 3), (1, np.float32(0.1)), (1, np.float64(0.1)),
      (1, np.float16(2)), (1, np.int8(-1)), (3, -(2**31)), (3, np.int64(7)), (3, np.uint8(7)),
-     (4, 255), (5, 0), (5, 2**64 - 1)],
+     (4, 255), (4, True), (5, 0), (5, 2**64 - 1)],
 )  # fmt: skip
 def test_the_driver_is_told_the_same_as_by_pythons_road(kernel, usual, position, value):
     usual[position] = value
@@ -200,7 +200,7 @@ def test_the_driver_is_told_the_same_as_by_pythons_road(kernel, usual, position,
 
 @pytest.mark.parametrize(
     ("position", "value"),
-    [(0, np.zeros(4, np.float32)), (0, 1.0), (0, None), (1, 1e300), (1, True), (1, 7.25),
+    [(0, np.zeros(4, np.float32)), (0, 1.0), (0, None), (1, 1e300), (1, 7.25),
      (1, "2.5"), (3, 2.0), (3, 2**31), (3, np.float32(1)), (4, 256), (4, -1), (5, -1),
      (5, 2**64), (2, "of 8 bytes"), (2, "elsewhere"), (1, "elsewhere")],
 )  # fmt: skip

@@ -15,12 +15,13 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.cuda.compile.single_passes import PIPELINES as CUDA_PIPELINES
+from metalloid.compiler.cpu_pipeline import PIPELINE as CPU_PIPELINE
 from metalloid.compiler.ir.cfg import reverse_postorder
 from metalloid.compiler.ir.function import DIALECT
 from metalloid.compiler.ir.parser import definition, parse_function
 from metalloid.compiler.ir.printer import function_text
-from metalloid.compiler.sanitizer.single_passes import PIPELINES as CHECK_PIPELINES
-from metalloid.compiler.vectorize.single_passes import PIPELINES, Target, run_single_passes
+from metalloid.compiler.single_passes.cpu import PIPELINES, Target, run_single_passes
+from metalloid.compiler.single_passes.cpu_check import PIPELINES as CHECK_PIPELINES
 from metalloid.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs/internals/compiler.md"
@@ -39,6 +40,7 @@ kernel void mirror(device float2 *out, device const float2 *in, constant float &
 }
 """
 _PRINTED = re.compile(r"^; \*\*\* IR after (\S+) \*\*\*\n(.*?^\})$", re.M | re.S)
+_WHEN = {stage.name: stage.when for stage in CPU_PIPELINE}
 _WHY = {each.name: each.why for pipeline in PIPELINES.values() for each in pipeline}
 
 
@@ -104,7 +106,8 @@ def blocks():
 def passes_table(pipelines):
     rows = []
     for title, pipeline in pipelines.items():
-        rows.append(f"\n{title[0].upper()}{title[1:]}:\n")
+        condition = f" ({_WHEN[title]})" if title in _WHEN else ""
+        rows.append(f"\n{title[0].upper()}{title[1:]}{condition}:\n")
         rows += ["| pass | why | needs | gives | invalidates |", "|---|---|---|---|---|"]
         for each in pipeline:
             facts = (", ".join(getattr(each, name)) for name in ("needs", "gives", "invalidates"))

@@ -5,18 +5,21 @@ run the tests once with ``METALLOID_UPDATE_GOLDEN=1`` and read the difference.
 """
 
 import os
+import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+import metalloid
 from metalloid.backends.cuda.compile.single_passes import PIPELINES as CUDA_PIPELINES
 from metalloid.cli.main import main
+from metalloid.compiler import cpu_pipeline
 from metalloid.compiler.ir.parser import function_names, parse_function
 from metalloid.compiler.ir.printer import function_text
 from metalloid.compiler.ir.verifier import verify
-from metalloid.compiler.sanitizer.single_passes import PIPELINES as CHECK_PIPELINES
-from metalloid.compiler.vectorize.single_passes import PIPELINES
+from metalloid.compiler.single_passes.cpu import PIPELINES
+from metalloid.compiler.single_passes.cpu_check import PIPELINES as CHECK_PIPELINES
 
 FOLDER = Path(__file__).with_name("passes")
 FILES = sorted(FOLDER.rglob("*.ll"))
@@ -74,6 +77,18 @@ def test_what_a_pass_leaves_is_parsed_back(path, capsys):
 @pytest.mark.parametrize("device", DEVICES)
 def test_every_pass_has_a_file(device):
     assert {name_of(path) for path in FILES if device_of(path) == device} == passes_of(device)
+
+
+def test_all_passes_of_cpus_run_in_stages():
+    """Code for CPUs runs no tuple of passes that the pipeline does not list."""
+    run = {
+        call[1]
+        for folder in ("compiler", "backends/cpu")
+        for path in (Path(metalloid.__file__).parent / folder).rglob("*.py")
+        for call in re.finditer(r"\brun_passes\(\w+, ([A-Z_]+)", path.read_text())
+    }
+    stages = [stage.passes for stage in cpu_pipeline.PIPELINE]
+    assert {id(getattr(cpu_pipeline, name)) for name in run} == {id(each) for each in stages}
 
 
 @pytest.mark.parametrize(

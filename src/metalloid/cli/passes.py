@@ -13,8 +13,8 @@ from metalloid.errors import ArgumentError, MetalloidError
 
 #: Device -> module with its pipelines and `run_single_passes`.
 _MODULES = {
-    "cpu": "metalloid.compiler.vectorize.single_passes",
-    "cpu-check": "metalloid.compiler.sanitizer.single_passes",
+    "cpu": "metalloid.compiler.single_passes.cpu",
+    "cpu-check": "metalloid.compiler.single_passes.cpu_check",
     "cuda": "metalloid.backends.cuda.compile.single_passes",
 }
 

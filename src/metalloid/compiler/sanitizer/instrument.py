@@ -12,23 +12,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from enum import IntFlag
 
 from metalloid.compiler.analysis.addresses import underlying_object
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.lexer import variable_of
 from metalloid.compiler.ir.types import I32, I64, POINTER, Pointer, Type, Vector, bits_of
-from metalloid.compiler.sanitizer.operations import OPERANDS, OPERATION
-from metalloid.compiler.sanitizer.prepare import CONVERSION
-from metalloid.compiler.sanitizer.variables import VARIABLE
-
-ACCESS, FENCE, SHUFFLE = (f"@mtl_sanitizer_{name}" for name in ("access", "fence", "shuffle"))
-DECLARATIONS = (
-    f"\ndeclare void {ACCESS}(ptr, i64, i32, i32)\ndeclare void {FENCE}(i32, i32)"
-    f"\ndeclare void {SHUFFLE}(i32)\n"
+from metalloid.compiler.sanitizer.context import AccessSite, Kind, SanitizerContext
+from metalloid.compiler.sanitizer.operations import OPERANDS
+from metalloid.compiler.sanitizer.runtime_functions import (
+    ACCESS,
+    CONVERSION,
+    FENCE,
+    OPERATION,
+    SHUFFLE,
+    VARIABLE,
 )
+
 #: Simdgroup functions that read from other lanes.
 SHUFFLES = re.compile(r"@__msl_(?:simd|quad)_(?:shuffle|broadcast)_")
 #: The runtime keeps 16 bits of their numbers.
@@ -39,62 +39,13 @@ _RELEASES = ("release", "acq_rel", "seq_cst")
 _ACQUIRES = ("acquire", "acq_rel", "seq_cst")
 
 
-class Kind(IntFlag):
-    """Kinds of accesses, as sanitizer.h has them."""
-
-    READ = 1
-    WRITE = 2
-    ATOMIC = 4
-    COPY = 8
-
-
-@dataclass(frozen=True)
-class AccessSite:
-    """An access, a shuffle, a conversion, a load of a variable or an operation of a kernel.
-
-    Attributes
-    ----------
-    kind : Kind
-        None of the flags if it is no access.
-    type : str
-        Of its value in the IR; empty for copies.
-    variable : str
-        Name in the module of the variable it is in; empty if it is in a parameter or unknown.
-    debug : str
-        Its ``!dbg`` attachment.
-    """
-
-    kind: Kind
-    type: str
-    variable: str
-    debug: str
-
-
-@dataclass
-class InstrumentationContext:
-    """The state of the pipeline of checked kernels.
-
-    Attributes
-    ----------
-    sites : list of AccessSite
-        Of the functions so far, by number.
-    is_entry : bool
-        Whether the function is the kernel's entry. It reads the launch, which its parameters point
-        to; these are no accesses of the text.
-    """
-
-    sites: list[AccessSite] = field(default_factory=list)
-    is_entry: bool = True
-    valid: set[str] = field(default_factory=set)
-
-
-def instrument_accesses(function: Function, context: InstrumentationContext) -> None:
+def instrument_accesses(function: Function, context: SanitizerContext) -> None:
     """Insert the calls of a function."""
     _Instrumentation(function, context).run()
 
 
 class _Instrumentation:
-    def __init__(self, function: Function, context: InstrumentationContext) -> None:
+    def __init__(self, function: Function, context: SanitizerContext) -> None:
         self._function, self._context = function, context
         self._names = FreshNames(function)
         self._computed_by = {i.result: i for i in function.instructions() if i.result}

@@ -1,42 +1,41 @@
-"""Keep the accesses and conversions of a kernel's text while LLVM optimises it.
+"""Keep the accesses and conversions of a kernel while LLVM optimises its module.
 
 LLVM loads from memory that it knows to exist although only some threads ask for it, moves accesses
 out of loops, where they have no line, and removes what depends on uninitialised variables. So
-accesses become volatile. Likewise LLVM converts numbers whose result is then discarded: so
-conversions get their calls before, one for each component::
+accesses become volatile. Likewise LLVM converts numbers whose result is then discarded, and the
+passes of `PREPARATION` insert calls before it does.
 
-    call void @mtl_sanitizer_conversion(double %x, i32 32, i32 1, i32 0)
-    %i = fptosi double %x to i32
-
-The last operand is for the number of the site, which `instrument` knows. Conversions of vectors are
-in functions of the standard library. Whether the user's text calls them is known when they are
-inlined.
+Conversions and operations of vectors are in functions of the standard library. Whether the user's
+text calls them is known when they are inlined, and `finish` removes the calls of others.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from metalloid.compiler.frontend.debug_info import inlined_locations
-from metalloid.compiler.sanitizer.operations import OPERATION, with_operations
-from metalloid.compiler.sanitizer.variables import VARIABLE, with_flags
-
-CONVERSION = "@mtl_sanitizer_conversion"
-_DECLARATION = f"\ndeclare void {CONVERSION}(double, i32, i32, i32)\n"
-_CONVERSION = re.compile(
-    r"^  %\S+ = fpto(?P<kind>[su])i (?:<(?P<lanes>\d+) x )?(?P<type>\w+)>? (?P<value>%\S+) to "
-    r"(?:<\d+ x )?i(?P<bits>\d+)>?, !dbg (?P<debug>!\d+)",
-    re.M,
+from metalloid.compiler.frontend.debug_info import inlined_locations, location_of
+from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.parser import map_functions
+from metalloid.compiler.ir.pass_manager import run_passes
+from metalloid.compiler.sanitizer.context import SanitizerContext
+from metalloid.compiler.sanitizer.pipeline import PREPARATION
+from metalloid.compiler.sanitizer.runtime_functions import (
+    CONVERSION,
+    OPERATION,
+    VARIABLE,
+    with_declarations,
 )
+
 _CALL = re.compile(rf"^  [^\n]*(?:{CONVERSION}|{OPERATION})\([^\n]*!dbg (!\d+)[^\n]*\n", re.M)
 #: Headers of the standard library that convert and compute vectors, component by component, and
 #: those whose functions only pass on what these compute.
 _VECTORS = ("metal_vector.h", "metal_vector_operators.h", "metal_math.h")
 _OF_VECTORS = (*_VECTORS, "metal_geometric.h")
 _ATTRIBUTES = re.compile(r"^(attributes #\d+ = \{)", re.M)
+_DEBUG = re.compile(r"!dbg (!\d+)")
 _THREADGROUP_VARIABLE = re.compile(
     r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*\baddrspace\(3\) global ', re.M
 )
@@ -59,18 +58,13 @@ def prepare(ir: str, is_user_file: Callable[[Path], bool]) -> str:
         As clang writes it before LLVM optimises it, with debug locations.
     is_user_file : callable
         Whether a file is the user's: conversions, variables and operations in those are checked.
+
+    Raises
+    ------
+    Unsupported
+        If there is something in a function that no kernel was seen to contain.
     """
-
-    @functools.cache
-    def is_checked(debug: str) -> bool:
-        location = next(inlined_locations(ir, debug), None)
-        return location is not None and (
-            is_user_file(Path(location.directory, location.file))
-            or location.file.endswith(_VECTORS)
-        )
-
-    ir = with_operations(_with_conversions(ir, is_checked), is_checked)
-    ir = with_flags(ir, is_user_file)
+    ir = _with_calls(ir, is_user_file)
     ir = _ACCESS.sub(r"\1 volatile \2", ir)
     # ThreadSanitizer's attribute, for accesses by pointers to any memory. LLVM instruments nothing
     # unless clang asks for its pass.
@@ -83,6 +77,41 @@ def prepare(ir: str, is_user_file: Callable[[Path], bool]) -> str:
         f"{_USED_LINE.sub('', ir)}\n{_USED} = appending global [{len(names)} x ptr] [{used}], "
         'section "llvm.metadata"\n'
     )
+
+
+def _with_calls(ir: str, is_user_file: Callable[[Path], bool]) -> str:
+    """The module after `PREPARATION`, which leaves functions of other headers as they are."""
+
+    def file_of(debug: str) -> Path | None:
+        location = location_of(ir, debug)
+        return Path(location.directory, location.file) if location else None
+
+    @functools.cache
+    def is_of_the_user(debug: str) -> bool:
+        file = file_of(debug)
+        return file is not None and is_user_file(file)
+
+    @functools.cache
+    def is_checked(debug: str) -> bool:
+        file = file_of(debug)
+        return file is not None and (is_user_file(file) or file.name in _VECTORS)
+
+    context = SanitizerContext(is_checked=is_checked)
+
+    def add_calls(function: Function) -> None:
+        context.has_flags = is_of_the_user(_subprogram(function.attributes))
+        context.valid = set()
+        run_passes(function, PREPARATION, context)
+
+    return with_declarations(
+        map_functions(ir, add_calls, lambda definition: is_checked(_subprogram(definition)))
+    )
+
+
+def _subprogram(definition: str) -> str:
+    """The ``!dbg`` attachment of a function; empty if it has none."""
+    debug = _DEBUG.search(definition.partition("\n")[0])
+    return debug[1] if debug else ""
 
 
 def finish(ir: str, is_user_file: Callable[[Path], bool]) -> str:
@@ -103,33 +132,3 @@ def finish(ir: str, is_user_file: Callable[[Path], bool]) -> str:
     ir = _CALL.sub(lambda match: match[0] if is_of_the_user(match[1]) else "", ir)
     ir = _HAS_VALUE.sub("", ir)
     return _USED_LINE.sub("", ir).replace(" sanitize_thread ", " ")
-
-
-def _with_conversions(ir: str, is_checked: Callable[[str], bool]) -> str:
-    count = 0
-
-    def with_calls(match: re.Match[str]) -> str:
-        nonlocal count
-        if not is_checked(match["debug"]):
-            return match[0]
-        count += 1
-        return "\n".join((*_calls(match, f"%mtl.converted.{count}"), match[0]))
-
-    ir = _CONVERSION.sub(with_calls, ir)
-    return ir + _DECLARATION if count else ir
-
-
-def _calls(match: re.Match[str], name: str) -> Iterator[str]:
-    """Instructions that tell of a conversion."""
-    debug = f", !dbg {match['debug']}"
-    words = f"i32 {match['bits']}, i32 {int(match['kind'] == 's')}, i32 0"
-    for lane in range(int(match["lanes"] or 1)):
-        value = match["value"]
-        if match["lanes"]:
-            vector = f"<{match['lanes']} x {match['type']}> {value}"
-            value = f"{name}.{lane}"
-            yield f"  {value} = extractelement {vector}, i32 {lane}{debug}"
-        if match["type"] != "double":
-            yield f"  {name}.{lane}.wide = fpext {match['type']} {value} to double{debug}"
-            value = f"{name}.{lane}.wide"
-        yield f"  call void {CONVERSION}(double {value}, {words}){debug}"

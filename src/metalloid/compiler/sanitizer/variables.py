@@ -13,15 +13,11 @@ operand is for the number of the site. Variables whose address leaves the functi
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value
-from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.types import (
     I1,
     I8,
@@ -34,38 +30,19 @@ from metalloid.compiler.ir.types import (
     Integer,
     Pointer,
     Type,
-    Unsupported,
 )  # fmt: skip
+from metalloid.compiler.sanitizer.components import with_debug
+from metalloid.compiler.sanitizer.runtime_functions import VARIABLE
 
-VARIABLE = "@mtl_sanitizer_variable"
 _LIFETIME = "@llvm.lifetime."
 _START = "@llvm.lifetime.start."
 _COPIES = ("@llvm.memcpy.", "@llvm.memmove.", "@llvm.memset.")
 _SET = "@llvm.memset.p0.i64"
-_DECLARATIONS = {
-    VARIABLE: f"\ndeclare void {VARIABLE}(i8, i32)\n",
-    _SET: f"\ndeclare void {_SET}(ptr, i8, i64, i1)\n",
-}
-_DEBUG = re.compile(r"!dbg (!\d+)")
 
 
-def with_flags(ir: str, is_user_file: Callable[[Path], bool]) -> str:
-    """A module in which loads of the user's variables pass their flags to the runtime.
-
-    It is left as it is if the parser does not know all of the user's functions.
-    """
-
-    def is_of_the_user(definition: str) -> bool:
-        debug = _DEBUG.search(definition.partition("\n")[0])
-        location = location_of(ir, debug[1]) if debug else None
-        return location is not None and is_user_file(Path(location.directory, location.file))
-
-    try:
-        flagged = map_functions(ir, lambda function: _Flags(function).run(), is_of_the_user)
-    except Unsupported:
-        return ir
-    used = (text for name, text in _DECLARATIONS.items() if f"declare void {name}(" not in flagged)
-    return flagged + "".join(used)
+def flag_variables(function: Function) -> bool:
+    """Add flags to the variables of a function, and calls before loads; whether there are any."""
+    return _Flags(function).run()
 
 
 def _scalar(type_: Type) -> Type:
@@ -107,12 +84,13 @@ class _Flags:
         self._flags: dict[str, _FlagAddress] = {}  # by address of the element
         self._counts: dict[str, int] = {}  # of the flags of a variable
 
-    def run(self) -> None:
+    def run(self) -> bool:
         """Add the flags."""
         variables = self._variables()
         if variables:
             for block in self._function.blocks.values():
                 block.body = list(self._rewritten(block, variables))
+        return bool(variables)
 
     def _variables(self) -> set[str]:
         """Variables that are only loaded, stored, indexed, copied and filled."""
@@ -181,8 +159,7 @@ class _Flags:
         flag = Instruction("load", name, I8, [Value(POINTER, address)], align=1)
         yield flag
         operands = [flag.value, Value(I32, "0")]
-        debug = (("!dbg", load.debug),) if load.debug else ()
-        yield Instruction("call", operands=operands, callee=VARIABLE, metadata=debug)
+        yield with_debug(Instruction("call", operands=operands, callee=VARIABLE), load.debug)
 
     def _filled(self, flags: str, value: int) -> Instruction:
         count = Value(I64, str(self._counts[flags]))

@@ -15,18 +15,16 @@ Reads of memory that no argument of a launch writes to get none: they take part 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from metalloid.compiler.analysis.barriers import is_barrier
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.lexer import variable_of
 from metalloid.compiler.ir.types import DOUBLE, I1, I8, I32, I64, POINTER, Pointer
-from metalloid.compiler.sanitizer.instrument import SHUFFLES, Kind, accesses_of
-from metalloid.compiler.sanitizer.operations import OPERATION
-from metalloid.compiler.sanitizer.prepare import CONVERSION
-from metalloid.compiler.sanitizer.variables import VARIABLE
+from metalloid.compiler.sanitizer.context import Kind, SanitizerContext
+from metalloid.compiler.sanitizer.instrument import SHUFFLES, accesses_of
+from metalloid.compiler.sanitizer.runtime_functions import CONVERSION, OPERATION, VARIABLE
 
 _PREFIX = "@mtl_shadow_"
 ACCESS, ALARM_IF, BARRIER, ENTER, SHUFFLE, SIMDGROUP_BARRIER = (
@@ -41,42 +39,15 @@ _BROADCAST_FIRST = "broadcast_first"
 _DEVICE = 5  # address space
 #: A double is no less than the least integer of so many bits if it is more than that less one.
 _EXACT_BITS = 53
-_MAX_UNIT = 4
 
 
-@dataclass
-class ShadowContext:
-    """The state of the pipeline of the vector form of checked kernels.
-
-    Attributes
-    ----------
-    is_entry : bool
-        Whether the function is that of a thread, of which the next three attributes tell.
-    words, memory, index : int
-        Positions of its parameters: the words of the launch, threadgroup memory, the index of the
-        thread in its threadgroup.
-    read_only : set of int
-        Numbers of the words that point to memory which the kernel only reads.
-    unit : int
-        Bytes of a unit of threadgroup memory: no more than the smallest access has.
-    """
-
-    is_entry: bool = True
-    words: int = 1
-    memory: int = 2
-    index: int = 9
-    read_only: Set[int] = frozenset()
-    unit: int = _MAX_UNIT
-    valid: set[str] = field(default_factory=set)
-
-
-def insert_shadow_checks(function: Function, context: ShadowContext) -> None:
+def insert_shadow_checks(function: Function, context: SanitizerContext) -> None:
     """Insert the calls of a function."""
     _ShadowChecks(function, context).run()
 
 
 class _ShadowChecks:
-    def __init__(self, function: Function, context: ShadowContext) -> None:
+    def __init__(self, function: Function, context: SanitizerContext) -> None:
         self._function, self._context = function, context
         self._names = FreshNames(function)
         self._computed_by = {i.result: i for i in function.instructions() if i.result}

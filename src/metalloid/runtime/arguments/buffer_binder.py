@@ -57,6 +57,7 @@ class BufferBinder(ArgumentBinder):
         "_is_padded",
         "_is_plain",
         "_is_reference",
+        "_is_scalar",
         "_least_bytes",
         "_maximum",
         "_minimum",
@@ -86,9 +87,11 @@ class BufferBinder(ArgumentBinder):
         self._is_reference = layout.form == "reference"
         self._least_bytes = self._bytes if self._is_reference else 0
         self._pack = _PACKERS.get((layout.kind, layout.scalar_bytes)) if self.stages else None
-        scalar = not self._writes and self._ctype is not None and layout.lanes * layout.columns == 1
-        self._takes_floats = scalar and layout.kind == "f"
-        self._takes_ints = scalar and layout.kind in "iu"
+        self._is_scalar = (
+            not self._writes and self._ctype is not None and layout.lanes * layout.columns == 1
+        )
+        self._takes_floats = self._is_scalar and layout.kind == "f"
+        self._takes_ints = self._is_scalar and layout.kind in "iu"
         self._converters: tuple[tuple[Any, Callable[[Any, Arguments], int]], ...] = (
             (Buffer, self._bind_buffer),
             (Window, self._bind_window),
@@ -101,7 +104,7 @@ class BufferBinder(ArgumentBinder):
     def plain(self) -> PlainParameter:
         """See `ArgumentBinder.plain`."""
         layout = self.parameter.layout
-        number = layout.kind if self._takes_floats or self._takes_ints else ""
+        number = layout.kind if self._is_scalar and layout.kind in "fiub" else ""
         dtype = None if self._is_padded else self._dtype
         return PlainParameter(
             position=self.position,

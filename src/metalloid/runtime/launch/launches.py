@@ -176,7 +176,7 @@ class PlainParameter(NamedTuple):
     bytes, least_bytes : int
         Of an element, and the minimum of a buffer.
     number : str
-        "f", "i" or "u" if it takes a number, else "".
+        "f", "i", "u" or "b" if it takes a number, else "".
     number_bytes : int
         Of the number's type.
     dtype : numpy.dtype or None

@@ -17,12 +17,18 @@ static inline bool is(PyObject* object, PyObject* name, PyObject* expected) {
   return attribute == expected;
 }
 
+static inline bool contains(PyObject* types, PyObject* type) {
+  for (Py_ssize_t i = 0, count = PyTuple_Size(types); i < count; i++)
+    if (PyTuple_GetItem(types, i) == type) return true;
+  return false;
+}
+
 static inline bool as_word(PyObject* number, uint64_t* word) {
   *word = PyLong_AsUnsignedLongLong(number);
   return *word != UINT64_MAX || !PyErr_Occurred();
 }
 
-// The bits of a number of a kind ('f', 'i', 'u') and so many bytes, in the lowest ones.
+// The bits of a number of a kind ('f', 'i', 'u', 'b' for truth values) and so many bytes, in the lowest ones.
 static inline bool bits_of(uint32_t kind, uint32_t bytes, PyObject* number, uint64_t* bits) {
   if (kind == 'f') {
     const double value = PyFloat_AsDouble(number);
@@ -43,6 +49,7 @@ static inline bool bits_of(uint32_t kind, uint32_t bytes, PyObject* number, uint
     fits = (int64_t)(*bits << unused) >> unused == value && (value != -1 || !PyErr_Occurred());
   } else {
     fits = as_word(integer, bits) && *bits << unused >> unused == *bits;
+    fits = fits && (kind == 'u' || *bits <= 1);
   }
   Py_DecRef(integer);
   return fits;

@@ -44,9 +44,8 @@ from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.types import Unsupported
-from metalloid.compiler.sanitizer.operations import OPERATION
-from metalloid.compiler.sanitizer.prepare import CONVERSION, finish, prepare
-from metalloid.compiler.sanitizer.variables import VARIABLE
+from metalloid.compiler.sanitizer.prepare import finish, prepare
+from metalloid.compiler.sanitizer.runtime_functions import CONVERSION, OPERATION, VARIABLE
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest
 from metalloid.compiler.toolchain.target import Target

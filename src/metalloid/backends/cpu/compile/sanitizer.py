@@ -14,12 +14,9 @@ from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.pass_manager import run_passes
-from metalloid.compiler.sanitizer.instrument import (
-    DECLARATIONS,
-    InstrumentationContext,
-)
+from metalloid.compiler.sanitizer.context import SanitizerContext
 from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION, SHADOW_CHECKS
-from metalloid.compiler.sanitizer.vector_form import ShadowContext
+from metalloid.compiler.sanitizer.runtime_functions import with_declarations
 from metalloid.msl.signature import Signature
 
 _VOLATILE = re.compile(r"^(  (?:%\S+ = load|store)) volatile ", re.M)
@@ -58,7 +55,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
         With debug locations.
     positions : SourcePositions
     """
-    context = InstrumentationContext()
+    context = SanitizerContext()
     attributes: set[str] = set()
 
     def instrument(function: Function) -> None:
@@ -80,13 +77,13 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
         )
     )
     # The calls write to memory, whatever LLVM has found out about the functions.
-    return without_promises(instrumented, " ".join(sorted(attributes))) + DECLARATIONS, table
+    return with_declarations(without_promises(instrumented, " ".join(sorted(attributes)))), table
 
 
 def with_shadow_checks(ir: str, signature: Signature) -> tuple[str, AccessTable]:
     """A module whose vector form tells the sanitizer of doubts."""
     read_only = {p.position for p in signature.arguments if p.layout.read_only}
-    context = ShadowContext(read_only=read_only)
+    context = SanitizerContext(read_only=read_only)
     attributes: set[str] = set()
 
     def check(function: Function) -> None:

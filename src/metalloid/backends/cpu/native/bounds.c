@@ -28,12 +28,13 @@ typedef struct mtl_range_read {
     uint64_t word, offset, bytes;
 } mtl_range_read;
 
-enum { PROVEN = 16, MAX_INPUTS = 60, GEOMETRY = 3 /* words of grid and threadgroup sizes */ };
+enum { SETS = 16, LINES = 4, MAX_INPUTS = 60, GEOMETRY = 3 /* words of grid and threadgroup sizes */ };
 
-/* Launches that were proven, by all that the proof depends on: equal launches are proven as well. */
+/* Launches that were proven, by all that the proof depends on: equal launches are proven as well. A
+ * cache of sets, each with the latest first. */
 typedef struct mtl_proven {
     atomic_flag is_locked;
-    uint64_t inputs[PROVEN][MAX_INPUTS];
+    uint64_t inputs[SETS][LINES][MAX_INPUTS];
 } mtl_proven;
 
 typedef struct mtl_ranges {
@@ -187,7 +188,9 @@ static uint64_t inputs_of(const mtl_ranges *ranges, const mtl_descriptor *launch
     return count;
 }
 
-static uint64_t *slot_of(const mtl_ranges *ranges, const uint64_t *inputs, uint64_t count) {
+typedef uint64_t mtl_inputs[MAX_INPUTS];
+
+static mtl_inputs *set_of(const mtl_ranges *ranges, const uint64_t *inputs, uint64_t count) {
     uint64_t hash = 0, factor = 0x9e3779b97f4a7c15u;
     for (uint64_t i = 0; i < count; i++, factor += 0x9e3779b97f4a7c16u) hash += inputs[i] * factor;
     return ranges->proven->inputs[hash >> 60];
@@ -226,15 +229,19 @@ static int all_inside(const mtl_ranges *ranges, const mtl_descriptor *launch, ui
 MTL_EXPORT int mtl_is_inside(const mtl_ranges *ranges, const void *block, uint8_t *outside) {
     uint64_t inputs[MAX_INPUTS], count = outside ? 0 : inputs_of(ranges, block, inputs);
     if (!count) return all_inside(ranges, block, outside);
-    uint64_t *slot = slot_of(ranges, inputs, count), bytes = count * sizeof *inputs;
+    mtl_inputs *set = set_of(ranges, inputs, count);
+    uint64_t bytes = count * sizeof *inputs;
     if (lock(ranges)) { /* else another thread is here: the proof is quick enough */
-        bool is_known = memcmp(slot, inputs, bytes) == 0;
+        bool is_known = false;
+        for (int line = 0; line < LINES && !is_known; line++)
+            is_known = memcmp(set[line], inputs, bytes) == 0;
         unlock(ranges);
         if (is_known) return 1;
     }
     if (!all_inside(ranges, block, NULL)) return 0;
     if (lock(ranges)) {
-        memcpy(slot, inputs, bytes);
+        memmove(set + 1, set, (LINES - 1) * sizeof *set);
+        memcpy(set, inputs, bytes);
         unlock(ranges);
     }
     return 1;

@@ -15,7 +15,7 @@ from metalloid.runtime.launch.outside import describe_site
 
 _NODE, _CHECK, _READ = struct.Struct("=4q"), struct.Struct("=6q"), struct.Struct("=3Q")
 _HEAD = struct.Struct("=4Q4Q")
-_PROVEN_BYTES = 8 * (1 + 16 * 60)  # mtl_proven in bounds.c
+_PROVEN_BYTES = 8 * (1 + 16 * 4 * 60)  # mtl_proven in bounds.c
 #: After so many versions of a kernel, all accesses are checked.
 _MAX_VERSIONS = 3
 

@@ -16,6 +16,7 @@ from metalloid.compiler.toolchain import native_build
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event, FinishedEvent
 from metalloid.runtime.launch.launches import NATIVE_BINDERS, Arguments, FastLaunch, PlainParameter
+from metalloid.runtime.launch.number_types import INTEGERS, OTHER_NUMBERS
 from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 
@@ -33,8 +34,8 @@ class _Plan(NamedTuple):
     device: Device
     settings: Any
     array: type
-    float: type
-    int: type
+    integers: tuple[type, ...]
+    other_numbers: tuple[type, ...]
     dtypes: tuple[np.dtype[Any] | None, ...]
     event: type
     fail: Callable[[bytes, Any, Any], NoReturn]
@@ -139,8 +140,8 @@ def fast_launch(
         device=device,
         settings=settings,
         array=np.ndarray,
-        float=float,
-        int=int,
+        integers=INTEGERS,
+        other_numbers=OTHER_NUMBERS,
         dtypes=tuple(p.dtype for p in parameters),
         event=FinishedEvent,
         fail=fail,

@@ -71,12 +71,6 @@ static bool bind_buffer(PyObject* plan, const struct parameter* p, PyObject* buf
   return is_current && number_of(buffer, address_, word);
 }
 
-static bool contains(PyObject* types, PyObject* type) {
-  for (Py_ssize_t i = 0, count = PyTuple_Size(types); i < count; i++)
-    if (PyTuple_GetItem(types, i) == type) return true;
-  return false;
-}
-
 static bool bind_number(PyObject* plan, const struct parameter* p, PyObject* number,
                         PyObject* type, uint64_t* word) {
   const bool is_integer = contains(PyTuple_GetItem(plan, INTEGERS), type);

@@ -7,21 +7,16 @@ import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-import numpy as np
-
 from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
 from metalloid.backends.cuda.runtime.program import CudaProgram
 from metalloid.runtime.launch.launches import FastLaunch, PlainParameter
+from metalloid.runtime.launch.number_types import INTEGERS, OTHER_NUMBERS
 from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 
 _HEAD, _PARAMETER = struct.Struct("=6Q"), struct.Struct("=3Q2I")
 _ALIGNMENT_MASK = 15  # bits that addresses may not have
-_INTEGERS = (
-    int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
-)  # fmt: skip
-_OTHER_NUMBERS = (float, np.float32, np.float64, np.float16)
 #: Free-threaded interpreters have other structures, and no stable interface.
 _HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
@@ -81,8 +76,8 @@ def fast_launch(
         is_timed=timer.is_timing,
         settings=settings,
         buffer=Buffer,
-        integers=_INTEGERS,
-        other_numbers=_OTHER_NUMBERS,
+        integers=INTEGERS,
+        other_numbers=OTHER_NUMBERS,
         timed_event=TimedEvent,
         event=CudaEvent,
         program=program,

@@ -5,8 +5,8 @@
 #include "values.h"
 
 // The items of a plan (fast_launch.py).
-enum { HEAD, SIZES, JOBS, DEVICE, SETTINGS, ARRAY, FLOAT, INT, DTYPES, EVENT, FAIL, BUFFER,
-       BINDERS, QUEUED };
+enum { HEAD, SIZES, JOBS, DEVICE, SETTINGS, ARRAY, INTEGERS, OTHER_NUMBERS, DTYPES, EVENT, FAIL,
+       BUFFER, BINDERS, QUEUED };
 
 enum { MAX_WORDS = 32, NUMBER_BYTES = 16, DESCRIPTOR_WORDS = sizeof(mtl_descriptor) / 8 };
 
@@ -98,8 +98,8 @@ static bool has_array(PyObject* plan, const struct head* head, PyObject* argumen
   for (uint64_t i = 0; i < head->count; i++) {
     PyObject* type = PyObject_Type(PyTuple_GetItem(arguments, i));
     Py_DecRef(type);  // which the value holds
-    if (type != PyTuple_GetItem(plan, BUFFER) && type != PyTuple_GetItem(plan, FLOAT) &&
-        type != PyTuple_GetItem(plan, INT))
+    if (type != PyTuple_GetItem(plan, BUFFER) && !contains(PyTuple_GetItem(plan, INTEGERS), type) &&
+        !contains(PyTuple_GetItem(plan, OTHER_NUMBERS), type))
       return true;
   }
   return false;
@@ -118,10 +118,10 @@ static bool bind(PyObject* plan, const struct head* head, PyObject* arguments, s
     uint64_t* word = &job->words[p->position];
     uint64_t extent = p->number_bytes;
     PyObject* dtype = PyTuple_GetItem(PyTuple_GetItem(plan, DTYPES), i);
-    const bool is_integer = type == PyTuple_GetItem(plan, INT);
+    const bool is_integer = contains(PyTuple_GetItem(plan, INTEGERS), type);
     if (type == PyTuple_GetItem(plan, ARRAY)) {
       if (!bind_array(dtype, p, value, word, &extent)) return false;
-    } else if (is_integer || type == PyTuple_GetItem(plan, FLOAT)) {
+    } else if (is_integer || contains(PyTuple_GetItem(plan, OTHER_NUMBERS), type)) {
       if (!bind_number(p, value, is_integer, job->numbers[i], word)) return false;
     } else if (type == PyTuple_GetItem(plan, BUFFER)) {
       if (!may_read(head, p) || !bind_buffer(plan, p, value, word, &extent)) return false;

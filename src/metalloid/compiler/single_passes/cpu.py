@@ -16,6 +16,7 @@ from metalloid.compiler.analysis.shapes import consecutive
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.bounds.objects import Interface, variable_sizes
 from metalloid.compiler.bounds.pipeline import CHECKS, BoundsContext
+from metalloid.compiler.cpu_pipeline import PIPELINE
 from metalloid.compiler.ir.function import Function, Instruction
 from metalloid.compiler.ir.parser import flatten_address_spaces, function_names
 from metalloid.compiler.ir.pass_manager import Pass
@@ -25,7 +26,6 @@ from metalloid.compiler.transforms.callees import callees_of
 from metalloid.compiler.vectorize.context import Context, RowParameters
 from metalloid.compiler.vectorize.pipeline import (
     COARSENING,
-    LAYOUT_OF_CALLEES,
     LOWERING,
     LOWERING_OF_CALLEES,
     VECTORIZATION,
@@ -46,14 +46,9 @@ _ROWS = RowParameters(
 )
 
 
-#: All passes over kernels for CPUs, by pipeline.
+#: Passes over kernels for CPUs, by stage.
 PIPELINES: dict[str, tuple[Pass[Any], ...]] = {
-    "checks of accesses": CHECKS,
-    "lowering of a kernel": LOWERING,
-    "lowering of a function that kernels call": LOWERING_OF_CALLEES,
-    "layout of a function that kernels call": LAYOUT_OF_CALLEES,
-    "coarsening": COARSENING,
-    "vectorization": VECTORIZATION,
+    stage.name: stage.passes for stage in PIPELINE if not stage.is_of_sanitizer
 }
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metalloid.compiler.cpu_pipeline import PIPELINE
 from metalloid.compiler.ir.pass_manager import Pass
 from metalloid.compiler.ir.printer import function_text
 from metalloid.compiler.ir.single_passes import parse_input, run_verified
-from metalloid.compiler.sanitizer.instrument import InstrumentationContext
-from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION
+from metalloid.compiler.sanitizer.context import SanitizerContext
 
-#: All passes over a checked kernel, by pipeline.
-PIPELINES: dict[str, tuple[Pass[InstrumentationContext], ...]] = {
-    "instrumentation of checked kernels": INSTRUMENTATION
+#: Passes over a checked kernel, by stage.
+PIPELINES: dict[str, tuple[Pass[SanitizerContext], ...]] = {
+    stage.name: stage.passes for stage in PIPELINE if stage.is_of_sanitizer
 }
 
 
@@ -27,7 +27,7 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str]) -> str:
         As `run_verified` does.
     """
     function = parse_input(ir, name, retain_hints=True)
-    context = InstrumentationContext(is_entry=False)
+    context = SanitizerContext(is_entry=False)
     run_verified(function, passes, PIPELINES.values(), context)
     sites = (
         f"; site {number}: {site.kind.name or 'CALL'} {site.type} {site.variable}".rstrip()
