@@ -373,9 +373,8 @@ def test_quotients_of_infinities_and_by_zero(dtype):
     assert np.isnan(got[6].imag)
 
 
-@pytest.mark.parametrize(
-    "dtype", [np.complex64, pytest.param(np.complex128, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_conjugates_of_operands_give_conjugates(dtype):
     values = operands(np.dtype(dtype))
     rows = _rows(np.dtype(dtype), 1, np.dtype(dtype))  # the kernels of the test above
