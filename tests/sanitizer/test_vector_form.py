@@ -18,10 +18,13 @@ CASES = [
     ("x[(i * 5) % 128] = 1;", False),  # a scatter
     ("x[(i * 6) % 128] = i;", True),
     ("x[i] = x[i + 1];", True),
+    ("if (l < 31) x[i] = x[i + 1];", True),
     ("x[i] = x[i ^ 64];", True),  # of the other threadgroup
     ("x[i + 128] = x[3];", False),
     ("x[i + 128] = x[3]; if (i == 9) x[3] = 2;", True),
     ("if (i == 9) x[3] = 2; x[i + 128] = x[3];", True),
+    ("if (l < 32) x[i + 128] = x[g]; if (l == 0) x[g] = 2;", True),
+    ("if (l == 0) x[g] = x[g] + 1;", False),
     ("if (l == 9) x[g] = 2; threadgroup_barrier(DEVICE); x[i + 128] = x[g];", False),
     ("if (l == 9) x[g] = 2; threadgroup_barrier(LOCAL); x[i + 128] = x[g];", True),
     ("x[i + 128] = x[g]; threadgroup_barrier(DEVICE); if (l == 9) x[g] = 2;", False),
@@ -34,6 +37,10 @@ CASES = [
     ("if (l > 9) simdgroup_barrier(DEVICE);", True),  # not by all lanes
     ("tile[l] = i; threadgroup_barrier(LOCAL); x[i] = tile[63 - l];", False),
     ("tile[l] = i; threadgroup_barrier(DEVICE); x[i] = tile[63 - l];", True),
+    ("tile[l] = i; threadgroup_barrier(LOCAL); x[i] = tile[l % 32] + tile[32 + l % 32];"
+     "simdgroup_barrier(LOCAL); if (l < 32) tile[l] = 3;", True),
+    ("tile[l] = i; threadgroup_barrier(LOCAL); if (l < 32) { x[i] = tile[l] + tile[l ^ 1];"
+     "x[i] += tile[l]; simdgroup_barrier(LOCAL); x[i] += tile[l]; } if (l > 31) tile[l] = 3;", False),
     ("tile[l] = i; threadgroup_barrier(LOCAL); x[i] = tile[63 - l]; tile[l] = 0;", True),
     ("if (l < 9) tile[l] = i; threadgroup_barrier(LOCAL); x[i] = tile[l];", True),  # no value
     ("if (g == 0) tile[l] = i; x[i] = tile[l];", True),  # a value of another threadgroup
@@ -48,6 +55,7 @@ CASES = [
     ("x[i] = uchar(l * 4.05f);", False),
     ("x[i] = uchar(l * 4.07f);", True),
     ("atomic_fetch_add_explicit(count, 1, memory_order_relaxed);", False),
+    ("atomic_fetch_add_explicit(count, 1, memory_order_relaxed); if (i == 3) x[i] = ((device uint*)count)[0];", True),
     ("atomic_fetch_add_explicit(count, 1, memory_order_relaxed); if (i == 3) ((device uint*)count)[0] = 1;", True),
 ]  # fmt: skip
 
