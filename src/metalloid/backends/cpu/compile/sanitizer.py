@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from metalloid.backends.cpu.compile.memory_model import assume_scalar_alignment
 from metalloid.compiler.bounds.table import shown_name, without_promises
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.source_positions import SourcePositions
@@ -23,7 +24,7 @@ class AccessTable:
     Attributes
     ----------
     sites : list
-        Kind, type in the IR, name of the variable, and position in the text of each.
+        Kind, type in the IR, alignment, name of the variable, and position in the text of each.
     """
 
     sites: tuple[dict[str, Any], ...] = ()
@@ -35,7 +36,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
     Parameters
     ----------
     ir : str
-        With debug locations.
+        With debug locations, and the alignments of types.
     positions : SourcePositions
     """
     context = SanitizerContext()
@@ -46,6 +47,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
         attributes.update(function.attributes.split())
         context.valid = set()
         run_passes(function, INSTRUMENTATION, context)
+        assume_scalar_alignment(function)
 
     instrumented = map_functions(ir, instrument)
     table = AccessTable(
@@ -53,6 +55,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
             {
                 "kind": int(site.kind),
                 "type": site.type,
+                "alignment": site.alignment,
                 "variable": shown_name(site.variable) if site.variable else "",
                 "position": positions.of(site.debug, ir),
             }
