@@ -200,3 +200,10 @@ def test_buffers_hold_their_memory_and_not_the_array():
     mtl.eval(x, *others)
     del x, others
     assert view.tolist() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.needs("the CPU")
+def test_asarray_converts_arrays_to_float64():  # which NumPy's types call equal to None
+    assert mtl.asarray(mtl.arange(3), np.float64).dtype == "float64"
+    with pytest.raises(ValueError, match="int64 as float64 requires a copy"):
+        mtl.asarray(mtl.arange(3), np.float64, copy=False)

@@ -4,6 +4,10 @@ CREATION = [
     "array([[1,2.5],[3,4]])",
     "array([1,2],ndmin=3)",
     "asarray([True,False])",
+    "asarray(I,float)",
+    "asarray(B,'float64')",
+    "asfortranarray(A)",
+    "require(I,float,'F')",
     "array([1j,2])",
     "zeros(3)",
     "ones((2,3),int)",
@@ -382,6 +386,9 @@ POLYNOMIALS = [
     "poly([[0,1/3],[-.5,0]])",
     "polyfit([0.,1,2,3],[1.,3,2,5],2)",
     "polyfit([0.,1,2,3],[1.,3,2,5],1,cov=True)",
+    "polynomial.polynomial.polyvander(A,2)",
+    "polynomial.chebyshev.chebval(A,[1,2,3.])",
+    "polynomial.polyutils.trimcoef([1,2.,0])",
 ]
 
 PRODUCTS = [

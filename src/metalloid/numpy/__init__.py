@@ -14,6 +14,7 @@ import numpy as _numpy
 
 from metalloid.arrays.functions import data_types, evaluation
 from metalloid.numpy import fft, host, linalg, methods
+from metalloid.numpy import polynomial as polynomial
 from metalloid.numpy import random as random
 from metalloid.numpy.array import ndarray as ndarray
 from metalloid.numpy.functions import (
@@ -95,7 +96,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "linalg", "fft", "random"})
+    return sorted({*__all__, "linalg", "fft", "polynomial", "random"})
 
 
 __all__ = sorted({*_NAMES, "eval", "explain", "ndarray", "ufunc"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from metalloid.arrays.ir.node import Node, broadcast, cast
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.runtime.devices.registry import get_device
 from metalloid.settings import settings
+
+if TYPE_CHECKING:  # the methods that methods.py attaches
+    from metalloid.numpy.method_signatures import Methods
+else:
+    Methods = Array
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -78,7 +83,7 @@ def wrap(node: Node) -> ndarray:
 
 
 @has_slots_of_arrays
-class ndarray(Array):
+class ndarray(Methods):
     """An array with NumPy's methods, whose types follow NumPy's rules.
 
     Its values are those of an array of `metalloid`: expressions are lazy and run as Metal kernels.

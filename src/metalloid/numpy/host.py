@@ -29,7 +29,7 @@ SAME = (
     "printoptions", "set_printoptions", "setbufsize", "seterr", "seterrcall", "show_config",
     "show_runtime", "typename", "mintypecode", "busday_count", "busday_offset", "is_busday",
     "datetime_as_string", "datetime_data", "get_include", "info", "testing", "typing", "char",
-    "strings", "ma", "polynomial", "emath", "ctypeslib", "isnat",
+    "strings", "ma", "emath", "ctypeslib", "isnat",
 )  # fmt: skip
 
 #: Functions that NumPy computes from the values, with the reason.
@@ -51,8 +51,6 @@ ON_HOST = {
 
 #: Names that do not exist, with the reason.
 MISSING = {
-    "asfortranarray": "results are row-major",
-    "require": "results are row-major",
     "memmap": "arrays own their memory; use `load`",
     "recarray": "no structured types",
     "record": "no structured types",
@@ -71,15 +69,19 @@ MISSING = {
 def on_host(name: str) -> Callable[..., Any]:
     """The function of NumPy's name that NumPy computes from the values of arrays."""
     function = getattr(np, name)
-    if isinstance(function, type):
-        return function
+    return function if isinstance(function, type) else host_function(function)
+
+
+def host_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that NumPy computes from the values of arrays; its results are arrays again."""
 
     @numpy_function
     def call(*args: Any, **options: Any) -> Any:
         return call_on_host(function, args, options)
 
+    name = function.__name__
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"``numpy.{name}``, which NumPy computes on the host."
+    call.__doc__ = f"``{function.__module__}.{name}``, which NumPy computes on the host."
     return call
 
 

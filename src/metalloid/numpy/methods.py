@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -42,11 +43,11 @@ _SAME = ("to_device", "reshape")
 
 
 def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)  # for the signature, too
     def method(self: ndarray, *args: Any, **options: Any) -> Any:
         return function(self, *args, **options)
 
     method.__name__, method.__qualname__ = name, f"ndarray.{name}"
-    method.__doc__ = function.__doc__
     return method
 
 

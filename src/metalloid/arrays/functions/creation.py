@@ -78,12 +78,11 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: str | Device | None = Non
     """
     result_dtype = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, Array):
-        if copy is False and result_dtype not in (None, obj.dtype):
+        is_other = result_dtype is not None and result_dtype != obj.dtype
+        if copy is False and is_other:
             raise ValueError(f"[asarray] {obj.dtype} as {result_dtype} requires a copy.")
         result = obj if device is None else obj.to_device(device)
-        if not copy and result_dtype in (None, obj.dtype):
-            return result
-        return result.astype(result_dtype or obj.dtype)
+        return result.astype(result_dtype or obj.dtype) if copy or is_other else result
     node = imported(obj, device, "asarray")
     if node is not None:
         shares = copy is False
@@ -168,7 +167,8 @@ def _elsewhere(node: Node, dtype: DType | None, device: str | Device | None, sha
     """Convert an imported node to another type or device."""
     result = Array(node)
     is_other = device is not None and get_device(device) is not node.device
-    if shares and (is_other or dtype not in (None, node.dtype)):
+    is_converted = dtype is not None and dtype != node.dtype
+    if shares and (is_other or is_converted):
         raise ValueError(f"[{where}] {node.dtype} on {node.device.name} requires a copy.")
     if dtype is not None:
         result = result.astype(dtype)

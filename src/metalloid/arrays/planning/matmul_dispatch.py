@@ -106,7 +106,7 @@ _PANEL_ELEMENT, _PANEL_PASS = 0.05, 64
 #: Panels of half an AVX-512 register read one element for each of its multiplications.
 _HALF_REGISTER = 1.5
 #: Nanoseconds to add up the lanes of a dot product.
-_DOT = 3.5
+_DOT = 1.2
 #: Factors of at least so many bytes leave the second-level cache between passes; they are packed.
 _MIN_PACKED_BYTES = 2**21
 #: Nanoseconds to pack a factor, per element, and per element of one that is contiguous along the
@@ -115,6 +115,8 @@ _PACK, _PACKED_ELEMENT, _TRANSPOSED_ELEMENTS = 1_000, 0.2, (0.3, 0.4)
 _PAGE, _MANY_PACKED = 4096, 2**21
 #: Fewest rows and columns of a product of bfloats in pairs, and its least work.
 _MIN_PAIRED, _MIN_PAIRED_WORK = 4, 2**16
+#: A column-major right factor of so many elements is gathered, for up to so many rows.
+_MAX_GATHERED, _MAX_GATHERS = 256, 32
 #: Converting elements whenever they are read makes multiplications slower by this factor.
 _PANEL_CONVERSIONS = 1.5
 
@@ -195,7 +197,7 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
             panels += _PACK + matrices * width * depth * each
     backends = {REGISTERS: ours, HOST: host, PANELS: panels}
     left_fits, right_fits = not are_transposed[0] or rows == 1, are_transposed[1] or columns == 1
-    if left_fits and right_fits:
+    if left_fits and right_fits and (1 in (rows, columns) or depth >= STEP):
         down, across = dot_tile(dtype, (rows, columns))
         padded = -(-rows // down) * down * -(-columns // across) * across
         multiplied = padded * (-(-depth // 32) * 32 * times.dot + _DOT)
@@ -255,6 +257,7 @@ def packed_factors(dtype: DType, shape: Ints, depth: int,
     is_short = dtype.itemsize < 4
     is_slow = is_short and dtype != bfloat16  # to convert for each row of the left factor
     left &= rows * depth * dtype.itemsize >= _MIN_PACKED_BYTES
+    right &= rows > _MAX_GATHERS or depth * columns > _MAX_GATHERED
     right_is_large = depth * columns * dtype.itemsize >= _MIN_PACKED_BYTES
     return (
         columns > _PANEL_PASS and (is_slow or left),

@@ -68,6 +68,18 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Array:
 
 
 @numpy_function
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Array:
+    """Convert an object to an array, which is row-major all the same."""
+    return creation.asarray(a, dtype)
+
+
+@numpy_function
+def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Array:
+    """Convert an object to an array, which is row-major, aligned and writeable anyway."""
+    return creation.asarray(a, dtype)
+
+
+@numpy_function
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Array:
     """Convert an object to an array, and check that all numbers are finite."""
     x = creation.asarray(a, dtype)
