@@ -62,7 +62,7 @@ def run(lib, name, n, start=0, threads=1):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_misaligned_accesses_are_found(lib, name):
+def test_misaligned_accesses_are_reported(lib, name):
     size, alignment, memory = CASES[name]
     for n in range(1, 2 * alignment // size):
         if n * size % alignment == 0:
