@@ -30,7 +30,7 @@ from metalloid.compiler.sanitizer.runtime_functions import (
 )
 
 #: Simdgroup functions that read from other lanes.
-_SHUFFLES = re.compile(r"@__msl_(?:simd|quad)_(?:shuffle|broadcast)_")
+SHUFFLES = re.compile(r"@__msl_(?:simd|quad)_(?:shuffle|broadcast)_")
 #: The runtime keeps 16 bits of their numbers.
 MAX_SITES = 65535
 _COPIES = ("@llvm.memcpy.", "@llvm.memmove.")
@@ -56,7 +56,7 @@ class _Instrumentation:
             for instruction in block.body:
                 if instruction.op == "fence":
                     body.append(_fence(instruction))
-                elif _SHUFFLES.match(instruction.callee):
+                elif SHUFFLES.match(instruction.callee):
                     number = self._number(AccessSite(Kind(0), "", "", instruction.debug))
                     body.append(Instruction("call", operands=[number], callee=SHUFFLE))
                 elif instruction.callee == VARIABLE:
@@ -70,7 +70,7 @@ class _Instrumentation:
                     type_ = OPERANDS[(instruction.operands[-2].integer or 1) - 1]
                     number = self._number(AccessSite(Kind(0), type_, "", instruction.debug))
                     instruction.operands[-1] = number
-                for address, size, kind, type_ in _accessed(instruction):
+                for address, size, kind, type_ in accesses_of(instruction):
                     if self._is_of_the_text(address):
                         variable = self._variable(address)
                         site = AccessSite(kind, type_, variable, instruction.debug)
@@ -136,7 +136,7 @@ def _fence(instruction: Instruction) -> Instruction:
     return Instruction("call", operands=words, callee=FENCE)
 
 
-def _accessed(instruction: Instruction) -> Iterator[tuple[Value, Value, Kind, str]]:
+def accesses_of(instruction: Instruction) -> Iterator[tuple[Value, Value, Kind, str]]:
     """Address, number of bytes, kind and type of each access of an instruction."""
     operands = instruction.operands
     atomic = Kind.ATOMIC if instruction.ordering else Kind(0)

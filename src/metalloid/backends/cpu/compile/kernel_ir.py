@@ -19,7 +19,12 @@ from metalloid.backends.cpu.compile.memory_model import (
     mark_constant_loads,
 )
 from metalloid.backends.cpu.compile.recursion import unroll_recursion
-from metalloid.backends.cpu.compile.sanitizer import AccessTable, with_instrumentation
+from metalloid.backends.cpu.compile.sanitizer import (
+    AccessTable,
+    Sanitizer,
+    with_instrumentation,
+    with_shadow_checks,
+)
 from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.libcalls import is_libcall
@@ -110,6 +115,8 @@ class KernelIR:
         The checks of its accesses.
     accesses : AccessTable
         Its accesses, if it is instrumented for the sanitizer.
+    sanitize : Sanitizer
+        The engine of the sanitizer that it is instrumented for.
     """
 
     cpp: str
@@ -124,6 +131,7 @@ class KernelIR:
     vectors: str
     bounds: BoundsTable
     accesses: AccessTable
+    sanitize: Sanitizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +196,7 @@ def kernel_ir(
     functions: Callable[[bool], str],
     debug_lines: bool = False,
     bounds: BoundsRequest = UNCHECKED,
-    sanitize: bool = False,
+    sanitize: Sanitizer = Sanitizer.OFF,
 ) -> KernelIR:
     """Compile one kernel of a unit to IR.
 
@@ -201,8 +209,8 @@ def kernel_ir(
         Whether instructions have debug locations.
     bounds : BoundsRequest
         The accesses to check.
-    sanitize : bool
-        Whether to instrument it for the sanitizer.
+    sanitize : Sanitizer
+        The engine of the sanitizer to instrument it for.
 
     Raises
     ------
@@ -217,7 +225,7 @@ def kernel_ir(
     options, (text, ir) = choose_inlining(compiler.compile, unit.has_large_calls)
     for name in undefined_names(ir, _is_offered):
         raise undefined(name, unit, entry, lambda: compiler.compile(options, more=LINE_TABLES)[1])
-    reports = bool(_REPORTS.search(ir)) or sanitize
+    reports = bool(_REPORTS.search(ir)) or bool(sanitize)
     if (reports or bounds.checks) and functions(True) != functions(False):
         text, ir = compiler.compile(options, reports=True)
     try:
@@ -231,8 +239,10 @@ def kernel_ir(
     signature = build_signature(entry, layouts)
     ir, table = with_checks(ir, bounds, signature, positions)
     accesses = AccessTable()
-    if sanitize:
+    if sanitize is Sanitizer.EXACT:
         ir, accesses = with_instrumentation(ir, positions)
+    elif sanitize:
+        ir, accesses = with_shadow_checks(ir, signature)
     return KernelIR(
         cpp=text,
         ir=ir,
@@ -246,6 +256,7 @@ def kernel_ir(
         vectors=target.vectors,
         bounds=table,
         accesses=accesses,
+        sanitize=sanitize,
     )
 
 
@@ -260,7 +271,7 @@ class _EntryCompiler:
     cache: Cache
     functions: Callable[[bool], str]
     debug_lines: bool
-    sanitize: bool
+    sanitize: Sanitizer
 
     @property
     def lines(self) -> tuple[str, ...]:

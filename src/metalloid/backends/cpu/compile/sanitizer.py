@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
+from metalloid.backends.cpu.compile.bounds import THREAD
 from metalloid.compiler.bounds.table import shown_name, without_promises
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.source_positions import SourcePositions
@@ -12,8 +15,19 @@ from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.pass_manager import run_passes
 from metalloid.compiler.sanitizer.context import SanitizerContext
-from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION
+from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION, SHADOW_CHECKS
 from metalloid.compiler.sanitizer.runtime_functions import with_declarations
+from metalloid.msl.signature import Signature
+
+_VOLATILE = re.compile(r"^(  (?:%\S+ = load|store)) volatile ", re.M)
+
+
+class Sanitizer(StrEnum):
+    """Whether a kernel is instrumented for the sanitizer, and for which of its engines."""
+
+    OFF = ""
+    EXACT = "exact"
+    FAST = "fast"
 
 
 @dataclass(frozen=True)
@@ -24,9 +38,12 @@ class AccessTable:
     ----------
     sites : list
         Kind, type in the IR, name of the variable, and position in the text of each.
+    unit : int
+        Bytes of a unit of threadgroup memory of the vector form.
     """
 
     sites: tuple[dict[str, Any], ...] = ()
+    unit: int = 0
 
 
 def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, AccessTable]:
@@ -61,3 +78,20 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
     )
     # The calls write to memory, whatever LLVM has found out about the functions.
     return with_declarations(without_promises(instrumented, " ".join(sorted(attributes)))), table
+
+
+def with_shadow_checks(ir: str, signature: Signature) -> tuple[str, AccessTable]:
+    """A module whose vector form tells the sanitizer of doubts."""
+    read_only = {p.position for p in signature.arguments if p.layout.read_only}
+    context = SanitizerContext(read_only=read_only)
+    attributes: set[str] = set()
+
+    def check(function: Function) -> None:
+        context.is_entry = function.name == THREAD
+        attributes.update(function.attributes.split())
+        context.valid = set()
+        run_passes(function, SHADOW_CHECKS, context)
+
+    checked = map_functions(_VOLATILE.sub(r"\1 ", ir), check)
+    # They are defined by the module that the vector engine adds.
+    return without_promises(checked, " ".join(sorted(attributes))), AccessTable(unit=context.unit)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metalloid.backends.cpu.runtime import native_library
+from metalloid.backends.cpu.runtime.fast_checks import FastChecks
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.errors import LaunchError
 from metalloid.runtime.launch.event import Event, FinishedEvent
@@ -94,9 +95,12 @@ class CheckedProgram(CpuProgram):
     ----------
     checks_all : bool
         Whether each launch is checked, whatever it and the settings ask for.
+    fast_checks : FastChecks or None
+        The vector form.
     """
 
     checks_all = False
+    fast_checks: FastChecks | None = None
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -121,7 +125,15 @@ class CheckedProgram(CpuProgram):
                 f"[{self.signature.name}] a checked launch has at most {2**32 - 2} threadgroups, "
                 f"got {groups}. Use a smaller grid."
             )
+        fast = self.fast_checks
+        if not checks or seed is not None or settings.check_nan:
+            fast = None
+        is_tried = fast is not None and fast.is_profitable(grid)
         with _lock:
+            if fast is not None and is_tried:
+                seconds = fast.run(arguments, grid, group)
+                if seconds is not None:
+                    return FinishedEvent(seconds)
             if seed is not None:
                 self.flags |= native_library.FIBRES | native_library.SCHEDULED
                 runtime.schedule_begin(seed, groups)
@@ -146,6 +158,8 @@ class CheckedProgram(CpuProgram):
                 f"[{self.signature.name}] there is no memory for the shadow memory of a checked "
                 "launch. Use smaller arrays."
             )
+        if fast is not None:
+            fast.count_exact(outcome.seconds, is_false_alarm=is_tried and not findings)
         report(self.signature.name, findings)
         return FinishedEvent(outcome.seconds)
 

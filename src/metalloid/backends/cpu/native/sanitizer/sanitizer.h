@@ -56,6 +56,9 @@ bool mtl_shadow_visit(uint64_t address, uint64_t bytes, mtl_visit_cell *visit, v
 mtl_atomics *mtl_shadow_atomics(mtl_cell *cell);
 void mtl_shadow_clear(void);
 
+/* fast_shadow.c */
+void mtl_shadow_set_memory(const void *threadgroup_memory);
+
 /* schedule.c: the order of the threads of a launch. */
 uint64_t mtl_schedule_group(uint64_t index);
 void mtl_schedule_yield(mtl_context *context);
