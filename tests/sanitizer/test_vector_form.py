@@ -20,6 +20,8 @@ CASES = [
     ("x[(i * 6) % 128] = i;", True),
     ("x[i] = x[i + 1];", True),
     ("if (l < 31) x[i] = x[i + 1];", True),
+    ("if (l < 31) { x[i + 128] = x[g * 64 + l] + x[g * 64 + l + 1]; x[g * 64 + l] = 3; }", True),
+    ("x[i + 128] = x[g * 64 + l % 32]; threadgroup_barrier(LOCAL); if (l < 32) x[g * 64 + l] = 3;", True),
     ("x[i] = x[i ^ 64];", True),  # of the other threadgroup
     ("x[i + 128] = x[3];", False),
     ("x[i + 128] = x[3]; if (i == 9) x[3] = 2;", True),

@@ -96,8 +96,8 @@ class FastChecks:
             return None
         runtime, outcome = native_library.runtime(), native_library.Outcome()
         unit_bits = max(form.shadow_unit, 1).bit_length() - 1
-        memory = form.variable_bytes + arguments.threadgroup_bytes
-        ranges = [_ShadowRange(0, memory, None, unit_bits, _THREADGROUP)]
+        nbytes = form.variable_bytes + arguments.threadgroup_bytes
+        ranges = [_ShadowRange(0, nbytes, None, unit_bits, _THREADGROUP)]
         ranges += (_ShadowRange(m.first, m.nbytes, None, m.unit_bits) for m in written)
         if not runtime.shadow_begin((_ShadowRange * len(ranges))(*ranges), len(ranges)):
             return None
