@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
 
 
 def _other_subject(item: Any) -> str:
-    """What a test is about, if that is not NumPy's functions."""
+    """The subject of a test, if that is not NumPy's functions."""
     if CUDA_FILES.search(item.nodeid) or "CudaArrayInterface" in item.nodeid:
         return ABOUT_CUDA
     code = item.function
