@@ -49,6 +49,9 @@ CASES = [
     ("x[i] = uchar(l * 4.07f);", True),
     ("atomic_fetch_add_explicit(count, 1, memory_order_relaxed);", False),
     ("atomic_fetch_add_explicit(count, 1, memory_order_relaxed); if (i == 3) ((device uint*)count)[0] = 1;", True),
+    ("float4 v = *(device float4*)(x + 4 * (i / 2)); tile[l] = v.x + v.w;", False),
+    ("float4 v = *(device float4*)(x + 4 * (i / 2) + min(which, 1)); tile[l] = v.x + v.w;", True),
+    ("float4 v = float4(*(device packed_float4*)(x + i + min(which, 1))); tile[l] = v.x + v.w;", False),
 ]  # fmt: skip
 
 
