@@ -156,7 +156,7 @@ def test_named_values_may_stand_in_any_order(modules):
 
 
 def test_a_label_that_begins_with_switch():
-    """LLVM names a block between a switch and a phi that way; it is no switch over several lines."""
+    """LLVM gives such a name to a block between a switch and a phi."""
     ir = """define void @f(i32 %n, ptr %to) {
 entry:
   switch i32 %n, label %switch.edge [
