@@ -13,6 +13,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,10 @@ from safety import drawn
 from timing import table
 
 import metalloid as mtl
+from metalloid.backends.cpu.runtime import fast_checks
+from metalloid.backends.cpu.runtime.device import _GENERAL_PATH
 from metalloid.bench.cases import cases, kernels
+from metalloid.runtime.devices.registry import get_device
 
 TEXT = Path(__file__).with_name("planted_defects").joinpath("kernels.metal").read_text()
 TYPES = {"float": np.float32, "half": np.float16, "int": np.int32, "ushort": np.uint16}
@@ -38,11 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--mlx", type=Path, metavar="FOLDER", help="a checkout of MLX")
     parser.add_argument("--count", type=int, default=50, help="entries of MLX")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only-cost", action="store_true", help="only the cost for MLX's kernels")
     options = parser.parse_args(arguments)
+    if options.only_cost:
+        cost_for_mlx(options.mlx, options.count, options.seed)
+        return
     planted_defects(options.defects, options.seed)
     own_cases()
     if options.mlx:
         entries_of_mlx(options.mlx, options.count, options.seed)
+        cost_for_mlx(options.mlx, options.count, options.seed)
 
 
 def texts() -> dict[str, str]:
@@ -168,6 +178,93 @@ def entries_of_mlx(tree: Path, count: int, seed: int) -> None:
             checked += 1
             rows += [(entry.name[:60], finding.describe()) for finding in findings]
     table(f"Findings of {checked} entries of MLX", ("entry", "finding"), rows)
+
+
+def cost_for_mlx(tree: Path, count: int, seed: int) -> None:
+    """Print the cost of checks for kernels of MLX, launched as the checks of their results do.
+
+    Each launch is repeated with its arguments: without checks, with the exact engine alone, and
+    with the vector form before it. Times are those of `Device.launch`, sums of all launches.
+    """
+    rows, known = [], families()
+    with mtl.config.scope(strict_barriers=False):  # some entries need that
+        for entry in drawn(tree, count, seed):
+            family = family_of(entry, known)
+            if family is None:
+                continue
+            costs = Costs()
+            failures = suppress(Unchecked, AssertionError, mtl.MetalloidError)  # after launches
+            with timed_launches(costs), failures:
+                family.check(library(tree, entry.file), entry.name, np.random.default_rng(0))
+            if costs.plain:
+                share = f"{costs.clean} of {costs.launches}"
+                ratios = (
+                    costs.exact / costs.plain, costs.fast / costs.plain,
+                    costs.fast_code / costs.plain_code,
+                )  # fmt: skip
+                rows.append((entry.name[:50], f"{costs.plain * 1e3:.2f}", ratios, share))
+    shown = [(*row[:2], *(f"{ratio:.1f}" for ratio in row[2]), row[3]) for row in rows]
+    head = ("entry", "ms", "exact engine", "vector form first", "its code", "without an alarm")
+    table(f"Slowdowns of {len(rows)} entries of MLX", head, shown)
+    medians = np.median([row[2] for row in rows], axis=0)
+    print(
+        "medians: exact engine {:.0f}, vector form first {:.1f}, its code {:.1f}".format(*medians)
+    )
+
+
+@dataclass
+class Costs:
+    """Seconds of launches, and how many of them the vector form alone has checked."""
+
+    plain: float = 0.0
+    exact: float = 0.0
+    fast: float = 0.0
+    plain_code: float = 0.0
+    fast_code: float = 0.0
+    launches: int = 0
+    clean: int = 0
+
+
+@contextmanager
+def timed_launches(costs: Costs) -> Iterator[None]:
+    """Repeat all launches of the CPU to find out what checks cost."""
+    device = get_device("cpu")
+    launch, fast_checks.MANY_THREADS = device.launch, 0
+
+    def timed(program, arguments, grid, group, wait):
+        event = launch(program, arguments, grid, group, wait)
+
+        def best(times: int) -> tuple[float, float]:
+            """Seconds of the launch, and of its code alone."""
+            events = []
+            seconds = [
+                _seconds(lambda: events.append(launch(program, arguments, grid, group, True)))
+                for _ in range(times)
+            ]
+            return min(seconds), min(event.seconds for event in events)
+
+        plain, plain_code = best(7)
+        arguments.check = True
+        checked = device._checked(program, arguments)
+        form, checked.fast_checks = checked.fast_checks, None
+        exact, _ = best(1)
+        checked.fast_checks = form
+        fast, fast_code = best(4)
+        costs.fast, costs.fast_code = costs.fast + fast, costs.fast_code + fast_code
+        costs.plain_code += plain_code
+        costs.clean += form.run(arguments, grid, group) is not None
+        arguments.check = False
+        costs.plain, costs.exact = costs.plain + plain, costs.exact + exact
+        costs.launches += 1
+        return event
+
+    device.launch, device.default_recorder = timed, _GENERAL_PATH
+    device.recording = _GENERAL_PATH
+    try:
+        yield
+    finally:
+        del device.launch
+        device.recording = device.default_recorder = None
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ MEMBERS = {
         "operators", "array", "files", "functions", "api",
     ),
     "compiler": (
-        "toolchain", "frontend", "ir", "analysis", "transforms", "bounds", "sanitizer", "vectorize", "cpu_pipeline", "single_passes",
+        "toolchain", "frontend", "ir", "analysis", "transforms", "bounds", "sanitizer", "vectorize",
+        "cpu_pipeline", "single_passes",
     ),
     "runtime": (
         "interop", "launch", "devices", "memory", "textures", "arguments", "graph",

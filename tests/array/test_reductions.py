@@ -64,6 +64,46 @@ def test_every_type(dtype, axis):
     np.testing.assert_array_equal(np.asarray(own.all(axis=axis)), x.all(axis=axis))
 
 
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        ((150, 300), "float32"),  # two blocks of rows; a last group of fewer columns
+        *(
+            pytest.param(shape, dtype, marks=pytest.mark.slow)
+            for shape in ((70, 4100), (5, 20, 70), (2000, 1000))
+            for dtype in ("float32", "float64", "float16", "int32")
+        ),
+    ],
+)
+def test_lanes_with_multiple_columns(shape, dtype):
+    x = (RNG.standard_normal(shape) * (1 if dtype == "float16" else 8)).astype(dtype)
+    scale = np.arange(shape[-1]).astype(dtype)
+    own, axis = mtl.asarray(x), len(shape) - 2
+    got = np.asarray(mtl.max(mtl.abs(own), axis=axis) * scale + mtl.max(own, axis=axis))
+    expected = np.abs(x).max(axis=axis) * scale + x.max(axis=axis)
+    np.testing.assert_allclose(got, expected, rtol=1e-2 if dtype == "float16" else 1e-6)
+    wide = x.astype("float64" if "float" in dtype else dtype)
+    got = np.asarray(mtl.sum(own * own, axis=axis)).astype(wide.dtype)
+    error = {"float16": 1e-2, "float32": 1e-5}.get(dtype, 1e-12)
+    np.testing.assert_allclose(got, (wide * wide).sum(axis=axis), rtol=error)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [(5001, 16), *(pytest.param(*case, marks=pytest.mark.slow) for case in
+                   ((8195, 8), (16387, 4), (10000, 16), (10001, 32), (5003, 24), (40001, 2)))],
+)  # fmt: skip
+def test_a_vector_by_a_matrix_of_few_columns(rows, columns):
+    vector, matrix = RNG.random(rows, np.float32), RNG.random((rows, columns), np.float32)
+    exact = vector.astype(float) @ matrix
+    x, y = mtl.asarray(vector), mtl.asarray(matrix)
+    np.testing.assert_allclose(np.asarray(x @ y), exact, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(y.T @ x), exact, rtol=1e-5)
+    shifted = np.asarray(mtl.sum(y * x[::-1, None] + y[0], axis=0))
+    exact = (matrix * vector[::-1, None].astype(float) + matrix[0]).sum(axis=0)
+    np.testing.assert_allclose(shifted, exact, rtol=1e-5)
+
+
 def test_integers_wrap():
     x = mtl.asarray(np.array([2**62, 2**62, 2**62], np.int64))
     assert int(x.sum()) == 3 * 2**62 - 2**64

@@ -226,3 +226,27 @@ def test_a_gpu_ends_threads_between_barriers_and_simdgroup_functions():
     at[::3] = 64
     with pytest.raises(mtl.KernelFault, match=r"of 't', which has 64 .* at least \d+ more threads"):
         lib.f(y, mtl.Buffer(at), threads=256, group_size=64).wait(10.0)
+
+
+@pytest.mark.needs("checks in PTX")
+def test_a_gpu_passes_barriers_in_divergent_code_without_threads_that_have_ended():
+    lib = mtl.library("""
+        #include <metal_stdlib>
+        using namespace metal;
+        kernel void f(device float *y, device const int *at, uint i [[thread_position_in_grid]],
+                      uint l [[thread_position_in_threadgroup]]) {
+          threadgroup float t[64];
+          t[l] = 1;
+          threadgroup_barrier(mem_flags::mem_threadgroup);
+          if (l % 32 < 20) {
+            float v = t[at[i]];
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            y[i] = v;
+          }
+        }""", bounds="checked")  # fmt: skip
+    at, y = np.zeros(64, np.int32), mtl.Buffer(4 * 64)
+    lib.f(y, mtl.Buffer(at), threads=64, group_size=64).wait(10.0)
+    assert np.asarray(y).view(np.float32).sum() == 40
+    at[0] = -1
+    with pytest.raises(mtl.KernelFault, match="index -1 of 't'"):
+        lib.f(y, mtl.Buffer(at), threads=64, group_size=64).wait(10.0)

@@ -52,6 +52,7 @@ def test_a_launch_that_has_ended(lib):
     assert x.tolist() == [0, 2, 4, 6]
 
 
+@pytest.mark.needs("the CPU")
 def test_a_failure_is_raised(lib):
     async def run():
         await lib.divide(mtl.Buffer(np.ones(4, np.int32)), 0, threads=4, wait=False)

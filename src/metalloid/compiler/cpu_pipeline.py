@@ -13,7 +13,7 @@ from typing import Any
 
 from metalloid.compiler.bounds.pipeline import CHECKS
 from metalloid.compiler.ir.pass_manager import Pass
-from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION, PREPARATION
+from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION, PREPARATION, SHADOW_CHECKS
 from metalloid.compiler.vectorize.pipeline import (
     COARSENING,
     LAYOUT_OF_CALLEES,
@@ -53,6 +53,11 @@ PIPELINE: tuple[Stage, ...] = (
         "instrumentation of checked kernels",
         "if the sanitizer checks the kernel, after LLVM; the scalar engine compiles the result",
         INSTRUMENTATION, is_of_sanitizer=True,
+    ),
+    Stage(
+        "checks of the vector form of checked kernels",
+        "if launches are to be checked by vector code, after LLVM and the checks of accesses",
+        SHADOW_CHECKS, is_of_sanitizer=True,
     ),
     Stage(
         "checks of accesses",

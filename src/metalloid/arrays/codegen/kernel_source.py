@@ -10,6 +10,12 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from metalloid.arrays.codegen.column_groups import (
+    ColumnGroupWriter,
+    InterleavedRowWriter,
+    columns_per_lane,
+    has_interleaved_rows,
+)
 from metalloid.arrays.codegen.elementwise import Writer, output_name
 from metalloid.arrays.codegen.gpu_column_reduction import WideColumnWriter, has_wide_columns
 from metalloid.arrays.codegen.gpu_elementwise import WideWriter
@@ -136,6 +142,10 @@ def _writer(kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, pack
         return WideColumnWriter(kernel, sources, axes, packed)
     if is_short(kernel, axes):
         return ShortRowWriter(kernel, sources, axes)
+    if has_interleaved_rows(kernel, axes):
+        return InterleavedRowWriter(kernel, sources, axes)
+    if columns_per_lane(kernel, axes) > 1:
+        return ColumnGroupWriter(kernel, sources, axes)
     if not traits.is_simt and is_grouped(kernel, axes):
         return RowGroupWriter(kernel, sources, axes)
     return RowWriter(kernel, sources, axes)

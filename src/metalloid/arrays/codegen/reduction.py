@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from metalloid.arrays.codegen.elementwise import Writer
 from metalloid.arrays.ir.dtypes import kind_of, msl_name
 from metalloid.arrays.ir.ops import REDUCTIONS
-from metalloid.arrays.planning.loop_axes import LANES, RESULT
+from metalloid.arrays.planning.loop_axes import LANES, MAX_UNBLOCKED, RESULT
 from metalloid.runtime.launch.program import Size
 
-#: Block size of blocked summation, which bounds rounding errors (Higham, 1993), by form.
-_BLOCK = {"row": 4096, "column": 128}
 #: Accumulators of a search for extremes in long rows: comparisons wait for each other.
 _ACCUMULATORS = 4
 #: Values of this cost, in additions, are reloaded rather than recomputed.
@@ -187,7 +185,7 @@ class RowWriter(Writer):
         is_extreme = all(self.ops[k].data in ("max", "min", *_SEARCHES) for k in reductions)
         if (
             self.axes.form != "row" or self.kernel.is_by_element or len(self.axes.row) > 1
-            or length <= _BLOCK["row"] or not is_extreme
+            or length <= MAX_UNBLOCKED["row"] or not is_extreme
         ):  # fmt: skip
             return ()
         more = [f"_{k}" for k in range(1, _ACCUMULATORS)]
@@ -330,14 +328,15 @@ class RowWriter(Writer):
             self.ops[k].data in ("sum", "prod") and kind_of(self.ops[k].dtype) in "fc"
             for k in reductions
         )
-        length = self.kernel.chunk // self.kernel.interleave or self.axes.row[0]
-        return iterations and (len(self.axes.row) > 1 or length > _BLOCK[self.axes.form])
+        first, *others = self.axes.row
+        length = (self.kernel.chunk // self.kernel.interleave or first) * math.prod(others)
+        return iterations and length > MAX_UNBLOCKED[self.axes.form]
 
     def _open_block(self, reductions: list[int]) -> None:
         if len(self.axes.row) > 1:
             self._line("for (uint j0 = 0; j0 < row_end; ++j0) {")
         else:
-            block = _BLOCK[self.axes.form]
+            block = MAX_UNBLOCKED[self.axes.form]
             self._line(f"for (uint block = 0; block < row_end; block += {block}) {{")
             self._line(f"  const uint block_end = min(block + {block}, row_end);")
         self._depth += 1
@@ -348,6 +347,9 @@ class RowWriter(Writer):
         """Open the loops over the row, from the index `begin` on; the names of their indices."""
         names = [f"j{axis}" for axis in range(len(self.axes.row))]
         self._loops = 0
+        if self.axes.is_flat:
+            self._open_flat_loop(names)
+            return names
         for axis, name in enumerate(names):
             is_inner = axis == len(names) - 1
             first = begin
@@ -372,6 +374,25 @@ class RowWriter(Writer):
         self._depth += 2
         self._loops += 2
 
+    def _open_flat_loop(self, names: list[str]) -> None:
+        """All axes of the row as one, with indices that are advanced without divisions."""
+        extents = [self._extent_of_row(axis) for axis in range(1, len(names))]
+        rest, step, self._advances = "at.x", str(LANES), []
+        self._line("{")
+        self._depth += 1
+        for axis in reversed(range(1, len(names))):
+            name, outer, extent = names[axis], names[axis - 1], extents[axis - 1]
+            self._line(f"uint {name} = {rest} % {extent};")
+            self._advances += [f"{name} += {step} % {extent};", f"if ({name} >= {extent}) {{",
+                               f"  {name} -= {extent};", f"  ++{outer};", "}"]  # fmt: skip
+            rest, step = f"{rest} / {extent}", f"{step} / {extent}"
+        self._line(f"uint {names[0]} = {rest};")
+        self._advances.insert(0, f"{names[0]} += {step};")
+        self._line(f"const uint flat_end = {' * '.join(['row_end', *extents])};")
+        self._line(f"for (uint lanes = 0; lanes < flat_end; lanes += {LANES}) {{")
+        self._line("  if (lanes + at.x < flat_end) {")
+        self._depth += 2
+
     def _extent_of_row(self, axis: int) -> str:
         name = f"row{axis}"
         if not any(member.name == name for member in self.members):
@@ -379,6 +400,12 @@ class RowWriter(Writer):
         return f"params.{name}"
 
     def _close_loops(self) -> None:
+        if self.axes.is_flat:
+            self._depth -= 1
+            self._line("}")
+            for text in self._advances:
+                self._line(text)
+            self._loops = 2
         for _ in range(self._loops):
             self._depth -= 1
             self._line("}")

@@ -30,10 +30,10 @@ def eval(*values: Any) -> None:
     >>> x = mtl.arange(3) * 2
     >>> mtl.eval(x)
     """
-    nodes = _nodes(values)
-    for node in nodes:
-        if node.kind is not BUFFER or node.flags & TRACED:
-            evaluate(nodes)
+    for value in values:
+        node = value._node if type(value) is Array else None
+        if node is None or node.kind is not BUFFER or node.flags & TRACED:
+            evaluate(_nodes(values))
             break
 
 

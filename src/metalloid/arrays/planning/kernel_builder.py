@@ -61,10 +61,12 @@ class KernelBuilder:
         It knows which nodes are materialized, and materializes others on request.
     iteration_space : tuple of int
     row_axes : tuple of int
-    ops : list of Entry
+    ops : list of KernelOp
         Operands precede their users.
     fused_nodes : set of int
         Nodes that this kernel computes.
+    reductions : dict
+        By operation, the reductions among them.
     product : int
         The matrix product that the kernel computes, of the shape of the space; -1 for none.
     max_loads : int
@@ -76,6 +78,7 @@ class KernelBuilder:
     row_axes: Ints = ()
     ops: list[KernelOp] = field(default_factory=list)
     fused_nodes: set[int] = field(default_factory=set)
+    reductions: dict[int, int] = field(default_factory=dict)
     product: int = -1
     max_loads: int = MAX_LOADS
 
@@ -153,7 +156,9 @@ class KernelBuilder:
             else:
                 self.fused_nodes.add(index)
                 arg = self.value(graph.args[index][0])
-            return self.add(KernelOp("reduce", node.data[0], (arg,), node.dtype))
+            reduction = self.add(KernelOp("reduce", node.data[0], (arg,), node.dtype))
+            self.reductions[reduction] = index
+            return reduction
         if index == self.product and not moves:
             self.fused_nodes.add(index)
             return self.add(KernelOp("matmul", "matmul", (), node.dtype))

@@ -20,6 +20,11 @@ MAX_INTERLEAVED = 16
 #: Rows of up to so many elements are reduced by one thread each: on CPUs, which load interleaved
 #: rows as vectors, and on SIMT devices, where threads with a row each access memory far apart.
 SHORT_ROW, _SHORT_ROW_OF_SIMT = MAX_INTERLEAVED, 15
+#: Rows of so many elements are added in one block, by form; blocks bound rounding errors (Higham,
+#: "The accuracy of floating point summation", 1993).
+MAX_UNBLOCKED = {"row": 4096, "column": 128}
+#: Rows of several axes that have so many elements are spread over lanes as one axis.
+_MAX_FLAT = 128
 #: The access of a kernel's first output, which is no operation; the second one is -2, and so on.
 RESULT = -1
 
@@ -47,6 +52,8 @@ class Axes:
         is no reduction.
     is_simt : bool
         Whether it is for a SIMT device.
+    is_flat : bool
+        Whether lanes take the elements of a row of several axes in order, as if it were one axis.
     """
 
     def __init__(self, kernel: FusedKernel, is_simt: bool = False) -> None:
@@ -82,14 +89,48 @@ class Axes:
             index: Access("", k, r) for index, k, r in zip(accesses, outer, row, strict=True)
         }
         short_row = _SHORT_ROW_OF_SIMT if is_simt else SHORT_ROW
-        self.form = self._form(short_row) if kernel.row_axes else "elementwise"
+        self.form = self._form(kernel, short_row) if kernel.row_axes else "elementwise"
+        inner = self.row[-1] if self.row else 1
+        is_short = math.prod(self.row) <= _MAX_FLAT or inner < LANES
+        self.is_flat = (
+            len(self.row) > 1 and self.form == "row" and not kernel.chunk
+            and is_short and inner % LANES > 0
+            and math.prod(self.row) <= MAX_UNBLOCKED["row"]
+        )  # fmt: skip
 
-    def _form(self, short_row: int) -> str:
+    @property
+    def order(self) -> tuple[str, Ints]:
+        """The form and extents that determine the order of the additions of a row."""
+        elements = math.prod(self.row)
+        in_order = self.form == "column" or self.is_flat or self.row[-1] % LANES == 0
+        if in_order and elements <= MAX_UNBLOCKED[self.form]:
+            return self.form, (elements,)
+        return self.form, self.row
+
+    def _form(self, kernel: FusedKernel, short_row: int) -> str:
         if math.prod(self.row) <= short_row and math.prod(self.outer) >= LANES:
             return "column"
-        # One output counts, as all have one result per row.
-        accesses = (access for index, access in self.accesses.items() if index >= RESULT)
-        inner = [(access.outer[-1:] or (0,), access.row[-1]) for access in accesses]
+        # What varies along the rows that are reduced counts, and one result per row, even if each
+        # element is stored.
+        reduced = _operands_of_reductions(kernel)
+        inner = [
+            (access.outer[-1:], access.row[-1])
+            for index, access in self.accesses.items()
+            if index in reduced and any(access.row)
+        ]
+        result = self.accesses[RESULT]
+        inner.append(((1,)[: len(self.outer)], 0) if kernel.is_by_element else
+                     (result.outer[-1:], result.row[-1]))  # fmt: skip
         columns = sum(outer == (1,) and abs(row) != 1 for outer, row in inner)
         rows = sum(0 < row <= MAX_INTERLEAVED for _, row in inner)
         return "column" if columns > rows else "row"
+
+
+def _operands_of_reductions(kernel: FusedKernel) -> set[int]:
+    """The operations that reductions are computed from."""
+    needed: set[int] = set()
+    for index in reversed(range(len(kernel.ops))):
+        op = kernel.ops[index]
+        if op.kind == "reduce" or index in needed:
+            needed.update(op.args)
+    return needed

@@ -120,12 +120,15 @@ def _merged(earlier: Step, later: FusedKernel,
     cost = sum(node.data.cost for node in common if node.kind is ELEMENTWISE)
     if not is_small or not (saved or shares_result) or cost - cost_saved >= COSTLY:
         return None
-    return replace(
+    merged = replace(
         earlier,
         ops=tuple(ops),
         nodes=earlier.nodes | later.nodes,
         other_outputs=tuple(outputs[1:]),
     )
+    if later.row_axes and len({Axes(k, is_simt=True).order for k in (earlier, later, merged)}) > 1:
+        return None
+    return merged
 
 
 def _is_interleaved(earlier: FusedKernel, later: FusedKernel) -> bool:

@@ -45,6 +45,7 @@ from metalloid.arrays.planning.kernel_builder import (
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import VECTOR_WIDTH
 from metalloid.arrays.planning.matmul_dispatch import EXTERNAL_BACKENDS
+from metalloid.arrays.planning.row_order import ReorderedSum, check_order
 from metalloid.arrays.planning.schedule import (
     BufferSpec,
     CallStep,
@@ -210,6 +211,8 @@ class Planner:
                 return attempt()
             except NonStridedView as error:
                 self.store_copy(error.index)
+            except ReorderedSum as error:
+                self.store(error.index, MaterializeReason.ADDITIONS)
             except KernelLimitExceeded:
                 split()
 
@@ -221,12 +224,9 @@ class Planner:
         if product is not None:
             matmul_fusion.compute(self, index, product, out)
         else:
-            builder, result = self.retry_after_split(
+            builder, result, strides = self.retry_after_split(
                 lambda: self._build(index), lambda: self.split(index)
             )
-            strides = plain(contiguous(shape))
-            if builder.iteration_space != shape:  # one result per row
-                strides = builder.outer_strides
             self._emit(builder, result, out, strides)
         self.materialized[index] = out, contiguous(shape)
 
@@ -257,28 +257,27 @@ class Planner:
             )
             self.steps.append(kernel)
 
-    def _build(self, index: int) -> tuple[KernelBuilder, int]:
-        """The operations of a node, over the iteration space of its reductions."""
+    def _build(self, index: int) -> tuple[KernelBuilder, int, Ints]:
+        """The operations of a node over the space of its reductions; the strides of the result."""
         shape = self.graph.nodes[index].shape
         row = self._row(index)
         if row is None:
             builder = KernelBuilder(self, shape)
-            return builder, builder.value(index)
-        reduction, is_back = row
+            return builder, builder.value(index), plain(contiguous(shape))
+        reduction, is_by_element = row
         node = self.graph.nodes[reduction]
         (arg,) = self.graph.args[reduction]
-        iteration_space, axes = self.graph.nodes[arg].shape, node.data[1]
-        if is_back:
-            builder = KernelBuilder(self, iteration_space, axes)
-            return builder, builder.value(index)
-        outer = node.shape
-        if self._chunks(reduction) > 1:
+        space, axes, outer = self.graph.nodes[arg].shape, node.data[1], node.shape
+        if not is_by_element and self._chunks(reduction) > 1:
             self._reduce_chunks(reduction)
             chunks = self.partials[reduction][1].shape[-1]
-            iteration_space, axes, outer = (*outer, chunks), (len(outer),), (*outer, 1)
-        builder = KernelBuilder(self, iteration_space, axes)
-        moves = () if outer == shape else (ViewOp("reshape", outer),)
-        return builder, builder.value(index, moves)
+            space, axes, outer = (*outer, chunks), (len(outer),), (*outer, 1)
+        builder = KernelBuilder(self, space, axes)
+        moves = () if is_by_element or outer == shape else (ViewOp("reshape", outer),)
+        result = builder.value(index, moves)
+        strides = plain(contiguous(shape)) if space == shape else builder.outer_strides
+        check_order(builder, index, result, strides)
+        return builder, result, strides
 
     def _row(self, index: int) -> tuple[int, bool] | None:
         """A reduction that determines the iteration space of a kernel for `index`.

@@ -26,6 +26,7 @@ class MaterializeReason(Enum):
     REPEATED = "costly, and used at several indices of one kernel"
     RECOMPUTED_EARLIER = "an earlier evaluation computed it without saving it"
     ORDER = "strides cannot express the order in which it is read"
+    ADDITIONS = "a sum that would be added in another order with what uses it"
     SIZE = "one kernel would be too large"
     CUSTOM_CALL = "an argument of a call"
     LIBRARY_CALL = "a value that a kernel of the library reads or writes"

@@ -12,6 +12,7 @@ from metalloid.compiler.sanitizer.conversions import check_conversions
 from metalloid.compiler.sanitizer.instrument import instrument_accesses
 from metalloid.compiler.sanitizer.operations import check_operations
 from metalloid.compiler.sanitizer.variables import flag_variables
+from metalloid.compiler.sanitizer.vector_form import insert_shadow_checks
 
 
 def _check_conversions(function: Function, context: SanitizerContext) -> bool:
@@ -49,5 +50,13 @@ INSTRUMENTATION: tuple[Pass[SanitizerContext], ...] = (
         "instrument-accesses", instrument_accesses,
         "the sanitizer's runtime sees each access of device and threadgroup memory, each fence and "
         "each shuffle",
+    ),
+)  # fmt: skip
+
+#: The pipeline of their vector form.
+SHADOW_CHECKS: tuple[Pass[SanitizerContext], ...] = (
+    Pass(
+        "insert-shadow-checks", insert_shadow_checks,
+        "the vector form tells of accesses that may race, and of what else may be a defect",
     ),
 )  # fmt: skip

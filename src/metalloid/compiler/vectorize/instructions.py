@@ -8,7 +8,7 @@ from metalloid.compiler.analysis.simdgroup_functions import ALL_PASS, NONE_PASSE
 from metalloid.compiler.ir.function import Instruction
 from metalloid.compiler.ir.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Unsupported
 from metalloid.compiler.transforms.callees import VARYING, Callee
-from metalloid.compiler.vectorize import bf16, elementwise, reports
+from metalloid.compiler.vectorize import bf16, elementwise, reports, shadow
 from metalloid.compiler.vectorize.builder import Builder, fast_math
 from metalloid.compiler.vectorize.control_flow.lane_votes import all_lanes_pass
 from metalloid.compiler.vectorize.elementwise import count_of_values, text_of
@@ -196,7 +196,8 @@ def _address(builder: Builder, instruction: Instruction) -> None:
 
 
 def _call(builder: Builder, instruction: Instruction) -> None:
-    if collectives.write(builder, instruction) or reports.write_call(builder, instruction):
+    handlers = collectives.write, reports.write_call, shadow.write
+    if any(handler(builder, instruction) for handler in handlers):
         return
     if instruction.callee in (ALL_PASS, NONE_PASSES):
         [condition] = instruction.operands

@@ -27,6 +27,11 @@ METAL_FUNC T times_plus(T a, T b, T sum) { return add(multiply(a, b), sum); }
 METAL_FUNC float times_plus(uint a, uint b, float sum) {
   return metalloid::dot_of_bfloats(a, b, sum);
 }
+
+METAL_FUNC uint read_pair(device const bfloat *from) {
+  typedef uint pair __attribute__((aligned(2)));
+  return *(device const pair *)from;
+}
 #endif
 
 // Read a tile from a row and a column on, with zeros beyond the end. Adjacent threads read
@@ -275,8 +280,13 @@ METAL_FUNC void add_products(thread T *sums, Left left, Right right, uint2 end, 
 }
 
 // The sums over all lanes: that of index i in lane i, and in every `count`-th lane from there on.
+// Both halves of the lanes are added first: AVX-512 has them in two registers, and shuffles nothing.
 template <typename T, uint count>
 METAL_FUNC T add_lanes(thread T *sums, uint lane) {
+  #pragma clang loop unroll(full)
+  for (ushort i = 0; i < count; ++i) {
+    sums[i] = add(sums[i], simd_shuffle_xor(sums[i], 16));
+  }
   #pragma clang loop unroll(full)
   for (ushort bit = count / 2; bit > 0; bit /= 2) {
     const bool is_upper = lane & bit;
@@ -287,7 +297,7 @@ METAL_FUNC T add_lanes(thread T *sums, uint lane) {
     }
   }
   #pragma clang loop unroll(full)
-  for (ushort bit = count; bit < 32; bit *= 2) {
+  for (ushort bit = count; bit < 16; bit *= 2) {
     sums[0] = add(sums[0], simd_shuffle_xor(sums[0], bit));
   }
   return sums[0];
@@ -312,10 +322,18 @@ METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size
         add_products<T, rows, columns>(sums, left, right, size.xy, row, column, full_depth + lane);
       }
       const T sum = add_lanes<T, count>(sums, lane);
-      const uint i = row + (rows == 1 ? 0 : lane / columns);
-      const uint j = column + (rows == 1 ? lane : lane % columns);
-      if (lane < count && i < end.x && j < end.y) {  // contiguous along a row or a column
-        store(i, j, sum);
+      if (columns == 1) {  // contiguous along the column
+        if (lane < rows && row + lane < end.x) {
+          store(row + lane, column, sum);
+        }
+        continue;
+      }
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < rows; ++i) {  // a row is contiguous, and no scatter
+        const T part = i == 0 ? sum : simd_shuffle_xor(sum, i * columns);
+        if (lane < columns && column + lane < end.y && row + i < end.x) {
+          store(row + i, column + lane, part);
+        }
       }
     }
   }

@@ -13,7 +13,7 @@ from typing import Protocol
 from metalloid.backends.cpu.compile import reference, vector
 from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest
 from metalloid.backends.cpu.compile.kernel_ir import CodeProperties, KernelIR, Lowered, kernel_ir
-from metalloid.backends.cpu.compile.sanitizer import AccessTable
+from metalloid.backends.cpu.compile.sanitizer import AccessTable, Sanitizer
 from metalloid.backends.cpu.compile.variants import Variant, parse_variant
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.bounds.table import BoundsTable
@@ -113,8 +113,9 @@ class KernelRequest:
         Whether its code has debug information: the lines of the text.
     bounds : BoundsRequest
         The accesses to check.
-    sanitize : bool
-        Whether to instrument it for the sanitizer.
+    sanitize : Sanitizer
+        The engine of the sanitizer to instrument it for. A kernel that is for `Sanitizer.FAST` has
+        a vector form.
     """
 
     unit: TranslationUnit
@@ -126,7 +127,7 @@ class KernelRequest:
     is_linked: bool = True
     debug_lines: bool = False
     bounds: BoundsRequest = UNCHECKED
-    sanitize: bool = False
+    sanitize: Sanitizer = Sanitizer.OFF
 
 
 def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
@@ -138,6 +139,8 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         If its template cannot be instantiated, or a parameter cannot be filled by a launch.
     ValueError
         If there is no engine of the name in the settings.
+    Unsupported
+        If it is for the vector form of checked kernels and has none.
     """
     unit, entry, target = request.unit, request.entry, request.target
     requested = request.engine
@@ -150,13 +153,15 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         repr(vector.lanes(target.vectors)), unit.key, entry.expression, entry.name,
         repr(sorted(request.constants.items())), target.identity, *target.flags,
         str(request.bounds), *(("debug lines",) if request.debug_lines else ()),
-        *(("sanitize",) if request.sanitize else ()),
+        *((f"sanitize {request.sanitize}",) if request.sanitize else ()),
         *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
     )  # fmt: skip
     files = cache.load(key)
     if files is None:
         with compiling(f"kernel {entry.name!r} for the CPU") as begin:
             files = cache.save(key, _compile(request, cache, begin))
+    if "unsupported" in files:
+        raise Unsupported(files["unsupported"].read_text())
     facts = json.loads(files["kernel.json"].read_bytes())
     for name in ("code_command", "layouts", "widths"):
         facts[name] = tuple(facts[name])
@@ -179,6 +184,8 @@ def _compile(
         try:
             return _compiled_by("simd", request, cache, reason, begin)
         except Unsupported as error:
+            if request.sanitize:
+                return {"unsupported": str(error)}
             reason = f" (no vector form: {'; '.join([str(error), *_where(error, request, cache)])})"
     return _compiled_by("reference", request, cache, reason, begin)
 

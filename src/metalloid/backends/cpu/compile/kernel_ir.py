@@ -19,7 +19,12 @@ from metalloid.backends.cpu.compile.memory_model import (
     mark_constant_loads,
 )
 from metalloid.backends.cpu.compile.recursion import unroll_recursion
-from metalloid.backends.cpu.compile.sanitizer import AccessTable, with_instrumentation
+from metalloid.backends.cpu.compile.sanitizer import (
+    AccessTable,
+    Sanitizer,
+    with_instrumentation,
+    with_shadow_checks,
+)
 from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.libcalls import is_libcall
@@ -110,6 +115,8 @@ class KernelIR:
         The checks of its accesses.
     accesses : AccessTable
         Its accesses, if it is instrumented for the sanitizer.
+    sanitize : Sanitizer
+        The engine of the sanitizer that it is instrumented for.
     """
 
     cpp: str
@@ -124,6 +131,7 @@ class KernelIR:
     vectors: str
     bounds: BoundsTable
     accesses: AccessTable
+    sanitize: Sanitizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +196,7 @@ def kernel_ir(
     functions: Callable[[bool], str],
     debug_lines: bool = False,
     bounds: BoundsRequest = UNCHECKED,
-    sanitize: bool = False,
+    sanitize: Sanitizer = Sanitizer.OFF,
 ) -> KernelIR:
     """Compile one kernel of a unit to IR.
 
@@ -201,8 +209,8 @@ def kernel_ir(
         Whether instructions have debug locations.
     bounds : BoundsRequest
         The accesses to check.
-    sanitize : bool
-        Whether to instrument it for the sanitizer.
+    sanitize : Sanitizer
+        The engine of the sanitizer to instrument it for.
 
     Raises
     ------
@@ -217,11 +225,13 @@ def kernel_ir(
     options, (text, ir) = choose_inlining(compiler.compile, unit.has_large_calls)
     for name in undefined_names(ir, _is_offered):
         raise undefined(name, unit, entry, lambda: compiler.compile(options, more=LINE_TABLES)[1])
-    reports = bool(_REPORTS.search(ir)) or sanitize
+    reports = bool(_REPORTS.search(ir)) or bool(sanitize)
     if (reports or bounds.checks) and functions(True) != functions(False):
         text, ir = compiler.compile(options, reports=True)
     try:
-        ir = _adapted(unroll_recursion(_make_functions_private(ir), compiler.optimise))
+        ir = _adapted(
+            unroll_recursion(_make_functions_private(ir), compiler.optimise), bool(sanitize)
+        )
     except Unsupported as problem:
         raise MetalloidError(f"[{entry.name}] {problem} is not supported on CPUs") from None
     if debug_lines:
@@ -231,8 +241,10 @@ def kernel_ir(
     signature = build_signature(entry, layouts)
     ir, table = with_checks(ir, bounds, signature, positions)
     accesses = AccessTable()
-    if sanitize:
+    if sanitize is Sanitizer.EXACT:
         ir, accesses = with_instrumentation(ir, positions)
+    elif sanitize:
+        ir, accesses = with_shadow_checks(ir, signature)
     return KernelIR(
         cpp=text,
         ir=ir,
@@ -246,6 +258,7 @@ def kernel_ir(
         vectors=target.vectors,
         bounds=table,
         accesses=accesses,
+        sanitize=sanitize,
     )
 
 
@@ -260,7 +273,7 @@ class _EntryCompiler:
     cache: Cache
     functions: Callable[[bool], str]
     debug_lines: bool
-    sanitize: bool
+    sanitize: Sanitizer
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -322,17 +335,18 @@ class _EntryCompiler:
         return checked(clang.run([*command, *("-w", "-S", "-emit-llvm", "-o", "-", "-")], ir)).text
 
 
-def _adapted(ir: str) -> str:
+def _adapted(ir: str, retain_alignment: bool) -> str:
     """The module in the memory model of a CPU."""
-    ir = map_functions(ir, _adapt)
+    ir = map_functions(ir, functools.partial(_adapt, retain_alignment=retain_alignment))
     # Linkage of variables and groups of attributes belong to the module, not to a function.
     return _inline_instructions(_make_threadgroup_variables_private(ir))
 
 
-def _adapt(function: Function) -> None:
+def _adapt(function: Function, retain_alignment: bool) -> None:
     mask_shift_amounts(function, FreshNames(function))
     mark_constant_loads(function)
-    assume_scalar_alignment(function)
+    if not retain_alignment:
+        assume_scalar_alignment(function)
     forget_private_volatile(function)
 
 

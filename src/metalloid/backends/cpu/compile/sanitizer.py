@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
+from metalloid.backends.cpu.compile.bounds import THREAD
+from metalloid.backends.cpu.compile.memory_model import assume_scalar_alignment
 from metalloid.compiler.bounds.table import shown_name, without_promises
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.source_positions import SourcePositions
@@ -12,8 +16,19 @@ from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.pass_manager import run_passes
 from metalloid.compiler.sanitizer.context import SanitizerContext
-from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION
+from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION, SHADOW_CHECKS
 from metalloid.compiler.sanitizer.runtime_functions import with_declarations
+from metalloid.msl.signature import Signature
+
+_VOLATILE = re.compile(r"^(  (?:%\S+ = load|store)) volatile ", re.M)
+
+
+class Sanitizer(StrEnum):
+    """Whether a kernel is instrumented for the sanitizer, and for which of its engines."""
+
+    OFF = ""
+    EXACT = "exact"
+    FAST = "fast"
 
 
 @dataclass(frozen=True)
@@ -23,10 +38,13 @@ class AccessTable:
     Attributes
     ----------
     sites : list
-        Kind, type in the IR, name of the variable, and position in the text of each.
+        Kind, type in the IR, alignment, name of the variable, and position in the text of each.
+    unit : int
+        Bytes of a unit of threadgroup memory of the vector form.
     """
 
     sites: tuple[dict[str, Any], ...] = ()
+    unit: int = 0
 
 
 def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, AccessTable]:
@@ -35,7 +53,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
     Parameters
     ----------
     ir : str
-        With debug locations.
+        With debug locations, and the alignments of types.
     positions : SourcePositions
     """
     context = SanitizerContext()
@@ -46,6 +64,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
         attributes.update(function.attributes.split())
         context.valid = set()
         run_passes(function, INSTRUMENTATION, context)
+        assume_scalar_alignment(function)
 
     instrumented = map_functions(ir, instrument)
     table = AccessTable(
@@ -53,6 +72,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
             {
                 "kind": int(site.kind),
                 "type": site.type,
+                "alignment": site.alignment,
                 "variable": shown_name(site.variable) if site.variable else "",
                 "position": positions.of(site.debug, ir),
             }
@@ -61,3 +81,21 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
     )
     # The calls write to memory, whatever LLVM has found out about the functions.
     return with_declarations(without_promises(instrumented, " ".join(sorted(attributes)))), table
+
+
+def with_shadow_checks(ir: str, signature: Signature) -> tuple[str, AccessTable]:
+    """A module, with the alignments of types, whose vector form tells the sanitizer of doubts."""
+    read_only = {p.position for p in signature.arguments if p.layout.read_only}
+    context = SanitizerContext(read_only=read_only)
+    attributes: set[str] = set()
+
+    def check(function: Function) -> None:
+        context.is_entry = function.name == THREAD
+        attributes.update(function.attributes.split())
+        context.valid = set()
+        run_passes(function, SHADOW_CHECKS, context)
+        assume_scalar_alignment(function)
+
+    checked = map_functions(_VOLATILE.sub(r"\1 ", ir), check)
+    # They are defined by the module that the vector engine adds.
+    return without_promises(checked, " ".join(sorted(attributes))), AccessTable(unit=context.unit)

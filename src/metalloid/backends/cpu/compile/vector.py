@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
 from metalloid.backends.cpu.compile.memory_model import narrow_threadgroup_atomics
@@ -85,6 +86,8 @@ _COMMON_GROUP_WIDTH = 16
 _SIMDGROUP_INDEX = "@__msl_simdgroup_index"
 #: Instructions that `host_target` leaves out, as LLVM would convert to bfloat with them.
 _BFLOAT_INTRINSICS = "@llvm.x86.avx512bf16."
+#: Functions that the code of checked kernels calls.
+_SHADOW = Path(__file__).parents[1] / "native" / "include" / "shadow.h"
 #: Modules without any of these words are not parsed for `_specialize`.
 _SPECIALIZED = (_SIMDGROUP_INDEX, *REPORTS, "atomic", "cmpxchg")
 
@@ -181,7 +184,11 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     )
     loops = ""
     if kernel.synchronises:
-        is_given = variable_bytes > _FEW_BYTES or _uses(kernel, "threadgroup_memory")
+        is_given = (
+            variable_bytes > _FEW_BYTES
+            or bool(kernel.sanitize)  # shadow memory is of memory that the runtime knows
+            or _uses(kernel, "threadgroup_memory")
+        )
         own_bytes = 0 if is_given else variable_bytes
         loops = _simdgroup_loops(forms, vectorized, _POSITIONS.get(kind), own_bytes).text()
     description = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
@@ -369,7 +376,8 @@ def _with_driver(ir: str, kernel: KernelIR, kind: Kind) -> str:
     run = f"run_rows<{kernel.parameters}, {str(kind is Kind.TAIL).lower()}>"
     if kernel.synchronises:
         run = f"run_simdgroups<{kernel.parameters}>"
-    driver = (
+    driver = _SHADOW.read_text() if kernel.sanitize else ""
+    driver += (
         f'extern "C" [[clang::sycl_external]] void {ENTRY_SYMBOL}'
         "(const mtl_launch* launch, mtl_range* range)"
         f" {{ metalloid::{run}(launch, range); }}"

@@ -425,6 +425,7 @@ static bool prepare(mtl_context *context, mtl_job *job) {
     mtl_variables_prepare(context, job->entry);
     context->job = job;
     context->range.threadgroup_memory = context->threadgroup_memory + job->variable_bytes;
+    if (job->checked) mtl_shadow_set_memory(context->threadgroup_memory);
     return true;
 }
 

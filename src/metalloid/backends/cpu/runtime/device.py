@@ -15,9 +15,11 @@ from typing import Any
 from metalloid.backends.cpu import host
 from metalloid.backends.cpu.compile.bounds import BoundsRequest
 from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest, compile_kernel
+from metalloid.backends.cpu.compile.sanitizer import Sanitizer
 from metalloid.backends.cpu.compile.thread_code import thread_code
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.backends.cpu.runtime import native_library
+from metalloid.backends.cpu.runtime.fast_checks import FastChecks
 from metalloid.backends.cpu.runtime.fast_launch import (
     fast_launch,
     general_arguments,
@@ -228,13 +230,29 @@ class CpuDevice(Device):
             request = replace(first, variant=variant, debug_lines=debug_lines, bounds=bounds)
             return compile_kernel(request, shared_cache())
 
+        def compile_fast_checks() -> CpuProgram:
+            # Lines say which conversions and variables are the user's.
+            fast = replace(first, engine="simd", debug_lines=True, sanitize=Sanitizer.FAST)
+
+            def compile_form(
+                variant: Variant | None, bounds: BoundsRequest, debug_lines: bool = False
+            ) -> CompiledKernel:
+                return compile_kernel(replace(fast, variant=variant, bounds=bounds), shared_cache())
+
+            bounds = BoundsRequest(checks=True)
+            form = compile_form(None, bounds)
+            return CpuProgram(form, entry, compile_form, self._names, bounds)
+
         def compile_checked() -> CheckedProgram:
             bounds = BoundsRequest(checks=True, every=True)
             checked = replace(
-                first, engine="reference", bounds=bounds, debug_lines=True, sanitize=True
-            )
+                first, engine="reference", bounds=bounds, debug_lines=True,
+                sanitize=Sanitizer.EXACT,
+            )  # fmt: skip
             kernel = compile_kernel(checked, shared_cache())
-            return CheckedProgram(kernel, entry, lambda *_, **__: kernel, self._names, bounds)
+            program = CheckedProgram(kernel, entry, lambda *_, **__: kernel, self._names, bounds)
+            program.fast_checks = FastChecks(compile_fast_checks)
+            return program
 
         if unit.options.check:
             checked = compile_checked()

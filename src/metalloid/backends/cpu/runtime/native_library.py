@@ -89,14 +89,19 @@ class Runtime:
             ctypes.c_void_p,
         )  # fmt: skip
         self.sanitizer_begin = _function(
-            library, "mtl_sanitizer_begin", None, ctypes.c_uint32, ctypes.c_bool, ctypes.c_bool
-        )
+            library, "mtl_sanitizer_begin", None, ctypes.c_uint32, ctypes.c_bool, ctypes.c_bool,
+            ctypes.c_char_p, ctypes.c_uint32,
+        )  # fmt: skip
         self.schedule_begin = _function(
             library, "mtl_schedule_begin", None, ctypes.c_uint64, ctypes.c_uint32
         )
         self.sanitizer_end = _function(
             library, "mtl_sanitizer_end", ctypes.c_int32, ctypes.c_void_p
         )
+        self.shadow_begin = _function(
+            library, "mtl_shadow_begin", ctypes.c_bool, ctypes.c_void_p, ctypes.c_uint32
+        )
+        self.shadow_end = _function(library, "mtl_shadow_end", ctypes.c_bool)
         self.allocate = _function(library, "mtl_allocate", ctypes.c_void_p, ctypes.c_size_t)
         self.free = _function(library, "mtl_free", None, ctypes.c_void_p, ctypes.c_size_t)
         self.threads = _function(library, "mtl_threads", ctypes.c_uint32)

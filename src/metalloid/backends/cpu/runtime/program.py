@@ -60,6 +60,8 @@ class CpuProgram(Program):
     """
 
     compile_checked: Callable[[], CpuProgram] | None = None
+    #: Flags of all launches.
+    launch_flags = 0
 
     def __init__(
         self,
@@ -79,7 +81,8 @@ class CpuProgram(Program):
         self._widths, self.waits = kernel.widths, kernel.waits
         self._reads_in_loops, self._rows = kernel.reads_in_loops, kernel.rows
         self.threadgroup_bytes = kernel.threadgroup_bytes
-        self._variable_bytes = kernel.variable_bytes
+        self.variable_bytes = kernel.variable_bytes
+        self.shadow_unit = kernel.accesses.unit
         self._compile_variant = compile_variant
         self._variants = {(kernel.variant, bounds): code}
         self._kernels = {(kernel.variant, bounds): kernel}
@@ -270,11 +273,12 @@ class CpuProgram(Program):
             textures = self._textures.of_launch(words, math.prod(grid))
             shape = grid, group, is_relaxed, textures
             entry, flags = self._chosen.get(shape) or self._code_for(*shape)
+        flags |= self.launch_flags
         if is_relaxed:
             flags |= native_library.RELAXED
         job = self._job.pack(
             entry, flags, len(words) + len(extents), *grid, *group,
-            arguments.threadgroup_bytes, self._variable_bytes, self.cost_address,
+            arguments.threadgroup_bytes, self.variable_bytes, self.cost_address,
             arguments.limit_ns, *words, *extents,
         )  # fmt: skip
         if not (is_relaxed or arguments.limit_ns) and (grid, launch_group) not in self.jobs:

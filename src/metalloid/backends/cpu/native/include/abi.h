@@ -41,6 +41,30 @@ typedef struct mtl_range {
     unsigned int following;      /* threadgroups after this one that the call may run as well */
 } mtl_range;
 
+/* Shadow memory of the sanitizer's vector form: see shadow.h. Device memory is space 0, threadgroup
+ * memory 1. Times count the threadgroups and barriers of all launches. */
+enum { MTL_SHADOW_RANGES = 64, MTL_SHADOW_SIMDGROUPS = 32 };
+
+typedef struct mtl_shadow_range {
+    unsigned long long first, bytes; /* memory */
+    unsigned long long *words;       /* one for each unit of 1 << unit_bits bytes */
+    unsigned int unit_bits, space;
+} mtl_shadow_range;
+
+typedef struct mtl_shadow_state {
+    unsigned long long time;
+    unsigned long long floor[2];       /* of each space: when the first access was that counts, */
+    unsigned long long group_start;    /* when the threadgroup began, */
+    unsigned long long epoch_start[2]; /* and when it passed its last barrier with that flag */
+    unsigned long long simd_start[2][MTL_SHADOW_SIMDGROUPS]; /* the same of simdgroup barriers */
+    unsigned int members[MTL_SHADOW_SIMDGROUPS];             /* lanes, by simdgroup */
+    unsigned int index;            /* of lane 0 in its threadgroup */
+    unsigned int threads, arrived; /* of the threadgroup; those past its last barrier */
+    unsigned int alarm;            /* not 0: there may be a defect */
+    unsigned int range_count, last_range;
+    mtl_shadow_range ranges[MTL_SHADOW_RANGES];
+} mtl_shadow_state;
+
 typedef void mtl_entry(const mtl_launch *launch, mtl_range *range);
 
 #endif
