@@ -41,6 +41,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
         The meaning of indices that are out of range.
     """
     x, index = as_arrays("take", a, indices)
+    x = x if x.ndim else x.reshape(1)
     extent = x.size if axis is None else x.shape[axes_of("take", axis, x.ndim)[0]]
     index = index.astype(int64) if kind_of(index.dtype) == "b" or not index.size else index
     return store(searching.take(x, _in_mode(index, extent, mode), axis), out, "take")
@@ -334,6 +335,9 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         fits = np.can_cast(new.dtype, x.dtype, "same_kind")
     if not fits:
         raise TypeError(f"[copyto] {new.dtype} does not convert to {x.dtype} with {casting!r}.")
+    extra = max(new.ndim - x.ndim, 0)
+    if set(new.shape[:extra]) <= {1}:  # more axes than those of the target
+        new = new.reshape(new.shape[extra:])
     new = broadcast_to(new.astype(x.dtype), x.shape)
     if where is not True:
         mask = as_array(where, "where", x.device)
