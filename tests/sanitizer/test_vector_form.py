@@ -22,6 +22,15 @@ CASES = [
     ("if (l < 31) x[i] = x[i + 1];", True),
     ("if (l < 31) { x[i + 128] = x[g * 64 + l] + x[g * 64 + l + 1]; x[g * 64 + l] = 3; }", True),
     ("x[i + 128] = x[g * 64 + l % 32]; threadgroup_barrier(LOCAL); if (l < 32) x[g * 64 + l] = 3;", True),
+    ("x[i + 128] = x[g * 64 + l % 32]; threadgroup_barrier(DEVICE); x[i + 256] = x[g * 64 + l % 32];"
+     "threadgroup_barrier(LOCAL); if (l < 32) x[g * 64 + l] = 3;", True),
+    ("float v = x[g * 64 + l] + x[g * 64 + l + 1]; simdgroup_barrier(DEVICE);"
+     "v += x[g * 64 + l] + x[g * 64 + l + 1]; x[i + 256] = v; if (l > 8 && l < 24) x[g * 64 + l] = 3;",
+     True),
+    ("uint a = g * 64 + l % 32; x[i + 256] = x[a] + x[a + 1]; threadgroup_barrier(LOCAL);"
+     "simdgroup_barrier(DEVICE); if (l > 8 && l < 24) x[g * 64 + l] = 3;", True),
+    ("if (l < 32) x[i + 128] = x[g * 64 + l]; if (l < 24) x[i + 256] = x[g * 64 + l + 8];"
+     "if (l > 7 && l < 32) x[g * 64 + l] = 3;", True),
     ("x[i] = x[i ^ 64];", True),  # of the other threadgroup
     ("x[i + 128] = x[3];", False),
     ("x[i + 128] = x[3]; if (i == 9) x[3] = 2;", True),
