@@ -379,6 +379,8 @@ MATHEMATICS = [
 #: Arguments that differed from NumPy's when CuPy's tests ran.
 FROM_CUPYS_TESTS = [
     "sort_complex([[3,1],[2,0.]])",
+    "sort_complex(array([3,1],'float32'))",
+    "unravel_index(array([1,5]),(2,3),None)",
     "argsort(array(3))",
     "argpartition(array(3),0)",
     "digitize([1.,nan],[0.,1,nan])",
