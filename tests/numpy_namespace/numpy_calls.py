@@ -383,6 +383,8 @@ FROM_CUPYS_TESTS = [
     "unravel_index(array([1,5]),(2,3),None)",
     "[x + 1 for x in arange(4.).reshape(2,2).flat]",
     "arange(4.).flat.copy()",
+    "ones((1,1)) @ ones((1,0))",
+    "array([True,False]) == 2**70",
     "argsort(array(3))",
     "argpartition(array(3),0)",
     "digitize([1.,nan],[0.,1,nan])",
