@@ -140,7 +140,11 @@ class _Methods:
     @numpy_function
     def byteswap(self: Any, inplace: bool = False) -> Any:
         """Return the elements with their bytes in reverse order."""
-        return call_on_host(np.ndarray.byteswap, (self,), {})
+        swapped = call_on_host(np.ndarray.byteswap, (self,), {})
+        if not inplace:
+            return swapped
+        self[...] = swapped
+        return self
 
     def dumps(self: Any) -> bytes:
         """Return a pickle."""
@@ -249,7 +253,7 @@ def _attach() -> None:
             if not name.startswith("__"):
                 setattr(ndarray, name, member)
     for name in ("T", "mT", "real", "imag"):
-        getter = getattr(Array, name).fget
+        getter = logic.imag if name == "imag" else getattr(Array, name).fget
         setter = _set_part(name) if name in ("real", "imag") else None
         setattr(ndarray, name, property(numpy_function(getter), setter, doc=getter.__doc__))
 

@@ -143,6 +143,7 @@ class Selection:
             try:
                 return as_extent(item)
             except TypeError:
+                item = np.asarray(item, np.int64) if item == [] else item
                 own = to_node(item, "index", device=node.device)
                 if isinstance(item, list | np.ndarray):
                     self._given[own] = np.asarray(item, own.dtype)
