@@ -381,6 +381,8 @@ FROM_CUPYS_TESTS = [
     "sort_complex([[3,1],[2,0.]])",
     "sort_complex(array([3,1],'float32'))",
     "unravel_index(array([1,5]),(2,3),None)",
+    "[x + 1 for x in arange(4.).reshape(2,2).flat]",
+    "arange(4.).flat.copy()",
     "argsort(array(3))",
     "argpartition(array(3),0)",
     "digitize([1.,nan],[0.,1,nan])",
