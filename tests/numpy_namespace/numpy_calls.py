@@ -404,6 +404,8 @@ FROM_CUPYS_TESTS = [
     "linalg.matrix_power(array([[True,True],[False,True]]),3)",
     "linalg.matrix_power(array([[True,True],[False,True]]),0)",
     "linalg.cond(zeros((2,2)),1)",
+    "linalg.cond(zeros((2,2)))",
+    "linalg.cond(M,-2)",
     "fft.fftn(A,axes=())",
     "interp([.5,1.5,1.,0.],[0.,1,2],[-inf,inf,nan])",
     "interp([.5,1.5,1.,0],[0.,1,2],[inf,1,inf])",

@@ -317,7 +317,8 @@ _define()
 
 def _compared_with_object(array: ndarray, other: Any, name: str) -> Any:
     """The result for None and other objects that compare by identity; no element is one."""
-    if getattr(type(other), "__eq__", None) is not object.__eq__:
+    method = "__eq__" if name == "equal" else "__ne__"
+    if other is not None and getattr(type(other), method) is not getattr(object, method):
         return NotImplemented
     return as_ndarrays(full(array.shape, name == "not_equal", device=array.device))
 
