@@ -122,6 +122,10 @@ def install(checkout: Path, dtypes: str) -> None:
     cupy.cuda = cuda = sys.modules["cupy.cuda"]
     cupy._core = sys.modules["cupy._core"]
     cupy._core.internal.prod = math.prod
+    identities: Any = importlib.import_module("cupy.linalg._util")
+    identities.stacked_identity = lambda shape, n, dtype: own.broadcast_to(
+        own.eye(n, dtype=dtype), (*shape, n, n)
+    )
     util: Any = importlib.import_module("cupy._util")
     util.PerformanceWarning = type("PerformanceWarning", (Warning,), {})
     cuda.runtime.is_hip = False

@@ -32,7 +32,7 @@ def _along_axes(name: str, default: Any) -> Callable[..., Any]:
         if axes is not None and not len(axes):
             if "r" in name:
                 raise IndexError(f"[{name}] expected at least one axis.")
-            return store(as_array(a, name), out, name)
+            return store(a if isinstance(a, Array) else as_array(a, name), out, name)
         return store(
             function(a, s=s, axes=axes, norm="backward" if norm is None else norm), out, name
         )

@@ -13,6 +13,7 @@ from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import evaluation
 from metalloid.arrays.functions.creation import triu, zeros
 from metalloid.arrays.functions.manipulation import moveaxis
+from metalloid.arrays.functions.select import where
 from metalloid.arrays.functions.tensor_contractions import matmul as _matmul
 from metalloid.arrays.functions.tensor_contractions import vecdot as _vecdot
 from metalloid.arrays.interop.numpy_functions import call_on_host
@@ -271,7 +272,10 @@ def cond(x: Any, p: Any = None) -> Array:
         raise LinAlgError(f"[cond] expected matrices, got shape {matrices.shape}.")
     if p in (None, 2, -2):
         values = base.svdvals(matrices)
-        return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+        first, last = values[..., 0], values[..., -1]
+        result = last / first if p == -2 else first / last
+        is_infinite = ew.logical_and(ew.isnan(result), ~ew.isnan(matrices).any(axis=(-2, -1)))
+        return where(is_infinite, np.inf, result)  # a quotient of zeros
     if not matrices.size:
         raise LinAlgError(f"[cond] is not defined on empty matrices, got shape {matrices.shape}.")
     try:

@@ -50,8 +50,8 @@ def _compared(name: str, a: Any, b: Any) -> Array | None:
     """The result of comparing an array with an integer that its type does not have."""
     for array, number, is_first in ((a, b, True), (b, a, False)):
         dtype = getattr(array, "dtype", None)
-        if dtype is not None and dtype.kind in "iu" and isinstance(number, int):
-            limits = np.iinfo(dtype)
+        if dtype is not None and dtype.kind in "iub" and isinstance(number, int):
+            limits = np.iinfo(np.int64 if dtype.kind == "b" else dtype)
             if limits.min <= number <= limits.max:
                 return None
             least = 0 if number > limits.max else 1
@@ -317,7 +317,8 @@ _define()
 
 def _compared_with_object(array: ndarray, other: Any, name: str) -> Any:
     """The result for None and other objects that compare by identity; no element is one."""
-    if getattr(type(other), "__eq__", None) is not object.__eq__:
+    method = "__eq__" if name == "equal" else "__ne__"
+    if other is not None and getattr(type(other), method) is not getattr(object, method):
         return NotImplemented
     return as_ndarrays(full(array.shape, name == "not_equal", device=array.device))
 

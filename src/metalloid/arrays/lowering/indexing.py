@@ -143,8 +143,10 @@ class Selection:
             try:
                 return as_extent(item)
             except TypeError:
-                item = np.asarray(item, np.int64) if item == [] else item
                 own = to_node(item, "index", device=node.device)
+                if isinstance(item, list) and not own.size:  # of no type
+                    item = np.zeros(own.shape, np.int64)
+                    own = to_node(item, "index", device=node.device)
                 if isinstance(item, list | np.ndarray):
                     self._given[own] = np.asarray(item, own.dtype)
         if kind_of(own.dtype) not in "biu":

@@ -14,7 +14,7 @@ from metalloid.arrays.functions.creation import asarray, full, zeros
 from metalloid.arrays.functions.manipulation import concat, moveaxis, stack
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import call_on_host
-from metalloid.arrays.ir.dtypes import int8, int64, kind_of, promote
+from metalloid.arrays.ir.dtypes import default_float, int8, int64, kind_of, promote
 from metalloid.arrays.ir.node import TRACED
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.library.order_statistics import LONG_ROW, MAX_TARGETS
@@ -50,7 +50,10 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, 
 def sort_complex(a: Any) -> Array:
     """Sort by real parts, then by imaginary parts; the result is complex."""
     x = as_array(a, "sort_complex")
-    return sort(x.astype(promote(x.dtype, np.dtype(np.complex64))))
+    if kind_of(x.dtype) != "c":  # NumPy's rule differs from that of promotion
+        is_short = kind_of(x.dtype) in "iu" and x.dtype.itemsize <= 2
+        x = x.astype(np.complex64 if is_short else promote(default_float(), np.dtype(np.complex64)))
+    return sort(x)
 
 
 @numpy_function
