@@ -219,11 +219,13 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 def matrix_power(a: Any, n: int) -> Array:
     """Powers of matrices."""
     x = as_array(a, "matrix_power")
-    if kind_of(x.dtype) != "b":
+    if kind_of(x.dtype) != "b" or n < 0:
         return base.matrix_power(x, n)
-    power = x if n else zeros(x.shape, x.dtype) | np.eye(x.shape[-1], dtype=bool)
-    for _ in range(abs(n) - 1):
-        power = _matmul(power, x)
+    power = zeros(x.shape, x.dtype) | np.eye(x.shape[-1], dtype=bool)
+    while n:  # by squares
+        power = _matmul(power, x) if n % 2 else power
+        n //= 2
+        x = _matmul(x, x) if n else x
     return power
 
 
