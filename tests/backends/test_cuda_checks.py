@@ -123,7 +123,7 @@ def test_launches_take_the_path_that_has_a_record(kernel, card):
     assert kernel._fast_launch is None
     launch = kernel.sized(64, 32)(arguments(card))
     assert card.repeater([launch], [], []) is None
-    unchecked = mtl.library(TEXT, device=card).gather
+    unchecked = mtl.library(TEXT, device=card, bounds="unchecked").gather
     assert unchecked._fast_launch is not None
     assert card.repeater([unchecked.sized(64, 32)(arguments(card))], [], []) is not None
 
@@ -150,7 +150,8 @@ def test_checks_are_compiled_where_they_are_asked_for(monkeypatch):
             monkeypatch.delenv("METALLOID_BOUNDS")
 
 
-def test_metal_kernels_record_whether_checks_are_requested():
+def test_metal_kernels_record_whether_checks_are_requested(monkeypatch):
+    monkeypatch.delenv("METALLOID_BOUNDS", raising=False)
     explicit = mtl.metal_kernel(
         name="g", input_names=["at"], output_names=["y"], bounds="checked",
         source="y[thread_position_in_grid.x] = at[at[thread_position_in_grid.x]];",
