@@ -272,14 +272,14 @@ def cond(x: Any, p: Any = None) -> Array:
     matrices = as_array(x, "cond")
     if matrices.ndim < 2:
         raise LinAlgError(f"[cond] expected matrices, got shape {matrices.shape}.")
+    if 0 in matrices.shape[-2:]:
+        raise LinAlgError(f"[cond] is not defined on empty matrices, got shape {matrices.shape}.")
     if p in (None, 2, -2):
         values = base.svdvals(matrices)
         first, last = values[..., 0], values[..., -1]
         result = last / first if p == -2 else first / last
         is_infinite = ew.logical_and(ew.isnan(result), ~ew.isnan(matrices).any(axis=(-2, -1)))
         return where(is_infinite, np.inf, result)  # a quotient of zeros
-    if not matrices.size:
-        raise LinAlgError(f"[cond] is not defined on empty matrices, got shape {matrices.shape}.")
     try:
         inverse = base.inv(matrices)
         if not is_traced(inverse._node):
