@@ -122,6 +122,9 @@ def install(checkout: Path, dtypes: str) -> None:
     cupy.cuda = cuda = sys.modules["cupy.cuda"]
     cupy._core = sys.modules["cupy._core"]
     cupy._core.internal.prod = math.prod
+    cupy._core.get_size = lambda size: (
+        () if size is None else tuple(size) if numpy.ndim(size) else (size,)
+    )
     identities: Any = importlib.import_module("cupy.linalg._util")
     identities.stacked_identity = lambda shape, n, dtype: own.broadcast_to(
         own.eye(n, dtype=dtype), (*shape, n, n)

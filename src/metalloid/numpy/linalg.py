@@ -219,11 +219,13 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 def matrix_power(a: Any, n: int) -> Array:
     """Powers of matrices."""
     x = as_array(a, "matrix_power")
-    if kind_of(x.dtype) != "b":
+    if kind_of(x.dtype) != "b" or n < 0:
         return base.matrix_power(x, n)
-    power = x if n else zeros(x.shape, x.dtype) | np.eye(x.shape[-1], dtype=bool)
-    for _ in range(abs(n) - 1):
-        power = _matmul(power, x)
+    power = zeros(x.shape, x.dtype) | np.eye(x.shape[-1], dtype=bool)
+    while n:  # by squares
+        power = _matmul(power, x) if n % 2 else power
+        n //= 2
+        x = _matmul(x, x) if n else x
     return power
 
 
@@ -270,14 +272,14 @@ def cond(x: Any, p: Any = None) -> Array:
     matrices = as_array(x, "cond")
     if matrices.ndim < 2:
         raise LinAlgError(f"[cond] expected matrices, got shape {matrices.shape}.")
+    if 0 in matrices.shape[-2:]:
+        raise LinAlgError(f"[cond] is not defined on empty matrices, got shape {matrices.shape}.")
     if p in (None, 2, -2):
         values = base.svdvals(matrices)
         first, last = values[..., 0], values[..., -1]
         result = last / first if p == -2 else first / last
         is_infinite = ew.logical_and(ew.isnan(result), ~ew.isnan(matrices).any(axis=(-2, -1)))
         return where(is_infinite, np.inf, result)  # a quotient of zeros
-    if not matrices.size:
-        raise LinAlgError(f"[cond] is not defined on empty matrices, got shape {matrices.shape}.")
     try:
         inverse = base.inv(matrices)
         if not is_traced(inverse._node):
