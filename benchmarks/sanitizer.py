@@ -200,7 +200,7 @@ def cost_for_mlx(tree: Path, count: int, seed: int) -> None:
                 ratios = (costs.exact / costs.plain)[0], *(costs.fast / costs.plain)
                 share = f"{costs.clean} of {costs.launches}"
                 rows.append((entry.name[:50], f"{costs.plain[0] * 1e3:.2f}", ratios, share))
-                print(*rows[-1], flush=True)
+                print(entry.name, *(f"{ratio:.1f}" for ratio in ratios), share, flush=True)
     shown = [(*row[:2], *(f"{ratio:.1f}" for ratio in row[2]), row[3]) for row in rows]
     head = ("entry", "ms", "exact engine", "vector form first", "its CPU time", "without an alarm")
     table(f"Slowdowns of {len(rows)} entries of MLX", head, shown)
