@@ -63,7 +63,8 @@ def own_cases(names: Sequence[str], tiny: bool, repeat: int) -> None:
         own, plain = map(min, in_turns(launches, repeat, time.process_time))
         ratios.append(own / plain)
         rows.append((case.name, show(plain), show(own), f"{own / plain:.3f}"))
-    _print("One core: cost of checks", rows, ratios)
+    if rows:
+        _print("One core: cost of checks", rows, ratios)
 
 
 def gpu_cases(names: Sequence[str], tiny: bool, repeat: int) -> None:

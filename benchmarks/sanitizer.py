@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -190,37 +190,32 @@ def cost_for_mlx(tree: Path, count: int, seed: int) -> None:
     with mtl.config.scope(strict_barriers=False):  # some entries need that
         for entry in drawn(tree, count, seed):
             family = family_of(entry, known)
-            if family is None:
+            if family is None or len(rows) == count:
                 continue
             costs = Costs()
             failures = suppress(Unchecked, AssertionError, mtl.MetalloidError)  # after launches
             with timed_launches(costs), failures:
                 family.check(library(tree, entry.file), entry.name, np.random.default_rng(0))
-            if costs.plain:
+            if costs.launches:
+                ratios = (costs.exact / costs.plain)[0], *(costs.fast / costs.plain)
                 share = f"{costs.clean} of {costs.launches}"
-                ratios = (
-                    costs.exact / costs.plain, costs.fast / costs.plain,
-                    costs.fast_code / costs.plain_code,
-                )  # fmt: skip
-                rows.append((entry.name[:50], f"{costs.plain * 1e3:.2f}", ratios, share))
+                rows.append((entry.name[:50], f"{costs.plain[0] * 1e3:.2f}", ratios, share))
+                print(entry.name, *(f"{ratio:.1f}" for ratio in ratios), share, flush=True)
     shown = [(*row[:2], *(f"{ratio:.1f}" for ratio in row[2]), row[3]) for row in rows]
-    head = ("entry", "ms", "exact engine", "vector form first", "its code", "without an alarm")
+    head = ("entry", "ms", "exact engine", "vector form first", "its CPU time", "without an alarm")
     table(f"Slowdowns of {len(rows)} entries of MLX", head, shown)
     medians = np.median([row[2] for row in rows], axis=0)
-    print(
-        "medians: exact engine {:.0f}, vector form first {:.1f}, its code {:.1f}".format(*medians)
-    )
+    text = "medians: exact engine {:.0f}, vector form first {:.1f}, its CPU time {:.1f}"
+    print(text.format(*medians))
 
 
 @dataclass
 class Costs:
-    """Seconds of launches, and how many of them the vector form alone has checked."""
+    """Seconds and CPU seconds of launches, and how many the vector form has checked alone."""
 
-    plain: float = 0.0
-    exact: float = 0.0
-    fast: float = 0.0
-    plain_code: float = 0.0
-    fast_code: float = 0.0
+    plain: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    exact: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    fast: np.ndarray = field(default_factory=lambda: np.zeros(2))
     launches: int = 0
     clean: int = 0
 
@@ -234,28 +229,27 @@ def timed_launches(costs: Costs) -> Iterator[None]:
     def timed(program, arguments, grid, group, wait):
         event = launch(program, arguments, grid, group, wait)
 
-        def best(times: int) -> tuple[float, float]:
-            """Seconds of the launch, and of its code alone."""
-            events = []
-            seconds = [
-                _seconds(lambda: events.append(launch(program, arguments, grid, group, True)))
-                for _ in range(times)
-            ]
-            return min(seconds), min(event.seconds for event in events)
+        def best(times: int) -> np.ndarray:
+            """The least seconds and CPU seconds of the launch."""
+            seconds = []
+            for _ in range(times):
+                start = np.array((time.perf_counter(), time.process_time()))
+                launch(program, arguments, grid, group, True)
+                seconds.append(np.array((time.perf_counter(), time.process_time())) - start)
+            return np.min(seconds, axis=0)
 
-        plain, plain_code = best(7)
+        plain = best(7)
         arguments.check = True
         checked = device._checked(program, arguments)
         form, checked.fast_checks = checked.fast_checks, None
-        exact, _ = best(1)
+        exact = best(1)
         checked.fast_checks = form
-        fast, fast_code = best(4)
-        costs.fast, costs.fast_code = costs.fast + fast, costs.fast_code + fast_code
-        costs.plain_code += plain_code
+        costs.fast, costs.exact, costs.plain = (
+            costs.fast + best(4), costs.exact + exact, costs.plain + plain
+        )  # fmt: skip
         costs.clean += form.run(arguments, grid, group) is not None
-        arguments.check = False
-        costs.plain, costs.exact = costs.plain + plain, costs.exact + exact
         costs.launches += 1
+        arguments.check = False
         return event
 
     device.launch, device.default_recorder = timed, _GENERAL_PATH

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from cupy_tree.plugin import ABOUT_CUDA, NO_TIME
+from cupy_tree.plugin import ABOUT_CUDA, ABOUT_CUPY, NO_TIME
 
 FOLDERS = (
     "core", "creation", "indexing", "linalg", "logic", "manipulation", "math", "misc", "padding",
@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> list[Row]:
         "CUPY_TREE_TYPES": options.types,
         "CUPY_TREE_END": str(time.time() + options.seconds),
         "CUPY_TREE_LIMIT": str(options.limit),
+        "CUPY_TREE_ONE_EACH": "1" if options.one_each else "",
         "PYTHONHASHSEED": "0",  # all processes find the same tests
     }
 
@@ -43,7 +44,10 @@ def run(options: argparse.Namespace) -> list[Row]:
         rows = options.out.with_suffix(f".{share}.jsonl").resolve()
         rows.unlink(missing_ok=True)
         own = {"CUPY_TREE_ROWS": str(rows), "CUPY_TREE_SHARE": f"{share}/{options.workers}"}
-        while subprocess.run(command, stdout=sys.stderr, env=environment | own).returncode < 0:
+        while subprocess.run(command, stdout=sys.stderr, env=environment | own).returncode not in (
+            0,
+            1,
+        ):
             print(f"process {share} ended, and starts again", file=sys.stderr)
         return [tuple(json.loads(line)) for line in rows.read_text().splitlines()]
 
@@ -61,13 +65,13 @@ def table(rows: list[Row]) -> str:
     for name, outcome, kind, reason, _seconds in rows:
         match = re.search(r"cupy_tests/(\w+)_tests", name)
         folder = match[1] if match else ""
-        known = outcome == "skipped" and reason in (ABOUT_CUDA, NO_TIME)
+        known = outcome == "skipped" and reason in (ABOUT_CUDA, ABOUT_CUPY, NO_TIME)
         folders.setdefault(folder, collections.Counter())[reason if known else outcome] += 1
         if outcome in ("failed", "not imported"):
             reasons[kind or outcome][f"{folder}: {reason}"] += 1
     text = [
-        "| folder | tests | about CUDA | skipped | not run | passed | failed | share passed |",
-        "|---|---|---|---|---|---|---|---|",
+        "| folder | tests | about CUDA | of CuPy | skipped | not run | passed | failed | share |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     total: collections.Counter[str] = collections.Counter()
     for folder in sorted(folders):
@@ -81,7 +85,7 @@ def table(rows: list[Row]) -> str:
 
 
 def _row(name: str, outcomes: collections.Counter[str]) -> str:
-    shown = (ABOUT_CUDA, "skipped", NO_TIME, "passed", "failed")
+    shown = (ABOUT_CUDA, ABOUT_CUPY, "skipped", NO_TIME, "passed", "failed")
     counts = [sum(map(outcomes.__getitem__, shown)), *map(outcomes.__getitem__, shown)]
     ran = outcomes["passed"] + outcomes["failed"]
     share = f"{100 * outcomes['passed'] / ran:.1f} %" if ran else ""
@@ -98,6 +102,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=120, help="seconds for a test")
     parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--types", default="?bBhHiIlLqQefdFD", help="over which tests loop")
+    parser.add_argument("--one-each", action="store_true",
+                        help="only one of the instances of each test")  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("cupy.jsonl"), help="a line per test")
     print(table(run(parser.parse_args())))
 

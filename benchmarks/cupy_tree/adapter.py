@@ -16,6 +16,7 @@ from unittest import mock
 import numpy
 
 import metalloid.numpy as own
+from cupy_tree import random_adapter
 
 #: Packages that are about CUDA or about CuPy's inside: their names are mocks.
 INNER = (
@@ -76,20 +77,6 @@ class _PlanSettings(types.ModuleType):
         self._planning = value
 
 
-class _RandomStates(types.ModuleType):
-    """`cupy.random._generator`: the tests check that its states are replaced."""
-
-    RandomState = own.random.RandomState
-
-    @property
-    def _random_states(self) -> object:
-        return object()
-
-    @_random_states.setter
-    def _random_states(self, value: object) -> None:
-        pass
-
-
 def _package(name: str, source: Any, path: str = "") -> types.ModuleType:
     """A package with the public names of a module."""
     package = types.ModuleType(name)
@@ -100,11 +87,6 @@ def _package(name: str, source: Any, path: str = "") -> types.ModuleType:
             setattr(package, each, getattr(source, each))
     sys.modules[name] = package
     return package
-
-
-def _seed_of(seed: int | None = None, *, size: int = -1) -> int | None:
-    """A bit generator: our generators take its seed."""
-    return seed
 
 
 def install(checkout: Path, dtypes: str) -> None:
@@ -133,21 +115,22 @@ def install(checkout: Path, dtypes: str) -> None:
     )
     own.ndarray.get = lambda self, *arguments, **options: numpy.asarray(self)  # type: ignore
     own.ndarray.set = lambda self, value, *rest: self.__setitem__(Ellipsis, value)  # type: ignore
-    cupy.random.reset_states = lambda: None
-    cupy.random._generator = sys.modules["cupy.random._generator"] = _RandomStates("_generator")
-    cupy.random.Generator = lambda seed=None: own.random.Generator(seed)
-    bits = types.ModuleType("cupy.random._bit_generator")
-    for name in ("XORWOW", "MRG32k3a", "Philox4x3210"):
-        setattr(cupy.random, name, _seed_of)
-        setattr(bits, name, _seed_of)
-    cupy.random._bit_generator = sys.modules["cupy.random._bit_generator"] = bits
+    random_adapter.adapt(cupy.random)
     cupy.polynomial = sys.modules["cupy.polynomial"] = own.polynomial
-    cupy.random._distributions = sys.modules["cupy.random._distributions"] = cupy.random
     for name in ("cupy.cuda", "cupyx", "cupy._core", "cupy._core.internal"):
         importlib.import_module(name)
     cupy.cuda = cuda = sys.modules["cupy.cuda"]
     cupy._core = sys.modules["cupy._core"]
     cupy._core.internal.prod = math.prod
+    cupy._core.get_size = lambda size: (
+        () if size is None else tuple(size) if numpy.ndim(size) else (size,)
+    )
+    identities: Any = importlib.import_module("cupy.linalg._util")
+    identities.stacked_identity = lambda shape, n, dtype: own.broadcast_to(
+        own.eye(n, dtype=dtype), (*shape, n, n)
+    )
+    util: Any = importlib.import_module("cupy._util")
+    util.PerformanceWarning = type("PerformanceWarning", (Warning,), {})
     cuda.runtime.is_hip = False
     cuda.runtime.CUDARuntimeError = RuntimeError
     cuda.runtime.getDeviceCount = lambda: 1

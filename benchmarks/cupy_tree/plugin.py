@@ -25,7 +25,7 @@ CUDA_FILES = re.compile(
     "fusion_tests|test_(bfloat16|carray|cub_reduction|elementwise|flags|function|include|internal|"
     "mdspan|multithreading|ndarray_contiguity|ndarray_cuda_array_interface|ndarray_get|"
     "ndarray_owndata|ndarray_scatter|raw|reduction|scan|structured|syncdetect|userkernel|gufuncs|"
-    "memory_ranges|who|byte_bounds|cache|callback|bit_generator)[.]py"
+    "memory_ranges|who|byte_bounds|cache|callback|bit_generator)[.]py|MultiGpu"
 )
 #: Marks of such tests in a test's text.
 CUDA_TEXT = re.compile(
@@ -35,6 +35,12 @@ CUDA_TEXT = re.compile(
     r"\.toDlpack|_is_initialized|_kernel\b|set_allocator|AssertFunctionIsCalled|CudaArray|"
     r"_index_32_bits"
 )
+#: Marks of tests of what only CuPy has: private functions, refusals of NumPy's arrays.
+CUPY_TEXT = re.compile(
+    r"NotImplementedError|assert_called|_check_and_get_dtype|[gs]et_random_state|reset_states|"
+    r"_cupy_get_ndarray|memptr"
+)
+CUPY_NAMES = re.compile("with_numpy_input|numpy_(nd)?array_rejected|TestInterval|cupy_only")
 #: Outcomes of a comparison.
 KINDS = (
     ("another type of the result", r"ndarrays of different dtypes"),
@@ -46,7 +52,7 @@ KINDS = (
     ("other numbers", r"Mismatched elements|not equal|Not equal|Max absolute|max_ulp|ULP|"
      r"AssertionError"),
 )  # fmt: skip
-ABOUT_CUDA, NO_TIME = "about CUDA", "no time left"
+ABOUT_CUDA, ABOUT_CUPY, NO_TIME = "about CUDA", "about CuPy", "no time left"
 _PREFIX = "CUPY_TREE_"
 
 
@@ -64,6 +70,9 @@ def pytest_configure(config: Any) -> None:
 def pytest_collection_modifyitems(items: list[Any]) -> None:
     """Choose this process's share of the tests, in random order; mark those about CUDA."""
     random.Random(0).shuffle(items)
+    if os.environ.get(_PREFIX + "ONE_EACH"):
+        names = {re.sub(r"_param_\d+_{.*}|\[.*\]", "", item.nodeid): item for item in items}
+        items[:] = names.values()
     share, shares = map(int, os.environ[_PREFIX + "SHARE"].split("/"))
     rows = _rows_file()
     finished = {json.loads(line)[0] for line in rows.open()} if rows.exists() else set()
@@ -71,20 +80,25 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
     if finished and items:  # the process that wrote the rows ended in the next test
         _write(items.pop(0).nodeid, "failed", "crash", "the process ended", 0.0)
     for item in items:
-        if _is_about_cuda(item):
-            item.add_marker(pytest.mark.skip(reason=ABOUT_CUDA))
+        reason = _other_subject(item)
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def _is_about_cuda(item: Any) -> bool:
+def _other_subject(item: Any) -> str:
+    """The subject of a test, if that is not NumPy's functions."""
     if CUDA_FILES.search(item.nodeid) or "CudaArrayInterface" in item.nodeid:
-        return True
+        return ABOUT_CUDA
     code = item.function
     while hasattr(code, "__wrapped__"):
         code = code.__wrapped__
     try:
-        return bool(CUDA_TEXT.search(inspect.getsource(code)))
+        text = inspect.getsource(code)
     except (OSError, TypeError):
-        return False
+        text = ""
+    if CUDA_TEXT.search(text):
+        return ABOUT_CUDA
+    return ABOUT_CUPY if CUPY_TEXT.search(text) or CUPY_NAMES.search(item.nodeid) else ""
 
 
 def pytest_runtest_setup(item: Any) -> None:

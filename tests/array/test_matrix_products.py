@@ -317,6 +317,12 @@ def test_bfloats_are_multiplied_in_pairs(monkeypatch):
                 for right in (mtl.asarray(b), mtl.asarray(b.T.copy()).T):
                     check(left @ right, a, b)
     assert mtl.explain(left @ right).count("-> uint32") == 2
+    # A row-major left factor of even depth is read in place.
+    a, b = random((70, 67), "bfloat16"), random((66, 20), "bfloat16")
+    with mtl.config.scope(products="panels"):
+        product = mtl.asarray(a)[1:, 1:] @ mtl.asarray(b)
+    assert mtl.explain(product).count("-> uint32") == 1
+    check(product, a[1:, 1:], b)
 
 
 @pytest.mark.needs("the CPU")

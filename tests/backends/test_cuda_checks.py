@@ -17,6 +17,10 @@ kernel void gather(device int *y, device const int *at, constant Row &row,
                    uint i [[thread_position_in_grid]]) {
   y[i] = row.p[at[i]];
 }
+kernel void plain(device int *y, device const int *at, device const int *p,
+                  uint i [[thread_position_in_grid]]) {
+  y[i] = p[at[i]];
+}
 """
 ACCESS = TEXT.splitlines().index("  y[i] = row.p[at[i]];") + 1
 
@@ -119,7 +123,7 @@ def test_launches_take_the_path_that_has_a_record(kernel, card):
     assert kernel._fast_launch is None
     launch = kernel.sized(64, 32)(arguments(card))
     assert card.repeater([launch], [], []) is None
-    unchecked = mtl.library(TEXT, device=card).gather
+    unchecked = mtl.library(TEXT, device=card, bounds="unchecked").gather
     assert unchecked._fast_launch is not None
     assert card.repeater([unchecked.sized(64, 32)(arguments(card))], [], []) is not None
 
@@ -146,7 +150,8 @@ def test_checks_are_compiled_where_they_are_asked_for(monkeypatch):
             monkeypatch.delenv("METALLOID_BOUNDS")
 
 
-def test_metal_kernels_record_whether_checks_are_requested():
+def test_metal_kernels_record_whether_checks_are_requested(monkeypatch):
+    monkeypatch.delenv("METALLOID_BOUNDS", raising=False)
     explicit = mtl.metal_kernel(
         name="g", input_names=["at"], output_names=["y"], bounds="checked",
         source="y[thread_position_in_grid.x] = at[at[thread_position_in_grid.x]];",
@@ -172,11 +177,12 @@ def test_a_gpu_raises_at_once_later_and_in_graphs():
     for read in (first.wait, lambda: np.asarray(y)):
         with pytest.raises(mtl.KernelFault, match=message):
             read()
+    plain = mtl.library(TEXT, bounds="checked").plain
     with mtl.Graph() as graph:
-        kernel(y, good, row, threads=64, group_size=32)
-        kernel(y, bad, row, threads=64, group_size=32)
+        plain(y, good, p, threads=64, group_size=32)
+        plain(y, bad, p, threads=64, group_size=32)
     for _ in range(2):
-        with pytest.raises(mtl.KernelFault, match=message):
+        with pytest.raises(mtl.KernelFault, match=message.replace("row.p", "p")):
             graph.launch().wait()
     kernel(y, good, row, threads=64, group_size=32).wait()
     assert not np.asarray(y).any()
@@ -226,3 +232,27 @@ def test_a_gpu_ends_threads_between_barriers_and_simdgroup_functions():
     at[::3] = 64
     with pytest.raises(mtl.KernelFault, match=r"of 't', which has 64 .* at least \d+ more threads"):
         lib.f(y, mtl.Buffer(at), threads=256, group_size=64).wait(10.0)
+
+
+@pytest.mark.needs("checks in PTX")
+def test_a_gpu_passes_barriers_in_divergent_code_without_threads_that_have_ended():
+    lib = mtl.library("""
+        #include <metal_stdlib>
+        using namespace metal;
+        kernel void f(device float *y, device const int *at, uint i [[thread_position_in_grid]],
+                      uint l [[thread_position_in_threadgroup]]) {
+          threadgroup float t[64];
+          t[l] = 1;
+          threadgroup_barrier(mem_flags::mem_threadgroup);
+          if (l % 32 < 20) {
+            float v = t[at[i]];
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            y[i] = v;
+          }
+        }""", bounds="checked")  # fmt: skip
+    at, y = np.zeros(64, np.int32), mtl.Buffer(4 * 64)
+    lib.f(y, mtl.Buffer(at), threads=64, group_size=64).wait(10.0)
+    assert np.asarray(y).view(np.float32).sum() == 40
+    at[0] = -1
+    with pytest.raises(mtl.KernelFault, match="index -1 of 't'"):
+        lib.f(y, mtl.Buffer(at), threads=64, group_size=64).wait(10.0)

@@ -153,3 +153,27 @@ def test_named_values_may_stand_in_any_order(modules):
     assert not any(re.match(r"%\d+$", i.result) for i in function.instructions())
     assert not any(re.match(r"%\d+$", name) for name in function.blocks)
     assert ptx(replace_function(ir, function)) == ptx(ir)
+
+
+def test_a_label_that_begins_with_switch():
+    """LLVM gives such a name to a block between a switch and a phi."""
+    ir = """define void @f(i32 %n, ptr %to) {
+entry:
+  switch i32 %n, label %switch.edge [
+    i32 1, label %other
+  ]
+
+switch.edge:
+  br label %other
+
+other:
+  %x = phi i32 [ 1, %entry ], [ 2, %switch.edge ]
+  store i32 %x, ptr %to, align 4
+  ret void
+}
+"""
+    function = parse_function(ir, "f")
+    successors = {name: tuple(block.successors) for name, block in function.blocks.items()}
+    assert successors == {
+        "%entry": ("%switch.edge", "%other"), "%switch.edge": ("%other",), "%other": (),
+    }  # fmt: skip

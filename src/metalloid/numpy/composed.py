@@ -86,7 +86,9 @@ def fmin(x1: Any, x2: Any) -> Array:
 
 def fmod(x1: Any, x2: Any) -> Array:
     """Remainder of the division, with the sign of the dividend."""
-    x1, x2 = map(bools_as_integers, as_arrays("fmod", x1, x2))
+    x1, x2 = as_arrays("fmod", x1, x2)
+    if x1.dtype == x2.dtype:
+        x1, x2 = bools_as_integers(x1), bools_as_integers(x2)
     size = ew.remainder(ew.abs(x1), ew.abs(x2))
     if kind_of(size.dtype) == "f":
         return ew.copysign(size, x1)

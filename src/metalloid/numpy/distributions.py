@@ -15,6 +15,7 @@ from metalloid.arrays.functions.manipulation import concat
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.functions.tensor_contractions import matmul
 from metalloid.arrays.ir.dtypes import default_float, int64
+from metalloid.arrays.ir.substitute import is_traced
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.numpy.array import numpy_function, store
 from metalloid.random import rejection
@@ -29,12 +30,15 @@ def shape_of(size: Size, *parameters: Any) -> tuple[int, ...]:
     return broadcast_shape("random", *(np.shape(p) for p in parameters))
 
 
-def _checked(where_: str, is_valid: Any, condition: str, *values: Any) -> None:
-    """Refuse numbers outside of a domain; elements of arrays yield NaN or -1 instead."""
-    if all(np.ndim(value) == 0 and not isinstance(value, Array) for value in values):
-        numbers = [float(value) for value in values]
-        if not is_valid(*numbers):
-            raise ValueError(f"[random.{where_}] expected {condition}, got {values}.")
+def checked(where_: str, is_valid: Any, condition: str, *values: Any) -> None:
+    """Refuse numbers outside of a domain, and evaluate arrays for it.
+
+    Elements of traced arrays that are outside yield NaN or -1.
+    """
+    if any(isinstance(value, Array) and is_traced(value._node) for value in values):
+        return
+    if not np.all(is_valid(*map(np.asarray, values))):
+        raise ValueError(f"[random.{where_}] expected {condition}, got {values}.")
 
 
 class ByRejection:
@@ -49,30 +53,35 @@ class ByRejection:
     def standard_gamma(self, shape: Any, size: Size = None, dtype: Any = None, out: Any = None
                        ) -> Any:  # fmt: skip
         """Draw from the gamma distribution of the scale 1."""
-        _checked("standard_gamma", lambda a: a >= 0, "a shape of at least 0", shape)
+        checked("standard_gamma", lambda a: ~(a < 0), "a shape of at least 0", shape)
         numbers = ew.exp(self._log_gamma(shape, shape_of(size, shape)))
         return store(numbers.astype(dtype or default_float()), out, "standard_gamma", "no")
 
     @numpy_function
     def gamma(self, shape: Any, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw from the gamma distribution."""
-        _checked("gamma", lambda a, b: min(a, b) >= 0, "parameters of at least 0", shape, scale)
+        checked(
+            "gamma", lambda a, b: ~((a < 0) | (b < 0)), "parameters of at least 0", shape, scale
+        )
         return ew.exp(self._log_gamma(shape, shape_of(size, shape, scale))) * scale
 
     @numpy_function
     def chisquare(self, df: Any, size: Size = None) -> Any:
         """Draw from the chi-square distribution."""
-        _checked("chisquare", lambda n: n > 0, "degrees of freedom above 0", df)
-        return ew.exp(self._log_gamma(ew.divide(df, 2), shape_of(size, df))) * 2
+        checked("chisquare", lambda n: n > 0, "degrees of freedom above 0", df)
+        return self._chisquare(df, shape_of(size, df))
+
+    def _chisquare(self, df: Any, shape: tuple[int, ...]) -> Array:
+        return ew.exp(self._log_gamma(ew.divide(df, 2), shape)) * 2
 
     @numpy_function
     def noncentral_chisquare(self, df: Any, nonc: Any, size: Size = None) -> Any:
         """Draw from the noncentral chi-square distribution, a mixture of central ones."""
-        _checked("noncentral_chisquare", lambda n, c: n > 0 and c >= 0,
+        checked("noncentral_chisquare", lambda n, c: (n > 0) & (c >= 0),
                  "degrees of freedom > 0 and a noncentrality >= 0", df, nonc)  # fmt: skip
         shape = shape_of(size, df, nonc)
         pairs = self._base.poisson(ew.divide(nonc, 2), shape)
-        return self.chisquare(pairs * 2 + df, shape)
+        return self._chisquare(pairs * 2 + df, shape)
 
     @numpy_function
     def f(self, dfnum: Any, dfden: Any, size: Size = None) -> Any:
@@ -98,7 +107,7 @@ class ByRejection:
     @numpy_function
     def beta(self, a: Any, b: Any, size: Size = None) -> Any:
         """Draw from the beta distribution: the share of one of two gamma variates."""
-        _checked("beta", lambda a, b: min(a, b) > 0, "parameters above 0", a, b)
+        checked("beta", lambda a, b: (a > 0) & (b > 0), "parameters above 0", a, b)
         shape = shape_of(size, a, b)
         return 1 / (1 + ew.exp(self._log_gamma(b, shape) - self._log_gamma(a, shape)))
 
@@ -115,7 +124,7 @@ class ByRejection:
     @numpy_function
     def vonmises(self, mu: Any, kappa: Any, size: Size = None) -> Any:
         """Draw from the von Mises distribution: angles in [-pi, pi]."""
-        _checked("vonmises", lambda k: k >= 0, "a concentration of at least 0", kappa)
+        checked("vonmises", lambda k: ~(k < 0), "a concentration of at least 0", kappa)
         shape = shape_of(size, mu, kappa)
         key = self._base._keys.next()
         angle = rejection.von_mises(kappa, shape, default_float(), key) + mu
@@ -124,7 +133,7 @@ class ByRejection:
     @numpy_function
     def binomial(self, n: Any, p: Any, size: Size = None) -> Any:
         """Draw from the binomial distribution."""
-        _checked("binomial", lambda n, p: n >= 0 and 0 <= p <= 1,
+        checked("binomial", lambda n, p: (n >= 0) & (p >= 0) & (p <= 1),
                  "trials of at least 0 and a probability in [0, 1]", n, p)  # fmt: skip
         return self._binomial(n, p, shape_of(size, n, p))
 
@@ -134,7 +143,7 @@ class ByRejection:
     @numpy_function
     def negative_binomial(self, n: Any, p: Any, size: Size = None) -> Any:
         """Draw from the negative binomial distribution: Poisson numbers of gamma-variate means."""
-        _checked("negative_binomial", lambda n, p: n > 0 and 0 < p <= 1,
+        checked("negative_binomial", lambda n, p: (n > 0) & (p > 0) & (p <= 1),
                  "successes above 0 and a probability in (0, 1]", n, p)  # fmt: skip
         shape = shape_of(size, n, p)
         mean = ew.exp(self._log_gamma(n, shape)) * ew.divide(ew.subtract(1, p), p)
@@ -159,7 +168,7 @@ class ByRejection:
     @numpy_function
     def logseries(self, p: Any, size: Size = None) -> Any:
         """Draw from the logarithmic series distribution (A. W. Kemp, 1981)."""
-        _checked("logseries", lambda p: 0 <= p < 1, "a probability in [0, 1)", p)
+        checked("logseries", lambda p: (p >= 0) & (p < 1), "a probability in [0, 1)", p)
         shape = shape_of(size, p)
         chance = as_array(p, "logseries").astype(default_float())
         e, logs = (-self._base.standard_exponential(shape, default_float()) for _ in range(2))
@@ -169,7 +178,7 @@ class ByRejection:
     @numpy_function
     def zipf(self, a: Any, size: Size = None) -> Any:
         """Draw from the Zipf distribution."""
-        _checked("zipf", lambda a: a > 1, "an exponent above 1", a)
+        checked("zipf", lambda a: a > 1, "an exponent above 1", a)
         return rejection.zipf(a, shape_of(size, a), default_float(), self._base._keys.next())
 
     @numpy_function

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from metalloid import fft as base
-from metalloid.arrays.array import Array
+from metalloid.arrays.array import Array, as_array
 from metalloid.numpy.array import numpy_function, store
 
 
@@ -29,6 +29,10 @@ def _along_axes(name: str, default: Any) -> Callable[..., Any]:
     @numpy_function
     def transform(a: Any, s: Any = None, axes: Any = default, norm: str | None = None,
                   out: Any = None) -> Any:  # fmt: skip
+        if axes is not None and not len(axes):
+            if "r" in name:
+                raise IndexError(f"[{name}] expected at least one axis.")
+            return store(a if isinstance(a, Array) else as_array(a, name), out, name)
         return store(
             function(a, s=s, axes=axes, norm="backward" if norm is None else norm), out, name
         )

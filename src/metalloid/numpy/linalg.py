@@ -10,13 +10,16 @@ import numpy as np
 from metalloid import linalg as base
 from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions import evaluation
 from metalloid.arrays.functions.creation import triu, zeros
 from metalloid.arrays.functions.manipulation import moveaxis
+from metalloid.arrays.functions.select import where
 from metalloid.arrays.functions.tensor_contractions import matmul as _matmul
 from metalloid.arrays.functions.tensor_contractions import vecdot as _vecdot
 from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import default_float, kind_of
 from metalloid.arrays.ir.operands import axes_of
+from metalloid.arrays.ir.substitute import is_traced
 from metalloid.linalg import LinAlgError, matrix_transpose
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions import products
@@ -58,6 +61,14 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
+def _square(a: Any, where: str) -> Array:
+    """Matrices, of which NumPy's error is a `LinAlgError` if they are not square."""
+    x = as_array(a, where)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise LinAlgError(f"[{where}] expected square matrices, got shape {x.shape}.")
+    return x
+
+
 @numpy_function
 def cholesky(a: Any, /, *, upper: bool = False) -> Array:
     """Cholesky factor; see `metalloid.linalg.cholesky`."""
@@ -67,19 +78,19 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Array:
 @numpy_function
 def det(a: Any) -> Array:
     """Determinants."""
-    return base.det(a)
+    return base.det(_square(a, "det"))
 
 
 @numpy_function
 def slogdet(a: Any) -> SlogdetResult:
     """Signs and logarithms of determinants."""
-    return SlogdetResult(*base.slogdet(a))
+    return SlogdetResult(*base.slogdet(_square(a, "slogdet")))
 
 
 @numpy_function
 def inv(a: Any) -> Array:
     """Inverses."""
-    return base.inv(a)
+    return base.inv(_square(a, "inv"))
 
 
 @numpy_function
@@ -106,7 +117,7 @@ def _hermitian(a: Any, UPLO: str, where: str) -> Array:
     """A Hermitian matrix of which one triangle is given."""
     if UPLO.upper() not in ("L", "U"):
         raise ValueError(f"[{where}] UPLO must be 'L' or 'U', got {UPLO!r}.")
-    x = as_array(a, where)
+    x = _square(a, where)
     if UPLO.upper() == "U":
         upper = triu(x, 1)
         diagonal = x - triu(x, 1) - triu(x.mT, 1).mT
@@ -207,7 +218,15 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 @numpy_function
 def matrix_power(a: Any, n: int) -> Array:
     """Powers of matrices."""
-    return base.matrix_power(a, n)
+    x = as_array(a, "matrix_power")
+    if kind_of(x.dtype) != "b" or n < 0:
+        return base.matrix_power(x, n)
+    power = zeros(x.shape, x.dtype) | np.eye(x.shape[-1], dtype=bool)
+    while n:  # by squares
+        power = _matmul(power, x) if n % 2 else power
+        n //= 2
+        x = _matmul(x, x) if n else x
+    return power
 
 
 @numpy_function
@@ -253,11 +272,18 @@ def cond(x: Any, p: Any = None) -> Array:
     matrices = as_array(x, "cond")
     if matrices.ndim < 2:
         raise LinAlgError(f"[cond] expected matrices, got shape {matrices.shape}.")
+    if 0 in matrices.shape[-2:]:
+        raise LinAlgError(f"[cond] is not defined on empty matrices, got shape {matrices.shape}.")
     if p in (None, 2, -2):
         values = base.svdvals(matrices)
-        return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+        first, last = values[..., 0], values[..., -1]
+        result = last / first if p == -2 else first / last
+        is_infinite = ew.logical_and(ew.isnan(result), ~ew.isnan(matrices).any(axis=(-2, -1)))
+        return where(is_infinite, np.inf, result)  # a quotient of zeros
     try:
         inverse = base.inv(matrices)
+        if not is_traced(inverse._node):
+            evaluation.eval(inverse)  # raises if a matrix is singular
         return base.matrix_norm(matrices, ord=p) * base.matrix_norm(inverse, ord=p)
     except LinAlgError:
         return call_on_host(np.linalg.cond, (matrices, p), {})  # type: ignore[no-any-return]

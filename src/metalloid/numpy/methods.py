@@ -140,7 +140,11 @@ class _Methods:
     @numpy_function
     def byteswap(self: Any, inplace: bool = False) -> Any:
         """Return the elements with their bytes in reverse order."""
-        return call_on_host(np.ndarray.byteswap, (self,), {})
+        swapped = call_on_host(np.ndarray.byteswap, (self,), {})
+        if not inplace:
+            return swapped
+        self[...] = swapped
+        return self
 
     def dumps(self: Any) -> bytes:
         """Return a pickle."""
@@ -164,14 +168,21 @@ class flatiter:
 
     def __init__(self, array: ndarray) -> None:
         self.base = array
+        self._elements: Iterator[Any] | None = None
 
     def __len__(self) -> int:
         return self.base.size
 
+    def _check(self, key: Any) -> None:
+        if key is None or isinstance(key, tuple):
+            raise IndexError(f"[flat] expected an integer, a slice or an array, got {key!r}.")
+
     def __getitem__(self, key: Any) -> Any:
+        self._check(key)
         return self.base.flatten()[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        self._check(key)
         if np.ndim(value):  # repeated, or cut off
             indexing.put(self.base, np.arange(self.base.size)[key], value)
             return
@@ -180,7 +191,16 @@ class flatiter:
         self.base[...] = flat.reshape(self.base.shape)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.base.flatten())
+        return self
+
+    def __next__(self) -> Any:
+        if self._elements is None:
+            self._elements = iter(self.base.flatten())
+        return next(self._elements)
+
+    def copy(self) -> ndarray:
+        """Return the flattened array."""
+        return self.base.flatten()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.base.flatten().__array__(dtype, copy)
@@ -249,7 +269,7 @@ def _attach() -> None:
             if not name.startswith("__"):
                 setattr(ndarray, name, member)
     for name in ("T", "mT", "real", "imag"):
-        getter = getattr(Array, name).fget
+        getter = logic.imag if name == "imag" else getattr(Array, name).fget
         setter = _set_part(name) if name in ("real", "imag") else None
         setattr(ndarray, name, property(numpy_function(getter), setter, doc=getter.__doc__))
 

@@ -19,7 +19,7 @@ from metalloid.arrays.functions.select import where
 from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import default_float, int64
 from metalloid.numpy.array import as_ndarrays, numpy_function, store
-from metalloid.numpy.distributions import ByRejection, Size, shape_of
+from metalloid.numpy.distributions import ByRejection, Size, checked, shape_of
 
 
 def _seeded(seed: Any) -> base.Generator:
@@ -28,6 +28,10 @@ def _seeded(seed: Any) -> base.Generator:
         words = np.random.SeedSequence(np.asarray(seed).tolist()).generate_state(1, np.uint64)
         seed = int(words[0])
     return base.Generator(seed)
+
+
+def _is_scale(value: Any) -> Any:
+    return ~(value < 0)  # NaN yields NaN
 
 
 class Generator(ByRejection):
@@ -74,6 +78,7 @@ class Generator(ByRejection):
     @numpy_function
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Size = None) -> Any:
         """Draw uniform numbers between limits."""
+        checked("uniform", lambda a, b: ~(b < a), "low <= high", low, high)
         return self._base.uniform(low, high, shape_of(size, low, high), default_float())
 
     @numpy_function
@@ -85,11 +90,13 @@ class Generator(ByRejection):
     @numpy_function
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw normally distributed numbers."""
+        checked("normal", _is_scale, "a scale of at least 0", scale)
         return self._base.normal(loc, scale, shape_of(size, loc, scale), default_float())
 
     @numpy_function
     def exponential(self, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw exponentially distributed numbers."""
+        checked("exponential", _is_scale, "a scale of at least 0", scale)
         return self._base.exponential(scale, shape_of(size, scale), default_float())
 
     @numpy_function
@@ -102,11 +109,13 @@ class Generator(ByRejection):
     @numpy_function
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw from the Gumbel distribution."""
+        checked("gumbel", _is_scale, "a scale of at least 0", scale)
         return self._base.gumbel(loc, scale, shape_of(size, loc, scale), default_float())
 
     @numpy_function
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw from the Laplace distribution."""
+        checked("laplace", _is_scale, "a scale of at least 0", scale)
         return self._base.laplace(loc, scale, shape_of(size, loc, scale), default_float())
 
     @numpy_function
@@ -119,6 +128,7 @@ class Generator(ByRejection):
     @numpy_function
     def poisson(self, lam: Any = 1.0, size: Size = None) -> Any:
         """Draw from the Poisson distribution."""
+        checked("poisson", _is_scale, "a mean of at least 0", lam)
         return self._base.poisson(lam, shape_of(size, lam))
 
     # -- by the inverse of the distribution function
@@ -126,32 +136,38 @@ class Generator(ByRejection):
     @numpy_function
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Size = None) -> Any:
         """Draw numbers whose logarithm is normally distributed."""
+        checked("lognormal", _is_scale, "a sigma of at least 0", sigma)
         return ew.exp(self.normal(mean, sigma, size))
 
     @numpy_function
     def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw from the logistic distribution."""
+        checked("logistic", _is_scale, "a scale of at least 0", scale)
         u = self._uniform(size, loc, scale)
         return (ew.log(u) - ew.log1p(-u)) * scale + loc
 
     @numpy_function
     def rayleigh(self, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw from the Rayleigh distribution."""
+        checked("rayleigh", _is_scale, "a scale of at least 0", scale)
         return ew.sqrt(self.exponential(1.0, shape_of(size, scale)) * 2) * scale
 
     @numpy_function
     def weibull(self, a: Any, size: Size = None) -> Any:
         """Draw from the Weibull distribution."""
+        checked("weibull", _is_scale, "a shape of at least 0", a)
         return self.exponential(1.0, shape_of(size, a)) ** (1 / as_array(a, "weibull"))
 
     @numpy_function
     def pareto(self, a: Any, size: Size = None) -> Any:
         """Draw from the Lomax distribution, Pareto's of the second kind."""
+        checked("pareto", lambda a: a > 0, "a shape above 0", a)
         return ew.expm1(self.exponential(1.0, shape_of(size, a)) / a)
 
     @numpy_function
     def power(self, a: Any, size: Size = None) -> Any:
         """Draw from the power distribution on [0, 1]."""
+        checked("power", lambda a: a > 0, "a shape above 0", a)
         u = -ew.expm1(-self.exponential(1.0, shape_of(size, a)))
         return u ** (1 / as_array(a, "power"))
 
@@ -163,6 +179,8 @@ class Generator(ByRejection):
     @numpy_function
     def triangular(self, left: Any, mode: Any, right: Any, size: Size = None) -> Any:
         """Draw from the triangular distribution."""
+        checked("triangular", lambda a, m, b: (a <= m) & (m <= b) & (a < b),
+                "left <= mode <= right and left < right", left, mode, right)  # fmt: skip
         u = self._uniform(size, left, mode, right)
         width = ew.subtract(right, left)
         share = ew.divide(ew.subtract(mode, left), width)
@@ -173,6 +191,7 @@ class Generator(ByRejection):
     @numpy_function
     def geometric(self, p: Any, size: Size = None) -> Any:
         """Draw numbers of trials up to the first success."""
+        checked("geometric", lambda p: (p > 0) & (p <= 1), "a probability in (0, 1]", p)
         e = self.exponential(1.0, shape_of(size, p))
         trials = ew.ceil(-e / ew.log1p(-as_array(p, "geometric").astype(e.dtype)))
         return ew.maximum(trials, 1).astype(int64)
@@ -180,6 +199,7 @@ class Generator(ByRejection):
     @numpy_function
     def wald(self, mean: Any, scale: Any, size: Size = None) -> Any:
         """Draw from the inverse Gaussian distribution (Michael, Schucany and Haas, 1976)."""
+        checked("wald", lambda m, s: (m > 0) & (s > 0), "parameters above 0", mean, scale)
         shape = shape_of(size, mean, scale)
         y = ew.square(self.standard_normal(shape)) * mean
         ratio = ew.divide(mean, ew.multiply(2, scale))

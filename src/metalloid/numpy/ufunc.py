@@ -25,7 +25,7 @@ from metalloid.arrays.ir.operands import (
 )
 from metalloid.arrays.ir.ops import OPS
 from metalloid.numpy import complex_order, composed
-from metalloid.numpy.array import in_type_of, ndarray, numpy_function, store
+from metalloid.numpy.array import as_ndarrays, in_type_of, ndarray, numpy_function, store
 from metalloid.numpy.functions import reductions, scans
 
 #: Functions of this package that reduce or scan like the methods of a universal function.
@@ -50,8 +50,8 @@ def _compared(name: str, a: Any, b: Any) -> Array | None:
     """The result of comparing an array with an integer that its type does not have."""
     for array, number, is_first in ((a, b, True), (b, a, False)):
         dtype = getattr(array, "dtype", None)
-        if dtype is not None and dtype.kind in "iu" and isinstance(number, int):
-            limits = np.iinfo(dtype)
+        if dtype is not None and dtype.kind in "iub" and isinstance(number, int):
+            limits = np.iinfo(np.int64 if dtype.kind == "b" else dtype)
             if limits.min <= number <= limits.max:
                 return None
             least = 0 if number > limits.max else 1
@@ -71,6 +71,8 @@ def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
             result = _compared(row.name, *operands)
             if result is not None:
                 return result
+        if row.name == "divide":  # integers of any size
+            operands = tuple(float(x) if type(x) is int else x for x in operands)
         if of_complex and any(x.dtype.kind == "c" for x in as_arrays(row.name, *operands)):
             return of_complex(*map(Array, binary_operands(row.name, *operands)))
         return Array(apply(row, *_with_nodes(operands)))
@@ -313,12 +315,23 @@ def _define() -> None:
 _define()
 
 
+def _compared_with_object(array: ndarray, other: Any, name: str) -> Any:
+    """The result for None and other objects that compare by identity; no element is one."""
+    method = "__eq__" if name == "equal" else "__ne__"
+    if other is not None and getattr(type(other), method) is not getattr(object, method):
+        return NotImplemented
+    return as_ndarrays(full(array.shape, name == "not_equal", device=array.device))
+
+
 def _with_fallback(method: str, name: str, is_reflected: bool) -> Callable[[Any, Any], Any]:
     operate = getattr(Array, method)
 
     def fallback(self: Any, other: Any) -> Any:
         try:
-            return operate(self, other)
+            result = operate(self, other)
+            if result is NotImplemented and name in ("equal", "not_equal"):
+                return _compared_with_object(self, other, name)
+            return result
         except (TypeError, OverflowError):  # for types that only the function takes
             return UFUNCS[name](*((other, self) if is_reflected else (self, other)))
 
@@ -329,7 +342,7 @@ def _with_fallback(method: str, name: str, is_reflected: bool) -> Callable[[Any,
 for _method, _name in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
                        "eq": "equal", "ne": "not_equal", "mod": "remainder",
                        "floordiv": "floor_divide", "pow": "power", "lshift": "left_shift",
-                       "rshift": "right_shift"}.items():  # fmt: skip
+                       "rshift": "right_shift", "truediv": "divide"}.items():  # fmt: skip
     setattr(ndarray, f"__{_method}__", _with_fallback(f"__{_method}__", _name, False))
     if _name not in _COMPARE:
         setattr(ndarray, f"__r{_method}__", _with_fallback(f"__r{_method}__", _name, True))

@@ -11,6 +11,7 @@ from typing import Any
 from metalloid.runtime.launch.findings import (
     CONVERSION,
     INACTIVE_LANE,
+    MISALIGNED,
     NAN,
     RACE,
     UNINITIALISED,
@@ -24,6 +25,7 @@ _RULES = {
     UNINITIALISED: "A thread reads memory that has not been written.",
     INACTIVE_LANE: "A simdgroup function reads a lane that does not take part.",
     CONVERSION: "A floating-point number is converted to an integer type that does not have it.",
+    MISALIGNED: "An address is no multiple of the alignment of the accessed type.",
     NAN: "An operation of floating-point numbers has no value.",
 }
 

@@ -116,6 +116,10 @@ class CompiledFunction:
                 result = call(args)
                 if result is not None:
                     return result
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Find the program by the structure of the arguments."""
         leaves, structure = flatten((args, kwargs, self._inputs))
         nodes: list[Node] = []
         numbers: list[Any] = []

@@ -67,6 +67,8 @@ class _FunctorWriter(Writer):
         op = self.ops[index]
         type_ = msl_name(op.dtype)
         value = self._loaded.get(index, f"{type_}(sum)" if op.kind == "matmul" else "")
+        if op.kind == "load" and op.dtype == uint32 and self.sources[op.data].dtype == bfloat16:
+            value = f"numpy::read_pair({self._address(index)})"
         if not value:
             super()._value(index, row)
             return

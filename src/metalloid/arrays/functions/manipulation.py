@@ -244,6 +244,8 @@ def tile(x: Any, repetitions: int | Sequence[int], /) -> Array:
     """Repeat the whole array along each axis."""
     x = as_array(x, "tile")
     times = (repetitions,) if isinstance(repetitions, int) else tuple(repetitions)
+    if min(times, default=0) < 0:
+        raise ValueError(f"[tile] repetitions must not be negative, got {repetitions}.")
     rank = max(len(times), x.ndim)
     shape = (1,) * (rank - x.ndim) + x.shape
     times = (1,) * (rank - len(times)) + times
@@ -273,6 +275,8 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Array:
         x, axis = Array(reshape_node(x._node, (x.size,))), 0
     (along,) = axes_of("repeat", axis, x.ndim)
     if isinstance(repeats, int | np.integer):
+        if repeats < 0:
+            raise ValueError(f"[repeat] a count must not be negative, got {repeats}.")
         own = (*x.shape[: along + 1], 1, *x.shape[along + 1 :])
         wide = (*x.shape[: along + 1], int(repeats), *x.shape[along + 1 :])
         result = (*x.shape[:along], x.shape[along] * int(repeats), *x.shape[along + 1 :])

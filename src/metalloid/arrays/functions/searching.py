@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from metalloid.arrays.functions.sorting import comparable
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, promote
 from metalloid.arrays.ir.node import Node, broadcast, cast
-from metalloid.arrays.ir.operands import axes_of, binary_operands
+from metalloid.arrays.ir.operands import axes_of, binary_operands, is_number
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import concatenated, full_slices, sliced
 from metalloid.arrays.library.searching import has_launches, insertion_indices
@@ -176,12 +177,11 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None,
     x = operands[prepend is not None]
     (along,) = axes_of("diff", axis, x.ndim)
     edge = tuple(1 if k == along else extent for k, extent in enumerate(x.shape))
-    operands = [e if e.ndim else Array(broadcast(cast(e._node, x.dtype), edge)) for e in operands]
-    node = (
-        concatenated([operand._node for operand in operands], along)
-        if len(operands) > 1
-        else x._node
-    )
+    arrays = [e for e, own in zip(operands, given, strict=True) if not is_number(own)]
+    dtype = functools.reduce(promote, (e.dtype for e in arrays))
+    nodes = [cast(e._node, dtype) for e in operands]
+    nodes = [node if node.shape else broadcast(node, edge) for node in nodes]
+    node = concatenated(nodes, along) if len(nodes) > 1 else nodes[0]
     for _ in range(n):
         extent = node.shape[along]
         left, right = full_slices(node.shape), full_slices(node.shape)

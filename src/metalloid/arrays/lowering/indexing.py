@@ -144,6 +144,9 @@ class Selection:
                 return as_extent(item)
             except TypeError:
                 own = to_node(item, "index", device=node.device)
+                if isinstance(item, list) and not own.size:  # of no type
+                    item = np.zeros(own.shape, np.int64)
+                    own = to_node(item, "index", device=node.device)
                 if isinstance(item, list | np.ndarray):
                     self._given[own] = np.asarray(item, own.dtype)
         if kind_of(own.dtype) not in "biu":

@@ -215,7 +215,7 @@ def _summed_columns(a: Node, b: Node, dtype: DType) -> Node:
     *batch, rows, depth = a.shape
     columns, last = b.shape[-1], len(batch)
     transposed = permute(a, (*range(last), last + 1, last))
-    space = (*batch, depth, max(rows, columns))
+    space = (*batch, depth, rows if columns == 1 else columns)  # either may be 0
     products = apply(OPS["multiply"], a.dtype, broadcast(transposed, space), broadcast(b, space))
     return reshape(cast(reduce(products, "sum", (last,)), dtype), (*batch, rows, columns))
 

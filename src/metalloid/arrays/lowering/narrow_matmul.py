@@ -13,7 +13,13 @@ from metalloid.arrays.ir.dtypes import bfloat16, float32, float64
 from metalloid.arrays.ir.node import Node, apply, broadcast, permute
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.views import concatenated, contiguous_copy, full_slices, sliced
-from metalloid.arrays.planning.matmul_dispatch import AUTO, DOTS, is_transposed, shape_of_work
+from metalloid.arrays.planning.matmul_dispatch import (
+    AUTO,
+    DOTS,
+    has_bfloat_pairs,
+    is_transposed,
+    shape_of_work,
+)
 
 #: With fewer rows a kernel of panels is quick enough, and fewer nodes are made.
 _MAX_EXTENT, _MIN_ROWS = 4, 2**12
@@ -50,6 +56,10 @@ def has_few_columns(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
         and a.shape[-2] >= _MIN_DOT_ROWS
         and not is_transposed(a)
         and not is_transposed(b)
+        and not (
+            depth % 2 == 0
+            and has_bfloat_pairs(a.device.traits, a.dtype, (a.shape[-2], columns), depth)
+        )
     )
 
 

@@ -110,8 +110,7 @@ class Axes:
     def _form(self, kernel: FusedKernel, short_row: int) -> str:
         if math.prod(self.row) <= short_row and math.prod(self.outer) >= LANES:
             return "column"
-        # What varies along the rows that are reduced counts, and one result per row, even if each
-        # element is stored.
+        # What varies along the rows that are reduced counts, and the result.
         reduced = _operands_of_reductions(kernel)
         inner = [
             (access.outer[-1:], access.row[-1])
@@ -119,8 +118,7 @@ class Axes:
             if index in reduced and any(access.row)
         ]
         result = self.accesses[RESULT]
-        inner.append(((1,)[: len(self.outer)], 0) if kernel.is_by_element else
-                     (result.outer[-1:], result.row[-1]))  # fmt: skip
+        inner.append((result.outer[-1:], result.row[-1]))
         columns = sum(outer == (1,) and abs(row) != 1 for outer, row in inner)
         rows = sum(0 < row <= MAX_INTERLEAVED for _, row in inner)
         return "column" if columns > rows else "row"

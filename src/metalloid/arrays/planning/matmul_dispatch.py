@@ -81,7 +81,7 @@ class _Times(NamedTuple):
 
 
 _TIMES = {
-    float32: _Times(85, 0.0189, 0.2, 0.0185, 0.025),
+    float32: _Times(85, 0.0189, 0.2, 0.0185, 0.0203),
     float16: _Times(85, 0.0185, 2.2, 0.0195, 0.028),
     bfloat16: _Times(85, 0.0185, 0.8, 0.0195, 0.028),
     float64: _Times(245, 0.041, 0.3, 0.0395, 0.07),
@@ -97,6 +97,8 @@ _SHORT, _INT, _LONG = (
 #: Nanoseconds to start a tile, to transpose a step of it, and per element that it reads or writes;
 #: to start a matrix of the host's; to start one more kernel, and per element of it.
 _TILE, _TRANSPOSE, _ELEMENT, _MATRIX, _KERNEL, _KERNEL_ELEMENT = 300, 25, 0.1, 50, 45_000, 1.2
+#: Nanoseconds per byte of a column-major right factor that BLAS copies.
+_HOST_TRANSPOSED_BYTE = 0.1
 #: Nanoseconds to call a function of the host between kernels: 25,000 more than a launch if it is
 #: evaluated alone, 100,000 in a compiled program, whose other launches are then bound one by one.
 _CALL = 40_000
@@ -115,6 +117,8 @@ _PACK, _PACKED_ELEMENT, _TRANSPOSED_ELEMENTS = 1_000, 0.2, (0.3, 0.4)
 _PAGE, _MANY_PACKED = 4096, 2**21
 #: Fewest rows and columns of a product of bfloats in pairs, and its least work.
 _MIN_PAIRED, _MIN_PAIRED_WORK = 4, 2**16
+#: Up to this many columns, pairs of a row-major left factor of even depth are read where they are.
+MAX_PAIRED_IN_PLACE = 256
 #: A column-major right factor of so many elements is gathered, for up to so many rows.
 _MAX_GATHERED, _MAX_GATHERS = 256, 32
 #: Converting elements whenever they are read makes multiplications slower by this factor.
@@ -175,12 +179,15 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     multiplied = rows * columns * depth * times.multiplication
     element = times.element / (2 if 1 in (rows, columns) else 1)  # BLAS streams a single matrix
     host = matrices * (_MATRIX + multiplied + elements * element)
+    if are_transposed[1]:
+        host += matrices * depth * columns * dtype.itemsize * _HOST_TRANSPOSED_BYTE
     host += sum(_KERNEL + _KERNEL_ELEMENT * size for size in fused) + _CALL
     down, across = panel_tile(dtype, (rows, columns))
     padded = -(-rows // down) * down * -(-columns // across) * across
     has_pairs = has_bfloat_pairs(device.traits, dtype, (rows, columns), depth)
     packed = packed_factors(dtype, (rows, columns), depth, are_transposed)
-    packed = (True, True) if has_pairs else packed
+    if has_pairs:
+        packed = columns > MAX_PAIRED_IN_PLACE or depth % 2 > 0 or are_transposed[0], True
     is_wide = dtype.itemsize >= 4 or (packed[1] and (packed[0] or dtype == bfloat16))
     multiplied = padded * depth * times.panel * (1 if is_wide else _PANEL_CONVERSIONS)
     multiplied *= 0.5 if has_pairs else 1

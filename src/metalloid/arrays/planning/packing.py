@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 
 from metalloid.arrays.ir.dtypes import (
     DType,
@@ -23,7 +24,12 @@ from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryLaunch
 from metalloid.arrays.planning.context import PlanContext
 from metalloid.arrays.planning.kernel_op import KernelOp
-from metalloid.arrays.planning.matmul_dispatch import FLOATS, has_bfloat_pairs, packed_factors
+from metalloid.arrays.planning.matmul_dispatch import (
+    FLOATS,
+    MAX_PAIRED_IN_PLACE,
+    has_bfloat_pairs,
+    packed_factors,
+)
 from metalloid.arrays.planning.schedule import Factor, LibraryKernel, MaterializeReason
 from metalloid.kernels.strides import collapse, row_major
 
@@ -44,10 +50,24 @@ def pack(planner: PlanContext, factors: tuple[Factor, ...]) -> tuple[Factor, ...
     is_packed = packed_factors(left.dtype, shape, depth, transposed)
     has_pairs = has_bfloat_pairs(planner.traits, left.dtype, shape, depth)
     has_pairs = has_pairs and _fits(left, -2) and _fits(right, -1)
+    if has_pairs and shape[1] <= MAX_PAIRED_IN_PLACE and _has_pairs_in_place(left):
+        return _pairs_in_place(left), _packed(planner, right, -1, has_pairs)
     return tuple(
         _packed(planner, factor, axis, has_pairs) if is_so or has_pairs else factor
         for factor, axis, is_so in zip(factors, (-2, -1), is_packed, strict=True)
     )
+
+
+def _has_pairs_in_place(left: Factor) -> bool:
+    """Whether pairs of bfloats along the depth are words of memory."""
+    return left.ops[left.result].strides[-1] == 1 and left.iteration_space[-1] % 2 == 0
+
+
+def _pairs_in_place(left: Factor) -> Factor:
+    """The factor, whose elements are pairs of bfloats."""
+    op, (*outer, depth) = left.ops[left.result], left.iteration_space
+    pairs = replace(op, dtype=uint32, strides=(*op.strides[:-1], 2))
+    return Factor((*outer, depth // 2), (pairs,), 0)
 
 
 def _strides(factor: Factor) -> Ints:

@@ -80,7 +80,7 @@ def first_bad_line(ir: str, name: str) -> tuple[int, str] | None:
         words = line.partition(";")[0]
         if not words.strip() or _LABEL.match(words) or _HINTS.search(words):
             continue
-        if words.lstrip().startswith("switch") and "]" not in words:
+        if words.lstrip().startswith("switch ") and "]" not in words:
             return None  # it goes on for several lines; so far all was right
         try:
             instruction = parser._line(words).instruction()
@@ -256,7 +256,7 @@ def _joined_lines(body: str) -> list[str]:
     for line in body.split("\n"):
         if not line.strip() or line.lstrip().startswith(";"):
             continue
-        if lines and lines[-1].lstrip().startswith("switch") and "]" not in lines[-1]:
+        if lines and lines[-1].lstrip().startswith("switch ") and "]" not in lines[-1]:
             lines[-1] += line
         else:
             lines.append(line)

@@ -30,12 +30,15 @@ class AccessSite:
         Name in the module of the variable it is in; empty if it is in a parameter or unknown.
     debug : str
         Its ``!dbg`` attachment.
+    alignment : int
+        That the type of the pointer promises, in bytes.
     """
 
     kind: Kind
     type: str
     variable: str
     debug: str
+    alignment: int = 1
 
 
 def _every_instruction(debug: str) -> bool:

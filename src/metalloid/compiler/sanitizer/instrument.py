@@ -33,6 +33,9 @@ from metalloid.compiler.sanitizer.runtime_functions import (
 SHUFFLES = re.compile(r"@__msl_(?:simd|quad)_(?:shuffle|broadcast)_")
 #: The runtime keeps 16 bits of their numbers.
 MAX_SITES = 65535
+#: Of the binary logarithm of the alignment, in the kind that the runtime gets.
+ALIGNMENT_SHIFT = 8
+_MAX_ALIGNMENT = 16
 _COPIES = ("@llvm.memcpy.", "@llvm.memmove.")
 _FILL = "@llvm.memset."
 _RELEASES = ("release", "acq_rel", "seq_cst")
@@ -73,7 +76,9 @@ class _Instrumentation:
                 for address, size, kind, type_ in accesses_of(instruction):
                     if self._is_of_the_text(address):
                         variable = self._variable(address)
-                        site = AccessSite(kind, type_, variable, instruction.debug)
+                        site = AccessSite(
+                            kind, type_, variable, instruction.debug, alignment_of(instruction)
+                        )
                         body += self._call(address, size, site)
                 body.append(instruction)
             block.body = body
@@ -126,7 +131,8 @@ class _Instrumentation:
             wide = Instruction("zext", self._names("%mtl.size"), I64, [size])
             yield wide
             size = wide.value
-        operands = [pointer, size, self._number(site), Value(I32, str(int(site.kind)))]
+        kind = int(site.kind) | (site.alignment.bit_length() - 1) << ALIGNMENT_SHIFT
+        operands = [pointer, size, self._number(site), Value(I32, str(kind))]
         yield Instruction("call", operands=operands, callee=ACCESS)
 
 
@@ -155,6 +161,19 @@ def accesses_of(instruction: Instruction) -> Iterator[tuple[Value, Value, Kind, 
             yield operands[0], operands[2], Kind.WRITE | Kind.COPY, ""
         case "call" if instruction.callee.startswith(_FILL):
             yield operands[0], operands[2], Kind.WRITE | Kind.COPY, ""
+
+
+def alignment_of(instruction: Instruction) -> int:
+    """The alignment of the address of an access.
+
+    16 at most: more is promised for long4, for example, but neither arrays nor GPUs need it.
+    """
+    match instruction.op:
+        case "load" | "store":
+            return max(1, min(instruction.align, _MAX_ALIGNMENT))
+        case "atomicrmw" | "cmpxchg":
+            return instruction.operands[1].type.size
+    return 1
 
 
 def _size(type_: Type) -> Value:

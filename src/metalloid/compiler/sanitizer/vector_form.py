@@ -19,11 +19,11 @@ from collections.abc import Iterator
 
 from metalloid.compiler.analysis.barriers import is_barrier
 from metalloid.compiler.ir.fresh_names import FreshNames
-from metalloid.compiler.ir.function import Function, Instruction, Value
+from metalloid.compiler.ir.function import Function, Instruction, Value, gep_terms
 from metalloid.compiler.ir.lexer import variable_of
-from metalloid.compiler.ir.types import DOUBLE, I1, I8, I32, I64, POINTER, Pointer
+from metalloid.compiler.ir.types import DOUBLE, I1, I8, I32, I64, POINTER, Pointer, Unsupported
 from metalloid.compiler.sanitizer.context import Kind, SanitizerContext
-from metalloid.compiler.sanitizer.instrument import SHUFFLES, accesses_of
+from metalloid.compiler.sanitizer.instrument import SHUFFLES, accesses_of, alignment_of
 from metalloid.compiler.sanitizer.runtime_functions import CONVERSION, OPERATION, VARIABLE
 
 _PREFIX = "@mtl_shadow_"
@@ -75,6 +75,7 @@ class _ShadowChecks:
             yield Instruction("call", callee=SHUFFLE)
         for address, size, kind, _ in accesses_of(instruction):
             yield from self._call(address, size, kind)
+            yield from self._alarm_of_alignment(address, alignment_of(instruction))
         yield instruction
         if is_barrier(instruction) or callee == _SIMDGROUP_BARRIER:
             own = BARRIER if is_barrier(instruction) else SIMDGROUP_BARRIER
@@ -152,6 +153,35 @@ class _ShadowChecks:
 
     def _alarm(self, condition: Value) -> Instruction:
         return Instruction("call", operands=[condition], callee=ALARM_IF)
+
+    def _alarm_of_alignment(self, address: Value, alignment: int) -> Iterator[Instruction]:
+        """Tell of an address that is not aligned, unless all indices are multiples of that."""
+        if alignment == 1 or self._has_aligned_steps(address, alignment):
+            return
+        number = Instruction("ptrtoint", self._names("%mtl.address"), I64, [address])
+        mask = Value(I64, str(alignment - 1))
+        low = Instruction("and", self._names("%mtl.low"), I64, [number.value, mask])
+        test = Instruction(
+            "icmp", self._names("%mtl.misaligned"), I1, [low.value, Value(I64, "0")], predicate="ne"
+        )
+        yield from (number, low, test, self._alarm(test.value))
+
+    def _has_aligned_steps(self, address: Value, alignment: int) -> bool:
+        """Whether an address is a multiple of the alignment from where the memory begins."""
+        while True:
+            step = self._computed_by.get(address.name)
+            if step is None or step.op == "alloca" or self._word(step) >= 0:
+                return True
+            if step.op == "getelementptr":
+                try:
+                    distance, terms = gep_terms(step)
+                except Unsupported:
+                    return False
+                if any(each % alignment for each in (distance, *(size for _, size in terms))):
+                    return False
+            elif step.op not in ("bitcast", "addrspacecast"):
+                return False
+            address = step.operands[0]
 
     def _alarm_of_variable(self, flag: Value) -> Iterator[Instruction]:
         test = Instruction(

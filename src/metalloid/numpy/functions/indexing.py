@@ -25,6 +25,8 @@ from metalloid.numpy.functions.creation import indices
 
 def _in_mode(index: Array, extent: int, mode: str) -> Array:
     """Indices as the modes of NumPy interpret them."""
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"[index] mode must be 'raise', 'wrap' or 'clip', got {mode!r}.")
     if mode == "wrap":
         return index % extent
     return select.clip(index, 0, extent - 1) if mode == "clip" else index
@@ -41,6 +43,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
         The meaning of indices that are out of range.
     """
     x, index = as_arrays("take", a, indices)
+    x = x if x.ndim else x.reshape(1)
     extent = x.size if axis is None else x.shape[axes_of("take", axis, x.ndim)[0]]
     index = index.astype(int64) if kind_of(index.dtype) == "b" or not index.size else index
     return store(searching.take(x, _in_mode(index, extent, mode), axis), out, "take")
@@ -240,21 +243,34 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
     if index.size and bool(ew.logical_or(index < 0, index >= size).any()):
         raise ValueError(f"[unravel_index] an index is out of range for {size} elements.")
     index, results = index.astype(int64), []
-    for extent in reversed(extents) if order == "C" else extents:
+    is_by_rows = _is_by_rows(order, "unravel_index")
+    for extent in reversed(extents) if is_by_rows else extents:
         results.append(index % extent)
         index = index // extent
-    return tuple(reversed(results) if order == "C" else results)
+    return tuple(reversed(results) if is_by_rows else results)
+
+
+def _is_by_rows(order: str | None, where: str) -> bool:
+    if order not in ("C", "F", None):
+        raise ValueError(f"[{where}] order must be 'C' or 'F', got {order!r}.")
+    return order != "F"
 
 
 @numpy_function
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
     """Convert indices along the axes to indices of the flattened array."""
-    operands = [x.astype(int64) for x in as_arrays("ravel_multi_index", *multi_index)]
-    extents = (dims,) if isinstance(dims, int) else tuple(dims)
+    operands = as_arrays("ravel_multi_index", *multi_index)
+    if any(x.size and kind_of(x.dtype) not in "iu" for x in operands):
+        raise TypeError("[ravel_multi_index] indices must be integers.")
+    operands = [x.astype(int64) for x in operands]
+    extents = (dims,) if isinstance(dims, int) else tuple(map(operator.index, dims))
+    if math.prod(extents) >= 2**63:
+        raise ValueError(f"[ravel_multi_index] {extents} are too many elements.")
     modes = (mode,) * len(extents) if isinstance(mode, str) else tuple(mode)
     result: Any = 0
     items = list(zip(operands, extents, modes, strict=True))
-    for index, extent, how in reversed(items) if order == "F" else items:
+    is_by_rows = _is_by_rows(order, "ravel_multi_index")
+    for index, extent, how in items if is_by_rows else reversed(items):
         if how == "raise" and index.size and bool(ew.logical_or(index < 0, index >= extent).any()):
             raise ValueError(f"[ravel_multi_index] an index is out of range for {extent} elements.")
         result = ew.add(_in_mode(index, extent, how), ew.multiply(result, extent))
@@ -334,6 +350,9 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         fits = np.can_cast(new.dtype, x.dtype, "same_kind")
     if not fits:
         raise TypeError(f"[copyto] {new.dtype} does not convert to {x.dtype} with {casting!r}.")
+    extra = max(new.ndim - x.ndim, 0)
+    if set(new.shape[:extra]) <= {1}:  # more axes than those of the target
+        new = new.reshape(new.shape[extra:])
     new = broadcast_to(new.astype(x.dtype), x.shape)
     if where is not True:
         mask = as_array(where, "where", x.device)

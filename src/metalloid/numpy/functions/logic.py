@@ -132,7 +132,8 @@ def imag(val: Any) -> Array:
 @numpy_function
 def angle(z: Any, deg: bool = False) -> Array:
     """Angle of complex numbers, in radians or degrees."""
-    x = as_floats(z, "angle")
+    x = as_array(z, "angle")
+    x = x.astype(default_float()) if kind_of(x.dtype) == "b" else as_floats(x, "angle")
     is_complex = kind_of(x.dtype) == "c"
     imaginary = x.imag if is_complex else where(ew.isnan(x), x, 0)
     result = ew.atan2(imaginary, x.real)
@@ -190,4 +191,5 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
 @numpy_function
 def fix(x: Any, out: Any = None) -> Any:
     """Round towards zero."""
-    return store(ew.trunc(x), out, "fix")
+    array = as_array(x, "fix")
+    return store(array if kind_of(array.dtype) == "b" else ew.trunc(array), out, "fix")

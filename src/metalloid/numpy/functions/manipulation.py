@@ -84,7 +84,7 @@ def expand_dims(a: Any, axis: Any) -> Array:
 @numpy_function
 def squeeze(a: Any, axis: Any = None) -> Array:
     """Remove axes of extent 1."""
-    return base.squeeze(a, axis)
+    return base.squeeze(a, None if np.ndim(a) == 0 and axis in (0, -1) else axis)
 
 
 def _at_least(name: str, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Any:

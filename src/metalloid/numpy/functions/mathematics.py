@@ -176,7 +176,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 def _lines(x0: Array, y0: Array, x1: Array, y1: Array) -> tuple[Array, Array, Array]:
     """A finite point of each line, the first one if both are finite, and its slope."""
     slope = where(y0 == y1, 0, (y1 - y0) / (x1 - x0))
-    is_right = ew.logical_or(ew.isinf(x0), ew.isinf(y0))
+    is_right = ew.logical_or(ew.isinf(x0), ew.logical_and(ew.isinf(y0), ew.isfinite(y1)))
     return where(is_right, x1, x0), where(is_right, y1, y0), slope
 
 
@@ -236,7 +236,10 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Array:
     >>> np.convolve([1, 2, 3], [1, 1])
     array([1, 3, 5, 3])
     """
-    x, y = (z.reshape(-1) for z in as_arrays("convolve", a, v))
+    x, y = as_arrays("convolve", a, v)
+    if x.ndim > 1 or y.ndim > 1:
+        raise ValueError(f"[convolve] expected vectors, got shapes {x.shape} and {y.shape}.")
+    x, y = x.reshape(-1), y.reshape(-1)
     if y.size > x.size:
         x, y = y, x
     if not y.size:
@@ -247,7 +250,9 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Array:
 @numpy_function
 def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
     """Cross-correlation of two vectors; `v` is conjugated. See `convolve`."""
-    x, y = (z.reshape(-1) for z in as_arrays("correlate", a, v))
+    x, y = as_arrays("correlate", a, v)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(f"[correlate] expected vectors, got shapes {x.shape} and {y.shape}.")
     if not x.size or not y.size:
         raise ValueError("[correlate] the vectors must not be empty.")
     y = ew.conj(y) if kind_of(y.dtype) == "c" else y

@@ -96,7 +96,8 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
             for k, x in enumerate(operands)
         )
     arrays = [x for x in operands if hasattr(x, "dtype")]
-    if arrays and all(x.dtype == bool_ for x in arrays):  # whether any product is true
+    has_numbers = any(isinstance(x, int | float | complex) for x in operands)
+    if arrays and not has_numbers and all(x.dtype == bool_ for x in arrays):
         integers = [x.astype(int64) if hasattr(x, "dtype") else x for x in operands]
         return store(contractions.einsum(*integers).astype(bool_), out, "einsum")
     return store(contractions.einsum(*operands), out, "einsum")

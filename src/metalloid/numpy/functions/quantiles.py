@@ -151,6 +151,8 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: 
         if skips_nan:
             count, library = ew.logical_not(nans).astype(int64).sum(-1), ew
             has_nan = count == 0
+    if q.ndim > 2:
+        raise ValueError(f"[{name}] expected at most two axes of q, got shape {q.shape}.")
     between = [_between(number, count, method, library) for number in q.ravel().tolist()]
     elements = _elements(rows, [index for low, high, _ in between for index in (low, high)])
     results = []

@@ -45,7 +45,8 @@ def _reduced(name: str, combine: Callable[..., Array], x: Array, axis: Axis, out
     result = getattr(statistical, name)(x, axis, **options)
     if initial is not _no_value and initial is not None:
         result = combine(result, initial)
-    return store(result, out, name)
+    is_truth = name in ("sum", "prod") and getattr(out, "dtype", None) == bool_
+    return store(result, out, name, "unsafe" if is_truth else "same_kind")
 
 
 @numpy_function
@@ -181,7 +182,8 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims
     """Mean along axes, or of all elements."""
     x = _as_floats(operand(a, "mean"), dtype)
     if where is True:
-        return store(statistical.mean(x, axis, keepdims=keepdims is True), out, "mean")
+        result = statistical.mean(x, axis, keepdims=keepdims is True).astype(x.dtype)
+        return store(result, out, "mean")
     total = statistical.sum(_masked(x, where, 0), axis, keepdims=keepdims is True)
     return store((total / counted(x, axis, keepdims, where)).astype(x.dtype), out, "mean")
 

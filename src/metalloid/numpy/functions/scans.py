@@ -10,6 +10,7 @@ from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import scans, searching
 from metalloid.arrays.functions.select import where
+from metalloid.arrays.ir.dtypes import bool_
 from metalloid.numpy.array import numpy_function, store
 
 
@@ -18,34 +19,46 @@ def _flat(a: Any, name: str, axis: int | None) -> tuple[Array, int]:
     return (x.ravel(), 0) if axis is None else (x, axis)
 
 
+def _vector(x: Any) -> Array:
+    """An array of at least one axis."""
+    array = as_array(x, "cumulative")
+    return array if array.ndim else array.reshape(1)
+
+
+def _stored(result: Array, out: Any, where: str) -> Any:
+    """Store a result, which an array of truth values takes as well: it is computed in its type."""
+    is_truth = out is not None and out.dtype == bool_
+    return store(result, out, where, "unsafe" if is_truth else "same_kind")
+
+
 @numpy_function
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
     """Cumulative sum along an axis, or of the flattened array."""
     x, along = _flat(a, "cumsum", axis)
-    return store(scans.cumulative_sum(x, along, dtype), out, "cumsum")
+    return _stored(scans.cumulative_sum(x, along, dtype), out, "cumsum")
 
 
 @numpy_function
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
     """Cumulative product along an axis, or of the flattened array."""
     x, along = _flat(a, "cumprod", axis)
-    return store(scans.cumulative_prod(x, along, dtype), out, "cumprod")
+    return _stored(scans.cumulative_prod(x, along, dtype), out, "cumprod")
 
 
 @numpy_function
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, out: Any = None,
                    include_initial: bool = False) -> Any:  # fmt: skip
     """Cumulative sum along an axis; see `metalloid.cumulative_sum`."""
-    result = scans.cumulative_sum(x, axis, dtype, include_initial=include_initial)
-    return store(result, out, "cumulative_sum")
+    result = scans.cumulative_sum(_vector(x), axis, dtype, include_initial=include_initial)
+    return _stored(result, out, "cumulative_sum")
 
 
 @numpy_function
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, out: Any = None,
                     include_initial: bool = False) -> Any:  # fmt: skip
     """Cumulative product along an axis; see `metalloid.cumulative_prod`."""
-    result = scans.cumulative_prod(x, axis, dtype, include_initial=include_initial)
-    return store(result, out, "cumulative_prod")
+    result = scans.cumulative_prod(_vector(x), axis, dtype, include_initial=include_initial)
+    return _stored(result, out, "cumulative_prod")
 
 
 @numpy_function
@@ -80,8 +93,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue,
     """Return the `n`-th differences of adjacent elements along an axis."""
     if n < 0:
         raise ValueError(f"[diff] the order must not be negative, got {n}.")
-    before = None if prepend is np._NoValue or n == 0 else prepend
-    after = None if append is np._NoValue or n == 0 else append
+    before = None if prepend is np._NoValue or n == 0 else as_array(prepend, "diff")
+    after = None if append is np._NoValue or n == 0 else as_array(append, "diff")
     return searching.diff(a, n, axis, before, after)
 
 

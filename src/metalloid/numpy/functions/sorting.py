@@ -14,7 +14,7 @@ from metalloid.arrays.functions.creation import asarray, full, zeros
 from metalloid.arrays.functions.manipulation import concat, moveaxis, stack
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import call_on_host
-from metalloid.arrays.ir.dtypes import int8, int64, kind_of, promote
+from metalloid.arrays.ir.dtypes import default_float, int8, int64, kind_of, promote
 from metalloid.arrays.ir.node import TRACED
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.library.order_statistics import LONG_ROW, MAX_TARGETS
@@ -40,6 +40,7 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, 
             stable: Any = None) -> Array:  # fmt: skip
     """Indices that sort elements along an axis; equal elements keep their order."""
     x = as_array(a, "argsort")
+    x = x if x.ndim else x.reshape(1)
     if kind_of(x.dtype) == "c":
         return complex_order.order(*(x.ravel(), 0) if axis is None else (x, axis))
     return sorting.argsort(x, axis)
@@ -49,7 +50,10 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, 
 def sort_complex(a: Any) -> Array:
     """Sort by real parts, then by imaginary parts; the result is complex."""
     x = as_array(a, "sort_complex")
-    return sort(x.astype(promote(x.dtype, np.dtype(np.complex64))), 0)
+    if kind_of(x.dtype) != "c":  # NumPy's rule differs from that of promotion
+        is_short = kind_of(x.dtype) in "iu" and x.dtype.itemsize <= 2
+        x = x.astype(np.complex64 if is_short else promote(default_float(), np.dtype(np.complex64)))
+    return sort(x)
 
 
 @numpy_function
@@ -57,7 +61,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
               ) -> Array:  # fmt: skip
     """Reorder elements so that the `kth` is the one of the sorted array, between others."""
     x = as_array(a, "partition")
-    x, axis = (x.ravel(), 0) if axis is None else (x, axis)
+    x, axis = (x.ravel(), 0) if axis is None else (x, axes_of("partition", axis, x.ndim)[0])
     positions = _positions(kth, x, axis)
     if not _is_selected(x, positions):
         return sort(x, axis)
@@ -69,7 +73,8 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
                  order: Any = None) -> Array:  # fmt: skip
     """Indices of a `partition`."""
     x = as_array(a, "argpartition")
-    x, axis = (x.ravel(), 0) if axis is None else (x, axis)
+    x = x if x.ndim else x.reshape(1)
+    x, axis = (x.ravel(), 0) if axis is None else (x, axes_of("argpartition", axis, x.ndim)[0])
     positions = _positions(kth, x, axis)
     if not _is_selected(x, positions):
         return argsort(x, axis)
@@ -148,13 +153,20 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     values, edges = as_arrays("digitize", x, bins)
     if kind_of(values.dtype) == "c":
         raise TypeError("[digitize] complex numbers have no order.")
-    is_descending = edges.size > 1 and bool(edges[0] > edges[-1])
+    is_descending = edges.size > 1 and bool(_is_after(edges[0], edges[-1]))
     ordered = edges[::-1] if is_descending else edges
-    if edges.size > 1 and not bool((ordered[1:] >= ordered[:-1]).all()):
+    if edges.size > 1 and bool(_is_after(ordered[:-1], ordered[1:]).any()):
         raise ValueError("[digitize] bins must be monotonically increasing or decreasing.")
     if is_descending:
         return edges.size - searching.searchsorted(ordered, values, "left" if right else "right")
     return searching.searchsorted(ordered, values, "left" if right else "right")
+
+
+def _is_after(a: Array, b: Array) -> Array:
+    """Whether elements follow others in sorted order, in which NaN is the last."""
+    if kind_of(a.dtype) != "f":
+        return ew.greater(a, b)
+    return ew.logical_or(ew.greater(a, b), ew.logical_and(ew.isnan(a), ~ew.isnan(b)))
 
 
 # -- sets

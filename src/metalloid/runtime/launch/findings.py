@@ -14,6 +14,7 @@ from metalloid.runtime.launch.program import Size
 #: Kinds of findings.
 RACE, UNINITIALISED = "race", "uninitialised"
 INACTIVE_LANE, CONVERSION, NAN = "inactive-lane", "conversion", "nan"
+MISALIGNED = "misaligned"
 
 #: What a finding of one thread is about, before the words about it.
 _SUMMARIES = {
@@ -21,6 +22,7 @@ _SUMMARIES = {
     INACTIVE_LANE: "simdgroup function that reads a lane which does not take part",
     CONVERSION: "conversion of a number that the integer type does not have",
     NAN: "NaN made of numbers",
+    MISALIGNED: "access that is not aligned to its type",
 }
 
 #: What a thread does that does not access memory.
@@ -79,7 +81,8 @@ class Finding:
     Attributes
     ----------
     kind : str
-        ``"race"``, ``"uninitialised"``, ``"inactive-lane"``, ``"conversion"`` or ``"nan"``.
+        ``"race"``, ``"uninitialised"``, ``"inactive-lane"``, ``"conversion"``, ``"nan"`` or
+        ``"misaligned"``.
     kernel : str
     memory : str
         The element: ``"element 3 of 'tile' (threadgroup memory)"``; the lane of a shuffle, the

@@ -32,6 +32,10 @@ entry:
 ;   call void @mtl_shadow_barrier(i32 2)
 ;   %address = getelementptr inbounds i32, ptr %base, i64 3
 ;   call void @mtl_shadow_access(ptr %address, i64 4, i32 6)
+;   %mtl.address = ptrtoint ptr %address to i64
+;   %mtl.low = and i64 %mtl.address, 3
+;   %mtl.misaligned = icmp ne i64 %mtl.low, 0
+;   call void @mtl_shadow_alarm_if(i1 %mtl.misaligned)
 ;   %old = atomicrmw add ptr %address, i32 1 monotonic
 ;   %mtl.no_value = icmp eq i8 %flag, 0
 ;   call void @mtl_shadow_alarm_if(i1 %mtl.no_value)

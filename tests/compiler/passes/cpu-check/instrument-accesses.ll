@@ -21,17 +21,17 @@ entry:
 ;   %private = alloca [4 x float], align 4
 ;   %from = getelementptr float, ptr addrspace(5) %in, i64 %i
 ;   %mtl.accessed = addrspacecast ptr addrspace(5) %from to ptr
-;   call void @mtl_sanitizer_access(ptr %mtl.accessed, i64 12, i32 0, i32 1)
+;   call void @mtl_sanitizer_access(ptr %mtl.accessed, i64 12, i32 0, i32 513)
 ;   %x = load <3 x float>, ptr addrspace(5) %from, align 4
 ;   %y = extractelement <3 x float> %x, i64 0
 ;   store float %y, ptr %private, align 4
 ;   %mtl.accessed.1 = addrspacecast ptr addrspace(3) %tile to ptr
-;   call void @mtl_sanitizer_access(ptr %mtl.accessed.1, i64 4, i32 1, i32 2)
+;   call void @mtl_sanitizer_access(ptr %mtl.accessed.1, i64 4, i32 1, i32 514)
 ;   store float %y, ptr addrspace(3) %tile, align 4
 ;   call void @mtl_sanitizer_fence(i32 1, i32 0)
 ;   fence release
 ;   %mtl.accessed.2 = addrspacecast ptr addrspace(5) %in to ptr
-;   call void @mtl_sanitizer_access(ptr %mtl.accessed.2, i64 4, i32 2, i32 7)
+;   call void @mtl_sanitizer_access(ptr %mtl.accessed.2, i64 4, i32 2, i32 519)
 ;   %old = atomicrmw add ptr addrspace(5) %in, i32 1 monotonic, align 4
 ;   %mtl.accessed.3 = addrspacecast ptr addrspace(5) %in to ptr
 ;   call void @mtl_sanitizer_access(ptr %mtl.accessed.3, i64 16, i32 3, i32 9)

@@ -27,6 +27,11 @@ METAL_FUNC T times_plus(T a, T b, T sum) { return add(multiply(a, b), sum); }
 METAL_FUNC float times_plus(uint a, uint b, float sum) {
   return metalloid::dot_of_bfloats(a, b, sum);
 }
+
+METAL_FUNC uint read_pair(device const bfloat *from) {
+  typedef uint pair __attribute__((aligned(2)));
+  return *(device const pair *)from;
+}
 #endif
 
 // Read a tile from a row and a column on, with zeros beyond the end. Adjacent threads read

@@ -229,7 +229,9 @@ def kernel_ir(
     if (reports or bounds.checks) and functions(True) != functions(False):
         text, ir = compiler.compile(options, reports=True)
     try:
-        ir = _adapted(unroll_recursion(_make_functions_private(ir), compiler.optimise))
+        ir = _adapted(
+            unroll_recursion(_make_functions_private(ir), compiler.optimise), bool(sanitize)
+        )
     except Unsupported as problem:
         raise MetalloidError(f"[{entry.name}] {problem} is not supported on CPUs") from None
     if debug_lines:
@@ -333,17 +335,18 @@ class _EntryCompiler:
         return checked(clang.run([*command, *("-w", "-S", "-emit-llvm", "-o", "-", "-")], ir)).text
 
 
-def _adapted(ir: str) -> str:
+def _adapted(ir: str, retain_alignment: bool) -> str:
     """The module in the memory model of a CPU."""
-    ir = map_functions(ir, _adapt)
+    ir = map_functions(ir, functools.partial(_adapt, retain_alignment=retain_alignment))
     # Linkage of variables and groups of attributes belong to the module, not to a function.
     return _inline_instructions(_make_threadgroup_variables_private(ir))
 
 
-def _adapt(function: Function) -> None:
+def _adapt(function: Function, retain_alignment: bool) -> None:
     mask_shift_amounts(function, FreshNames(function))
     mark_constant_loads(function)
-    assume_scalar_alignment(function)
+    if not retain_alignment:
+        assume_scalar_alignment(function)
     forget_private_volatile(function)
 
 

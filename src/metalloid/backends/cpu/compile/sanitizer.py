@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from metalloid.backends.cpu.compile.bounds import THREAD
+from metalloid.backends.cpu.compile.memory_model import assume_scalar_alignment
 from metalloid.compiler.bounds.table import shown_name, without_promises
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.source_positions import SourcePositions
@@ -37,7 +38,7 @@ class AccessTable:
     Attributes
     ----------
     sites : list
-        Kind, type in the IR, name of the variable, and position in the text of each.
+        Kind, type in the IR, alignment, name of the variable, and position in the text of each.
     unit : int
         Bytes of a unit of threadgroup memory of the vector form.
     """
@@ -52,7 +53,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
     Parameters
     ----------
     ir : str
-        With debug locations.
+        With debug locations, and the alignments of types.
     positions : SourcePositions
     """
     context = SanitizerContext()
@@ -63,6 +64,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
         attributes.update(function.attributes.split())
         context.valid = set()
         run_passes(function, INSTRUMENTATION, context)
+        assume_scalar_alignment(function)
 
     instrumented = map_functions(ir, instrument)
     table = AccessTable(
@@ -70,6 +72,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
             {
                 "kind": int(site.kind),
                 "type": site.type,
+                "alignment": site.alignment,
                 "variable": shown_name(site.variable) if site.variable else "",
                 "position": positions.of(site.debug, ir),
             }
@@ -81,7 +84,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
 
 
 def with_shadow_checks(ir: str, signature: Signature) -> tuple[str, AccessTable]:
-    """A module whose vector form tells the sanitizer of doubts."""
+    """A module, with the alignments of types, whose vector form tells the sanitizer of doubts."""
     read_only = {p.position for p in signature.arguments if p.layout.read_only}
     context = SanitizerContext(read_only=read_only)
     attributes: set[str] = set()
@@ -91,6 +94,7 @@ def with_shadow_checks(ir: str, signature: Signature) -> tuple[str, AccessTable]
         attributes.update(function.attributes.split())
         context.valid = set()
         run_passes(function, SHADOW_CHECKS, context)
+        assume_scalar_alignment(function)
 
     checked = map_functions(_VOLATILE.sub(r"\1 ", ir), check)
     # They are defined by the module that the vector engine adds.

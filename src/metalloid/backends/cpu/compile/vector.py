@@ -196,6 +196,7 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     ir = assemble(ir, _SCALAR, [*called, *vectorized], loops + accumulators)
     if _BFLOAT_INTRINSICS in ir:  # conversions are integer code by now, which is exact
         ir = ir.replace("-avx512bf16", "+avx512bf16")
+    can_stream = kernel.vectors in _NON_TEMPORAL and not kernel.sanitize
     return Lowered(
         ir=ir,
         code_command=_LOOPS_COMMAND if kernel.synchronises else CODE_COMMAND,
@@ -205,7 +206,7 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
         variable_bytes=variable_bytes,
         reads_in_loops=reads,
         rows=rows,
-        streamable=vectorized[0].streamable if kernel.vectors in _NON_TEMPORAL else 0,
+        streamable=vectorized[0].streamable if can_stream else 0,
         axis=adjacent,
     )
 

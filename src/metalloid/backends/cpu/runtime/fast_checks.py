@@ -48,6 +48,15 @@ class _Memory(NamedTuple):
     end: int
     unit_bits: int
 
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        return self.end - self.first
+
+
+#: Contents of memory before a launch. It is kept, as new memory costs more than the copy.
+_contents = ctypes.create_string_buffer(1)
+
 
 class FastChecks:
     """The vector form of a checked kernel.
@@ -87,19 +96,20 @@ class FastChecks:
             return None
         runtime, outcome = native_library.runtime(), native_library.Outcome()
         unit_bits = max(form.shadow_unit, 1).bit_length() - 1
-        memory = form.variable_bytes + arguments.threadgroup_bytes
-        ranges = [_ShadowRange(0, memory, None, unit_bits, _THREADGROUP)]
-        ranges += (_ShadowRange(m.first, m.end - m.first, None, m.unit_bits) for m in written)
+        nbytes = form.variable_bytes + arguments.threadgroup_bytes
+        ranges = [_ShadowRange(0, nbytes, None, unit_bits, _THREADGROUP)]
+        ranges += (_ShadowRange(m.first, m.nbytes, None, m.unit_bits) for m in written)
         if not runtime.shadow_begin((_ShadowRange * len(ranges))(*ranges), len(ranges)):
             return None
-        saved = [(m.first, ctypes.string_at(m.first, m.end - m.first)) for m in written]
+        saved = _saved(written)
         status = runtime.run(job, outcome)
         if status == INTERRUPTED:
             raise runtime.interruption()
         if status == 0 and not runtime.shadow_end():
             return float(outcome.seconds)
-        for address, contents in saved:
-            ctypes.memmove(address, contents, len(contents))
+        for memory in written:
+            ctypes.memmove(memory.first, saved, memory.nbytes)
+            saved += memory.nbytes
         return None
 
     def count_exact(self, seconds: float, is_false_alarm: bool) -> None:
@@ -144,6 +154,19 @@ def _written(form: CpuProgram, arguments: Arguments) -> list[_Memory] | None:
     if any(r.first < w.end and w.first < r.end for r in read for w in joined):
         return None
     return joined
+
+
+def _saved(memories: list[_Memory]) -> int:
+    """The address of a copy of memory, valid until the next one."""
+    global _contents
+    required = sum(memory.nbytes for memory in memories)
+    if required > len(_contents):
+        _contents = ctypes.create_string_buffer(required)
+    address = first = ctypes.addressof(_contents)
+    for memory in memories:
+        ctypes.memmove(address, memory.first, memory.nbytes)
+        address += memory.nbytes
+    return first
 
 
 def _joined(memories: list[_Memory]) -> Iterator[_Memory]:

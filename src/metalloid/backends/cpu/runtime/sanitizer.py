@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import struct
 import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -17,10 +18,12 @@ from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.fast_checks import FastChecks
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.errors import LaunchError
+from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.launch.event import Event, FinishedEvent
 from metalloid.runtime.launch.findings import (
     CONVERSION,
     INACTIVE_LANE,
+    MISALIGNED,
     NAN,
     RACE,
     UNINITIALISED,
@@ -37,9 +40,11 @@ from metalloid.runtime.launch.schedules import count_scheduled_launch
 from metalloid.settings import settings
 
 _READ, _WRITE, _ATOMIC = 1, 2, 4  # sanitizer.h
-_VARIABLE = 16
+_VARIABLE, _MISALIGNED = 16, 64
+_MEMORY = struct.Struct("=2Q")
 _KINDS = {
-    1: RACE, 2: UNINITIALISED, 4: INACTIVE_LANE, 8: CONVERSION, _VARIABLE: UNINITIALISED, 32: NAN
+    1: RACE, 2: UNINITIALISED, 4: INACTIVE_LANE, 8: CONVERSION, _VARIABLE: UNINITIALISED, 32: NAN,
+    _MISALIGNED: MISALIGNED,
 }  # fmt: skip
 _ACTS = {4: "shuffle", 8: "conversion", 32: "operation"}  # by mtl_report.kind
 _DEVICE = 0  # mtl_report.space
@@ -138,7 +143,10 @@ class CheckedProgram(CpuProgram):
                 self.flags |= native_library.FIBRES | native_library.SCHEDULED
                 runtime.schedule_begin(seed, groups)
                 count_scheduled_launch()
-            runtime.sanitizer_begin(groups, checks, settings.check_nan)
+            memory = _memory_of(arguments)
+            runtime.sanitizer_begin(
+                groups, checks, settings.check_nan, memory, len(memory) // _MEMORY.size
+            )
             try:
                 status = runtime.run(self.job(arguments, grid, group), outcome)
             finally:
@@ -178,9 +186,24 @@ class CheckedProgram(CpuProgram):
             about = self._memory(report, launch)
         if kind == RACE:
             hint = _race_hint(report, accesses)
+        elif kind == MISALIGNED:
+            hint = _ALIGNMENT_HINT.format(self._alignment(report))
         else:
             hint = _VARIABLE_HINT if report.kind == _VARIABLE else _HINTS[kind]
         return Finding(kind, self.signature.name, about, accesses, report.count, hint)
+
+    def _alignment(self, report: _Report) -> int:
+        alignment: int = self._site(report.accesses[1])["alignment"]
+        return alignment
+
+    def _parameter_at(self, address: int, launch: _Launch) -> BoundParameter | None:
+        """The parameter whose memory an address is in."""
+        for parameter in self.signature.arguments:
+            word = launch.arguments.words[parameter.position]
+            extent = launch.arguments.extents.get(parameter.position, 0)
+            if word and word <= address < word + extent:
+                return parameter
+        return None
 
     def _participants(self, report: _Report, launch: _Launch) -> Iterator[Participant]:
         for access, value in zip(report.accesses, report.values, strict=True):
@@ -203,27 +226,35 @@ class CheckedProgram(CpuProgram):
 
     def _memory(self, report: _Report, launch: _Launch) -> str:
         """The memory of a report in words."""
+        size = self._alignment(report) if report.kind == _MISALIGNED else 0  # so: its bytes
         if report.space == _DEVICE:
-            for parameter in self.signature.arguments:
-                word = launch.arguments.words[parameter.position]
-                extent = launch.arguments.extents.get(parameter.position, 0)
-                if word and word <= report.address < word + extent:
-                    offset, size = report.address - word, parameter.layout.bytes
-                    return _element(parameter.name, offset, size, "device memory")
+            parameter = self._parameter_at(report.address, launch)
+            if parameter is not None:
+                offset = report.address - launch.arguments.words[parameter.position]
+                return _element(
+                    parameter.name, offset, size or parameter.layout.bytes, "device memory"
+                )
             at = f"{report.address:#x}"
             return f"device memory at {at} (a texture, or memory that an argument points to)"
         where = "threadgroup memory"
         for access in reversed(report.accesses):
             site = self._site(access)
             if site["variable"]:
-                size = _type_bytes(site["type"]) or report.bytes
+                size = size or _type_bytes(site["type"]) or report.bytes
                 return _element(site["variable"], report.offset, size, where)
         starts = sorted((launch.arguments.words[p.position], p) for p in self.signature.threadgroup)
         for start, parameter in reversed(starts):
             if start <= report.offset:
                 offset = report.offset - start
-                return _element(parameter.name, offset, parameter.layout.bytes, where)
+                return _element(parameter.name, offset, size or parameter.layout.bytes, where)
         return f"byte {report.offset} of a variable ({where})"
+
+
+def _memory_of(arguments: Arguments) -> bytes:
+    """The memory of a launch's arguments, as the runtime takes it."""
+    words = arguments.words
+    known = arguments.extents.items()
+    return b"".join(_MEMORY.pack(words[position], nbytes) for position, nbytes in known)
 
 
 def _variable(read: Participant) -> str:
@@ -310,6 +341,12 @@ _HINTS = {
 
 
 _VARIABLE_HINT = "Variables have no value at first: give it one before it is read, on all paths."
+
+
+_ALIGNMENT_HINT = (
+    "Its offset must be a multiple of {} bytes. Use a packed type, such as packed_float4, whose "
+    "alignment is that of its elements, or another index."
+)
 
 
 def _race_hint(report: _Report, accesses: tuple[Participant, ...]) -> str:

@@ -63,6 +63,7 @@ METALLOID_BARRIER_FUNCTION mtl_open_divergent_barrier(uint simdgroups) {
 METALLOID_BARRIER_FUNCTION mtl_divergent_barrier(uint active) {
   using namespace metalloid;
   __nvvm_bar_warp_sync(active);
+  active = __nvvm_vote_ballot_sync(active, true);  // some may have ended, by a failed check
   if (is_first_of(active)) {
     __nvvm_membar_cta();
     const uint completed = update_state(1, 0);

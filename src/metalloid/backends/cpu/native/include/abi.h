@@ -42,8 +42,8 @@ typedef struct mtl_range {
 } mtl_range;
 
 /* Shadow memory of the sanitizer's vector form: see shadow.h. Device memory is space 0, threadgroup
- * memory 1. Times count the threadgroups and barriers of all launches. */
-enum { MTL_SHADOW_RANGES = 64, MTL_SHADOW_SIMDGROUPS = 32 };
+ * memory 1. Times are numbers of ticks, which are threadgroups and barriers of all launches. */
+enum { MTL_SHADOW_RANGES = 64, MTL_SHADOW_SIMDGROUPS = 32, MTL_SHADOW_TICK = 1 << 19 };
 
 typedef struct mtl_shadow_range {
     unsigned long long first, bytes; /* memory */

@@ -33,7 +33,7 @@ typedef word words8 __attribute__((ext_vector_type(8)));
 constexpr word READS = 0007, ATOMICS = 0070, SHARED = 0700;
 constexpr word ALL = 0777, BETWEEN_SIMDGROUPS = 0666, BETWEEN_THREADGROUPS = 0444;
 constexpr word THREAD_SHARED = 0100, SIMDGROUP_SHARED = 0200, GROUP_SHARED = 0400;
-constexpr int THREAD_AT = 9, TIME_AT = 19;
+constexpr int THREAD_AT = 9;
 constexpr word THREAD = word(1023) << THREAD_AT, SIMDGROUP = word(31) << (THREAD_AT + 5);
 
 // The modes of accesses (compiler/sanitizer/vector_form.py).
@@ -44,17 +44,17 @@ struct access {
   word floor, group, epoch, simdgroup, now;
   word kinds;          // READS, ATOMICS or none
   word uninitialised;  // 1 if memory without a value must not be read
-  uint index;
+  word first_thread;   // of lane 0
 
   METALLOID_INLINE access(uint space, uint mode) {
     const mtl_shadow_state& state = mtl_shadow;
-    index = state.index;
-    floor = state.floor[space] << TIME_AT;
-    group = state.group_start << TIME_AT;
-    epoch = state.epoch_start[space] << TIME_AT;
-    simdgroup = state.simd_start[space][index / 32 % MTL_SHADOW_SIMDGROUPS] << TIME_AT;
+    first_thread = word(state.index) << THREAD_AT;
+    floor = state.floor[space];
+    group = state.group_start;
+    epoch = state.epoch_start[space];
+    simdgroup = state.simd_start[space][state.index / 32 % MTL_SHADOW_SIMDGROUPS];
     if (simdgroup < epoch) simdgroup = epoch;
-    now = state.time << TIME_AT;
+    now = state.time;
     kinds = mode & READ ? READS : mode & ATOMIC ? ATOMICS : 0;
     uninitialised = space == 1 && mode & USES_VALUE;
   }
@@ -112,12 +112,24 @@ METALLOID_INLINE const mtl_shadow_range* range_of(word first, word bytes) {
 METALLOID_INLINE void access_unit(const mtl_shadow_range& range, const access& now, word address,
                                   word size, uint lane, word shared, word& bad) {
   const word offset = address - range.first, unit = word(1) << range.unit_bits;
-  const word threads = word(now.index + lane) << THREAD_AT & THREAD;
+  const word threads = now.first_thread + (word(lane) << THREAD_AT);
   // A value for a part of a unit is none for the unit.
   if (range.space == 1 && (offset | size) & (unit - 1)) bad = 1;
   const word last = (offset + size - 1) >> range.unit_bits;
   for (word i = offset >> range.unit_bits; i <= last; ++i)
     range.words[i] = after<word>(range.words[i], threads, now, shared, bad);
+}
+
+// Whether plain reads change no summary of these words: since the last barrier several simdgroups have
+// read them, or several threads of this simdgroup since its last simdgroup barrier, and none wrote.
+METALLOID_INLINE bool is_settled(words8 before, const access& now) {
+  constexpr word between_simdgroups = SIMDGROUP_SHARED | 0002, between_threads = THREAD_SHARED | 0001;
+  const auto by_simdgroups = (before >= words8(now.epoch)) &
+                             ((before & between_simdgroups) == words8(between_simdgroups));
+  const auto by_threads = (before >= words8(now.simdgroup)) &
+                          (((before ^ now.first_thread) & SIMDGROUP) == words8(0)) &
+                          ((before & between_threads) == words8(between_threads));
+  return __builtin_reduce_and(by_simdgroups | by_threads) != 0;
 }
 
 // Accesses of neighbouring lanes to neighbouring memory, of 1 << lane_bits units each.
@@ -129,8 +141,10 @@ METALLOID_INLINE void access_row(word* words, const access& now, uint lane_bits,
   for (uint i = 0; i < count; i += 8) {
     typedef words8 unaligned __attribute__((aligned(8)));
     unaligned* const at = (unaligned*)(words + i);
-    const words8 lanes = (steps + words8(word(i))) >> words8(word(lane_bits)), before = *at;
-    const words8 threads = (lanes + words8(word(now.index))) << words8(word(THREAD_AT)) & words8(THREAD);
+    const words8 before = *at;
+    if (now.kinds == READS && is_settled(before, now)) continue;
+    const words8 lanes = (steps + words8(word(i))) >> words8(word(lane_bits));
+    const words8 threads = (lanes << words8(word(THREAD_AT))) + words8(now.first_thread);
     words8 here = words8(0);
     const words8 changed = after<words8>(before, threads, now, 0, here);
     if (has_mask) {
@@ -142,7 +156,7 @@ METALLOID_INLINE void access_row(word* words, const access& now, uint lane_bits,
       all_bad |= here;
     }
   }
-  for (int i = 0; i < 8; ++i) bad |= all_bad[i];
+  bad |= __builtin_reduce_or(all_bad);
 }
 
 METALLOID_INLINE void step_barrier(word* starts, uint stride, uint flags, word time) {
@@ -229,7 +243,8 @@ METALLOID_SHADOW void mtl_shadow_enter_lanes(uint index, uint active) {
   if (index == 0) {
     if (state.arrived != state.threads) state.alarm = 1;
     state.threads = state.arrived = 0;
-    state.group_start = state.floor[1] = ++state.time;
+    state.time += MTL_SHADOW_TICK;
+    state.group_start = state.floor[1] = state.time;
     state.epoch_start[0] = state.epoch_start[1] = state.time;
   }
   const uint count = uint(__builtin_popcount(active));
@@ -247,7 +262,8 @@ METALLOID_SHADOW void mtl_shadow_barrier_lanes(uint flags, uint index, uint acti
   if (index == 0) {
     if (state.arrived != state.threads) state.alarm = 1;
     state.arrived = 0;
-    metalloid::shadow::step_barrier(state.epoch_start, 1, flags, ++state.time);
+    state.time += MTL_SHADOW_TICK;
+    metalloid::shadow::step_barrier(state.epoch_start, 1, flags, state.time);
   }
   state.arrived += uint(__builtin_popcount(active));
 }
@@ -256,8 +272,9 @@ METALLOID_SHADOW void mtl_shadow_simdgroup_barrier_lanes(uint flags, uint active
   mtl_shadow_state& state = mtl_shadow;
   const uint simdgroup = state.index / 32 % MTL_SHADOW_SIMDGROUPS;
   if (active != state.members[simdgroup]) state.alarm = 1;
+  state.time += MTL_SHADOW_TICK;
   metalloid::shadow::step_barrier(&state.simd_start[0][simdgroup], MTL_SHADOW_SIMDGROUPS, flags,
-                                  ++state.time);
+                                  state.time);
 }
 
 // A function that reads other lanes: all must take part.

@@ -41,7 +41,7 @@ MTL_EXPORT bool mtl_shadow_begin(const mtl_shadow_range *ranges, uint32_t count)
     size_t required = PADDING;
     for (uint32_t i = 0; i < count; i++) required += words_of(&ranges[i]);
     if (count > MTL_SHADOW_RANGES || !reserve(required)) return false;
-    uint64_t time = state->time + 1;
+    uint64_t time = state->time + MTL_SHADOW_TICK;
     memset(state, 0, sizeof *state);
     state->time = state->floor[MTL_DEVICE] = time;
     state->range_count = count;

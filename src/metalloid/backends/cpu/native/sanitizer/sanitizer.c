@@ -23,6 +23,9 @@ static struct {
     /* Reports of an access that has not been done yet: what it writes is not known. The second one is
      * made only if it differs from what the memory has. */
     mtl_report *unfinished, rewrite;
+    const mtl_memory *arguments;
+    uint32_t argument_count;
+    bool are_aligned; /* all arguments */
 } sanitizer;
 
 /* The access that is being looked at. */
@@ -73,6 +76,18 @@ static enum mtl_space space_of(mtl_context *context, uint64_t address, uint64_t 
     }
     *offset = 0;
     return MTL_DEVICE;
+}
+
+/* Whether an address in the memory of an argument is not aligned. Alignment counts from the beginning of
+ * that memory, as the caller's array may lie anywhere. */
+static bool is_misaligned(const visit *now, uint64_t alignment) {
+    if (now->space == MTL_THREADGROUP) return now->offset % alignment != 0;
+    if (sanitizer.are_aligned && now->address % alignment == 0) return false;
+    for (uint32_t i = 0; i < sanitizer.argument_count; i++) {
+        uint64_t offset = now->address - sanitizer.arguments[i].address;
+        if (offset < sanitizer.arguments[i].bytes) return offset % alignment != 0;
+    }
+    return false; /* memory that memory points to: its beginning is unknown */
 }
 
 /* ---- order ---- */
@@ -244,12 +259,15 @@ static void look_at(mtl_context *context, uint64_t address, uint64_t bytes, uint
     if (!bytes || is_private(context, address)) return;
     uint32_t thread;
     const thread_clock *clock = enter_thread(context, &thread);
+    uint64_t alignment = UINT64_C(1) << (kind >> MTL_ALIGNMENT_SHIFT);
+    kind &= (1u << MTL_ALIGNMENT_SHIFT) - 1;
     visit now = {.kind = kind, .address = address, .bytes = bytes};
     now.space = space_of(context, address, &now.offset);
     now.access = (mtl_access){
         sanitizer.group, (uint16_t)thread, (uint16_t)site, clock->epoch[now.space],
         clock->simd_epoch[now.space], clock->barriers, clock->simd_barriers,
     };
+    if (alignment > 1 && is_misaligned(&now, alignment)) report(&now, MTL_MISALIGNED, &(mtl_access){0}, 0);
     if (kind & MTL_ATOMIC && now.space == MTL_DEVICE) {
         mtl_clocks_atomic(address, kind & MTL_READ, kind & MTL_WRITE);
     }
@@ -349,8 +367,15 @@ void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgro
 }
 
 /* Begins a checked launch of so many threadgroups: one at a time in the process. */
-MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups, bool looks, bool looks_for_nan) {
+MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups, bool looks, bool looks_for_nan,
+                                    const mtl_memory *arguments, uint32_t argument_count) {
     memset(&sanitizer, 0, sizeof sanitizer);
+    sanitizer.arguments = arguments;
+    sanitizer.argument_count = argument_count;
+    sanitizer.are_aligned = true;
+    for (uint32_t i = 0; i < argument_count; i++) {
+        sanitizer.are_aligned &= arguments[i].address % MTL_MAX_ALIGNMENT == 0;
+    }
     sanitizer.looks = looks;
     sanitizer.looks_for_nan = looks && looks_for_nan;
     mtl_clocks_begin(groups);

@@ -14,8 +14,15 @@
 enum { MTL_READ = 1, MTL_WRITE = 2, MTL_ATOMIC = 4, MTL_COPY = 8 };
 enum {
     MTL_RACE = 1, MTL_UNINITIALISED = 2, MTL_INACTIVE_LANE = 4, MTL_CONVERSION = 8, MTL_VARIABLE = 16,
-    MTL_NAN = 32
+    MTL_NAN = 32, MTL_MISALIGNED = 64
 };
+/* Of the binary logarithm of the alignment, in the kind that mtl_sanitizer_access gets. */
+enum { MTL_ALIGNMENT_SHIFT = 8, MTL_MAX_ALIGNMENT = 16 };
+
+/* Memory that an argument of a launch points to. */
+typedef struct mtl_memory {
+    uint64_t address, bytes;
+} mtl_memory;
 enum mtl_space { MTL_DEVICE, MTL_THREADGROUP, MTL_SPACES };
 enum { MTL_MAX_THREADS = 1024, MTL_REPORTS = 256, MTL_VALUE_BYTES = 16 };
 
