@@ -6,6 +6,7 @@ them if clang was asked for ``LINE_TABLES``.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 #: An option of clang's: instructions know their lines.
 LINE_TABLES = "-gline-tables-only"
 
+_NODE = re.compile(r"^(!\d+) = (.*)$", re.M)
 _LOCATION = re.compile(r"^(!\d+) = ((?:distinct )?!DILocation\(.*\))$", re.M)
 
 
@@ -66,12 +68,14 @@ def with_user_locations(ir: str, is_user_file: Callable[[Path], bool]) -> str:
         Whether a file is the user's.
     """
     nodes = dict(_LOCATION.findall(ir))
+    is_of_user = functools.cache(lambda scope: is_user_file(Path(*_file_of(ir, scope))))
 
+    @functools.cache
     def user_location(node: str) -> str:
-        caller = re.search(r"\binlinedAt: (!\d+)", node)
-        if is_user_file(Path(*_file_of(ir, node))) or caller is None or caller[1] not in nodes:
+        caller = _field(node, "inlinedAt")
+        if caller not in nodes or is_of_user(node_text(ir, _field(node, "scope"))):
             return node
-        return user_location(nodes[caller[1]]).removeprefix("distinct ")
+        return user_location(nodes[caller]).removeprefix("distinct ")
 
     locations = {name: user_location(node) for name, node in nodes.items() if node[0] != "d"}
     return _LOCATION.sub(lambda match: f"{match[1]} = {locations.get(match[1], match[2])}", ir)
@@ -86,12 +90,21 @@ def inlined_locations(ir: str, attachment: str) -> Iterator[Location]:
 
 def node_text(ir: str, name: str) -> str:
     """The definition of a metadata node; empty if the module has none."""
-    match = re.search(rf"^{name} = (.*)$", ir, re.M)
-    return match[1] if match else ""
+    return _nodes(ir).get(name, "")
+
+
+@functools.lru_cache(maxsize=2)  # many nodes of one module are asked for one after the other
+def _nodes(ir: str) -> dict[str, str]:
+    return dict(_NODE.findall(ir))
+
+
+@functools.cache
+def _pattern(field: str) -> re.Pattern[str]:
+    return re.compile(rf'\b{field}: (?:"([^"]*)"|(!?\w+))')
 
 
 def _field(node: str, name: str) -> str:
-    match = re.search(rf'\b{name}: (?:"([^"]*)"|(!?\w+))', node)
+    match = _pattern(name).search(node)
     return (match[1] or match[2] or "") if match else ""
 
 
