@@ -8,11 +8,13 @@ of MLX, some of its kernels must have no findings.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import random
 import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,8 +32,11 @@ from metalloid.bench.cases import cases, kernels
 from metalloid.runtime.devices.registry import get_device
 
 TEXT = Path(__file__).with_name("planted_defects").joinpath("kernels.metal").read_text()
-TYPES = {"float": np.float32, "half": np.float16, "int": np.int32, "ushort": np.uint16}
-SIZES = (64, 128, 256)
+TYPES = {
+    "float": np.float32, "half": np.float16, "int": np.int32, "uint": np.uint32,
+    "short": np.int16, "ushort": np.uint16,
+}  # fmt: skip
+SIZES = (64, 128, 256, 512)
 GROUPS = 2
 _BARRIER = re.compile(r"threadgroup_barrier\(mem_flags::(mem_\w+)\);  // (barrier|lanes)")
 _OTHER_FLAG = {"mem_threadgroup": "mem_device", "mem_device": "mem_threadgroup"}
@@ -43,12 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--mlx", type=Path, metavar="FOLDER", help="a checkout of MLX")
     parser.add_argument("--count", type=int, default=50, help="entries of MLX")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="processes for the planted defects")
     parser.add_argument("--only-cost", action="store_true", help="only the cost for MLX's kernels")
     options = parser.parse_args(arguments)
     if options.only_cost:
         cost_for_mlx(options.mlx, options.count, options.seed)
         return
-    planted_defects(options.defects, options.seed)
+    planted_defects(options.defects, options.seed, options.jobs)
     own_cases()
     if options.mlx:
         entries_of_mlx(options.mlx, options.count, options.seed)
@@ -83,8 +89,9 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
         yield "index off by one", f"{text[:at]} + 1{text[at + 4 :]}"
 
 
-def outcome(text: str, name: str, type_: str, size: int) -> str:
-    """The kind of finding of a kernel; empty if there is none."""
+def outcome(kernel: tuple[str, str, str, int]) -> str:
+    """The kind of finding of a text, name, type and size; empty if there is none."""
+    text, name, type_, size = kernel
     lib = mtl.library(text, defines={"T": type_, "N": size}, device="cpu", check=True)
     values = (np.arange(GROUPS * size) * 37 % 101).astype(TYPES[type_])
     out = np.zeros_like(values)
@@ -97,7 +104,16 @@ def outcome(text: str, name: str, type_: str, size: int) -> str:
     return ""
 
 
-def planted_defects(count: int, seed: int) -> None:
+def outcomes(kernels: Sequence[tuple[str, str, str, int]], jobs: int) -> Iterator[str]:
+    """The outcome of each kernel, by several processes."""
+    if jobs == 1:
+        yield from map(outcome, kernels)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(outcome, kernels)
+
+
+def planted_defects(count: int, seed: int, jobs: int) -> None:
     """Recall over planted defects, and false alarms on the kernels without them."""
     every = [
         (name, type_, size, kind, mutant)
@@ -106,33 +122,38 @@ def planted_defects(count: int, seed: int) -> None:
     ]  # fmt: skip
     random.Random(seed).shuffle(every)
     planted, detected, missed = Counter[str](), Counter[tuple[str, str]](), []
-    for name, type_, size, kind, mutant in every[:count]:
-        result = outcome(mutant, name, type_, size)
+    chosen = every[:count]
+    results = outcomes([(mutant, *kernel) for *kernel, _, mutant in chosen], jobs)
+    for (name, type_, size, kind, _), result in zip(chosen, results, strict=True):
         planted[kind] += 1
         detected[kind, result] += 1
         if not result:
             missed.append(f"{name}<{type_}, {size}>: {kind}")
-    results = ("race", "uninitialised", "outside", "")
+    kinds = ("race", "uninitialised", "outside", "")
     rows = [
         (
             kind,
             number,
-            *(detected[kind, result] for result in results),
+            *(detected[kind, result] for result in kinds),
             _share(number, detected[kind, ""]),
         )
         for kind, number in sorted(planted.items())
     ]
-    total = [sum(detected[kind, result] for kind in planted) for result in results]
+    total = [sum(detected[kind, result] for kind in planted) for result in kinds]
     rows.append(("all", planted.total(), *total, _share(planted.total(), total[-1])))
     head = ("planted", "kernels", "race", "uninitialised", "outside", "missed", "recall")
     table(f"{planted.total()} of {len(every)} planted defects", head, rows)
     print(*missed, sep="\n")
+    correct = [
+        (text, name, type_, size)
+        for name, text in texts().items() for type_ in TYPES for size in SIZES[: 1 + count // 200]
+    ]  # fmt: skip
     alarms = [
         f"{name}<{type_}, {size}>"
-        for name, text in texts().items() for type_ in TYPES for size in SIZES[: 1 + count // 200]
-        if outcome(text, name, type_, size)
-    ]  # fmt: skip
-    print(f"false alarms on the kernels without defects: {len(alarms)}", *alarms)
+        for (_, name, type_, size), result in zip(correct, outcomes(correct, jobs), strict=True)
+        if result
+    ]
+    print(f"false alarms on {len(correct)} kernels without defects: {len(alarms)}", *alarms)
 
 
 def _share(number: int, missed: int) -> str:
