@@ -93,7 +93,7 @@ def outcome(kernel: tuple[str, str, str, int]) -> str:
     """The kind of finding of a text, name, type and size; empty if there is none."""
     text, name, type_, size = kernel
     lib = mtl.library(text, defines={"T": type_, "N": size}, device="cpu", check=True)
-    values = (np.arange(GROUPS * size) * 37 % 101).astype(TYPES[type_])
+    values = (np.arange(GROUPS * size) * 37 % 41).astype(TYPES[type_])
     out = np.zeros_like(values)
     try:
         lib[name](values, out, threads=GROUPS * size, group_size=size)
