@@ -32,6 +32,7 @@ _CONSTANT_CAST = re.compile(
 )
 _TABLE = re.compile(r'^(@(?:"[^"]*"|[\w.$-]+)) = [^\n]*? constant (\[\d+ x \w+\]) ', re.M)
 _LINKAGES = ("private", "internal", "linkonce", "linkonce_odr", "weak", "weak_odr")
+_COMMENT = re.compile(r'^((?:[^";]|"[^"]*")*);.*')  # strings may have semicolons
 _LABEL = re.compile(r'^([\w.$-]+|"[^"]*"):')
 
 
@@ -77,7 +78,7 @@ def first_bad_line(ir: str, name: str) -> tuple[int, str] | None:
     number = ir.count("\n", 0, definition.start(5))
     for line in definition[5].split("\n"):
         number += 1
-        words = line.partition(";")[0]
+        words = _COMMENT.sub(r"\1", line)
         if not words.strip() or _LABEL.match(words) or _HINTS.search(words):
             continue
         if words.lstrip().startswith("switch ") and "]" not in words:

@@ -14,7 +14,6 @@ from metalloid.compiler.bounds.table import (
     BoundsTable,
     bounds_table,
     pointer_slots,
-    without_promises,
     words_of,
 )
 from metalloid.compiler.frontend.source_positions import SourcePositions
@@ -39,13 +38,13 @@ def checked_words(signature: Signature) -> int:
 
 def add_access_checks(
     ir: str, function: Function, signature: Signature, positions: SourcePositions
-) -> tuple[str, BoundsTable]:
-    """Check the accesses of a kernel; the module and the table of the checks.
+) -> BoundsTable:
+    """Check the accesses of a kernel; the table of the checks.
 
     Parameters
     ----------
     ir : str
-        The module, with the function of `RECORD_TEXT`.
+        The module.
     function : Function
         The kernel, after `materialize_member_masks`.
     """
@@ -56,16 +55,26 @@ def add_access_checks(
         p.position: p.layout.bytes for p in signature.arguments if p.layout.form == "reference"
     }
     context = BoundsContext(interface, variable_sizes(ir), least, has_ranges=False)
-    leave = next(block for block in function.blocks.values() if _exits(block))
     add_checks(function, context)
-    for block in function.blocks.values():
-        if block.body and block.body[-1].op == "call" and block.body[-1].callee == OUTSIDE:
-            call = block.body[-1]
-            call.callee = _RECORD
-            call.operands.append(function.parameters[0])
-            block.end = Instruction("br", labels=[leave.name])
-            ir = without_promises(ir, function.attributes)
-    return ir, bounds_table(context, ir, positions)
+    return bounds_table(context, ir, positions)
+
+
+def record_faults(function: Function) -> bool:
+    """Let a thread whose access fails record it and leave the kernel; whether any may.
+
+    The module has the function of `RECORD_TEXT`.
+    """
+    failing = [
+        block for block in function.blocks.values()
+        if block.body and block.body[-1].op == "call" and block.body[-1].callee == OUTSIDE
+    ]  # fmt: skip
+    if failing:
+        leave = next(block for block in function.blocks.values() if _exits(block))
+    for block in failing:
+        block.body[-1].callee = _RECORD
+        block.body[-1].operands.append(function.parameters[0])
+        block.end = Instruction("br", labels=[leave.name])
+    return bool(failing)
 
 
 def _exits(block: Block) -> bool:

@@ -1,14 +1,15 @@
 """The passes over a kernel for NVIDIA GPUs, in order, and why each is there.
 
-`run_pipeline` runs `KERNEL` on the kernel's function, which clang has optimised but not unrolled.
-Edits of the module besides it are text (module_edits.py).
+`run_pipeline` runs `KERNEL` on the kernel's function, which clang has optimised but not unrolled,
+and then either what checks its accesses, or `COARSENING` on a copy. Edits of the module besides it
+are text (module_edits.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metalloid.backends.cuda.compile.access_checks import add_access_checks
+from metalloid.backends.cuda.compile.access_checks import add_access_checks, record_faults
 from metalloid.backends.cuda.compile.coarsening import (
     assume_uniform_grid,
     coarsen_threads,
@@ -22,7 +23,7 @@ from metalloid.backends.cuda.compile.module_edits import declare_intrinsics, pre
 from metalloid.backends.cuda.compile.name_values import name_values
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
 from metalloid.backends.cuda.compile.warp_divergence import analyse_warp
-from metalloid.compiler.bounds.table import NO_CHECKS, BoundsTable
+from metalloid.compiler.bounds.table import NO_CHECKS, BoundsTable, without_promises
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.ir.fresh_names import FreshNames
@@ -82,6 +83,10 @@ def _tensor_cores(function: Function, context: KernelContext) -> bool:
     return use_tensor_cores(function, context.names)
 
 
+def _record_faults(function: Function, context: KernelContext) -> bool:
+    return record_faults(function)
+
+
 # ---- the pipeline --------------------------------------------------------------------------------
 
 KERNEL: tuple[Pass[KernelContext], ...] = (
@@ -120,6 +125,15 @@ KERNEL: tuple[Pass[KernelContext], ...] = (
     Pass(
         "tensor-cores", _tensor_cores,
         "products of simdgroup matrices become mma instructions", needs=("names",),
+    ),
+)  # fmt: skip
+
+
+#: After `CHECKS` of compiler/bounds/pipeline.py, if the kernel's accesses are checked.
+FAULT_RECORDS: tuple[Pass[KernelContext], ...] = (
+    Pass(
+        "record-faults", _record_faults,
+        "a thread whose access fails writes it to the launch's record and ends; others go on",
     ),
 )  # fmt: skip
 
@@ -185,7 +199,9 @@ def run_pipeline(
     context = KernelContext(layout_of(signature, words), FreshNames(kernel), pure_functions(ir))
     run_passes(kernel, KERNEL, context)
     if positions is not None:
-        ir, table = add_access_checks(ir, kernel, signature, positions)
+        table = add_access_checks(ir, kernel, signature, positions)
+        run_passes(kernel, FAULT_RECORDS, context)
+        ir = without_promises(ir, kernel.attributes) if table.sites else ir
         ir = declare_intrinsics(replace_function(ir, kernel), [kernel])
         return Module(ir, lanes_in_order, bounds=table)
     ir = declare_intrinsics(replace_function(ir, kernel), [kernel])

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from metalloid.backends.cuda.compile.coarsening import pure_functions
 from metalloid.backends.cuda.compile.context import KernelContext
 from metalloid.backends.cuda.compile.launch_data import LaunchLayout
-from metalloid.backends.cuda.compile.pipeline import COARSENING, KERNEL
+from metalloid.backends.cuda.compile.pipeline import COARSENING, FAULT_RECORDS, KERNEL
 from metalloid.backends.cuda.compile.reconvergence import BranchEdge, LoopIteration
 from metalloid.backends.cuda.compile.warp_divergence import NO_DIVERGENCE, WarpDivergence
 from metalloid.compiler.ir.fresh_names import FreshNames
@@ -22,6 +22,7 @@ from metalloid.compiler.ir.single_passes import InvalidInput, parse_input, run_v
 #: All passes over a kernel, by pipeline.
 PIPELINES: dict[str, tuple[Pass[KernelContext], ...]] = {
     "kernels for NVIDIA GPUs": KERNEL,
+    "records of faults for NVIDIA GPUs": FAULT_RECORDS,
     "coarsening for NVIDIA GPUs": COARSENING,
 }
 
