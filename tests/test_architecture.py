@@ -25,7 +25,6 @@ MEMBERS = {
     ),
     "compiler": (
         "toolchain", "frontend", "ir", "analysis", "transforms", "bounds", "sanitizer", "vectorize",
-        "cpu_pipeline", "single_passes",
     ),
     "runtime": (
         "interop", "launch", "devices", "memory", "textures", "arguments", "graph",

@@ -14,14 +14,15 @@ from pathlib import Path
 import pytest
 
 import metalloid as mtl
+from metalloid.backends.cpu.compile.pipeline import PIPELINE as CPU_PIPELINE
+from metalloid.backends.cpu.compile.single_passes.check import PIPELINES as CHECK_PIPELINES
+from metalloid.backends.cpu.compile.single_passes.thread import PIPELINES as THREAD_PIPELINES
+from metalloid.backends.cpu.compile.single_passes.vector import PIPELINES, Target, run_single_passes
 from metalloid.backends.cuda.compile.single_passes import PIPELINES as CUDA_PIPELINES
-from metalloid.compiler.cpu_pipeline import PIPELINE as CPU_PIPELINE
 from metalloid.compiler.ir.cfg import reverse_postorder
 from metalloid.compiler.ir.function import DIALECT
 from metalloid.compiler.ir.parser import definition, parse_function
 from metalloid.compiler.ir.printer import function_text
-from metalloid.compiler.single_passes.cpu import PIPELINES, Target, run_single_passes
-from metalloid.compiler.single_passes.cpu_check import PIPELINES as CHECK_PIPELINES
 from metalloid.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs/internals/compiler.md"
@@ -80,7 +81,11 @@ def blocks():
         contextlib.redirect_stderr(printed),
     ):
         ir = mtl.library(source, target="cpu:x86-64-v3").function("mirror").asm["ll"]
-    stages = [(name, ordered(text)) for name, text in _PRINTED.findall(printed.getvalue())]
+    # Other stages come before the IR that the page begins with.
+    stages = [
+        (name, ordered(text)) for name, text in _PRINTED.findall(printed.getvalue())
+        if name in _WHY
+    ]  # fmt: skip
     thread = ordered(ir).replace("define internal ", "define ")
     changes, before = [], thread
     for name, text in stages:
@@ -100,6 +105,7 @@ def blocks():
         "passes": passes_table(PIPELINES),
         "cuda passes": passes_table(CUDA_PIPELINES),
         "check passes": passes_table(CHECK_PIPELINES),
+        "thread passes": passes_table(THREAD_PIPELINES),
     }
 
 

@@ -1,6 +1,6 @@
 """``metalloid passes``: each pass by itself on a small function; the texts are in ``passes/``.
 
-Those of ``passes/cuda/`` are for NVIDIA GPUs, those of ``passes/cpu-check/`` for the sanitizer; a name may say more after a dot. A file has the function, and in comments the command and what it prints. After a change on purpose,
+Those of ``passes/cuda/`` are for NVIDIA GPUs, those of ``passes/cpu-check/`` for the sanitizer, those of ``passes/cpu-thread/`` for one thread; a name may say more after a dot. A file has the function, and in comments the command and what it prints. After a change on purpose,
 run the tests once with ``METALLOID_UPDATE_GOLDEN=1`` and read the difference.
 """
 
@@ -12,19 +12,25 @@ from pathlib import Path
 import pytest
 
 import metalloid
+from metalloid.backends.cpu.compile import pipeline as cpu_pipeline
+from metalloid.backends.cpu.compile.single_passes.check import PIPELINES as CHECK_PIPELINES
+from metalloid.backends.cpu.compile.single_passes.thread import PIPELINES as THREAD_PIPELINES
+from metalloid.backends.cpu.compile.single_passes.vector import PIPELINES
 from metalloid.backends.cuda.compile.single_passes import PIPELINES as CUDA_PIPELINES
 from metalloid.cli.main import main
-from metalloid.compiler import cpu_pipeline
 from metalloid.compiler.ir.parser import function_names, parse_function
 from metalloid.compiler.ir.printer import function_text
 from metalloid.compiler.ir.verifier import verify
-from metalloid.compiler.single_passes.cpu import PIPELINES
-from metalloid.compiler.single_passes.cpu_check import PIPELINES as CHECK_PIPELINES
 
 FOLDER = Path(__file__).with_name("passes")
 FILES = sorted(FOLDER.rglob("*.ll"))
 RUN, EXPECT = "; RUN: metalloid ", "\n; expect:\n"
-DEVICES = {"cpu": PIPELINES, "cpu-check": CHECK_PIPELINES, "cuda": CUDA_PIPELINES}
+DEVICES = {
+    "cpu": PIPELINES,
+    "cpu-thread": THREAD_PIPELINES,
+    "cpu-check": CHECK_PIPELINES,
+    "cuda": CUDA_PIPELINES,
+}
 
 
 def device_of(path):

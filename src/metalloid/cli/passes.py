@@ -13,8 +13,9 @@ from metalloid.errors import ArgumentError, MetalloidError
 
 #: Device -> module with its pipelines and `run_single_passes`.
 _MODULES = {
-    "cpu": "metalloid.compiler.single_passes.cpu",
-    "cpu-check": "metalloid.compiler.single_passes.cpu_check",
+    "cpu": "metalloid.backends.cpu.compile.single_passes.vector",
+    "cpu-thread": "metalloid.backends.cpu.compile.single_passes.thread",
+    "cpu-check": "metalloid.backends.cpu.compile.single_passes.check",
     "cuda": "metalloid.backends.cuda.compile.single_passes",
 }
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value
 from metalloid.compiler.ir.parser import function_names, parse_function, replace_function
+from metalloid.compiler.ir.pass_manager import Pass, run_passes
 from metalloid.compiler.ir.types import I32
 
 _EXCHANGE = "@__msl_"  # functions that the runtime offers to kernels
@@ -67,8 +68,28 @@ def number_convergence_points(ir: str, kernel: str) -> str:
     function = parse_function(ir, kernel, retain_hints=True)
     if not any(map(_waits, function.instructions())) or _calls_waiting_function(ir, function):
         return ir
-    insert_convergence_points(function, FreshNames(function))
+    run_passes(function, CONVERGENCE_POINTS, ConvergenceContext())
     return replace_function(ir, function) + _DECLARATIONS
+
+
+@dataclass
+class ConvergenceContext:
+    """The state of this pass: none."""
+
+    valid: set[str] = field(default_factory=set)
+
+
+def _number_convergence_points(function: Function, context: ConvergenceContext) -> None:
+    insert_convergence_points(function, FreshNames(function))
+
+
+#: On the kernel's function, for the scalar engine with fibres.
+CONVERGENCE_POINTS: tuple[Pass[ConvergenceContext], ...] = (
+    Pass(
+        "number-convergence-points", _number_convergence_points,
+        "divergent threads reconverge if those that are earliest in the program go on first",
+    ),
+)  # fmt: skip
 
 
 def _waits(instruction: Instruction) -> bool:

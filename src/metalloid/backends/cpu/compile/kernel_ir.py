@@ -13,11 +13,7 @@ from dataclasses import dataclass
 
 from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest, with_checks
 from metalloid.backends.cpu.compile.inlining import choose_inlining
-from metalloid.backends.cpu.compile.memory_model import (
-    assume_scalar_alignment,
-    forget_private_volatile,
-    mark_constant_loads,
-)
+from metalloid.backends.cpu.compile.memory_model import MEMORY_MODEL, MemoryModelContext
 from metalloid.backends.cpu.compile.recursion import unroll_recursion
 from metalloid.backends.cpu.compile.sanitizer import (
     AccessTable,
@@ -40,16 +36,15 @@ from metalloid.compiler.frontend.undefined_symbols import (
     undefined_names,
 )
 from metalloid.compiler.frontend.unit import TranslationUnit
-from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
+from metalloid.compiler.ir.pass_manager import run_passes
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.sanitizer.prepare import finish, prepare
 from metalloid.compiler.sanitizer.runtime_functions import CONVERSION, OPERATION, VARIABLE
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest
 from metalloid.compiler.toolchain.target import Target
-from metalloid.compiler.transforms.shift_amounts import mask_shift_amounts
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
@@ -337,17 +332,15 @@ class _EntryCompiler:
 
 def _adapted(ir: str, retain_alignment: bool) -> str:
     """The module in the memory model of a CPU."""
-    ir = map_functions(ir, functools.partial(_adapt, retain_alignment=retain_alignment))
+    context = MemoryModelContext(retain_alignment)
+
+    def adapt(function: Function) -> None:
+        context.valid = set()
+        run_passes(function, MEMORY_MODEL, context)
+
+    ir = map_functions(ir, adapt)
     # Linkage of variables and groups of attributes belong to the module, not to a function.
     return _inline_instructions(_make_threadgroup_variables_private(ir))
-
-
-def _adapt(function: Function, retain_alignment: bool) -> None:
-    mask_shift_amounts(function, FreshNames(function))
-    mark_constant_loads(function)
-    if not retain_alignment:
-        assume_scalar_alignment(function)
-    forget_private_volatile(function)
 
 
 def _is_offered(name: str) -> bool:

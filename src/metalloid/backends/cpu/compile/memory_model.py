@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import CallAttributes, Function, Instruction
 from metalloid.compiler.ir.opcodes import ONE_THREAD
+from metalloid.compiler.ir.pass_manager import Pass
 from metalloid.compiler.ir.types import Pointer, Type, Unsupported, Vector, bits_of
+from metalloid.compiler.transforms.shift_amounts import mask_shift_amounts
 
 #: Address spaces of `constant` memory and of threadgroup memory.
 _CONSTANT, _THREADGROUP = 1, 3
@@ -84,3 +89,63 @@ def _space(i: Instruction) -> int:
     """The address space of a memory access."""
     type_ = i.operands[1 if i.op == "store" else 0].type
     return type_.space if isinstance(type_, Pointer) else 0
+
+
+# ---- the passes ----------------------------------------------------------------------------------
+
+
+@dataclass
+class MemoryModelContext:
+    """The state of these passes.
+
+    Attributes
+    ----------
+    retain_alignment : bool
+        Whether accesses keep the alignment of their types, which the sanitizer checks.
+    """
+
+    retain_alignment: bool = False
+    valid: set[str] = field(default_factory=set)
+
+
+def _mask_shift_amounts(function: Function, context: MemoryModelContext) -> None:
+    mask_shift_amounts(function, FreshNames(function))
+
+
+def _mark_constant_loads(function: Function, context: MemoryModelContext) -> None:
+    mark_constant_loads(function)
+
+
+def _assume_scalar_alignment(function: Function, context: MemoryModelContext) -> None:
+    if not context.retain_alignment:
+        assume_scalar_alignment(function)
+
+
+def _forget_private_volatile(function: Function, context: MemoryModelContext) -> None:
+    forget_private_volatile(function)
+
+
+_ASSUME_SCALAR_ALIGNMENT: Pass[MemoryModelContext] = Pass(
+    "assume-scalar-alignment", _assume_scalar_alignment,
+    "arrays of the caller need not be aligned as vectors and structs are in MSL",
+)  # fmt: skip
+
+#: On all functions as clang leaves them.
+MEMORY_MODEL: tuple[Pass[MemoryModelContext], ...] = (
+    Pass(
+        "mask-shift-amounts", _mask_shift_amounts,
+        "shifts by more bits than a scalar has use the low bits of the amount",
+    ),
+    Pass(
+        "mark-constant-loads", _mark_constant_loads,
+        "stores do not change `constant` memory, for which clang has no attribute",
+    ),
+    _ASSUME_SCALAR_ALIGNMENT,
+    Pass(
+        "forget-private-volatile", _forget_private_volatile,
+        "`volatile` accesses of private variables can be vectorised",
+    ),
+)  # fmt: skip
+
+#: On what the sanitizer's passes leave, which need the alignment of types.
+ALIGNMENT: tuple[Pass[MemoryModelContext], ...] = (_ASSUME_SCALAR_ALIGNMENT,)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from metalloid.backends.cpu.compile.bounds import THREAD
-from metalloid.backends.cpu.compile.memory_model import assume_scalar_alignment
+from metalloid.backends.cpu.compile.memory_model import ALIGNMENT, MemoryModelContext
 from metalloid.compiler.bounds.table import shown_name, without_promises
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.source_positions import SourcePositions
@@ -64,7 +64,7 @@ def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, Acce
         attributes.update(function.attributes.split())
         context.valid = set()
         run_passes(function, INSTRUMENTATION, context)
-        assume_scalar_alignment(function)
+        run_passes(function, ALIGNMENT, MemoryModelContext())
 
     instrumented = map_functions(ir, instrument)
     table = AccessTable(
@@ -94,7 +94,7 @@ def with_shadow_checks(ir: str, signature: Signature) -> tuple[str, AccessTable]
         attributes.update(function.attributes.split())
         context.valid = set()
         run_passes(function, SHADOW_CHECKS, context)
-        assume_scalar_alignment(function)
+        run_passes(function, ALIGNMENT, MemoryModelContext())
 
     checked = map_functions(_VOLATILE.sub(r"\1 ", ir), check)
     # They are defined by the module that the vector engine adds.

@@ -14,17 +14,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
-from metalloid.backends.cpu.compile.memory_model import narrow_threadgroup_atomics
 from metalloid.backends.cpu.compile.texture_specialization import definitions as textures
 from metalloid.backends.cpu.compile.texture_specialization import known_words
 from metalloid.backends.cpu.compile.thread_axes import axis_order, contiguous_axis, reads_in_loops
+from metalloid.backends.cpu.compile.thread_index import (
+    SIMDGROUP_INDEX,
+    THREAD_INDEX,
+    ThreadIndexContext,
+)
 from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
 from metalloid.compiler.analysis.shapes import MAX_ALIGNMENT, VARYING, Shape, consecutive
 from metalloid.compiler.analysis.simdgroup_functions import WIDTH, exchanges
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.analysis.workgroup_size import infer_workgroup_size
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
-from metalloid.compiler.ir.function import Function, Instruction, Value
+from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.link_modules import link_modules
 from metalloid.compiler.ir.parser import (
     definition,
@@ -33,10 +37,10 @@ from metalloid.compiler.ir.parser import (
     parse_function,
     replace_function,
 )
+from metalloid.compiler.ir.pass_manager import run_passes
 from metalloid.compiler.transforms.assertions import (
     REPORTS,
     declare_reports,
-    pass_thread_index,
 )
 from metalloid.compiler.transforms.callees import callees_of
 from metalloid.compiler.vectorize.assemble_module import assemble
@@ -83,13 +87,12 @@ _POSITIONS = {Kind.SINGLE_ROW: ("%index", "0", "0"), Kind.SINGLE_COLUMN: ("0", "
 _SCALAR = "mtl_thread"  # the function of one thread
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
 _COMMON_GROUP_WIDTH = 16
-_SIMDGROUP_INDEX = "@__msl_simdgroup_index"
 #: Instructions that `host_target` leaves out, as LLVM would convert to bfloat with them.
 _BFLOAT_INTRINSICS = "@llvm.x86.avx512bf16."
 #: Functions that the code of checked kernels calls.
 _SHADOW = Path(__file__).parents[1] / "native" / "include" / "shadow.h"
 #: Modules without any of these words are not parsed for `_specialize`.
-_SPECIALIZED = (_SIMDGROUP_INDEX, *REPORTS, "atomic", "cmpxchg")
+_SPECIALIZED = (SIMDGROUP_INDEX, *REPORTS, "atomic", "cmpxchg")
 
 
 def lanes(vectors: str) -> tuple[tuple[int, ...], int]:
@@ -213,11 +216,8 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
 
 def _specialize(function: Function) -> None:
     """Let a function use that it is called for a thread whose index is known."""
-    narrow_threadgroup_atomics(function)
-    if function.name == _SCALAR:
-        index = function.parameters[_INDEX]
-        _compute_simdgroup_index(function, index)
-        pass_thread_index(function, index)
+    index = function.parameters[_INDEX] if function.name == _SCALAR else None
+    run_passes(function, THREAD_INDEX, ThreadIndexContext(index))
 
 
 def _with_axis_first(ir: str, axis: str) -> str:
@@ -294,17 +294,6 @@ def _simdgroup_loops(
         positions=first,
         own_bytes=own_bytes,
     )
-
-
-def _compute_simdgroup_index(function: Function, index: Value) -> None:
-    """Compute the index of a thread's simdgroup from the index of the thread."""
-    bits = Value(index.type, str(WIDTH.bit_length() - 1))
-    for block in function.blocks.values():
-        block.body = [
-            Instruction("lshr", i.result, i.type, [index, bits])
-            if i.op == "call" and i.callee == _SIMDGROUP_INDEX else i
-            for i in block.body
-        ]  # fmt: skip
 
 
 def _forms(kernel: KernelIR, variant: Variant) -> list[VectorSpec]:

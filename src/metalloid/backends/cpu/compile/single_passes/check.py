@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metalloid.compiler.cpu_pipeline import PIPELINE
+from metalloid.backends.cpu.compile.pipeline import PIPELINE
 from metalloid.compiler.ir.pass_manager import Pass
 from metalloid.compiler.ir.printer import function_text
 from metalloid.compiler.ir.single_passes import parse_input, run_verified
@@ -12,7 +12,7 @@ from metalloid.compiler.sanitizer.context import SanitizerContext
 
 #: Passes over a checked kernel, by stage.
 PIPELINES: dict[str, tuple[Pass[SanitizerContext], ...]] = {
-    stage.name: stage.passes for stage in PIPELINE if stage.is_of_sanitizer
+    stage.name: stage.passes for stage in PIPELINE if stage.device == "cpu-check"
 }
 
 

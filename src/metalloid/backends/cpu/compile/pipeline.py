@@ -2,8 +2,8 @@
 
 A stage is a tuple of passes that share a context. LLVM optimises between some of them, and a kernel
 goes through those whose condition holds. The passes of a stage, with what each needs, gives and
-invalidates, stand where its context is: sanitizer/pipeline.py, bounds/pipeline.py and
-vectorize/pipeline.py. The pipeline for NVIDIA GPUs is backends/cuda/compile/pipeline.py.
+invalidates, stand where its context is: memory_model.py, convergence_points.py and thread_index.py
+here, and pipeline.py in sanitizer, bounds and vectorize of `metalloid.compiler`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from metalloid.backends.cpu.compile.convergence_points import CONVERGENCE_POINTS
+from metalloid.backends.cpu.compile.memory_model import ALIGNMENT, MEMORY_MODEL
+from metalloid.backends.cpu.compile.thread_index import THREAD_INDEX
 from metalloid.compiler.bounds.pipeline import CHECKS
 from metalloid.compiler.ir.pass_manager import Pass
 from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION, PREPARATION, SHADOW_CHECKS
@@ -33,36 +36,56 @@ class Stage:
     when : str
         The condition under which a kernel goes through it, and how often.
     passes : tuple of Pass
-    is_of_sanitizer : bool
-        Whether only kernels that the sanitizer checks go through it.
+    device : str
+        By which ``metalloid passes --device`` runs its passes.
     """
 
     name: str
     when: str
     passes: tuple[Pass[Any], ...]
-    is_of_sanitizer: bool = False
+    device: str = "cpu"
 
 
 PIPELINE: tuple[Stage, ...] = (
     Stage(
         "preparation of checked kernels",
         "if the sanitizer checks the kernel, before LLVM optimises",
-        PREPARATION, is_of_sanitizer=True,
+        PREPARATION, device="cpu-check",
     ),
     Stage(
-        "instrumentation of checked kernels",
-        "if the sanitizer checks the kernel, after LLVM; the scalar engine compiles the result",
-        INSTRUMENTATION, is_of_sanitizer=True,
-    ),
-    Stage(
-        "checks of the vector form of checked kernels",
-        "if launches are to be checked by vector code, after LLVM and the checks of accesses",
-        SHADOW_CHECKS, is_of_sanitizer=True,
+        "memory model of CPUs",
+        "on every function, after LLVM",
+        MEMORY_MODEL, device="cpu-thread",
     ),
     Stage(
         "checks of accesses",
         "if bounds are checked, after LLVM, for both engines",
         CHECKS,
+    ),
+    Stage(
+        "instrumentation of checked kernels",
+        "if the sanitizer checks the kernel, after LLVM; the scalar engine compiles the result",
+        INSTRUMENTATION, device="cpu-check",
+    ),
+    Stage(
+        "checks of the vector form of checked kernels",
+        "if launches are to be checked by vector code, after LLVM and the checks of accesses",
+        SHADOW_CHECKS, device="cpu-check",
+    ),
+    Stage(
+        "alignment of checked kernels",
+        "after both, as they need the alignment of types",
+        ALIGNMENT, device="cpu-thread",
+    ),
+    Stage(
+        "convergence points",
+        "for the scalar engine, on kernels whose threads wait for each other",
+        CONVERGENCE_POINTS, device="cpu-thread",
+    ),
+    Stage(
+        "thread index",
+        "for vector code, while functions have address spaces",
+        THREAD_INDEX, device="cpu-thread",
     ),
     Stage(
         "lowering of a function that kernels call",

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from metalloid.backends.cpu.compile.pipeline import PIPELINE
 from metalloid.compiler.analysis.barriers import barrier_blocks
 from metalloid.compiler.analysis.shapes import consecutive
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.bounds.objects import Interface, variable_sizes
 from metalloid.compiler.bounds.pipeline import CHECKS, BoundsContext
-from metalloid.compiler.cpu_pipeline import PIPELINE
 from metalloid.compiler.ir.function import Function, Instruction
 from metalloid.compiler.ir.parser import flatten_address_spaces, function_names
 from metalloid.compiler.ir.pass_manager import Pass
@@ -48,7 +48,7 @@ _ROWS = RowParameters(
 
 #: Passes over kernels for CPUs, by stage.
 PIPELINES: dict[str, tuple[Pass[Any], ...]] = {
-    stage.name: stage.passes for stage in PIPELINE if not stage.is_of_sanitizer
+    stage.name: stage.passes for stage in PIPELINE if stage.device == "cpu"
 }
 
 
