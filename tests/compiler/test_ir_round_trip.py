@@ -177,3 +177,11 @@ other:
     assert successors == {
         "%entry": ("%switch.edge", "%other"), "%switch.edge": ("%other",), "%other": (),
     }  # fmt: skip
+
+
+def test_fresh_names_of_numbered_values_are_names():
+    text = "define i32 @f(i32 %x) {\n  %1 = add i32 %x, 1\n  ret i32 %1\n}\n"
+    names = FreshNames(parse_function(text, "f", retain_hints=True))
+    assert [names("%1.x"), names("%1.x"), names("%x"), names("%x.y")] == [
+        "%mtl.1.x", "%mtl.1.x.1", "%x.1", "%x.y",
+    ]  # fmt: skip

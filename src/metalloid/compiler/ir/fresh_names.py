@@ -18,7 +18,11 @@ class FreshNames:
         self._used.update(i.result for i in function.instructions())
 
     def __call__(self, preferred: str) -> str:
-        """`preferred`, which begins with ``%``, or with a number after it if it is in use."""
+        """`preferred`, which begins with ``%``, or with a number after it if it is in use.
+
+        What begins with a digit gets a prefix: LLVM takes ``%5.x`` for ``%5`` and ``.x``.
+        """
+        preferred = f"%mtl.{preferred[1:]}" if preferred[1].isdigit() else preferred
         name, number = preferred, 0
         while name in self._used:
             number += 1
