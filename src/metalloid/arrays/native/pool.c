@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-// A buffer in use: it returns to the pool with the last reference to the lease, which is the object of
-// the buffer's next lease, too.
+// A lease of a buffer, which returns to the pool with the last reference to the lease. Free buffers retain
+// their lease, whose memory is that of the next one.
 struct lease {
   Py_ssize_t references;
   PyObject* type;
@@ -24,9 +24,9 @@ struct bucket* mtl_bucket_of(struct pool* pool, PyObject* size) {
   if (PyErr_Occurred()) return 0;
   struct bucket* bucket = malloc(sizeof *bucket);
   PyObject* capsule = bucket ? PyCapsule_New(bucket, BUCKET, 0) : 0;
-  const bool is_kept = capsule && !PyDict_SetItem(pool->buckets, size, capsule);
+  const bool is_stored = capsule && !PyDict_SetItem(pool->buckets, size, capsule);
   drop(capsule);
-  if (is_kept) {
+  if (is_stored) {
     *bucket = (struct bucket){pool, new_reference(size), bytes, 0};
   } else {
     free(bucket);
@@ -36,7 +36,7 @@ struct bucket* mtl_bucket_of(struct pool* pool, PyObject* size) {
 }
 
 // Frees a lease, and its reference to the buffer.
-static void delete(struct lease* lease) {
+static void free_lease(struct lease* lease) {
   PyObject *buffer = lease->buffer, *address = lease->address;
   PyObject_Free(lease);
   Py_DecRef(address);
@@ -57,11 +57,11 @@ static void end_lease(PyObject* self) {
   }
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  delete (lease);
+  free_lease(lease);
   PyErr_Restore(type, value, trace);
 }
 
-// Counts a lease as in use; takes a reference to its memory.
+// Counts the buffer as in use.
 static void begin_lease(struct lease* lease) {
   int64_t *counters = lease->bucket->pool->counters, bytes = lease->bucket->bytes;
   counters[LIVE_BUFFERS]++;
@@ -126,7 +126,7 @@ static PyObject* take_function(PyObject* self, PyObject* const* args, Py_ssize_t
   struct lease* lease = bucket ? take(bucket) : 0;
   if (!lease) return none_unless_raised();
   PyObject* buffer = new_reference(lease->buffer);
-  delete (lease);
+  free_lease(lease);
   return buffer;
 }
 
