@@ -118,10 +118,10 @@ def test_calls_of_other_forms():
 
     x = evaluated(X)
     compiled, exact = warmed_up(affine, x, 2.0), X * np.float32(3) + 1
-    holder, named = Holder(), Named(affine, None, None, False)
+    holder, named, nothing = Holder(), Named(affine, None, None, False), {}
     results = [
-        compiled(x, 3.0), compiled(x, rate=3.0), compiled(**{"x": x, "rate": 3.0}),
-        compiled(*[x, 3.0], **{}), compiled.__call__(x, 3.0), *(holder.apply(x) for _ in range(3)),
+        compiled(x, 3.0), compiled(x, rate=3.0), compiled(x=x, rate=3.0),
+        compiled(x, 3.0, **nothing), compiled.__call__(x, 3.0), *(holder.apply(x) for _ in range(3)),
         *(named(x, 3.0)[1:] for _ in range(3)),
     ]  # fmt: skip
     for result, _ in results:
