@@ -33,7 +33,7 @@ static bool runs_alone(mtl_job *job) {
 
 /* Runs the job on the calling thread without the pool. False if it turns out to be worth more
  * threads: then some of its threadgroups may have been run already. The two clocks take as long as a
- * small launch: without a limit, jobs for one thread need them only where somebody reads the time. */
+ * small launch: without a limit, jobs for one thread need them only if the time is read. */
 static bool run_alone(mtl_job *job, bool is_timed) {
     if (!is_timed && job->seats < 2 && !job->limit_ns) {
         mtl_job_work(job, 0, 0);
