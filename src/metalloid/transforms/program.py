@@ -194,7 +194,7 @@ class Program:
             for owner, output in zip(self._owners, self._outputs, strict=True)
         )
         packed = struct.pack(f"={len(leaves)}q", *leaves)
-        call = (plan, tuple(checks), packed, constants, outputs, settings, settings.version,
+        call = (plan, tuple(checks), packed, constants, outputs, vars(settings), settings.version,
                 is_tuple or bool(self._checks), topological_ids, BUFFER, ())  # fmt: skip
         function: PlainCall = functions.mtl_program_call(ctypes.py_object(call))
         if not self._checks:
