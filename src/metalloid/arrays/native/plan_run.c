@@ -15,8 +15,7 @@ bool mtl_memory_address(const struct plan* plan, PyObject* node, PyObject* kind,
   if (get(node, NODE, NODE_KIND) != kind || !is_instance(memory, MEMORY)) return false;
   const bool is_own = get(memory, MEMORY, MEMORY_LEASE) != &_Py_NoneStruct;
   if (!is_own && has_stream(plan)) return false;
-  PyObject* known = get(memory, MEMORY, MEMORY_ADDRESS);
-  return known != &_Py_NoneStruct && as_word(known, address);
+  return mtl_address_of(memory, address);
 }
 
 bool mtl_pack_by_python(struct plan* plan, PyObject* frame, PyObject* numbers) {
@@ -65,8 +64,7 @@ static bool take_memory(struct plan* plan, uint64_t* addresses, PyObject** memor
   const struct plan_head* head = plan->head;
   for (uint64_t i = 0; i < head->results + head->scratch; i++) {
     memories[i] = mtl_new_memory(plan->buckets[i]);
-    if (memories[i] && as_word(get(memories[i], MEMORY, MEMORY_ADDRESS), &addresses[head->leaves + i]))
-      continue;
+    if (memories[i] && mtl_address_of(memories[i], &addresses[head->leaves + i])) continue;
     for (uint64_t k = 0; k <= i; k++) drop(memories[k]);
     return false;
   }

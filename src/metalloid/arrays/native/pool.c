@@ -11,6 +11,7 @@ struct lease {
   PyObject* type;
   struct bucket* bucket;
   PyObject *buffer, *address;
+  uint64_t word;        // the address
   struct lease* next;  // of those that are free
 };
 
@@ -98,6 +99,15 @@ PyObject* mtl_new_memory(struct bucket* bucket) {
   return memory;
 }
 
+bool mtl_address_of(PyObject* memory, uint64_t* address) {
+  PyObject *known = get(memory, MEMORY, MEMORY_ADDRESS), *object = get(memory, MEMORY, MEMORY_LEASE);
+  const struct lease* lease = type_of(object) == lease_type ? (const void*)object : 0;
+  if (!lease || lease->address != known)
+    return known != &_Py_NoneStruct && as_word(known, address);
+  *address = lease->word;
+  return true;
+}
+
 bool mtl_is_on_host(PyObject* lease) {
   return type_of(lease) == lease_type && ((struct lease*)lease)->bucket->pool->is_on_host;
 }
@@ -137,12 +147,14 @@ static PyObject* lease_function(PyObject* self, PyObject* const* args, Py_ssize_
   struct bucket* bucket = size ? bucket_of(self, size) : 0;
   drop(size);
   if (bucket) address = PyObject_GetAttr(args[0], address_);
-  struct lease* lease = address ? (void*)PyType_GenericAlloc(lease_type, 0) : 0;
+  uint64_t word;
+  const bool has_word = address && as_word(address, &word);
+  struct lease* lease = has_word ? (void*)PyType_GenericAlloc(lease_type, 0) : 0;
   if (!lease) {
     drop(address);
     return 0;
   }
-  lease->bucket = bucket, lease->buffer = new_reference(args[0]), lease->address = address;
+  lease->bucket = bucket, lease->buffer = new_reference(args[0]), lease->address = address, lease->word = word;
   begin_lease(lease);
   return (PyObject*)lease;
 }

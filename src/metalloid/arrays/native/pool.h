@@ -21,6 +21,9 @@ struct bucket {
 // The bucket of a size of the pool; null with an error.
 struct bucket* mtl_bucket_of(struct pool* pool, PyObject* size);
 
+// The address of a Memory. False, perhaps with an error, if Python has to find it.
+bool mtl_address_of(PyObject* memory, uint64_t* address);
+
 // A new Memory of a bucket.
 PyObject* mtl_new_memory(struct bucket* bucket);
 
