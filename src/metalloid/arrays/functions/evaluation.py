@@ -32,7 +32,8 @@ def eval(*values: Any) -> None:
     """
     for value in values:
         if type(value) is not Array or value._node.kind is not BUFFER:
-            evaluate(_nodes(values))
+            is_one = type(value) is Array and len(values) == 1
+            evaluate([value._node] if is_one else _nodes(values))
             break
 
 
