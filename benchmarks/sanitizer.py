@@ -6,8 +6,8 @@ of MLX, some of its kernels must have no findings.
 
     python benchmarks/sanitizer.py --mlx mlx --results findings.jsonl --jobs 16 --seconds 500
 
-checks all entries of MLX: one JSON line each, in a random order. A run that was stopped goes on
-where it was.
+checks all entries of MLX, or with ``--ggml FOLDER`` those of ggml: one JSON line each, in a random
+order. A run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from pathlib import Path
 
 import numpy as np
 from coverage import entries_of, read
+from ggml_tree.source import Source
 from mlx_tree.agreement import Unchecked
-from mlx_tree.checks import findings_of
+from mlx_tree.checks import findings_of, findings_of_ggml
 from mlx_tree.entries import Entry, families, family_of, library
 from mlx_tree.workers import PATIENCE, Result, Workers
 from safety import drawn
@@ -56,16 +57,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--defects", type=int, default=200, help="planted defects")
     parser.add_argument("--mlx", type=Path, metavar="FOLDER", help="a checkout of MLX")
+    parser.add_argument("--ggml", type=Path, metavar="FOLDER", help="of ggml-metal.metal")
     parser.add_argument("--count", type=int, default=50, help="entries of MLX")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--results", type=Path, help="of all entries of MLX")
+    parser.add_argument("--results", type=Path, help="of all entries of MLX or ggml")
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so many")
     parser.add_argument("--match", default="", help="only entries that this expression finds")
     parser.add_argument("--only-cost", action="store_true", help="only the cost for MLX's kernels")
     options = parser.parse_args(arguments)
     if options.results:
-        check_all_of_mlx(options)
+        check_all(options)
         return
     if options.only_cost:
         cost_for_mlx(options.mlx, options.count, options.seed)
@@ -217,14 +219,16 @@ def entries_of_mlx(tree: Path, count: int, seed: int) -> None:
     table(f"Findings of {checked} entries of MLX", ("entry", "finding"), rows)
 
 
-def check_all_of_mlx(options: argparse.Namespace) -> None:
-    """Check all entries of MLX that have no results yet, and print those of all."""
-    workers = Workers(options.mlx, options.jobs, 0, options.seconds, findings_of)
-    entries = [
-        entry
-        for group in entries_of(options.mlx, False, workers).values() for entry in group
-        if re.search(options.match, entry.name)
-    ]  # fmt: skip
+def check_all(options: argparse.Namespace) -> None:
+    """Check all entries of MLX or ggml that have no results yet, and print those of all."""
+    tree, examine = (options.ggml, findings_of_ggml) if options.ggml else (options.mlx, findings_of)
+    workers = Workers(tree, options.jobs, 0, options.seconds, examine)
+    if options.ggml:
+        every = [Entry(Source.FILE, name) for name in Source(tree).library()]
+    else:
+        groups = entries_of(tree, False, workers)
+        every = [entry for group in groups.values() for entry in group]
+    entries = [entry for entry in every if re.search(options.match, entry.name)]
     # What a run that stops early has done is a fair sample.
     random.Random(0).shuffle(entries)
     results = read(options.results)
