@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.ir.layout import Layout
+from metalloid.arrays.ir.native import offsets_of, when_loaded
 from metalloid.arrays.ir.node import BUFFER, CONSTANT, Node
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.settings import settings
@@ -94,6 +96,8 @@ class CompiledFunction:
         How often the function was traced.
     """
 
+    __slots__ = ("__dict__", "__weakref__", "_calls")
+
     def __init__(self, fun: Callable[..., Any], inputs: Any, outputs: Any,
                  shapeless: bool) -> None:  # fmt: skip
         functools.update_wrapper(self, fun)
@@ -102,6 +106,7 @@ class CompiledFunction:
         self._templates: dict[Any, list[Template]] | None = {} if shapeless else None
         self._lock = threading.RLock()
         self._plain_calls: dict[Any, tuple[PlainCall, ...]] = {}
+        #: Tried first, by native functions (native/program_call.c) or `__call__`.
         self._calls: tuple[PlainCall, ...] = ()
         self.traces = 0
 
@@ -288,6 +293,14 @@ class CompiledFunction:
             self._variants.clear()
         self._variants.setdefault(key, []).append(variant)
         return variant
+
+
+@when_loaded
+def _define_calls(functions: Any) -> None:
+    """Let native functions look for the program of a call."""
+    (offset,) = offsets_of(CompiledFunction, ["_calls"]) or (None,)
+    if offset is not None:
+        functions.mtl_define_calls(ctypes.py_object(CompiledFunction), ctypes.c_uint64(offset))
 
 
 def _constant_key(leaf: Any) -> Any:

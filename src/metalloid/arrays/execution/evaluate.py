@@ -56,6 +56,8 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
         with chosen_type_rules(are_numpys=False, are_chosen=False):
             return evaluate(roots, wait)
     with _lock:
+        if _is_known(roots, wait):
+            return roots
         for root in roots:
             if root.flags & TRACED and is_traced(root):
                 roots = concrete(roots)
@@ -69,6 +71,21 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
         for device, missing in by_device.items():
             _evaluate(device, missing, wait)
     return roots
+
+
+def _is_known(roots: Sequence[Node], wait: bool) -> bool:
+    """Whether the only root has the structure of an earlier one, and is evaluated now.
+
+    Most evaluations have; everything else is done at leisure.
+    """
+    if len(roots) != 1 or open_traces:
+        return False
+    (root,) = roots
+    is_repeatable = wait or root.device.memory == "own"
+    if root.kind is BUFFER or root.flags & (TRACED | CHECKED) or not is_repeatable:
+        return False
+    native = native_evaluation()
+    return native is not None and bool(_run_known(native, [root], wait))
 
 
 def settled(node: Node) -> Node:
