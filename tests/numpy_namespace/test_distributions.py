@@ -80,7 +80,7 @@ def test_discrete_distributions(name, args, exact):
     assert x.dtype == numpy.int64
     limits = exact.ppf([1e-5, 1 - 1e-4])
     edges = numpy.unique(numpy.floor(numpy.linspace(*limits, 50))) + 0.5
-    expected = numpy.diff([0, *exact.cdf(edges), 1]) * COUNT
+    expected = numpy.diff([0, *exact.cdf(edges - 0.5), 1]) * COUNT
     observed = numpy.histogram(x, [-numpy.inf, *edges, numpy.inf])[0]
     is_common = expected > 8
     rest = [a[~is_common].sum() for a in (observed, expected)]

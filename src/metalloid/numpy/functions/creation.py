@@ -226,7 +226,9 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     if bool((first == 0).any()) or bool((last == 0).any()):
         raise ValueError("[geomspace] the limits of a geometric sequence must not be 0.")
     is_complex = "c" in (kind_of(first.dtype), kind_of(last.dtype))
-    if is_complex:  # a spiral: it turns by the smaller angle, from the direction of the first number
+    if (
+        is_complex
+    ):  # a spiral: it turns by the smaller angle, from the direction of the first number
         first = first.astype(promote(first.dtype, last.dtype))
     sign = ew.sign(first)
     first, last = (first.__abs__() if is_complex else first * sign), last / sign
