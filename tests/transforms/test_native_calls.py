@@ -171,6 +171,46 @@ def test_a_function_whose_programs_are_replaced_during_a_call():
     assert not wrong
 
 
+def outcome_of(function, *args):
+    """The values of a result, or the error."""
+    try:
+        result = function(*args)
+        return result.dtype, np.asarray(result).tobytes()
+    except (OverflowError, TypeError, ValueError) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize(
+    "name", ["float32", "bfloat16", "float64", "complex64", "bool", "int8", "uint32", "int64", "uint64"],
+)  # fmt: skip
+def test_numbers_are_those_of_eager_functions(name):
+    def function(x, a, b):
+        return (x + a) * 3 - b
+
+    x = evaluated(np.arange(5)).astype(name)
+    mtl.eval(x)
+    compiled = mtl.compile(function)
+    for first, second in ((1, 2), (1.5, 2), (1, True)):
+        for _ in range(2):
+            outcome_of(compiled, x, first, second)
+        of_type, large = type(first), 10**400 if type(first) is int else float("inf")
+        for value in (3, 0, -1, 2**7, 2**15, 2**31, 2**32 + 1, 2**63, 2**64, 1e39, 1e300, -0.0):
+            args = of_type(value), type(second)(1)
+            assert outcome_of(compiled, x, *args) == outcome_of(function, x, *args), args
+        assert outcome_of(compiled, x, large, second) == outcome_of(function, x, large, second)
+
+
+def test_numbers_that_a_function_computes_or_does_not_use(no_python):
+    x = evaluated(X)
+    compiled = warmed_up(lambda x, a, b, c: x * (a + 1) + c, x, 1.0, 2.0, 3.0)
+    for a, c in ((2.0, 5.0), (0.25, -1.0)):
+        np.testing.assert_array_equal(np.asarray(compiled(x, a, 7.0, c)), X * np.float32(a + 1) + c)
+    compiled = warmed_up(lambda x, a, b, c: x * c - a, x, 1, 2, 3)
+    for a, c in ((2, 5), (-7, 1)):
+        np.testing.assert_array_equal(np.asarray(compiled(x, a, 9, c)), X * c - a)
+    assert compiled.traces == 1
+
+
 def test_results_that_are_views_of_arguments(no_python):
     x = evaluated(X)
     compiled = warmed_up(lambda x: (x.T, x + 1, x), x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +11,15 @@ from typing import Any, NamedTuple
 from metalloid.arrays.execution.evaluate import plan_of
 from metalloid.arrays.execution.executable import run
 from metalloid.arrays.execution.repeated_plan import MAX_ADDRESSES, Frame, RepeatedPlan
-from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.dtypes import (
+    DType,
+    bfloat16,
+    float16,
+    float32,
+    float64,
+    int64,
+    uint64,
+)
 from metalloid.arrays.ir.index_checks import checks_below, verify
 from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.linearize import LinearizedGraph
@@ -31,6 +40,13 @@ from metalloid.arrays.ir.substitute import traced_nodes
 from metalloid.errors import TraceError
 from metalloid.settings import settings
 from metalloid.transforms.numbers import TracedNumber
+
+#: By dtype, types of numbers that native functions convert as `as_number` does. Parameters of other
+#: integer types have 64 bits, too, so that Python has to look whether a number fits.
+_NUMBERS_THAT_FIT: dict[DType, tuple[type, ...]] = {
+    **dict.fromkeys((float16, bfloat16, float32, float64), (int, float)),
+    **dict.fromkeys((int64, uint64), (int,)),
+}
 
 #: From the arguments of a call to its result; None if Python has to run it.
 PlainCall = Callable[[tuple[Any, ...]], Any]
@@ -195,7 +211,8 @@ class Program:
         )
         packed = struct.pack(f"={len(leaves)}q", *leaves)
         call = (plan, tuple(checks), packed, constants, outputs, vars(settings), settings.version,
-                is_tuple or bool(self._checks), topological_ids, BUFFER, ())  # fmt: skip
+                is_tuple or bool(self._checks), topological_ids, BUFFER, (),
+                self._native_numbers(checks))  # fmt: skip
         function: PlainCall = functions.mtl_program_call(ctypes.py_object(call))
         if not self._checks:
             return function
@@ -208,6 +225,23 @@ class Program:
             return results[: -len(self._checks)] if is_tuple else results[0]
 
         return checked
+
+    def _native_numbers(self, checks: Sequence[Any]) -> bytes:
+        """By node of the graph, the index of the number that it is in a call; -1 for other nodes.
+
+        Empty if Python has to compute numbers, or to look whether they fit a type.
+        """
+        given = [check for check in checks if isinstance(check, type)]
+        positions = [-1] * len(self._nodes)
+        for k, node, number in self._numbers:
+            if not isinstance(number.compute, operator.itemgetter):
+                return b""
+            (index,) = number.inputs
+            types = _NUMBERS_THAT_FIT.get(node.dtype, ())
+            if index >= len(given) or given[index] not in types:
+                return b""
+            positions[k] = index
+        return struct.pack(f"={len(positions)}q", *positions)
 
     def _checked(self, results: list[Node]) -> list[Node]:
         """The results without the codes of checks."""

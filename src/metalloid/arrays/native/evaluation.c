@@ -8,20 +8,10 @@ enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_INPUTS, KNOWN_HAS_NUMBERS, KNOWN_RESULTS,
        KNOWN_ELEMENTS, KNOWN_HELD };
 enum { RESULT_NODES, RESULT_MEMORY, RESULT_DATA };
 
-// A constant among the parameters of a frame: where it is written, its type as in values.h, and its index
-// among the inputs of the plan.
-struct number {
-  uint64_t address;
-  uint32_t kind, bytes;
-  uint64_t index;
-};
-
 struct run {
   const struct graph* graph;
   PyObject* known;
 };
-
-static PyObject* numbers_;
 
 static void replace(PyObject* object, int name, PyObject* value) {
   PyObject** field = slot(object, NODE, name);
@@ -75,24 +65,15 @@ static bool pack_nodes(struct plan* plan, PyObject* frame, const struct run* run
 static bool pack(struct plan* plan, PyObject* frame, void* context) {
   const struct run* run = context;
   Py_ssize_t unused;
+  size_t count;
   const uint32_t* inputs = indices_of(run->known, KNOWN_INPUTS, &unused);
-  PyObject* bytes = PyObject_GetAttr(frame, numbers_);
-  if (!bytes) return false;
-  if (bytes == &_Py_NoneStruct) {
-    Py_DecRef(bytes);
-    return pack_nodes(plan, frame, run);
-  }
-  const struct number* numbers = (const void*)PyBytes_AsString(bytes);
-  const size_t count = (size_t)PyBytes_Size(bytes) / sizeof *numbers;
-  bool fits = true;
-  for (size_t i = 0; fits && i < count; i++) {
+  const struct number* numbers = mtl_numbers_of(frame, &count);
+  if (!numbers) return !PyErr_Occurred() && pack_nodes(plan, frame, run);
+  for (size_t i = 0; i < count; i++) {
     PyObject* node = input_of(run->graph, run->known, inputs[numbers[i].index]);
-    uint64_t bits = 0;
-    fits = bits_of(numbers[i].kind, numbers[i].bytes, get(node, NODE, NODE_DATA), &bits);
-    if (fits) memcpy((void*)(uintptr_t)numbers[i].address, &bits, numbers[i].bytes);
+    if (!mtl_write_number(&numbers[i], get(node, NODE, NODE_DATA))) return false;
   }
-  Py_DecRef(bytes);
-  return fits;
+  return true;
 }
 
 // Of a leaf of the plan, and of the node on whose memory it is: `shift` bytes after the node's first element.
@@ -183,7 +164,6 @@ static PyMethodDef key_definition = {"graph_key", graph_key, METH_FASTCALL, 0};
 
 // The functions `evaluate` and `graph_key`.
 MTL_EXPORT PyObject* mtl_evaluation(PyObject* state) {
-  numbers_ = PyUnicode_InternFromString("numbers");
   PyObject* functions = PyTuple_New(2);
   if (!functions) return 0;
   PyTuple_SetItem(functions, 0, PyCFunction_NewEx(&evaluate_definition, state, 0));

@@ -8,7 +8,7 @@ enum { PLAN_HEAD, PLAN_DEVICE, PLAN_SIZES, PLAN_FRAMES, PLAN_FAIL, PLAN_PACK, PL
 enum { MAX_OUTCOME_BYTES = 256 };
 
 static const char PLAN[] = "metalloid.plan";
-static PyObject *jobs_, *params_, *recording_;
+static PyObject *jobs_, *numbers_, *params_, *recording_;
 
 bool mtl_memory_address(const struct plan* plan, PyObject* node, PyObject* kind, uint64_t* address) {
   PyObject* memory = get(node, NODE, NODE_MEMORY);
@@ -22,6 +22,22 @@ bool mtl_pack_by_python(struct plan* plan, PyObject* frame, PyObject* numbers) {
   PyObject* packed = PyObject_CallFunctionObjArgs(plan->pack, frame, numbers, (void*)0);
   drop(packed);
   return packed;
+}
+
+const struct number* mtl_numbers_of(PyObject* frame, size_t* count) {
+  PyObject* bytes = PyObject_GetAttr(frame, numbers_);
+  const bool is_native = bytes && bytes != &_Py_NoneStruct;
+  const struct number* numbers = is_native ? (const void*)PyBytes_AsString(bytes) : 0;
+  if (numbers) *count = (size_t)PyBytes_Size(bytes) / sizeof *numbers;
+  drop(bytes);  // which the frame holds
+  return numbers;
+}
+
+bool mtl_write_number(const struct number* number, PyObject* value) {
+  uint64_t bits = 0;
+  if (!bits_of(number->kind, number->bytes, value, &bits)) return false;
+  memcpy((void*)(uintptr_t)number->address, &bits, number->bytes);
+  return true;
 }
 
 // ---- frames: a run has one that no other thread uses
@@ -194,6 +210,7 @@ MTL_EXPORT PyObject* mtl_new_plan(PyObject* items) {
   if (!jobs_) {
     recording_ = PyUnicode_InternFromString("recording");
     params_ = PyUnicode_InternFromString("params");
+    numbers_ = PyUnicode_InternFromString("numbers");
     jobs_ = PyUnicode_InternFromString("jobs");
   }
   const struct plan_head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(items, PLAN_HEAD));

@@ -45,3 +45,17 @@ bool mtl_run_plan(struct plan* plan, uint64_t* addresses,
 
 // Lets Python write the parameters of a frame, from a list or a tuple of numbers or nodes.
 bool mtl_pack_by_python(struct plan* plan, PyObject* frame, PyObject* numbers);
+
+// A constant among the parameters of a frame: where it is written, its type as in values.h, and its index
+// among the inputs of the plan.
+struct number {
+  uint64_t address;
+  uint32_t kind, bytes;
+  uint64_t index;
+};
+
+// Those of a frame, which holds them; null, perhaps with an error, if Python has to write them.
+const struct number* mtl_numbers_of(PyObject* frame, size_t* count);
+
+// Writes a constant. False, perhaps with an error, if the value does not fit.
+bool mtl_write_number(const struct number* number, PyObject* value);

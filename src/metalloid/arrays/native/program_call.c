@@ -7,7 +7,7 @@
 // The items of a program (`Program.native`).
 enum {
   CALL_PLAN, CALL_CHECKS, CALL_LEAVES, CALL_CONSTANTS, CALL_OUTPUTS, CALL_SETTINGS, CALL_VERSION,
-  CALL_IS_TUPLE, CALL_IDS, CALL_KIND, CALL_NO_ARGS
+  CALL_IS_TUPLE, CALL_IDS, CALL_KIND, CALL_NO_ARGS, CALL_NUMBERS
 };
 enum { CHECK_DTYPE, CHECK_SHAPE, CHECK_STRIDES, CHECK_DEVICE };  // of an array; a number has its type
 enum { OUTPUT_OWNER, OUTPUT_DTYPE, OUTPUT_SHAPE, OUTPUT_DATA };
@@ -27,11 +27,20 @@ struct program {
   PyObject* items;  // a tuple, which holds the objects below
   struct plan* plan;
   PyObject *settings, *version, *constants, *kind;  // settings: the dictionary of its attributes
-  const int64_t* leaves;                            // indices of arguments, or -1 - those of constants
+  const int64_t* leaves;   // indices of arguments, or -1 - those of constants
+  const int64_t* numbers;  // by input of the plan, that of the call; -1 for constants of the program
+  uint64_t input_count;    // 0 if Python has to compute the numbers
   bool is_tuple;
   Py_ssize_t check_count, output_count;
   struct check checks[MAX_ARGUMENTS];
   struct output outputs[];
+};
+
+// Those of a call, in order.
+struct numbers {
+  const struct program* program;
+  PyObject* values[MAX_ARGUMENTS];
+  Py_ssize_t count;
 };
 
 static const char PROGRAM[] = "metalloid.program";
@@ -44,11 +53,11 @@ static bool is_like(PyObject* node, const struct check* check) {
 }
 
 // The nodes and numbers of the arguments, in order; borrowed. False for arguments of other kinds.
-static bool match(const struct program* program, PyObject* args, PyObject** nodes, PyObject** numbers,
-                  Py_ssize_t* number_count) {
+static bool match(const struct program* program, PyObject* args, PyObject** nodes,
+                  struct numbers* numbers) {
   if (PyTuple_Size(args) != program->check_count) return false;
   Py_ssize_t node_count = 0;
-  *number_count = 0;
+  numbers->count = 0;
   for (Py_ssize_t i = 0; i < program->check_count; i++) {
     PyObject *value = PyTuple_GetItem(args, i), *type = type_of(value);
     const struct check* check = &program->checks[i];
@@ -58,7 +67,7 @@ static bool match(const struct program* program, PyObject* args, PyObject** node
       nodes[node_count++] = node;
     } else {
       if (type != check->number_type) return false;
-      numbers[(*number_count)++] = value;
+      numbers->values[numbers->count++] = value;
     }
   }
   return true;
@@ -104,30 +113,47 @@ static PyObject* tuple_of(PyObject* const* objects, Py_ssize_t count) {
   return tuple;
 }
 
-static bool pack(struct plan* plan, PyObject* frame, void* numbers) {
-  return mtl_pack_by_python(plan, frame, numbers);
+// False if Python has to; with an error if a number does not fit.
+static bool write_numbers(PyObject* frame, const struct numbers* given) {
+  size_t count;
+  const struct program* program = given->program;
+  const struct number* numbers = program->input_count ? mtl_numbers_of(frame, &count) : 0;
+  for (size_t i = 0; numbers && i < count; i++) {
+    const int64_t index = program->numbers[numbers[i].index];
+    if (index >= 0 && !mtl_write_number(&numbers[i], given->values[index])) return false;
+  }
+  return numbers;
+}
+
+static bool pack(struct plan* plan, PyObject* frame, void* context) {
+  const struct numbers* given = context;
+  if (write_numbers(frame, given)) return true;
+  PyErr_Clear();  // of an integer that does not fit: Python's error tells more
+  PyObject* tuple = tuple_of(given->values, given->count);
+  const bool is_packed = tuple && mtl_pack_by_python(plan, frame, tuple);
+  drop(tuple);
+  return is_packed;
 }
 
 // From the tuple of arguments to the array or the tuple of arrays; None for other calls.
 static PyObject* program_call(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)count;
   const struct program* program = PyCapsule_GetPointer(self, PROGRAM);
-  PyObject *nodes[MAX_ARGUMENTS], *numbers[MAX_ARGUMENTS], *owners[MAX_ADDRESSES];
+  PyObject *nodes[MAX_ARGUMENTS], *owners[MAX_ADDRESSES], *results = 0;
   uint64_t addresses[MAX_ADDRESSES];
-  Py_ssize_t number_count;
+  struct numbers numbers;
+  numbers.program = program;
   const struct plan_head* head = program->plan->head;
   if (PyDict_GetItemWithError(program->settings, version_) != program->version ||
-      !match(program, args[0], nodes, numbers, &number_count))
+      !match(program, args[0], nodes, &numbers))
     return none_unless_raised();
   for (uint64_t i = 0; i < head->leaves; i++) owners[i] = 0;
-  PyObject *results = 0, *packed = number_count ? tuple_of(numbers, number_count) : 0;
-  if ((packed || !number_count) && bind_leaves(program, nodes, addresses, owners) &&
-      mtl_run_plan(program->plan, addresses, packed ? pack : 0, packed, &owners[head->leaves])) {
+  if (bind_leaves(program, nodes, addresses, owners) &&
+      mtl_run_plan(program->plan, addresses, numbers.count ? pack : 0, &numbers, &owners[head->leaves])) {
     results = results_of(program, owners);
     for (uint64_t i = 0; i < head->results; i++) Py_DecRef(owners[head->leaves + i]);
   }
   for (uint64_t i = 0; i < head->leaves; i++) drop(owners[i]);
-  drop(packed);
   return results ? results : none_unless_raised();
 }
 
@@ -188,6 +214,8 @@ MTL_EXPORT PyObject* mtl_program_call(PyObject* items) {
       .constants = PyTuple_GetItem(items, CALL_CONSTANTS),
       .kind = PyTuple_GetItem(items, CALL_KIND),
       .leaves = (const int64_t*)PyBytes_AsString(PyTuple_GetItem(items, CALL_LEAVES)),
+      .numbers = (const int64_t*)PyBytes_AsString(PyTuple_GetItem(items, CALL_NUMBERS)),
+      .input_count = (uint64_t)PyBytes_Size(PyTuple_GetItem(items, CALL_NUMBERS)) / sizeof(int64_t),
       .is_tuple = PyTuple_GetItem(items, CALL_IS_TUPLE) == &_Py_TrueStruct,
       .check_count = PyTuple_Size(checks),
       .output_count = PyTuple_Size(outputs),
