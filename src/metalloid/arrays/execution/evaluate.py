@@ -32,6 +32,7 @@ MAX_CACHED_PLANS = 2048
 #: Intermediate values that other nodes may need are saved by each run of a repeated plan, whether
 #: or not there are such nodes, unless they are larger.
 _MAX_SAVED_BYTES = 2**20
+_NEEDS_GENERAL_PATH = TRACED | CHECKED
 #: One evaluation at a time, as it turns expressions into leaves.
 _lock = threading.RLock()
 
@@ -52,12 +53,12 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
     TraceError
         If a root depends on a tracer without a value.
     """
+    if len(roots) == 1 and _is_known(roots[0], wait):
+        return roots
     if type_rules.are_numpys:  # primitives are lowered by the standard's rules
         with chosen_type_rules(are_numpys=False, are_chosen=False):
             return evaluate(roots, wait)
     with _lock:
-        if _is_known(roots, wait):
-            return roots
         for root in roots:
             if root.flags & TRACED and is_traced(root):
                 roots = concrete(roots)
@@ -73,19 +74,18 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
     return roots
 
 
-def _is_known(roots: Sequence[Node], wait: bool) -> bool:
-    """Whether the only root has the structure of an earlier one, and is evaluated now.
+def _is_known(root: Node, wait: bool) -> bool:
+    """Whether a root has the structure of one that was evaluated before, and is evaluated now.
 
-    Most evaluations have; everything else is done at leisure.
+    This is the case of most evaluations, and needs nothing that the general path looks for.
     """
-    if len(roots) != 1 or open_traces:
+    if root.kind is BUFFER or root.flags & _NEEDS_GENERAL_PATH or open_traces:
         return False
-    (root,) = roots
-    is_repeatable = wait or root.device.memory == "own"
-    if root.kind is BUFFER or root.flags & (TRACED | CHECKED) or not is_repeatable:
+    native = native_evaluation() if wait or root.device.memory == "own" else None
+    if native is None:
         return False
-    native = native_evaluation()
-    return native is not None and bool(_run_known(native, [root], wait))
+    with _lock:
+        return bool(_run_known(native, [root], wait))
 
 
 def settled(node: Node) -> Node:

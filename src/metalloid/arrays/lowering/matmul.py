@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from metalloid.arrays.execution.calls import HostCall
 from metalloid.arrays.ir.dtypes import DType, bool_, complex64, float32, int32, kind_of, promote
+from metalloid.arrays.ir.extents import open_traces
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import (
@@ -26,7 +28,7 @@ from metalloid.arrays.ir.node import (
 )
 from metalloid.arrays.ir.operands import binary_operands
 from metalloid.arrays.ir.ops import OPS
-from metalloid.arrays.ir.primitives import Implementation, bind, implement
+from metalloid.arrays.ir.primitives import Implementation, Primitive, bound, implement
 from metalloid.arrays.lowering.narrow_matmul import (
     dots_of_few_columns,
     has_few_columns,
@@ -143,7 +145,16 @@ def stacked_product(a: Node, b: Node, params: tuple[str, bool]) -> Node:
     backend, _ = params
     if backend in LIBRARIES and not is_for_library(a.device, a.dtype):
         _has_backend(a, backend)
-    return bind("matmul", [a, b], params, (a.dtype, (*a.shape[:-1], b.shape[-1])))[0]
+    shape = (*a.shape[:-1], b.shape[-1])
+    # Extents of a trace have no hash that does not fix them.
+    primitive = _primitive.__wrapped__ if open_traces else _primitive
+    return bound(primitive(params, a.dtype, shape), (a, b))
+
+
+@functools.lru_cache(maxsize=1024)
+def _primitive(params: tuple[str, bool], dtype: DType, shape: Ints) -> Primitive:
+    """One object for equal products, whose structure is found faster then."""
+    return Primitive("matmul", params, ((dtype, shape),))
 
 
 def _has_backend(a: Node, backend: str) -> bool:
