@@ -1,5 +1,8 @@
 """Results that NumPy's own tests showed to be wrong; the oracle is NumPy."""
 
+import inspect
+import pickle
+
 import numpy
 import pytest
 
@@ -25,6 +28,13 @@ CALLS = {
     "unique": lambda np: np.unique(np.asarray([numpy.nan, 1, numpy.nan]), axis=0),
     "rows": lambda np: np.apply_along_axis(lambda row: np.asarray(1.5), 0, np.zeros((0, 3))),
     "pad": lambda np: np.pad(np.ones((2, 0, 1)), ((0, 1), (0, 0), (0, 2)), "maximum"),
+    "constants": lambda np: np.asarray(0.1, dtype="f") + np.asarray(0.0, dtype="d"),
+    "sinc": lambda np: np.sinc(np.asarray([True, False])),
+    "strong": lambda np: np.quantile(np.asarray([1, 2, 4], dtype="f"), numpy.float64(0.4)),
+    "cov": lambda np: np.cov(POINTS, dtype=numpy.float32),
+    "number": lambda np: np.sum(np.asarray(3), axis=0),
+    "clip": lambda np: np.clip(np.asarray([1 + 2j, 3]), 1, 2),
+    "where": lambda np: np.add([1, 2], 1, where=[1, 0], out=np.asarray([5, 5])),
     "order": lambda np: POINTS.transpose(np.asarray([1, 0])),
 }
 
@@ -46,6 +56,22 @@ def test_put_along_axis_with_broadcast_indices():
     numpy.testing.assert_array_equal(x, exact)
 
 
+def test_integers_and_lists():
+    rng = np.random.default_rng(1)
+    assert rng.integers(0, 2, 3, dtype=bool).dtype == bool
+    assert rng.integers([1, 2], [3, 4], endpoint=True).shape == (2,)
+    assert rng.integers(0, 0, (0, 3)).shape == (0, 3)
+    items = ["a", "b", "c"]
+    rng.shuffle(items)
+    assert sorted(items) == ["a", "b", "c"]
+
+
+def test_functions_pickle():
+    assert pickle.loads(pickle.dumps(np.sin)) is np.sin
+    assert inspect.signature(np.add).parameters["casting"].default == "same_kind"
+    assert np.add.resolve_dtypes((np.dtype("i4"), np.dtype("f4"), None))[2] == np.float64
+
+
 def test_sum_of_many_equal_elements():
     assert np.broadcast_to(np.asarray(0.5), (100_000,)).sum() == 50_000
 
@@ -65,6 +91,8 @@ def test_sum_of_many_equal_elements():
         (lambda: np.concatenate([[1], [2]], out=np.ones((1, 2))), ValueError, "out of shape"),
         (lambda: np.var([1, 2], ddof=1, correction=1), ValueError, "provided simultaneously"),
         (lambda: np.take_along_axis(POINTS, [1], 1), ValueError, "got indices with 1 axes"),
+        (lambda: np.diff([[1, 2]], append=np.zeros((3, 3))), ValueError, r"shape \(3, 3\)"),
+        (lambda: np.random.default_rng(1).uniform(-np.inf, 0), OverflowError, "too large"),
         (lambda: np.lib.stride_tricks.as_strided([1, 2], (3,), (8,)), IndexError, "0 to 2 of 2"),
     ],
 )

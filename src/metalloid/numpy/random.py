@@ -15,8 +15,10 @@ import numpy as np
 from metalloid import random as base
 from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions.creation import zeros
 from metalloid.arrays.functions.select import where
-from metalloid.arrays.ir.dtypes import default_float, int64
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64
+from metalloid.arrays.ir.operands import is_number
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.numpy.array import as_ndarrays, numpy_function, store
 from metalloid.numpy.distributions import ByRejection, Size, checked, shape_of
@@ -92,6 +94,8 @@ class Generator(ByRejection):
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Size = None) -> Any:
         """Draw uniform numbers between limits."""
         checked("uniform", lambda a, b: ~(b < a), "low <= high", low, high)
+        if is_number(low) and is_number(high) and math.isinf(high - low):
+            raise OverflowError(f"[random.uniform] the range from {low} to {high} is too large.")
         return self._base.uniform(low, high, shape_of(size, low, high), default_float())
 
     @numpy_function
@@ -135,8 +139,13 @@ class Generator(ByRejection):
     def integers(self, low: Any, high: Any = None, size: Size = None, dtype: Any = int64,
                  endpoint: bool = False) -> Any:  # fmt: skip
         """Draw integers from `low` to `high`, or from 0 to `low`."""
-        limits = (low,) if high is None else (low, high)
-        return self._base.integers(low, high, shape_of(size, *limits), dtype, endpoint)
+        low, high = (0, low) if high is None else (low, high)
+        low, high = (as_array(x, "integers") if np.ndim(x) else x for x in (low, high))
+        shape = shape_of(size, low, high)
+        if 0 in shape:
+            return zeros(shape, dtype)
+        drawn = int64 if as_dtype(dtype) == bool_ else dtype
+        return self._base.integers(low, high, shape, drawn, endpoint).astype(as_dtype(dtype))
 
     @numpy_function
     def poisson(self, lam: Any = 1.0, size: Size = None) -> Any:
@@ -249,7 +258,10 @@ class Generator(ByRejection):
 
     def shuffle(self, x: Any, axis: int = 0) -> None:
         """Shuffle the elements along an axis in place."""
-        x[...] = as_ndarrays(self._base.permutation(x, axis))
+        if isinstance(x, list):
+            x[:] = [x[k] for k in self._base.permutation(len(x)).tolist()]
+        else:
+            x[...] = as_ndarrays(self._base.permutation(x, axis))
 
 
 class RandomState(Generator):

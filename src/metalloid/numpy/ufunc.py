@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -186,6 +187,17 @@ class ufunc:
     def __repr__(self) -> str:
         return f"<ufunc '{self.__name__}'>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _named, (self.__name__,)
+
+    @property
+    def __signature__(self) -> Any:
+        return inspect.signature(self._numpys)
+
+    def resolve_dtypes(self, dtypes: Any, **options: Any) -> Any:
+        """Return the types of operands and results; see ``numpy.ufunc.resolve_dtypes``."""
+        return self._numpys.resolve_dtypes(dtypes, **options)
+
     def __call__(self, *operands: Any, **options: Any) -> Any:
         """Apply the function to operands, which broadcast.
 
@@ -258,7 +270,8 @@ class ufunc:
             others = zeros(result.shape, result.dtype) if out is None else as_array(out, "out")
             if out is not None:
                 result = in_type_of(result, others, self.__name__, casting)
-            result = select(as_array(where, "where", result.device), result, others)
+            mask = as_array(where, "where", result.device)
+            result = select(mask.astype(bool_), result, others)
         return store(result, out, self.__name__, casting)
 
     # -- methods
@@ -332,6 +345,10 @@ def _define() -> None:
 
 
 _define()
+
+
+def _named(name: str) -> ufunc:
+    return UFUNCS[name]
 
 
 def _compared_with_object(array: ndarray, other: Any, name: str) -> Any:

@@ -181,6 +181,11 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None,
     dtype = functools.reduce(promote, (e.dtype for e in arrays))
     nodes = [cast(e._node, dtype) for e in operands]
     nodes = [node if node.shape else broadcast(node, edge) for node in nodes]
+    for node in nodes:
+        if tuple(1 if k == along else n for k, n in enumerate(node.shape)) != edge:
+            raise ValueError(
+                f"[diff] elements of shape {node.shape} do not fit {x.shape} along axis {along}."
+            )
     node = concatenated(nodes, along) if len(nodes) > 1 else nodes[0]
     for _ in range(n):
         extent = node.shape[along]

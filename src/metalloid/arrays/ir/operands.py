@@ -358,9 +358,9 @@ def _lower_small_power(base: Any, exponent: Any) -> Node | None:
 
 
 def converted(node: Node, dtype: DType) -> Node:
-    """Convert to another type; constants are folded."""
-    if node.kind is CONSTANT and node.data == node.data and abs(node.data) != math.inf:
-        return as_number(node.data, dtype, node.device)
+    """Convert to another type; constants are folded, as their own type rounds them."""
+    if node.kind is CONSTANT and abs(node.data) < _LARGEST_FLOAT:
+        return as_number(node.dtype.type(node.data).item(), dtype, node.device)
     return cast(node, dtype)
 
 

@@ -14,6 +14,7 @@ from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64, kind_of, promote
 from metalloid.arrays.ir.node import broadcast
 from metalloid.kernels.strides import broadcast_shape
+from metalloid.numpy import complex_order
 from metalloid.numpy.array import numpy_function, store
 from metalloid.numpy.composed import as_floats
 
@@ -176,7 +177,12 @@ def clip(a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = 
             limit = sorted((int(info.min), limit, int(info.max)))[1]
         operands.append(limit)
     x = Array(broadcast(x.astype(dtype)._node, broadcast_shape("clip", *shapes)))
-    return store(clip_elements(x, *operands), out, "clip")
+    if kind_of(dtype) == "c":
+        for name, limit in zip(("maximum", "minimum"), operands, strict=True):
+            if limit is not None:
+                x = complex_order.FUNCTIONS[name](x, as_array(limit, "clip", x.device))
+        return store(x, out, "clip", options.get("casting", "same_kind"))
+    return store(clip_elements(x, *operands), out, "clip", options.get("casting", "same_kind"))
 
 
 @numpy_function

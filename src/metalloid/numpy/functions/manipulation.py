@@ -358,7 +358,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Array:
 def resize(a: Any, new_shape: Any) -> Array:
     """Change the number of elements; the array is repeated if there are too few."""
     x = as_array(a, "resize").ravel()
-    shape = (new_shape,) if isinstance(new_shape, int | np.integer) else tuple(new_shape)
+    shape = (operator.index(new_shape),) if np.ndim(new_shape) == 0 else tuple(new_shape)
     size = 1
     for extent in shape:
         size *= extent

@@ -207,7 +207,9 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 @numpy_function
 def sinc(x: Any) -> Array:
     """``sin(pi x) / (pi x)``, 1 at 0."""
-    values = as_floats(x, "sinc")
+    array = as_array(x, "sinc")
+    is_bool = kind_of(array.dtype) == "b"
+    values = as_floats(array.astype(default_float()) if is_bool else array, "sinc")
     angle = np.pi * where(values == 0, 1.0e-20 if values.dtype.itemsize > 2 else 1e-4, values)
     return ew.sin(angle) / angle
 

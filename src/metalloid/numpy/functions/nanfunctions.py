@@ -23,7 +23,7 @@ def _without_nan(a: Any, name: str, other: float) -> tuple[Array, Array | None]:
     if kind_of(x.dtype) not in "fc":
         return x, None
     mask = ew.isnan(x)
-    return select(mask, other, x), ew.logical_not(mask)
+    return select(mask, other, x).astype(x.dtype), ew.logical_not(mask)
 
 
 @numpy_function
@@ -49,7 +49,7 @@ def _extreme(name: str, other: float, a: Any, axis: Any, out: Any, keepdims: Any
     result = function(x, axis, None, keepdims, initial, where)
     if mask is not None and initial is _no_value:
         is_empty = ew.logical_not(statistical.any(mask, axis, keepdims is True))
-        result = select(is_empty, np.nan, result)
+        result = select(is_empty, np.nan, result).astype(x.dtype)
     return store(result, out, f"nan{name}")
 
 

@@ -127,6 +127,9 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: 
     x = as_array(a, name)
     if kind_of(x.dtype) == "c":
         raise TypeError(f"[{name}] expected an array of real numbers, got {x.dtype}.")
+    is_weak = type(q) in (bool, int, float)
+    if not is_weak and not np.ndim(q) and kind_of(x.dtype) == "f":
+        x = x.astype(promote(x.dtype, default_float()))
     q = np.asarray(q, np.float64)
     if not ((q >= 0) & (q <= 1)).all():
         raise ValueError(f"[{name}] quantiles must be in the range from 0 to 1, got {q}.")
@@ -162,7 +165,7 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: 
         if has_nan is not None:
             result = where(has_nan, np.nan, result)
         results.append(result.reshape(shape))
-    if not q.ndim:
+    if is_weak:
         return store(results[0], out, name)
     stacked = concat([result[None] for result in results]) if results else full((0, *shape), 0.0)
     if method not in ("lower", "higher", "nearest"):  # whose results are elements
@@ -204,11 +207,13 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_inp
                       True)  # fmt: skip
 
 
-def _hundredths(q: Any, where: str) -> np.ndarray:
+def _hundredths(q: Any, where: str) -> float | np.ndarray:
     hundredths: np.ndarray = np.asarray(q, np.float64)
     if not ((hundredths >= 0) & (hundredths <= 100)).all():
         raise ValueError(f"[{where}] percentiles must be in the range from 0 to 100, got {q}.")
-    return np.asarray(hundredths / 100)
+    return (
+        float(hundredths) / 100 if type(q) in (bool, int, float) else np.asarray(hundredths / 100)
+    )
 
 
 @numpy_function

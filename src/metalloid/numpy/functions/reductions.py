@@ -37,6 +37,8 @@ def _reduced(name: str, combine: Callable[..., Array], x: Array, axis: Axis, out
              initial: Any, **options: Any) -> Any:  # fmt: skip
     """Reduce, combine with the initial value, and store."""
     options["keepdims"] = options.get("keepdims") is True
+    if not x.ndim and axis in (0, -1):  # as NumPy takes numbers
+        axis = None
     if name in ("max", "min") and kind_of(x.dtype) == "c":
         result = _complex_extreme(name, x, axis, options["keepdims"])
         if initial is not _no_value and initial is not None:

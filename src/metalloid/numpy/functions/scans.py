@@ -16,7 +16,7 @@ from metalloid.numpy.array import numpy_function, store
 
 def _flat(a: Any, name: str, axis: int | None) -> tuple[Array, int]:
     x = as_array(a, name)
-    return (x.ravel(), 0) if axis is None else (x, axis)
+    return (x.ravel(), 0) if axis is None or not x.ndim else (x, axis)
 
 
 def _vector(x: Any) -> Array:

@@ -85,7 +85,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
         other = others[0].T
         product = matmul(centered[0], ew.conj(other) if kind_of(wide) == "c" else other)
     result = product / (as_array(factor, "cov", product.device).astype(default_float()))
-    return result.squeeze()
+    return (result if dtype is None else result.astype(wide)).squeeze()
 
 
 def _weights(fweights: Any, aweights: Any, matrix: Array) -> Array | None:
