@@ -4,6 +4,7 @@ import gc
 import signal
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -104,6 +105,39 @@ def test_a_known_call_enters_no_function_of_python(no_python):
     assert not names
     np.testing.assert_array_equal(np.asarray(product), X @ X.T)
     np.testing.assert_array_equal(np.asarray(total), X + X)
+
+
+def test_captured_arrays_do_not_need_python(no_python, monkeypatch):
+    weights = {"w": evaluated(X), "rest": [evaluated(X + 1), 2.0]}
+
+    def step(x, *, rate):
+        weights["w"] = weights["w"] - rate * (x + weights["rest"][0])
+        return weights["w"].sum(), weights["rest"][1] * x
+
+    compiled = mtl.compile(step, inputs=weights, outputs=weights)
+    expected, x = X, evaluated(X)
+    for k in range(6):
+        total, doubled = compiled(x, rate=0.5)
+        expected = expected - np.float32(0.5) * (2 * X + 1)
+        np.testing.assert_array_equal(np.asarray(weights["w"]), expected)
+        np.testing.assert_array_equal(np.asarray(doubled), 2 * X)
+        assert float(total) == expected.sum()
+        if k == 2:
+            monkeypatch.setattr(RepeatedPlan, "__call__", None)
+    assert compiled.traces == 1
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_programs_are_freed_with_their_function(captured):
+    x, rates = evaluated(X), [evaluated(X)]
+    compiled = mtl.compile(lambda x, k: x * k + rates[0], inputs=rates if captured else None)
+    for k in range(4):
+        compiled(x, float(k))
+    ((variant,),) = compiled._variants.values()
+    program = weakref.ref(variant.program)
+    del compiled, variant
+    gc.collect()
+    assert program() is None
 
 
 def test_calls_of_other_forms():
@@ -316,7 +350,10 @@ def test_many_calls_leak_nothing(no_python, calls):
         x._node,
         [x._node, x._node.memory, x.dtype, mtl.Array, mtl.default_device(), None],
     )
-    np.asarray(compiled(x, 2.0)[0])
+    for _ in range(3):  # results of one call live until those of the next
+        a, _ = compiled(x, 2.0)
+        np.asarray(a)
+    del a, _
     gc.collect()
 
     def counts():

@@ -19,13 +19,12 @@ from metalloid.settings import settings
 from metalloid.transforms.captures import assign, check, replaced
 from metalloid.transforms.extents import ExtentTrace
 from metalloid.transforms.numbers import NumberTrace, TracedNumber
-from metalloid.transforms.program import PlainCall, Program
+from metalloid.transforms.program import NUMBERS, PlainCall, Program
 from metalloid.transforms.shapeless import Template, adapted
 from metalloid.transforms.state import begin, end
 from metalloid.transforms.tracing import Trace
 from metalloid.transforms.tree import flatten
 from metalloid.transforms.variants import (
-    NUMBERS,
     Variant,
     describe,
     plain_calls,
@@ -128,12 +127,14 @@ class CompiledFunction:
         leaves, structure = flatten((args, kwargs, self._inputs))
         nodes: list[Node] = []
         numbers: list[Any] = []
+        given: list[Any] = []  # both, in order
         key_items: list[Any] = []
         positions: list[int] = []
         missing: list[Node] = []
         for leaf in leaves:
             if type(leaf) in NUMBERS:
                 numbers.append(leaf)
+                given.append(leaf)
                 key_items.append(type(leaf))
                 continue
             node = getattr(leaf, "_node", None)
@@ -142,6 +143,7 @@ class CompiledFunction:
                 continue
             if is_traced(node):  # the transform around this one sees the function itself
                 return self._fun(*args, **kwargs)
+            given.append(leaf)
             if node.kind is CONSTANT:
                 numbers.append(node.data)
                 key_items.append((node.dtype, node.device))
@@ -162,11 +164,14 @@ class CompiledFunction:
             key_items[position] = node.dtype, node.shape, node.data[0], node.device
         key = structure, settings.version, tuple(key_items)
         variant = self._find(key, numbers) or self._trace(key, args, kwargs, numbers, nodes)
-        nodes += [state.read()._node for state in variant.states]
-        results = [] if variant.program is None else variant.program(nodes, numbers)
+        results: list[Array] = []
+        if variant.program is not None:
+            states = [state.read() for state in variant.states]
+            nodes += [value._node for value in states]
+            results = variant.program.arrays([*given, *states], nodes, numbers)
         for state in reversed(variant.states):
-            state.write(Array(results.pop()))
-        values = iter(map(Array, results))
+            state.write(results.pop())
+        values = iter(results)
         filled = iter(
             [
                 next(values) if leaf is None
