@@ -123,16 +123,25 @@ class Library:
     def _function(self, name: str, values: Mapping[int, str]) -> Kernel:
         key = (name, tuple(sorted(values.items())))
         if key not in self._kernels:
-            entry = self._unit.kernels.get(name)
-            if entry is None:
-                raise self._unknown(name)
-            program = self.device.compile(self._unit, entry, values)
+            entry = self._entry(name)
+            program = self._program(entry, values)
             if self._portable:
                 require_portable_memory(self._unit, entry, program.threadgroup_bytes)
-            recipe = (_restored_kernel, (self._recipe, name, dict(values)))
+            recipe = self._kernel_recipe(name, values)
             refutation = self._refutation(program, entry, values)
             self._kernels[key] = Kernel(program, self.device, self.source, recipe, refutation)
         return self._kernels[key]
+
+    def _entry(self, name: str) -> EntryPoint:
+        if name not in self:
+            raise self._unknown(name)
+        return self._unit.kernels[name]
+
+    def _program(self, entry: EntryPoint, values: Mapping[int, str]) -> Program:
+        return self.device.compile(self._unit, entry, values)
+
+    def _kernel_recipe(self, name: str, values: Mapping[int, str]) -> tuple[Any, ...]:
+        return _restored_kernel, (self._recipe, name, dict(values))
 
     def _refutation(
         self, program: Program, entry: EntryPoint, values: Mapping[int, str]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.files.atomic_file import atomic_file
+from metalloid.runtime.atomic_file import atomic_file
 from metalloid.arrays.files.npy import read_npy, read_npz, write_npy, write_npz
 from metalloid.arrays.files.safetensors import read_safetensors, write_safetensors
 from metalloid.arrays.functions.creation import asarray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -14,6 +15,7 @@ from typing import Any
 
 from metalloid.backends.cpu import host
 from metalloid.backends.cpu.compile.bounds import BoundsRequest
+from metalloid.backends.cpu.compile.bundle import BundledVersions
 from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.compile.sanitizer import Sanitizer
 from metalloid.backends.cpu.compile.thread_code import thread_code
@@ -32,7 +34,7 @@ from metalloid.backends.cpu.runtime.sanitizer import CheckedProgram
 from metalloid.compiler.frontend.stdlib_pch import precompiled_header
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain.cache import shared_cache
-from metalloid.errors import LaunchError, OutOfMemory
+from metalloid.errors import DeviceUnavailable, LaunchError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.device import Device, DeviceInfo
 from metalloid.runtime.devices.traits import BFLOAT_DOTS, FEW_CORES
@@ -198,7 +200,8 @@ class CpuDevice(Device):
         with ThreadPoolExecutor(max_workers=1) as pool:
             prelude = pool.submit(precompiled_header, shared_cache(), self.target, "safe")
             self.runtime = native_library.runtime()
-            prelude.result()
+            with contextlib.suppress(DeviceUnavailable):  # bundles of kernels need no compiler
+                prelude.result()
         self._run = self.runtime.run
         self._names: dict[int | None, str] = {}  # of kernels that log, by address
         self._in_flight: deque[QueuedEvent] = deque()
@@ -263,6 +266,20 @@ class CpuDevice(Device):
         program = CpuProgram(kernel, entry, compile_variant, self._names, bounds)
         program.compile_checked = functools.cache(compile_checked)
         return program
+
+    def restore(self, entry: EntryPoint, files: Mapping[str, bytes], target: str) -> CpuProgram:
+        """See `Device.restore`."""
+        versions = BundledVersions(files, self.target.name, shared_cache())
+        return CpuProgram(versions.first, entry, versions, self._names, versions.bounds)
+
+    @property
+    def bundle_abi(self) -> str:
+        """See `Device.bundle_abi`."""
+        return native_library.sources_digest()
+
+    def bundle_targets(self) -> Sequence[str]:
+        """See `Device.bundle_targets`."""
+        return [f"cpu:{level}" for level in host.levels()]
 
     def thread_code(
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
