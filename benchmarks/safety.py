@@ -8,6 +8,7 @@ an NVIDIA GPU, in time of the GPU.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import statistics
 import time
@@ -26,6 +27,7 @@ from mlx_tree.entries import (
     reads_past_the_end,
 )
 from timing import show, table
+from workers import Worker, share
 
 import metalloid as mtl
 from metalloid.bench.cases import cases, kernels
@@ -42,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--mlx", type=Path, metavar="FOLDER", help="a checkout of MLX")
     parser.add_argument("--count", type=int, default=100, help="entries of MLX")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="processes that compile MLX's entries")
     options = parser.parse_args(arguments)
     if mtl.default_device().name.startswith("cuda"):
         gpu_cases(options.kernel, options.tiny, options.repeat)
@@ -49,7 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     mtl.default_device().runtime.configure(1)
     own_cases(options.kernel, options.tiny, options.repeat)
     if options.mlx:
-        entries_of_mlx(options.mlx, options.count, options.seed, options.repeat)
+        chosen = list(drawn(options.mlx, options.count, options.seed))
+        compile_entries(options.mlx, chosen, options.jobs)
+        entries_of_mlx(options.mlx, chosen, options.count, options.repeat)
 
 
 def own_cases(names: Sequence[str], tiny: bool, repeat: int) -> None:
@@ -151,10 +156,32 @@ def is_strict(run: Callable[[], None]) -> bool:
     return True
 
 
-def entries_of_mlx(tree: Path, count: int, seed: int, repeat: int) -> None:
-    """Launches of MLX's kernels by the checks of their results."""
+def compile_entry(tree: Path, entry: Entry) -> None:
+    """Compile an entry, and what its launches need, with and without checks."""
+    family = family_of(entry, families())
+    if family is None or reads_past_the_end(entry):
+        return
+    for bounds in ("checked", "unchecked"):
+        rng, lib = np.random.default_rng(0), library(tree, entry.file, bounds)
+        failures = contextlib.suppress(AssertionError, Unchecked, mtl.MetalloidError)
+        with mtl.config.scope(strict_barriers=False), failures:
+            family.check(lib, entry.name, rng)
+
+
+def compile_entries(tree: Path, entries: Sequence[Entry], jobs: int) -> None:
+    """Compile entries in processes, which leave the results in the cache."""
+    workers = [Worker(tree) for _ in range(jobs)]
+    share(workers, entries, lambda worker, entry: worker.ask(compile_entry, entry, 300))
+    for worker in workers:
+        worker.stop()
+
+
+def entries_of_mlx(tree: Path, entries: Sequence[Entry], count: int, repeat: int) -> None:
+    """Launches of MLX's kernels by the checks of their results, of `count` entries at most."""
     rows, ratios, known = [], [], families()
-    for entry in drawn(tree, count, seed):
+    for entry in entries:
+        if len(ratios) == count:
+            break
         family = family_of(entry, known)
         if family is None or reads_past_the_end(entry):
             continue

@@ -3,11 +3,18 @@
 Defects are planted in the kernels of ``planted_defects/``: each of them is a defect by the
 construction of the kernel. The kernels themselves, those of `metalloid.bench` and, with a checkout
 of MLX, some of its kernels must have no findings.
+
+    python benchmarks/sanitizer.py --mlx mlx --results findings.jsonl --jobs 16 --seconds 500
+
+checks all entries of MLX, or with ``--ggml FOLDER`` those of ggml: one JSON line each, in a random
+order. A run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import multiprocessing
 import random
 import re
@@ -20,8 +27,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from coverage import entries_of, read
+from ggml_tree.source import Source
 from mlx_tree.agreement import Unchecked
-from mlx_tree.entries import families, family_of, library
+from mlx_tree.checks import findings_of, findings_of_ggml
+from mlx_tree.entries import Entry, families, family_of, library
+from mlx_tree.workers import PATIENCE, Result, Workers
 from safety import drawn
 from timing import table
 
@@ -46,11 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--defects", type=int, default=200, help="planted defects")
     parser.add_argument("--mlx", type=Path, metavar="FOLDER", help="a checkout of MLX")
+    parser.add_argument("--ggml", type=Path, metavar="FOLDER", help="of ggml-metal.metal")
     parser.add_argument("--count", type=int, default=50, help="entries of MLX")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=1, help="processes for the planted defects")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--results", type=Path, help="of all entries of MLX or ggml")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so many")
+    parser.add_argument("--match", default="", help="only entries that this expression finds")
     parser.add_argument("--only-cost", action="store_true", help="only the cost for MLX's kernels")
     options = parser.parse_args(arguments)
+    if options.results:
+        check_all(options)
+        return
     if options.only_cost:
         cost_for_mlx(options.mlx, options.count, options.seed)
         return
@@ -199,6 +217,48 @@ def entries_of_mlx(tree: Path, count: int, seed: int) -> None:
             checked += 1
             rows += [(entry.name[:60], finding.describe()) for finding in findings]
     table(f"Findings of {checked} entries of MLX", ("entry", "finding"), rows)
+
+
+def check_all(options: argparse.Namespace) -> None:
+    """Check all entries of MLX or ggml that have no results yet, and print those of all."""
+    tree, examine = (options.ggml, findings_of_ggml) if options.ggml else (options.mlx, findings_of)
+    workers = Workers(tree, options.jobs, 0, options.seconds, examine)
+    if options.ggml:
+        every = [Entry(Source.FILE, name) for name in Source(tree).library()]
+    else:
+        groups = entries_of(tree, False, workers)
+        every = [entry for group in groups.values() for entry in group]
+    entries = [entry for entry in every if re.search(options.match, entry.name)]
+    # What a run that stops early has done is a fair sample.
+    random.Random(0).shuffle(entries)
+    results = read(options.results)
+    with options.results.open("a") as log:
+
+        def done(entry: Entry, result: Result) -> None:
+            results[entry] = {**entry._asdict(), **result}
+            log.write(json.dumps(results[entry]) + "\n")
+            log.flush()
+
+        workers.check([entry for entry in entries if entry not in results], PATIENCE, done)
+    workers.stop()
+    show_findings(list(results.values()), len(entries))
+
+
+def show_findings(results: Sequence[Result], count: int) -> None:
+    """Print findings by their lines, and why checks have ended early."""
+    entries, example, reasons = Counter[tuple[str, ...]](), {}, Counter[str]()
+    for result in results:
+        keys = {(f["kind"], *sorted(f["lines"])) for f in result.get("findings", ())}
+        entries.update(keys)
+        example.update(dict.fromkeys(keys, result["name"]))
+        if result["reason"]:
+            reasons[result["reason"].splitlines()[0][:100]] += 1
+    with_findings = sum(bool(result.get("findings")) for result in results)
+    title = f"{with_findings} of {len(results)} entries with findings, of {count} in all"
+    rows = [(kind, " ".join(lines), number, example[kind, *lines][:70])
+            for (kind, *lines), number in entries.most_common()]  # fmt: skip
+    table(title, ("kind", "lines", "entries", "one of them"), rows)
+    table("Ended early", ("entries", "reason"), [(n, why) for why, n in reasons.most_common()])
 
 
 def cost_for_mlx(tree: Path, count: int, seed: int) -> None:

@@ -32,7 +32,6 @@ def names_of(module: ModuleType) -> list[str]:
 
 def rows(theirs: Any, ours: Any) -> Iterator[tuple[str, str, str]]:
     """Name, kind and reason of all names of a module or class."""
-    on_host = own.random.ON_HOST if ours is own.random.Generator else ()
     for name in names_of(theirs):
         value = inspect.getattr_static(ours, name, None)
         if ours is own and name in host.ON_HOST:
@@ -42,8 +41,6 @@ def rows(theirs: Any, ours: Any) -> Iterator[tuple[str, str, str]]:
             yield name, "missing", reason
         elif isinstance(value, own.ufunc):
             yield name, value.kind, "there is no kernel" if value.kind == "host" else ""
-        elif name in on_host:
-            yield name, "host", "ratios of factorials, for which there is no kernel"
         elif ours is own and name in host.SAME:
             yield name, "numpy", ""
         else:

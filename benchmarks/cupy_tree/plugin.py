@@ -69,20 +69,26 @@ def pytest_configure(config: Any) -> None:
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:
     """Choose this process's share of the tests, in random order; mark those about CUDA."""
+    choose_share(items)
+    for item in items:
+        reason = _other_subject(item)
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def choose_share(items: list[Any]) -> None:
+    """Choose this process's share of the tests, in random order."""
     random.Random(0).shuffle(items)
     if os.environ.get(_PREFIX + "ONE_EACH"):
         names = {re.sub(r"_param_\d+_{.*}|\[.*\]", "", item.nodeid): item for item in items}
         items[:] = names.values()
     share, shares = map(int, os.environ[_PREFIX + "SHARE"].split("/"))
     rows = _rows_file()
-    finished = {json.loads(line)[0] for line in rows.open()} if rows.exists() else set()
+    known = [json.loads(line) for line in rows.open()] if rows.exists() else []
+    finished = {name for name, outcome, *_ in known if outcome != "not imported"}
     items[:] = [item for item in items[share::shares] if item.nodeid not in finished]
     if finished and items:  # the process that wrote the rows ended in the next test
-        _write(items.pop(0).nodeid, "failed", "crash", "the process ended", 0.0)
-    for item in items:
-        reason = _other_subject(item)
-        if reason:
-            item.add_marker(pytest.mark.skip(reason=reason))
+        write_row(items.pop(0).nodeid, "failed", "crash", "the process ended", 0.0)
 
 
 def _other_subject(item: Any) -> str:
@@ -128,7 +134,7 @@ def pytest_collectreport(report: Any) -> None:
     """Note files that cannot be imported."""
     if report.failed and not CUDA_FILES.search(report.nodeid):
         reason = str(report.longrepr).splitlines()[-1]
-        _write(report.nodeid, "not imported", "", reason, 0.0)
+        write_row(report.nodeid, "not imported", "", reason, 0.0)
 
 
 def pytest_runtest_logreport(report: Any) -> None:
@@ -139,19 +145,20 @@ def pytest_runtest_logreport(report: Any) -> None:
             kind, reason = explain(str(report.longrepr or ""))
         elif report.skipped and isinstance(report.longrepr, tuple):
             reason = report.longrepr[2].removeprefix("Skipped: ")
-        _write(report.nodeid, report.outcome, kind, reason, report.duration)
+        write_row(report.nodeid, report.outcome, kind, reason, report.duration)
 
 
 def _rows_file() -> Path:
     return Path(os.environ[_PREFIX + "ROWS"])
 
 
-def _write(*row: Any) -> None:
+def write_row(*row: Any) -> None:
+    """Add a line to the file of outcomes."""
     with _rows_file().open("a") as file:
         file.write(json.dumps(row) + "\n")
 
 
-def explain(text: str) -> tuple[str, str]:
+def explain(text: str, length: int = 150) -> tuple[str, str]:
     """The kind of a failure, and the line that tells its reason."""
     lines = [re.sub(r"^E\s+", "", line).strip() for line in text.splitlines()]
     kind = next((kind for kind, pattern in KINDS if re.search(pattern, text)), "an error")
@@ -159,4 +166,4 @@ def explain(text: str) -> tuple[str, str]:
     own = [k for k in matches if "raises error" not in lines[k] and "Both cupy" not in lines[k]]
     at = (own or matches or [0])[-1]
     reason = " ".join(line for line in lines[at : at + 4] if line)
-    return kind, re.sub(r"\d+", "N", reason)[:150]
+    return kind, re.sub(r"\d+", "N", reason)[:length]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -37,13 +38,14 @@ class Source:
     def __init__(self, folder: str | Path, tensors: bool = False) -> None:
         self.folder, self.tensors = Path(folder), tensors
 
-    def library(self) -> mtl.Library:
-        """All kernels, as ggml compiles them on a Mac that has bfloat."""
+    def library(self, **options: Any) -> mtl.Library:
+        """All kernels, as ggml compiles them on a Mac that has bfloat, with more options."""
         return mtl.library(
             path=self.folder / self.FILE,
             include_dirs=[self.folder, self.folder.parent],
             defines={"GGML_METAL_HAS_BF16": 1}
             | ({"GGML_METAL_HAS_TENSOR": 1} if self.tensors else {}),
+            **options,
         )
 
     def _header(self, name: str) -> str:

@@ -92,12 +92,24 @@ def names(tree: Path, file: str) -> tuple[dict[str, str], str]:
 
 
 class MlxWorker(Worker):
-    """A process that checks entries."""
+    """A process that checks entries.
+
+    Parameters
+    ----------
+    examine : callable, optional
+        The outcome of an entry of a tree.
+    """
+
+    def __init__(
+        self, tree: Path, gpu: int | None, examine: Callable[[Path, Entry], Result] = outcome
+    ) -> None:
+        self._examine = examine
+        super().__init__(tree, gpu)
 
     def check(self, entry: Entry, patience: float) -> Result:
         """The outcome of an entry, also of one that ends the process."""
         try:
-            result: Result = self.ask(outcome, entry, patience)
+            result: Result = self.ask(self._examine, entry, patience)
         except (EOFError, TimeoutError) as error:
             return {"compiled": False, "checked": "disagrees", "reason": str(error), "engine": ""}
         if _CONTEXT_IS_LOST in result["reason"]:
@@ -118,11 +130,20 @@ class Workers:
         They are dealt out to so many GPUs; 0 leaves that to the environment.
     seconds : float
         What is not known after so many seconds stays unknown.
+    examine : callable, optional
+        The outcome of an entry of a tree.
     """
 
-    def __init__(self, tree: Path, jobs: int, gpus: int, seconds: float) -> None:
+    def __init__(
+        self,
+        tree: Path,
+        jobs: int,
+        gpus: int,
+        seconds: float,
+        examine: Callable[[Path, Entry], Result] = outcome,
+    ) -> None:
         self._end = time.perf_counter() + seconds
-        self._workers = [MlxWorker(tree, n % gpus if gpus else None) for n in range(jobs)]
+        self._workers = [MlxWorker(tree, n % gpus if gpus else None, examine) for n in range(jobs)]
         self._one_at_a_time = threading.Lock()
 
     def names(self, files: Iterable[str]) -> dict[str, tuple[dict[str, str], str]]:

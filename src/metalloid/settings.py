@@ -89,6 +89,7 @@ class _Setting(Generic[_T]):
 
     def __init__(self, variable: str, parse: Callable[[str], _T], default: _T, doc: str) -> None:
         self.variable, self.parse, self.default = variable, parse, default
+        self._key = os.environ.encodekey(variable)
         self.__doc__ = doc
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -104,6 +105,9 @@ class _Setting(Generic[_T]):
         if self.name in instance._values:
             value: _T = instance._values[self.name]
             return value
+        keys = getattr(os.environ, "_data", None)  # `get` raises and catches an exception first
+        if keys is not None and self._key not in keys:
+            return self.default
         text = os.environ.get(self.variable)
         if text is None or not text.strip():
             return self.default

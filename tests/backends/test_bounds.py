@@ -38,7 +38,10 @@ def check_that_the_next_launch_is_right():
 
 
 def check_random_kernel(seed, launch=0):
-    """The launch fails exactly if an access is outside, and nothing outside is written."""
+    """The launch fails exactly if an access is outside, and nothing outside is written.
+
+    Returns whether it fails.
+    """
     kernel = random_kernel(seed, launch)
     accesses = [access for i in range(kernel.threads) for access in kernel.accesses(i)]
     is_outside = any(not 0 <= index < ELEMENTS for _, index in accesses)
@@ -60,6 +63,7 @@ def check_random_kernel(seed, launch=0):
         expected = np.zeros(ELEMENTS, np.int32)
         expected[[index for name, index in accesses if name == "y"]] = 1
         np.testing.assert_array_equal(y, expected)
+    return is_outside
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 2000])

@@ -53,6 +53,9 @@ DISCRETE = [
     ("logseries", (0.3,), stats.logser(0.3)),
     ("logseries", (0.95,), stats.logser(0.95)),
     ("zipf", (2.5,), stats.zipf(2.5)),
+    ("hypergeometric", (10, 5, 7), stats.hypergeom(15, 10, 7)),
+    ("hypergeometric", (300, 500, 600), stats.hypergeom(800, 300, 600)),
+    ("hypergeometric", (10**8, 10**6, 10**5), stats.hypergeom(101 * 10**6, 10**8, 10**5)),
 ]
 
 
@@ -77,7 +80,7 @@ def test_discrete_distributions(name, args, exact):
     assert x.dtype == numpy.int64
     limits = exact.ppf([1e-5, 1 - 1e-4])
     edges = numpy.unique(numpy.floor(numpy.linspace(*limits, 50))) + 0.5
-    expected = numpy.diff([0, *exact.cdf(edges), 1]) * COUNT
+    expected = numpy.diff([0, *exact.cdf(edges - 0.5), 1]) * COUNT
     observed = numpy.histogram(x, [-numpy.inf, *edges, numpy.inf])[0]
     is_common = expected > 8
     rest = [a[~is_common].sum() for a in (observed, expected)]
@@ -115,6 +118,14 @@ def test_vectors():
     x = numpy.asarray(rng.dirichlet([0.5, 1, 3], size=COUNT))
     numpy.testing.assert_allclose(x.sum(1), 1, rtol=1e-14)
     assert stats.kstest(x[:, 0], stats.beta(0.5, 4).cdf).pvalue > UNLIKELY
+    x = numpy.asarray(rng.multivariate_hypergeometric([16, 8, 4], 6, size=COUNT))
+    assert (x.sum(1) == 6).all()
+    for k, number in enumerate((16, 8, 4)):
+        expected = stats.hypergeom(28, number, 6).pmf(numpy.arange(7)) * COUNT
+        common = expected > 20
+        counts = numpy.bincount(x[:, k], minlength=7)
+        assert stats.chisquare(counts[common], expected[common] * counts[common].sum()
+                               / expected[common].sum()).pvalue > UNLIKELY  # fmt: skip
     covariance = numpy.array([[2, 0.5], [0.5, 1]])
     x = numpy.asarray(rng.multivariate_normal([1, 2], covariance, size=COUNT))
     numpy.testing.assert_allclose(x.mean(0), [1, 2], atol=0.01)
@@ -132,6 +143,15 @@ def test_parameters_outside_of_the_domain():
         rng.normal(0, np.array([1.0, -1.0]))
     with pytest.raises(ValueError, match="a probability in"):
         rng.binomial(3, 1.5)
+
+
+@pytest.mark.slow
+def test_large_poisson_means():
+    means = numpy.array([5, 3e7 + 1, 1e16 + 3e8])  # the last two are no float32
+    x = numpy.asarray(np.random.default_rng(3).poisson(means, (10**5, 3)))
+    z = (x - means) / numpy.sqrt(means)
+    assert (abs(z.mean(0)) < 5e-3 * 3).all()
+    numpy.testing.assert_allclose(z.std(0), 1, atol=0.01)
 
 
 @pytest.mark.slow

@@ -304,6 +304,25 @@ def test_other_faults_have_their_messages():
         compiled("guarded")(np.zeros(64, np.float32), threads=65, group_size=65, check=True)
 
 
+def test_bounds_are_those_of_the_library():
+    """A read outside whose value is dropped is none, as in launches without checks."""
+    source = """kernel void add(device float *y, device const float *x, constant uint &n,
+                                uint i [[thread_position_in_grid]]) {
+      float read = x[i];
+      if (i < n) y[i] = read + 1;
+    }
+    """
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    lib = mtl.library(source, device="cpu", check=True)
+    lib.add(y[:40], x[:40], 40, threads=64)
+    np.testing.assert_array_equal(y[:40], x[:40] + 1)
+    with pytest.raises(mtl.KernelFault, match="read of index 40 of 'x'"):
+        lib.add(y, x[:40], 64, threads=64)
+    unchecked = mtl.library(source, device="cpu", check=True, bounds="unchecked")
+    unchecked.add(y, x[:40], 64, threads=64)
+    np.testing.assert_array_equal(y, x + 1)
+
+
 def test_settings_and_libraries_ask_for_checks():
     kernel, (x, out) = compiled("reverse"), arrays()
     sizes = {"threads": 64, "group_size": 64}

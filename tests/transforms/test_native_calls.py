@@ -4,6 +4,7 @@ import gc
 import signal
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -91,6 +92,157 @@ def test_other_arguments(name):
         for result, own in zip(compiled(x, rate), expected, strict=True):
             assert (result.dtype, result.shape) == (own.dtype, own.shape)
             np.testing.assert_array_equal(np.asarray(result), np.asarray(own))
+
+
+def test_a_known_call_enters_no_function_of_python(no_python):
+    x, names = evaluated(X), []
+    compiled = warmed_up(lambda x, y: (x @ y.T, x + y), x, x)
+    sys.setprofile(lambda frame, event, _: event == "call" and names.append(frame.f_code.co_name))
+    try:
+        product, total = compiled(x, x)
+    finally:
+        sys.setprofile(None)
+    assert not names
+    np.testing.assert_array_equal(np.asarray(product), X @ X.T)
+    np.testing.assert_array_equal(np.asarray(total), X + X)
+
+
+def test_captured_arrays_do_not_need_python(no_python, monkeypatch):
+    weights = {"w": evaluated(X), "rest": [evaluated(X + 1), 2.0]}
+
+    def step(x, *, rate):
+        weights["w"] = weights["w"] - rate * (x + weights["rest"][0])
+        return weights["w"].sum(), weights["rest"][1] * x
+
+    compiled = mtl.compile(step, inputs=weights, outputs=weights)
+    expected, x = X, evaluated(X)
+    for k in range(6):
+        total, doubled = compiled(x, rate=0.5)
+        expected = expected - np.float32(0.5) * (2 * X + 1)
+        np.testing.assert_array_equal(np.asarray(weights["w"]), expected)
+        np.testing.assert_array_equal(np.asarray(doubled), 2 * X)
+        assert float(total) == expected.sum()
+        if k == 2:
+            monkeypatch.setattr(RepeatedPlan, "__call__", None)
+    assert compiled.traces == 1
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_programs_are_freed_with_their_function(captured):
+    x, rates = evaluated(X), [evaluated(X)]
+    compiled = mtl.compile(lambda x, k: x * k + rates[0], inputs=rates if captured else None)
+    for k in range(4):
+        compiled(x, float(k))
+    ((variant,),) = compiled._variants.values()
+    program = weakref.ref(variant.program)
+    del compiled, variant
+    gc.collect()
+    assert program() is None
+
+
+def test_calls_of_other_forms():
+    class Named(type(mtl.compile(affine))):
+        def __call__(self, *args):
+            return ("named", *super().__call__(*args))
+
+    class Holder:
+        @mtl.compile
+        def apply(self, x):
+            return affine(x, 3.0)
+
+    x = evaluated(X)
+    compiled, exact = warmed_up(affine, x, 2.0), X * np.float32(3) + 1
+    holder, named, nothing = Holder(), Named(affine, None, None, False), {}
+    results = [
+        compiled(x, 3.0), compiled(x, rate=3.0), compiled(x=x, rate=3.0),
+        compiled(x, 3.0, **nothing), compiled.__call__(x, 3.0), *(holder.apply(x) for _ in range(3)),
+        *(named(x, 3.0)[1:] for _ in range(3)),
+    ]  # fmt: skip
+    for result, _ in results:
+        np.testing.assert_array_equal(np.asarray(result), exact)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'rate'"):
+        compiled(x)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'speed'"):
+        compiled(x, speed=2.0)
+    assert named(x, 3.0)[0] == "named"
+
+
+def test_an_error_of_a_call_is_at_the_line_of_its_caller(no_python):
+    x = evaluated(X)
+    compiled = warmed_up(lambda x: x + 1, x)
+    x._node.memory._address = 64
+    with pytest.raises(mtl.KernelFault) as caught:
+        compiled(x)
+    assert caught.traceback[0].path.name == "test_native_calls.py"
+    assert "compiled(x)" in str(caught.traceback[0].statement)
+    assert {entry.path.name for entry in caught.traceback[1:]} == {"repeater.py"}
+
+
+def test_a_function_whose_programs_are_replaced_during_a_call():
+    arrays = [evaluated(X), evaluated(X.astype(np.int32))]
+    compiled = warmed_up(lambda x: x @ x.T, arrays[0])
+    wrong, ended = [], threading.Event()
+
+    def replace():
+        while not ended.wait(1e-5):
+            compiled._plain_calls = {}
+            compiled._calls = ()
+
+    def work(k):
+        for _ in range(200):
+            if not (np.asarray(compiled(arrays[k])) == X @ X.T).all():
+                wrong.append(k)
+
+    replacing = threading.Thread(target=replace)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+    replacing.start()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ended.set()
+    replacing.join()
+    assert not wrong
+
+
+def outcome_of(function, *args):
+    """The values of a result, or the error."""
+    try:
+        result = function(*args)
+        return result.dtype, np.asarray(result).tobytes()
+    except (OverflowError, TypeError, ValueError) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize(
+    "name", ["float32", "bfloat16", "float64", "complex64", "bool", "int8", "uint32", "int64", "uint64"],
+)  # fmt: skip
+def test_numbers_are_those_of_eager_functions(name):
+    def function(x, a, b):
+        return (x + a) * 3 - b
+
+    x = evaluated(np.arange(5)).astype(name)
+    mtl.eval(x)
+    compiled = mtl.compile(function)
+    for first, second in ((1, 2), (1.5, 2), (1, True)):
+        for _ in range(2):
+            outcome_of(compiled, x, first, second)
+        of_type, large = type(first), 10**400 if type(first) is int else float("inf")
+        for value in (3, 0, -1, 2**7, 2**15, 2**31, 2**32 + 1, 2**63, 2**64, 1e39, 1e300, -0.0):
+            args = of_type(value), type(second)(1)
+            assert outcome_of(compiled, x, *args) == outcome_of(function, x, *args), args
+        assert outcome_of(compiled, x, large, second) == outcome_of(function, x, large, second)
+
+
+def test_numbers_that_a_function_computes_or_does_not_use(no_python):
+    x = evaluated(X)
+    compiled = warmed_up(lambda x, a, b, c: x * (a + 1) + c, x, 1.0, 2.0, 3.0)
+    for a, c in ((2.0, 5.0), (0.25, -1.0)):
+        np.testing.assert_array_equal(np.asarray(compiled(x, a, 7.0, c)), X * np.float32(a + 1) + c)
+    compiled = warmed_up(lambda x, a, b, c: x * c - a, x, 1, 2, 3)
+    for a, c in ((2, 5), (-7, 1)):
+        np.testing.assert_array_equal(np.asarray(compiled(x, a, 9, c)), X * c - a)
+    assert compiled.traces == 1
 
 
 def test_results_that_are_views_of_arguments(no_python):

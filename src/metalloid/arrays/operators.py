@@ -141,7 +141,9 @@ class Operators:
 
     def __matmul__(self, other: Any) -> Self:
         """See `metalloid.matmul`."""
-        return self._applied(matrix_product, self, other) if _fits(other) else NotImplemented
+        if type(other) is type(self) or _fits(other):
+            return self._applied(matrix_product, self, other)
+        return NotImplemented
 
     def __rmatmul__(self, other: Any) -> Self:
         """See `metalloid.matmul`."""

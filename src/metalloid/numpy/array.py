@@ -177,6 +177,16 @@ def in_type_of(result: Array, target: Array, where: str, casting: Any = "same_ki
     return Array(broadcast(cast(result._node, target.dtype), target.shape))
 
 
+def check_out(where: str, result: Array, out: Any, dtype: Any = None) -> None:
+    """Refuse an array for a result of another shape, or one whose type is given as well."""
+    if out is not None and dtype is not None:
+        raise TypeError(f"[{where}] takes only one of out and dtype, got {dtype} and an array.")
+    if out is not None and np.shape(out) != result.shape:
+        raise ValueError(
+            f"[{where}] out of shape {np.shape(out)} does not fit the result's {result.shape}."
+        )
+
+
 def store(result: Any, out: Any, where: str, casting: Any = "same_kind") -> Any:
     """Store a result in the array of the parameter `out`, if there is one."""
     if isinstance(out, tuple):

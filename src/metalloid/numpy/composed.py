@@ -24,6 +24,7 @@ from metalloid.arrays.ir.dtypes import (
 from metalloid.arrays.ir.dtypes import float_for as _float_for
 from metalloid.arrays.ir.node import apply
 from metalloid.arrays.ir.ops import BITS
+from metalloid.numpy import complex_order
 
 
 def as_floats(x: Any, where: str) -> Array:
@@ -74,14 +75,22 @@ def spacing(x: Any) -> Array:
     return where(ew.isinf(x), math.nan, next_one - x)
 
 
+def _extreme(name: str, x1: Any, x2: Any) -> Array:
+    x1, x2 = as_arrays(name, x1, x2)
+    if "c" in (kind_of(x1.dtype), kind_of(x2.dtype)):
+        return complex_order.FUNCTIONS[name](x1, x2)
+    result: Array = getattr(ew, name)(x1, x2)
+    return result
+
+
 def fmax(x1: Any, x2: Any) -> Array:
     """Maximum of two numbers; the other one if one is NaN."""
-    return where(ew.isnan(x1), x2, where(ew.isnan(x2), x1, ew.maximum(x1, x2)))
+    return where(ew.isnan(x1), x2, where(ew.isnan(x2), x1, _extreme("maximum", x1, x2)))
 
 
 def fmin(x1: Any, x2: Any) -> Array:
     """Minimum of two numbers; the other one if one is NaN."""
-    return where(ew.isnan(x1), x2, where(ew.isnan(x2), x1, ew.minimum(x1, x2)))
+    return where(ew.isnan(x1), x2, where(ew.isnan(x2), x1, _extreme("minimum", x1, x2)))
 
 
 def fmod(x1: Any, x2: Any) -> Array:

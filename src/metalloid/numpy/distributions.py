@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from typing import Any
 
@@ -11,6 +12,7 @@ from metalloid import linalg
 from metalloid import random as base
 from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions import elementwise as ew
+from metalloid.arrays.functions.creation import full
 from metalloid.arrays.functions.manipulation import concat
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.functions.tensor_contractions import matmul
@@ -118,6 +120,8 @@ class ByRejection:
         if parameters.ndim != 1 or (parameters < 0).any():
             raise ValueError(f"[random.dirichlet] expected one axis of numbers >= 0, got {alpha}.")
         logs = self._log_gamma(alpha, (*shape_of(size), parameters.size))
+        if not parameters.any():
+            return ew.exp(logs)  # zeros, as the limit depends on the parameters
         shares = ew.exp(logs - logs.max(-1, keepdims=True))
         return shares / shares.sum(-1, keepdims=True)
 
@@ -164,6 +168,49 @@ class ByRejection:
             counts.append(self._binomial(left, as_array(probability, "multinomial"), outer))
             left = left - counts[-1]
         return concat([count[..., None] for count in (*counts, left)], -1)
+
+    @numpy_function
+    def hypergeometric(self, ngood: Any, nbad: Any, nsample: Any, size: Size = None) -> Any:
+        """Draw from the hypergeometric distribution."""
+        checked("hypergeometric",
+                lambda g, b, n: (g >= 0) & (b >= 0) & (n >= 0) & (n <= g + b) & (g < 10**9)
+                & (b < 10**9), "numbers of at least 0 and below 10**9, and at most ngood + nbad "
+                "samples", ngood, nbad, nsample)  # fmt: skip
+        return self._hypergeometric(ngood, nbad, nsample, shape_of(size, ngood, nbad, nsample))
+
+    def _hypergeometric(self, good: Any, bad: Any, sample: Any, shape: tuple[int, ...]) -> Array:
+        key = self._base._keys.next()
+        return rejection.hypergeometric(good, bad, sample, shape, default_float(), key)
+
+    @numpy_function
+    def multivariate_hypergeometric(self, colors: Any, nsample: int, size: Size = None,
+                                    method: str = "marginals") -> Any:  # fmt: skip
+        """Draw from the multivariate hypergeometric distribution.
+
+        Parameters
+        ----------
+        method
+            Ignored: hypergeometric numbers of what remains are drawn, color by color.
+        """
+        numbers = np.asarray(colors)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or (numbers < 0).any():
+            raise ValueError("[random.multivariate_hypergeometric] expected numbers of at least 0, "
+                             f"got {colors}.")  # fmt: skip
+        if not 0 <= operator.index(nsample) <= numbers.sum() or numbers.sum() >= 10**9:
+            raise ValueError(
+                "[random.multivariate_hypergeometric] expected less than 10**9 elements, and at "
+                f"most as many samples, got {colors} and {nsample}."
+            )
+        shape = shape_of(size)
+        left = full(shape, nsample, int64)
+        counts = []
+        for k, number in enumerate(numbers[:-1].tolist()):
+            others = int(numbers[k + 1 :].sum())
+            counts.append(self._hypergeometric(number, others, left, shape))
+            left = left - counts[-1]
+        rest = [left] if numbers.size else []
+        counts = [count[..., None] for count in (*counts, *rest)]
+        return concat(counts, -1) if counts else full((*shape, 0), 0, int64)
 
     @numpy_function
     def logseries(self, p: Any, size: Size = None) -> Any:

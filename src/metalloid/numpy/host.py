@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.functions import data_types
 from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import as_dtype, promote
+from metalloid.kernels.strides import row_major
 from metalloid.numpy.array import numpy_function
 
 #: Names that are NumPy's own: types, constants, errors, settings of text, tools.
@@ -211,6 +213,50 @@ r_, c_ = _Joined("r_"), _Joined("c_")
 
 class _StrideTricks:
     """Views of windows; the results are not writeable views."""
+
+    @staticmethod
+    @numpy_function
+    def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False,
+                   writeable: bool = True, *, check_bounds: Any = None) -> Any:  # fmt: skip
+        """Elements of an array at multiples of strides, which count bytes of row-major memory.
+
+        Raises
+        ------
+        IndexError
+            If an element is outside of the array.
+
+        Examples
+        --------
+        >>> import metalloid.numpy as np
+        >>> np.lib.stride_tricks.as_strided(np.arange(4), (3, 2), (8, 8))
+        array([[0, 1],
+               [1, 2],
+               [2, 3]])
+        """
+        from metalloid.arrays.array import as_array
+        from metalloid.arrays.functions.creation import arange
+        from metalloid.arrays.functions.searching import take
+
+        array = as_array(x, "as_strided")
+        extents = array.shape if shape is None else np.broadcast_shapes(shape)
+        steps = row_major(array.shape) if strides is None else tuple(
+            operator.index(s) // array.itemsize for s in strides)  # fmt: skip
+        if len(steps) != len(extents) or any(s % array.itemsize for s in strides or ()):
+            raise ValueError(
+                f"[as_strided] expected a multiple of {array.itemsize} for each axis of shape "
+                f"{extents}, got the strides {strides}."
+            )
+        ends = [step * (n - 1) for step, n in zip(steps, extents, strict=True)]
+        first, last = sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends)
+        if 0 not in extents and (first < 0 or last >= array.size):
+            raise IndexError(
+                f"[as_strided] shape {extents} with strides {strides} reaches elements {first} to "
+                f"{last} of {array.size}."
+            )
+        index = arange(1, device=array.device).reshape(())
+        for step, extent in zip(steps, extents, strict=True):
+            index = index[..., None] + arange(extent, device=array.device) * step
+        return take(array.reshape(array.size), index.reshape(index.size)).reshape(extents)
 
     @staticmethod
     @numpy_function

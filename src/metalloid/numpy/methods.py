@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -77,7 +78,7 @@ class _Methods:
     @numpy_function
     def transpose(self: Any, *axes: Any) -> Any:
         """Permute the axes; by default, reverse them."""
-        if not axes or axes == (None,):
+        if not axes or axes[0] is None:
             return manipulation.transpose(self)
         return manipulation.transpose(
             self, axes[0] if len(axes) == 1 and np.ndim(axes[0]) else axes
@@ -122,7 +123,8 @@ class _Methods:
     @numpy_function
     def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
         """Return the same bits as another type; the result is a copy."""
-        target = self.dtype if dtype is None else as_dtype(dtype)
+        is_class = isinstance(dtype, builtins.type) and issubclass(dtype, Array)
+        target = self.dtype if dtype is None or is_class else as_dtype(dtype)
         if target == self.dtype:
             return Array(self._node)
         if target.itemsize == self.itemsize and "c" not in (target.kind, self.dtype.kind):

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from metalloid import random as base
-from metalloid.arrays.array import as_array
+from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions.select import where
-from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import default_float, int64
+from metalloid.arrays.ir.substitute import is_traced
 from metalloid.numpy.array import as_ndarrays, numpy_function, store
 from metalloid.numpy.distributions import ByRejection, Size, checked, shape_of
 
@@ -31,14 +31,27 @@ def _seeded(seed: Any) -> base.Generator:
 
 
 def _is_scale(value: Any) -> Any:
-    return ~(value < 0)  # NaN yields NaN
+    return ~np.signbit(value) | np.isnan(value)  # NaN yields NaN
+
+
+def _parts_of_mean(lam: Any) -> list[Any]:
+    """Means whose Poisson numbers add up to those of `lam`, and which are nearly float32."""
+    if isinstance(lam, Array) and is_traced(lam._node):
+        return [lam]
+    mean = np.asarray(lam, np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = mean.astype(np.float32)
+        if not (np.abs(mean - single) > 1e-4 * np.sqrt(mean)).any():
+            return [lam]
+        low = np.where(single > mean, np.nextafter(single, np.float32(0)), single)
+    return [low, mean - low]
 
 
 class Generator(ByRejection):
     """Random number generator with the methods of ``numpy.random.Generator``.
 
     Every call uses the next key of a sequence. Most distributions are computed from uniform numbers
-    by the kernel that uses them; those of `ON_HOST` by NumPy, with a seed from the sequence.
+    by the kernel that uses them.
 
     Parameters
     ----------
@@ -129,7 +142,10 @@ class Generator(ByRejection):
     def poisson(self, lam: Any = 1.0, size: Size = None) -> Any:
         """Draw from the Poisson distribution."""
         checked("poisson", _is_scale, "a mean of at least 0", lam)
-        return self._base.poisson(lam, shape_of(size, lam))
+        shape = shape_of(size, lam)
+        means = _parts_of_mean(lam)
+        return sum((self._base.poisson(mean, shape) for mean in means[1:]),
+                   self._base.poisson(means[0], shape))  # fmt: skip
 
     # -- by the inverse of the distribution function
 
@@ -156,7 +172,9 @@ class Generator(ByRejection):
     def weibull(self, a: Any, size: Size = None) -> Any:
         """Draw from the Weibull distribution."""
         checked("weibull", _is_scale, "a shape of at least 0", a)
-        return self.exponential(1.0, shape_of(size, a)) ** (1 / as_array(a, "weibull"))
+        shape = as_array(a, "weibull")
+        numbers = self.exponential(1.0, shape_of(size, a)) ** (1 / shape)
+        return where(ew.equal(shape, 0), 0, numbers)
 
     @numpy_function
     def pareto(self, a: Any, size: Size = None) -> Any:
@@ -232,26 +250,6 @@ class Generator(ByRejection):
     def shuffle(self, x: Any, axis: int = 0) -> None:
         """Shuffle the elements along an axis in place."""
         x[...] = as_ndarrays(self._base.permutation(x, axis))
-
-
-#: Distributions that NumPy computes, on the host.
-ON_HOST = ("hypergeometric", "multivariate_hypergeometric")
-
-
-def _by_numpy(name: str) -> Callable[..., Any]:
-    @numpy_function
-    def draw(self: Generator, *args: Any, **options: Any) -> Any:
-        generator = np.random.default_rng(self._base._keys.next_words())
-        return call_on_host(getattr(generator, name), args, options)
-
-    draw.__name__ = name
-    draw.__qualname__ = f"Generator.{name}"
-    draw.__doc__ = f"Draw from a distribution on the host; see ``numpy.random.Generator.{name}``."
-    return draw
-
-
-for _name in ON_HOST:
-    setattr(Generator, _name, _by_numpy(_name))
 
 
 class RandomState(Generator):

@@ -14,7 +14,7 @@ from metalloid.arrays.functions.creation import full, zeros
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import OPERATIONS, call_on_host
 from metalloid.arrays.ir import native
-from metalloid.arrays.ir.dtypes import as_dtype, bool_
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, uint64
 from metalloid.arrays.ir.node import cast
 from metalloid.arrays.ir.operands import (
     binary,
@@ -61,6 +61,22 @@ def _compared(name: str, a: Any, b: Any) -> Array | None:
     return None
 
 
+def _have_mixed_signs(*operands: Any) -> bool:
+    types = [getattr(x, "dtype", bool_) for x in operands]
+    return uint64 in types and any(dtype.kind == "i" for dtype in types)
+
+
+def _of_mixed_signs(name: str, *operands: Any) -> Array | None:
+    """The result of comparing signed integers with uint64: there is no type for both."""
+    if not _have_mixed_signs(*operands):
+        return None
+    first, second = as_arrays(name, *operands)
+    is_first = first.dtype.kind == "i"
+    for_negative = bool(_COMPARE[name](0, 1) if is_first else _COMPARE[name](1, 0))
+    result = getattr(ew, name)(first.astype(uint64), second.astype(uint64))
+    return select(ew.less(first if is_first else second, 0), for_negative, result)
+
+
 def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
     row = OPERATIONS[ufunc]
     apply = unary if row.operands == 1 else binary
@@ -69,6 +85,8 @@ def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
     def function(*operands: Any) -> Array:
         if row.name in _COMPARE:
             result = _compared(row.name, *operands)
+            if result is None:
+                result = _of_mixed_signs(row.name, *operands)
             if result is not None:
                 return result
         if row.name == "divide":  # integers of any size
@@ -212,6 +230,7 @@ class ufunc:
             result = call_on_host(self._numpys, inputs, options)
         else:
             result = self._function(*inputs)
+        out = None if out is Ellipsis else out  # results are arrays anyway
         given = positional or (out if isinstance(out, tuple) else (out,) * (out is not None))
         if where is True and not given:
             return result
@@ -328,6 +347,8 @@ def _with_fallback(method: str, name: str, is_reflected: bool) -> Callable[[Any,
 
     def fallback(self: Any, other: Any) -> Any:
         try:
+            if name in _COMPARE and _have_mixed_signs(self, other):
+                return UFUNCS[name](self, other)
             result = operate(self, other)
             if result is NotImplemented and name in ("equal", "not_equal"):
                 return _compared_with_object(self, other, name)

@@ -27,6 +27,8 @@ _VON_MISES = _row("von_mises", "An angle about 0", 500, 1, "exponential", "trigo
                   "inverse")  # fmt: skip
 _ZIPF = _row("zipf", "A rank", 500, 1, "exponential")
 _BINOMIAL = _row("binomial", "A number of successes", 800, 2, "exponential")
+_HYPERGEOMETRIC = _row("hypergeometric", "A number of good ones in a sample", 900, 3,
+                       "exponential")  # fmt: skip
 
 
 def _drawn(row: Op, result: DType, dtype: DType, shape: Shape | None, key: Array | None,
@@ -59,3 +61,9 @@ def binomial(n: Any, p: Any, shape: Shape | None, dtype: DType, key: Array | Non
              ) -> Array:  # fmt: skip
     """Draw numbers of successes in `n` trials of probability `p`, computed in `dtype`."""
     return _drawn(_BINOMIAL, int64, dtype, shape, key, n, p)
+
+
+def hypergeometric(good: Any, bad: Any, sample: Any, shape: Shape | None, dtype: DType,
+                   key: Array | None = None) -> Array:  # fmt: skip
+    """Draw numbers of good ones in samples without replacement, computed in `dtype`."""
+    return _drawn(_HYPERGEOMETRIC, int64, dtype, shape, key, good, bad, sample)

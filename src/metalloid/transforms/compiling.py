@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -11,19 +12,19 @@ from typing import Any
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.ir.layout import Layout
+from metalloid.arrays.ir.native import offsets_of, when_loaded
 from metalloid.arrays.ir.node import BUFFER, CONSTANT, Node
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.settings import settings
 from metalloid.transforms.captures import assign, check, replaced
 from metalloid.transforms.extents import ExtentTrace
 from metalloid.transforms.numbers import NumberTrace, TracedNumber
-from metalloid.transforms.program import PlainCall, Program
+from metalloid.transforms.program import NUMBERS, PlainCall, Program
 from metalloid.transforms.shapeless import Template, adapted
 from metalloid.transforms.state import begin, end
 from metalloid.transforms.tracing import Trace
 from metalloid.transforms.tree import flatten
 from metalloid.transforms.variants import (
-    NUMBERS,
     Variant,
     describe,
     plain_calls,
@@ -94,6 +95,8 @@ class CompiledFunction:
         How often the function was traced.
     """
 
+    __slots__ = ("__dict__", "__weakref__", "_calls")
+
     def __init__(self, fun: Callable[..., Any], inputs: Any, outputs: Any,
                  shapeless: bool) -> None:  # fmt: skip
         functools.update_wrapper(self, fun)
@@ -102,6 +105,7 @@ class CompiledFunction:
         self._templates: dict[Any, list[Template]] | None = {} if shapeless else None
         self._lock = threading.RLock()
         self._plain_calls: dict[Any, tuple[PlainCall, ...]] = {}
+        #: Tried first, by native functions (native/program_call.c) or `__call__`.
         self._calls: tuple[PlainCall, ...] = ()
         self.traces = 0
 
@@ -123,12 +127,14 @@ class CompiledFunction:
         leaves, structure = flatten((args, kwargs, self._inputs))
         nodes: list[Node] = []
         numbers: list[Any] = []
+        given: list[Any] = []  # both, in order
         key_items: list[Any] = []
         positions: list[int] = []
         missing: list[Node] = []
         for leaf in leaves:
             if type(leaf) in NUMBERS:
                 numbers.append(leaf)
+                given.append(leaf)
                 key_items.append(type(leaf))
                 continue
             node = getattr(leaf, "_node", None)
@@ -137,6 +143,7 @@ class CompiledFunction:
                 continue
             if is_traced(node):  # the transform around this one sees the function itself
                 return self._fun(*args, **kwargs)
+            given.append(leaf)
             if node.kind is CONSTANT:
                 numbers.append(node.data)
                 key_items.append((node.dtype, node.device))
@@ -157,11 +164,14 @@ class CompiledFunction:
             key_items[position] = node.dtype, node.shape, node.data[0], node.device
         key = structure, settings.version, tuple(key_items)
         variant = self._find(key, numbers) or self._trace(key, args, kwargs, numbers, nodes)
-        nodes += [state.read()._node for state in variant.states]
-        results = [] if variant.program is None else variant.program(nodes, numbers)
+        results: list[Array] = []
+        if variant.program is not None:
+            states = [state.read() for state in variant.states]
+            nodes += [value._node for value in states]
+            results = variant.program.arrays([*given, *states], nodes, numbers)
         for state in reversed(variant.states):
-            state.write(Array(results.pop()))
-        values = iter(map(Array, results))
+            state.write(results.pop())
+        values = iter(results)
         filled = iter(
             [
                 next(values) if leaf is None
@@ -288,6 +298,14 @@ class CompiledFunction:
             self._variants.clear()
         self._variants.setdefault(key, []).append(variant)
         return variant
+
+
+@when_loaded
+def _define_calls(functions: Any) -> None:
+    """Let native functions look for the program of a call."""
+    (offset,) = offsets_of(CompiledFunction, ["_calls"]) or (None,)
+    if offset is not None:
+        functions.mtl_define_calls(ctypes.py_object(CompiledFunction), ctypes.c_uint64(offset))
 
 
 def _constant_key(leaf: Any) -> Any:

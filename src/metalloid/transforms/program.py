@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import operator
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import plan_of
 from metalloid.arrays.execution.executable import run
 from metalloid.arrays.execution.repeated_plan import MAX_ADDRESSES, Frame, RepeatedPlan
-from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.dtypes import (
+    DType,
+    bfloat16,
+    float16,
+    float32,
+    float64,
+    int64,
+    uint64,
+)
 from metalloid.arrays.ir.index_checks import checks_below, verify
 from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.linearize import LinearizedGraph
@@ -31,6 +42,15 @@ from metalloid.arrays.ir.substitute import traced_nodes
 from metalloid.errors import TraceError
 from metalloid.settings import settings
 from metalloid.transforms.numbers import TracedNumber
+
+#: Types of arguments that are inputs of a program, besides arrays.
+NUMBERS = (bool, int, float, complex)
+#: By dtype, types of numbers that native functions convert as `as_number` does. Parameters of other
+#: integer types have 64 bits, too, so that Python has to look whether a number fits.
+_NUMBERS_THAT_FIT: dict[DType, tuple[type, ...]] = {
+    **dict.fromkeys((float16, bfloat16, float32, float64), (int, float)),
+    **dict.fromkeys((int64, uint64), (int,)),
+}
 
 #: From the arguments of a call to its result; None if Python has to run it.
 PlainCall = Callable[[tuple[Any, ...]], Any]
@@ -54,6 +74,20 @@ class Output(NamedTuple):
     source: int
     layout: Layout
     dtype: DType
+
+
+def checks_of(values: Sequence[Any]) -> list[Any] | None:
+    """The kinds of arrays and numbers, for `Program.native`; None if there are other values."""
+    checks: list[Any] = []
+    for value in values:
+        if type(value) in NUMBERS:
+            checks.append(type(value))
+        elif type(value) is Array and value._node.kind is BUFFER:
+            node = value._node
+            checks.append((node.dtype, node.shape, node.data[0], node.device))
+        else:
+            return None
+    return checks
 
 
 class Program:
@@ -118,6 +152,9 @@ class Program:
                 leaf = self._plan.sources[result.source].leaf
                 self._outputs.append(Output(leaf, result.source, result.layout, node.dtype))
         owned = dict.fromkeys(o.source for o in self._outputs if o.leaf is None)
+        #: Of the arrays and numbers of a call, once the program has run.
+        self._native: PlainCall | None = None
+        self._has_run = False
         counters = {k: leaf.data[1] for k, leaf in enumerate(graph.leaves) if leaf.kind is IOTA}
         self._repeated = RepeatedPlan.of(self._plan, tuple(owned), bool(self._numbers), counters)
         #: Indices of the leaves that have memory, and by output the index of its memory among
@@ -146,9 +183,30 @@ class Program:
         """
         return self._checked(self._run(inputs, numbers))
 
+    def arrays(self, given: Sequence[Any], inputs: Sequence[Node],
+               numbers: Sequence[Any]) -> list[Array]:  # fmt: skip
+        """Run the program; return its results as arrays.
+
+        Parameters
+        ----------
+        given : sequence
+            Arrays and numbers in the order of a call.
+        inputs, numbers
+            The nodes of the former, and the latter. See `__call__`.
+        """
+        results = None if self._native is None else self._native(tuple(given))
+        if results is not None:
+            return list(results)
+        results = list(map(Array, self(inputs, numbers)))
+        if not self._has_run:
+            self._has_run = True
+            checks = checks_of(given)
+            self._native = None if checks is None else self.native(checks, True)
+        return results
+
     def _run(self, inputs: Sequence[Node], numbers: Sequence[Any]) -> list[Node]:
         leaves = [leaf if k is None else inputs[k] for k, leaf in self._leaves]
-        nodes = self._with_numbers(numbers)
+        nodes = _with_numbers(self._nodes, self._numbers, numbers)
         memories = [leaf.memory for leaf in leaves]
         offsets = [leaf.data[1] for leaf in leaves]
         plan = self._plan
@@ -182,7 +240,9 @@ class Program:
             From the arguments to the result; None for arguments of other kinds.
         """
         functions = library()
-        plan = None if self._repeated is None else self._repeated.native(self._pack)
+        # Native functions hold it, and the program holds them: it must not refer to the program.
+        pack = functools.partial(_pack, self._nodes, self._numbers)
+        plan = None if self._repeated is None else self._repeated.native(pack)
         if functions is None or plan is None or len(checks) > MAX_ADDRESSES:
             return None
         passed = [self._leaves[k] for k in self._passed]
@@ -194,8 +254,9 @@ class Program:
             for owner, output in zip(self._owners, self._outputs, strict=True)
         )
         packed = struct.pack(f"={len(leaves)}q", *leaves)
-        call = (plan, tuple(checks), packed, constants, outputs, settings, settings.version,
-                is_tuple or bool(self._checks), topological_ids, BUFFER, ())  # fmt: skip
+        call = (plan, tuple(checks), packed, constants, outputs, vars(settings), settings.version,
+                is_tuple or bool(self._checks), topological_ids, BUFFER, (),
+                self._native_numbers(checks))  # fmt: skip
         function: PlainCall = functions.mtl_program_call(ctypes.py_object(call))
         if not self._checks:
             return function
@@ -209,6 +270,23 @@ class Program:
 
         return checked
 
+    def _native_numbers(self, checks: Sequence[Any]) -> bytes:
+        """By node of the graph, the index of the number that it is in a call; -1 for other nodes.
+
+        Empty if Python has to compute numbers, or to look whether they fit a type.
+        """
+        given = [check for check in checks if isinstance(check, type)]
+        positions = [-1] * len(self._nodes)
+        for k, node, number in self._numbers:
+            if not isinstance(number.compute, operator.itemgetter):
+                return b""
+            (index,) = number.inputs
+            types = _NUMBERS_THAT_FIT.get(node.dtype, ())
+            if index >= len(given) or given[index] not in types:
+                return b""
+            positions[k] = index
+        return struct.pack(f"={len(positions)}q", *positions)
+
     def _checked(self, results: list[Node]) -> list[Node]:
         """The results without the codes of checks."""
         if not self._checks:
@@ -217,18 +295,6 @@ class Program:
         memories = [node.memory for node in results[first:] if node.memory is not None]
         verify(zip(memories, self._checks, strict=True))
         return results[:first]
-
-    def _pack(self, frame: Frame, numbers: Sequence[Any]) -> None:
-        frame.pack(self._with_numbers(numbers))
-
-    def _with_numbers(self, numbers: Sequence[Any]) -> Sequence[Node]:
-        """The nodes of the graph, with constants for the numbers of a call."""
-        if not self._numbers:
-            return self._nodes
-        nodes = list(self._nodes)
-        for index, node, number in self._numbers:
-            nodes[index] = as_number(number.compute(numbers), node.dtype, node.device)
-        return nodes
 
     def _result(self, output: Output, leaves: Sequence[Node], stored: Sequence[Memory | None],
                 offsets: Sequence[int]) -> Node:  # fmt: skip
@@ -239,6 +305,23 @@ class Program:
         assert memory is not None
         layout = output.layout._replace(offset=output.layout.offset + start)
         return in_memory(memory, layout, output.dtype)
+
+
+def _with_numbers(nodes: Sequence[Node], constants: Sequence[tuple[int, Node, TracedNumber]],
+                  numbers: Sequence[Any]) -> Sequence[Node]:  # fmt: skip
+    """The nodes of a graph, with constants for the numbers of a call."""
+    if not constants:
+        return nodes
+    nodes = list(nodes)
+    for index, node, number in constants:
+        nodes[index] = as_number(number.compute(numbers), node.dtype, node.device)
+    return nodes
+
+
+def _pack(nodes: Sequence[Node], constants: Sequence[tuple[int, Node, TracedNumber]], frame: Frame,
+          numbers: Sequence[Any]) -> None:  # fmt: skip
+    """Write the parameters of a frame."""
+    frame.pack(_with_numbers(nodes, constants, numbers))
 
 
 class _Placeholder:

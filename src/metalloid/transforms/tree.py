@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from metalloid.arrays.array import Array
+
 
 class TreeDef(NamedTuple):
     """The structure of a tree; hashable, if its constants are.
@@ -40,6 +42,8 @@ class TreeDef(NamedTuple):
 
 
 LEAF = TreeDef(None)
+#: Types that need no look whether they are containers.
+_COMMON_LEAVES = frozenset((Array, bool, int, float, complex, str))
 
 
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeDef]:
@@ -56,7 +60,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 
 def _flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> TreeDef:
     kind = type(tree)
-    if is_leaf is not None and is_leaf(tree):
+    if kind in _COMMON_LEAVES or (is_leaf is not None and is_leaf(tree)):
         leaves.append(tree)
         return LEAF
     if tree is None:
@@ -72,7 +76,7 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None
     else:
         leaves.append(tree)
         return LEAF
-    return TreeDef(kind, keys, tuple(_flatten(item, leaves, is_leaf) for item in items))
+    return TreeDef(kind, keys, tuple([_flatten(item, leaves, is_leaf) for item in items]))
 
 
 def _dataclass(kind: type, values: dict[str, Any]) -> Any:

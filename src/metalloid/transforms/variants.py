@@ -9,12 +9,9 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.ir.layout import contiguous
 from metalloid.arrays.ir.node import BUFFER, Node
 from metalloid.settings import settings
-from metalloid.transforms.program import PlainCall, Program
+from metalloid.transforms.program import PlainCall, Program, checks_of
 from metalloid.transforms.state import State
 from metalloid.transforms.tree import TreeDef
-
-#: Types of arguments that are inputs of a program, besides arrays.
-NUMBERS = (bool, int, float, complex)
 
 
 class Variant(NamedTuple):
@@ -110,15 +107,9 @@ def plain_calls(args: Sequence[Any], variant: Variant) -> tuple[PlainCall, ...]:
     is_tuple = outputs.type is tuple and all(child.type is None for child in outputs.children)
     if not (is_tuple or outputs.type is None) or any(leaf is not None for leaf in variant.others):
         return ()
-    checks: list[Any] = []
-    for value in args:
-        if type(value) in NUMBERS:
-            checks.append(type(value))
-        elif type(value) is Array and value._node.kind is BUFFER:
-            node = value._node
-            checks.append((node.dtype, node.shape, node.data[0], node.device))
-        else:
-            return ()
+    checks = checks_of(args)
+    if checks is None:
+        return ()
     native, checked = program.native(checks, is_tuple), CheckedCall(checks, program, is_tuple)
     return (checked,) if native is None else (native, checked)
 

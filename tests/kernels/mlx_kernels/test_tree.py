@@ -118,6 +118,23 @@ def _die_at_first(tree, gpu, pipe):
 
 
 @pytest.mark.needs("the CPU")
+def test_findings_of_an_entry(tree):
+    from mlx_tree.checks import findings_of
+    from mlx_tree.workers import MlxWorker
+
+    path = tree / "mlx/backend/metal/kernels/arange.metal"
+    path.write_text(ARANGE.replace("(index == 900)", "(out[index / 32] > 900)"))
+    worker = MlxWorker(tree, None, findings_of)
+    right = worker.check(Entry("arange.metal", "arangefloat32"), 60)
+    racy = worker.check(Entry("arange.metal", "arangeint32"), 60)
+    worker.stop()
+    assert right == {"findings": [], "reason": ""}
+    (finding,) = racy["findings"]
+    assert (finding["kind"], finding["lines"]) == ("race", ["arange.metal:12", "arange.metal:12"])
+    assert racy["reason"].startswith("AssertionError: ")
+
+
+@pytest.mark.needs("the CPU")
 def test_a_run_that_is_out_of_time_stops_and_shows_its_table(tree):
     from mlx_tree import workers
 

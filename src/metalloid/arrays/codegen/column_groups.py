@@ -27,8 +27,8 @@ def columns_per_lane(kernel: FusedKernel, axes: Axes) -> int:
     """The columns that a lane reduces; 1 if the kernel is none of independent columns."""
     if axes.form != "column" or kernel.is_by_element or kernel.interleave > 1 or not axes.outer:
         return 1
-    if len(axes.row) > 1 or axes.is_simt:
-        return 1
+    if len(axes.row) > 1 or axes.is_simt or (kernel.chunk and len(axes.outer) == 1):
+        return 1  # chunks are along the first axis
     depends = [False] * len(kernel.ops)  # on the result of a reduction
     for index, op in enumerate(kernel.ops):
         depends[index] = op.kind == "reduce" or any(depends[arg] for arg in op.args)

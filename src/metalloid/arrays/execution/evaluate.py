@@ -32,6 +32,7 @@ MAX_CACHED_PLANS = 2048
 #: Intermediate values that other nodes may need are saved by each run of a repeated plan, whether
 #: or not there are such nodes, unless they are larger.
 _MAX_SAVED_BYTES = 2**20
+_NEEDS_GENERAL_PATH = TRACED | CHECKED
 #: One evaluation at a time, as it turns expressions into leaves.
 _lock = threading.RLock()
 
@@ -52,6 +53,8 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
     TraceError
         If a root depends on a tracer without a value.
     """
+    if len(roots) == 1 and _is_known(roots[0], wait):
+        return roots
     if type_rules.are_numpys:  # primitives are lowered by the standard's rules
         with chosen_type_rules(are_numpys=False, are_chosen=False):
             return evaluate(roots, wait)
@@ -69,6 +72,20 @@ def evaluate(roots: Sequence[Node], wait: bool = True) -> Sequence[Node]:
         for device, missing in by_device.items():
             _evaluate(device, missing, wait)
     return roots
+
+
+def _is_known(root: Node, wait: bool) -> bool:
+    """Whether a root has the structure of one that was evaluated before, and is evaluated now.
+
+    This is the case of most evaluations, and needs nothing that the general path looks for.
+    """
+    if root.kind is BUFFER or root.flags & _NEEDS_GENERAL_PATH or open_traces:
+        return False
+    native = native_evaluation() if wait or root.device.memory == "own" else None
+    if native is None:
+        return False
+    with _lock:
+        return bool(_run_known(native, [root], wait))
 
 
 def settled(node: Node) -> Node:

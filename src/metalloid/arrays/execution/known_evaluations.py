@@ -66,7 +66,7 @@ class KnownEvaluation(NamedTuple):
 
     Attributes
     ----------
-    plan : tuple or None
+    plan : object or None
         See `RepeatedPlan.native`.
     leaves, inputs : bytes
         Leaves of the plan that have memory, and its leaves and constants: 32-bit indices of nodes,
@@ -88,7 +88,7 @@ class KnownEvaluation(NamedTuple):
         Those whose addresses are in the key.
     """
 
-    plan: tuple[Any, ...] | None
+    plan: Any
     leaves: bytes
     inputs: bytes
     has_numbers: bool

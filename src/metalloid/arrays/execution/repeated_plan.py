@@ -15,6 +15,7 @@ from metalloid.arrays.codegen.params import Packer
 from metalloid.arrays.execution.executable import ExecutablePlan, Launch
 from metalloid.arrays.execution.small_results import add_run, indices_of_small
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
+from metalloid.arrays.ir.native import library
 from metalloid.arrays.ir.node import Node
 from metalloid.runtime.launch.launches import LaunchBuffer, Launcher, NativeRow, Repeater
 
@@ -168,7 +169,7 @@ class RepeatedPlan:
         """The alignment on which kernels rely, in bytes; for native functions."""
         return max(self.alignments.get(leaf, 1), 1 if self._row is None else self._row.alignment)
 
-    def native(self, pack: Callable[[Frame, Any], None] | None) -> tuple[Any, ...] | None:
+    def native(self, pack: Callable[[Frame, Any], None]) -> Any:
         """The plan for native functions (native/plan_run.h); None if it has no such form yet.
 
         Parameters
@@ -176,8 +177,8 @@ class RepeatedPlan:
         pack : callable
             Writes the parameters of a frame for the numbers of a run.
         """
-        row, address = self._row, pool_of(self._device).address
-        if row is None or not address:
+        functions, row, address = library(), self._row, pool_of(self._device).address
+        if functions is None or row is None or not address:
             return None
         counts = self._leaf_count, len(self.results), len(self._passed_sizes)
         if sum(counts) > MAX_ADDRESSES:
@@ -188,7 +189,8 @@ class RepeatedPlan:
         stream = row.stream
         if stream is not None:
             stream = stream._replace(finish=functools.partial(self._finish, stream.finish))
-        return head, self._device, sizes, self._frames, row.fail, pack, stream
+        items = head, vars(self._device), sizes, self._frames, row.fail, pack, stream
+        return functions.mtl_new_plan(ctypes.py_object(items))
 
     def _finish(self, finish: Callable[[Sequence[LaunchBuffer]], None],
                 memories: Sequence[Memory]) -> None:  # fmt: skip

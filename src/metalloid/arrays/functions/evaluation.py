@@ -8,7 +8,7 @@ from typing import Any
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.execution.explain import report
-from metalloid.arrays.ir.node import BUFFER, TRACED, Node
+from metalloid.arrays.ir.node import BUFFER, Node
 
 
 def eval(*values: Any) -> None:
@@ -31,9 +31,9 @@ def eval(*values: Any) -> None:
     >>> mtl.eval(x)
     """
     for value in values:
-        node = value._node if type(value) is Array else None
-        if node is None or node.kind is not BUFFER or node.flags & TRACED:
-            evaluate(_nodes(values))
+        if type(value) is not Array or value._node.kind is not BUFFER:
+            is_one = type(value) is Array and len(values) == 1
+            evaluate([value._node] if is_one else _nodes(values))
             break
 
 

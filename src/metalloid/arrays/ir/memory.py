@@ -54,7 +54,7 @@ class Pool:
         self.device = device
         self._counters = (ctypes.c_int64 * 5)()
         self._counters[_MAX_FREE_BYTES] = int(device.info().memory_bytes * _MAX_FREE_FRACTION)
-        self._free: dict[int, list[Buffer]] = {}
+        self._free: dict[int, Any] = {}  # by size; native functions have other values
         self.address, self._take, self._lease, self.memory = self._functions()
 
     def _functions(self) -> tuple[int, Callable[[int], Buffer | None], Callable[[Buffer], Any],

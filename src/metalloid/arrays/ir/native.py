@@ -48,16 +48,13 @@ def has_slots_of_arrays(cls: type[T]) -> type[T]:
         if binder := NATIVE_BINDERS.get(_classes["Array"]):
             NATIVE_BINDERS[cls] = binder
 
-    with _lock:
-        _users.append(define)
-        if _loaded:
-            define(_loaded[0])
+    when_loaded(define)
     return cls
 
 
 @functools.cache
 def _load() -> Any:
-    offsets = {name: _offsets(_classes[name], slots) for name, slots in _SLOTS.items()}
+    offsets = {name: offsets_of(_classes[name], slots) for name, slots in _SLOTS.items()}
     if None in offsets.values():
         return None
     library = native_build.load_python_library(_SOURCES, "arrays")
@@ -67,7 +64,7 @@ def _load() -> Any:
         library.mtl_define_class(k, ctypes.py_object(_classes[name]), own, len(_SLOTS[name]))
     for name in (
         "mtl_elementwise", "mtl_evaluation", "mtl_fresh_array", "mtl_host_array", "mtl_new_pool",
-        "mtl_new_nodes", "mtl_program_call", "mtl_views",
+        "mtl_new_nodes", "mtl_new_plan", "mtl_program_call", "mtl_views",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.py_object
     library.mtl_prepare_bind_array(ctypes.py_object(_classes["Node"].leaf_kind))
@@ -82,7 +79,10 @@ def _load() -> Any:
 
 def when_loaded(use: Callable[[Any], None]) -> None:
     """Pass the library to a function when it is loaded, which is not when a module is imported."""
-    _users.append(use)
+    with _lock:
+        _users.append(use)
+        if _loaded:
+            use(_loaded[0])
 
 
 def library() -> Any:
@@ -133,7 +133,7 @@ def new_node(*values: Any) -> Any:
     return None
 
 
-def _offsets(cls: type, slots: Sequence[str]) -> Any:
+def offsets_of(cls: type, slots: Sequence[str]) -> Any:
     """Offsets of the slots in objects of a class, found by storing values; None if unclear."""
     size = cls.__basicsize__ // ctypes.sizeof(ctypes.c_void_p)
     offsets = []

@@ -91,16 +91,20 @@ def bind(name: str, args: Sequence[Node], params: tuple[Any, ...],
 
     A single result is the node of the primitive itself.
     """
-    device = args[0].device
-    primitive = Primitive(name, params, results)
-    node = expression(PRIMITIVE, primitive, tuple(args), *results[0], device)
-    node.flags |= HAS_PRIMITIVES
+    node = bound(Primitive(name, params, results), tuple(args))
     if len(results) == 1:
         return (node,)
     return tuple(
-        Node(GET_TUPLE_ITEM, k, (node,), dtype, shape, device)
+        Node(GET_TUPLE_ITEM, k, (node,), dtype, shape, node.device)
         for k, (dtype, shape) in enumerate(results)
     )
+
+
+def bound(primitive: Primitive, args: tuple[Node, ...]) -> Node:
+    """The node of a primitive."""
+    node = expression(PRIMITIVE, primitive, args, *primitive.results[0], args[0].device)
+    node.flags |= HAS_PRIMITIVES
+    return node
 
 
 _by_topological_id = operator.attrgetter("topological_id")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from metalloid.arrays.execution.calls import HostCall
 from metalloid.arrays.ir.dtypes import DType, bool_, complex64, float32, int32, kind_of, promote
+from metalloid.arrays.ir.extents import open_traces
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import (
@@ -26,7 +28,7 @@ from metalloid.arrays.ir.node import (
 )
 from metalloid.arrays.ir.operands import binary_operands
 from metalloid.arrays.ir.ops import OPS
-from metalloid.arrays.ir.primitives import Implementation, bind, implement
+from metalloid.arrays.ir.primitives import Implementation, Primitive, bound, implement
 from metalloid.arrays.lowering.narrow_matmul import (
     dots_of_few_columns,
     has_few_columns,
@@ -95,6 +97,10 @@ def matrix_product(x1: Any, x2: Any) -> Node:
         If the shapes are incompatible.
     """
     a, b = binary_operands("matmul", x1, x2)
+    if a.dtype is b.dtype is not bool_ and len(a.shape) == len(b.shape) == 2:
+        if a.shape[1] != b.shape[0]:
+            raise _incompatible(a, b)
+        return stacked_product(a, b, _parameters(a.device))
     if not a.shape or not b.shape:
         raise ValueError(f"[matmul] expected at least one axis each, got {a.shape} and {b.shape}.")
     dtype = promote(a.dtype, b.dtype)
@@ -102,7 +108,7 @@ def matrix_product(x1: Any, x2: Any) -> Node:
     dtype = int32 if is_truth else dtype
     depth = a.shape[-1]
     if depth != b.shape[-2:][0]:
-        raise ValueError(f"[matmul] incompatible shapes {a.shape} and {b.shape}.")
+        raise _incompatible(a, b)
     batch = a.shape[:-2]
     if batch != b.shape[:-2]:
         batch = broadcast_shape("matmul", batch, b.shape[:-2])
@@ -114,11 +120,18 @@ def matrix_product(x1: Any, x2: Any) -> Node:
         right = reshape(right, (depth, 1))
     left = broadcast(left, (*batch, *left.shape[-2:]))
     right = broadcast(right, (*batch, *right.shape[-2:]))
-    # The settings are those of the time at which the product is written. CPUs have no TF32.
-    allow_tf32 = left.device.name != "cpu" and settings.tf32
-    product = stacked_product(left, right, (settings.products, allow_tf32))
+    product = stacked_product(left, right, _parameters(left.device))
     product = reshape(product, (*batch, *rows, *columns))
     return cast(product, bool_) if is_truth else product
+
+
+def _incompatible(a: Node, b: Node) -> ValueError:
+    return ValueError(f"[matmul] incompatible shapes {a.shape} and {b.shape}.")
+
+
+def _parameters(device: Device) -> tuple[str, bool]:
+    """The settings at the time at which a product is written. CPUs have no TF32."""
+    return settings.products, device.name != "cpu" and settings.tf32
 
 
 def stacked_product(a: Node, b: Node, params: tuple[str, bool]) -> Node:
@@ -130,9 +143,18 @@ def stacked_product(a: Node, b: Node, params: tuple[str, bool]) -> Node:
         If the device requires a library that is not installed: here, not when it is evaluated.
     """
     backend, _ = params
-    if not is_for_library(a.device, a.dtype) and backend in LIBRARIES:
+    if backend in LIBRARIES and not is_for_library(a.device, a.dtype):
         _has_backend(a, backend)
-    return bind("matmul", [a, b], params, (a.dtype, (*a.shape[:-1], b.shape[-1])))[0]
+    shape = (*a.shape[:-1], b.shape[-1])
+    # Extents of a trace have no hash that does not fix them.
+    primitive = _primitive.__wrapped__ if open_traces else _primitive
+    return bound(primitive(params, a.dtype, shape), (a, b))
+
+
+@functools.lru_cache(maxsize=1024)
+def _primitive(params: tuple[str, bool], dtype: DType, shape: Ints) -> Primitive:
+    """One object for equal products, whose structure is found faster then."""
+    return Primitive("matmul", params, ((dtype, shape),))
 
 
 def _has_backend(a: Node, backend: str) -> bool:

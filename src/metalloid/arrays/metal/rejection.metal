@@ -142,4 +142,59 @@ METAL_FUNC long binomial(uint key0, uint key1, long offset, T n, T p) {
   return long(rare == p ? successes : n - successes);
 }
 
+// The logarithm of m! / k! without the terms that cancel in `log_hypergeometric`.
+template <typename T>
+METAL_FUNC T log_factorials(T m, T k) {
+  return (m + T(0.5f)) * numpy::log1p((m - k) / (k + T(1))) + stirling_rest(m) - stirling_rest(k);
+}
+
+// The logarithm of the probability of k, compared with that of m: `rare` of the population have a
+// property, `others` do not. By Stirling's formula; differences of large logarithms are inaccurate.
+template <typename T>
+METAL_FUNC T log_hypergeometric(T k, T m, T rare, T others, T sample) {
+  const T missing = others - sample;
+  const T shift = metal::log((k + T(1)) / (rare - k + T(1)) *
+                             ((missing + k + T(1)) / (sample - k + T(1))));
+  return log_factorials(m, k) + log_factorials(rare - m, rare - k) +
+         log_factorials(sample - m, sample - k) + log_factorials(missing + m, missing + k) +
+         (m - k) * shift;
+}
+
+// E. Stadlober, "The ratio of uniforms approach for generating discrete random variates", 1990:
+// HRUA. For rare <= others and samples of at most half the population.
+template <typename T>
+METAL_FUNC T hypergeometric_by_rejection(UniformNumbers<T> uniform, T rare, T others, T sample) {
+  const T all = rare + others, p = rare / all, center = sample * p + T(0.5f);
+  const T variance = (all - sample) / (all - T(1)) * sample * p * (T(1) - p);
+  const T deviation = metal::sqrt(variance + T(0.5f));
+  const T width = T(1.7155277699214135) * deviation + T(0.8989161620588988);
+  const T m = metal::floor((sample + T(1)) * ((rare + T(1)) / (all + T(2))));
+  const T limit = metal::min(metal::min(sample, rare) + T(1), metal::floor(center + T(16) * deviation));
+  for (;;) {
+    const T u = uniform.open(), x = center + width * (uniform.open() - T(0.5f)) / u;
+    if (x < T(0) || x >= limit) continue;
+    const T k = metal::floor(x), difference = log_hypergeometric(k, m, rare, others, sample);
+    if (u * (T(4) - u) - T(3) <= difference) return k;
+    if (u * (u - difference) >= T(1)) continue;
+    if (T(2) * metal::log(u) <= difference) return k;
+  }
+}
+
+template <typename T>
+METAL_FUNC long hypergeometric(uint key0, uint key1, long offset, T good, T bad, T sample) {
+  if (!(good >= T(0) && bad >= T(0) && sample >= T(0) && sample <= good + bad)) return -1;
+  UniformNumbers<T> uniform = {threefry(key0, key1, offset)};
+  const T drawn = metal::min(sample, good + bad - sample);
+  T count = T(0);
+  if (drawn < T(10)) {  // one after the other
+    for (T taken = T(0); taken < drawn; taken += T(1)) {
+      if (uniform.open() * (good + bad - taken) < good - count) count += T(1);
+    }
+  } else {
+    count = hypergeometric_by_rejection(uniform, metal::min(good, bad), metal::max(good, bad), drawn);
+    if (good > bad) count = drawn - count;
+  }
+  return long(drawn < sample ? good - count : count);
+}
+
 }  // namespace numpy

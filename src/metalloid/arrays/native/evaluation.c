@@ -8,20 +8,10 @@ enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_INPUTS, KNOWN_HAS_NUMBERS, KNOWN_RESULTS,
        KNOWN_ELEMENTS, KNOWN_HELD };
 enum { RESULT_NODES, RESULT_MEMORY, RESULT_DATA };
 
-// A constant among the parameters of a frame: where it is written, its type as in values.h, and its index
-// among the inputs of the plan.
-struct number {
-  uint64_t address;
-  uint32_t kind, bytes;
-  uint64_t index;
-};
-
 struct run {
   const struct graph* graph;
   PyObject* known;
 };
-
-static PyObject* numbers_;
 
 static void replace(PyObject* object, int name, PyObject* value) {
   PyObject** field = slot(object, NODE, name);
@@ -61,7 +51,7 @@ static PyObject* list_of(PyObject* const* nodes, Py_ssize_t count) {
 }
 
 // Numbers of other types.
-static bool pack_nodes(PyObject* plan, PyObject* frame, const struct run* run) {
+static bool pack_nodes(struct plan* plan, PyObject* frame, const struct run* run) {
   Py_ssize_t count;
   const uint32_t* inputs = indices_of(run->known, KNOWN_INPUTS, &count);
   PyObject* nodes = PyList_New(count);
@@ -72,27 +62,18 @@ static bool pack_nodes(PyObject* plan, PyObject* frame, const struct run* run) {
   return fits;
 }
 
-static bool pack(PyObject* plan, PyObject* frame, void* context) {
+static bool pack(struct plan* plan, PyObject* frame, void* context) {
   const struct run* run = context;
   Py_ssize_t unused;
+  size_t count;
   const uint32_t* inputs = indices_of(run->known, KNOWN_INPUTS, &unused);
-  PyObject* bytes = PyObject_GetAttr(frame, numbers_);
-  if (!bytes) return false;
-  if (bytes == &_Py_NoneStruct) {
-    Py_DecRef(bytes);
-    return pack_nodes(plan, frame, run);
-  }
-  const struct number* numbers = (const void*)PyBytes_AsString(bytes);
-  const size_t count = (size_t)PyBytes_Size(bytes) / sizeof *numbers;
-  bool fits = true;
-  for (size_t i = 0; fits && i < count; i++) {
+  const struct number* numbers = mtl_numbers_of(frame, &count);
+  if (!numbers) return !PyErr_Occurred() && pack_nodes(plan, frame, run);
+  for (size_t i = 0; i < count; i++) {
     PyObject* node = input_of(run->graph, run->known, inputs[numbers[i].index]);
-    uint64_t bits = 0;
-    fits = bits_of(numbers[i].kind, numbers[i].bytes, get(node, NODE, NODE_DATA), &bits);
-    if (fits) memcpy((void*)(uintptr_t)numbers[i].address, &bits, numbers[i].bytes);
+    if (!mtl_write_number(&numbers[i], get(node, NODE, NODE_DATA))) return false;
   }
-  Py_DecRef(bytes);
-  return fits;
+  return true;
 }
 
 // Of a leaf of the plan, and of the node on whose memory it is: `shift` bytes after the node's first element.
@@ -101,16 +82,16 @@ struct element {
 };
 
 // The address of the first element of a leaf, if Python need not look at it.
-static bool address_of(PyObject* plan, PyObject* node, PyObject* kind, const struct element* element,
-                       uint64_t* address) {
+static bool address_of(const struct plan* plan, PyObject* node, PyObject* kind,
+                       const struct element* element, uint64_t* address) {
   if (!mtl_memory_address(plan, node, kind, address)) return false;
   const long long offset = PyLong_AsLongLong(PyTuple_GetItem(get(node, NODE, NODE_DATA), 1));
   *address += (uint64_t)offset * element->item_bytes + element->shift;
   return *address % element->alignment == 0;
 }
 
-static bool has_run(PyObject* state, PyObject* known, const struct graph* graph) {
-  PyObject *plan = PyTuple_GetItem(known, KNOWN_PLAN), *memories[MAX_ADDRESSES];
+static bool has_run(PyObject* state, PyObject* known, struct plan* plan, const struct graph* graph) {
+  PyObject* memories[MAX_ADDRESSES];
   PyObject *kind = PyTuple_GetItem(PyTuple_GetItem(state, STATE_KINDS), KIND_BUFFER);
   PyObject* results = PyTuple_GetItem(known, KNOWN_RESULTS);
   uint64_t addresses[MAX_ADDRESSES];
@@ -134,7 +115,7 @@ static bool has_run(PyObject* state, PyObject* known, const struct graph* graph)
       materialize(state, graph->nodes[PyLong_AsLongLong(PyTuple_GetItem(nodes, k))], memory,
                   PyTuple_GetItem(result, RESULT_DATA));
   }
-  for (uint64_t i = 0; i < plan_head(plan)->results; i++) Py_DecRef(memories[i]);
+  for (uint64_t i = 0; i < plan->head->results; i++) Py_DecRef(memories[i]);
   return true;
 }
 
@@ -151,12 +132,11 @@ static PyObject* evaluate(PyObject* state, PyObject* const* args, Py_ssize_t unu
   Py_DecRef(key);
   if (!known) return PyErr_Occurred() ? 0 : new_reference(&_Py_FalseStruct);
   Py_IncRef(known);  // others may clear the plans
-  PyObject* plan = PyTuple_GetItem(known, KNOWN_PLAN);
-  const bool is_native = plan != &_Py_NoneStruct;
-  if (is_native && has_run(state, known, &graph)) {
+  PyObject* capsule = PyTuple_GetItem(known, KNOWN_PLAN);
+  struct plan* plan = capsule == &_Py_NoneStruct ? 0 : mtl_plan_of(capsule);
+  if (plan && has_run(state, known, plan, &graph)) {
     result = new_reference(&_Py_TrueStruct);
-  } else if (!PyErr_Occurred() &&
-             (!is_native || PyTuple_GetItem(plan, PLAN_STREAM) != &_Py_NoneStruct)) {
+  } else if (!PyErr_Occurred() && (!plan || has_stream(plan))) {
     PyObject* nodes = list_of(graph.nodes, graph.count);
     result = nodes ? PyTuple_Pack(2, known, nodes) : 0;
     drop(nodes);
@@ -184,8 +164,6 @@ static PyMethodDef key_definition = {"graph_key", graph_key, METH_FASTCALL, 0};
 
 // The functions `evaluate` and `graph_key`.
 MTL_EXPORT PyObject* mtl_evaluation(PyObject* state) {
-  mtl_intern_names();
-  numbers_ = PyUnicode_InternFromString("numbers");
   PyObject* functions = PyTuple_New(2);
   if (!functions) return 0;
   PyTuple_SetItem(functions, 0, PyCFunction_NewEx(&evaluate_definition, state, 0));

@@ -11,8 +11,9 @@ static PyObject* fresh_array(PyObject* state, PyObject* const* args, Py_ssize_t 
   PyObject* recipe = args[0];
   uint64_t pool;
   if (!as_word(PyTuple_GetItem(recipe, RECIPE_POOL), &pool)) return 0;
-  PyObject* memory =
-      mtl_new_memory((struct pool*)(uintptr_t)pool, PyTuple_GetItem(recipe, RECIPE_SIZE));
+  struct bucket* bucket =
+      mtl_bucket_of((struct pool*)(uintptr_t)pool, PyTuple_GetItem(recipe, RECIPE_SIZE));
+  PyObject* memory = bucket ? mtl_new_memory(bucket) : 0;
   if (!memory) return 0;
   const struct leaf leaf = {
       .kind = PyTuple_GetItem(state, STATE_KIND),

@@ -43,7 +43,7 @@ static bool number_of(PyObject* object, PyObject* name, int64_t* number) {
 
 static PyObject* new_exporter(PyObject* memory, int64_t bytes) {
   uint64_t address;
-  if (!as_word(get(memory, MEMORY, MEMORY_ADDRESS), &address)) return 0;
+  if (!mtl_address_of(memory, &address)) return 0;
   struct exporter* exporter = (void*)PyType_GenericAlloc(exporter_type, 0);
   if (!exporter) return 0;
   exporter->address = (void*)(uintptr_t)address;

@@ -33,7 +33,7 @@ MTL_EXPORT PyObject* mtl_bind_array(PyObject* array, PyObject* device, PyObject*
   PyObject* size = PyObject_GetAttr(dtype, itemsize_);
   const int64_t item_bytes = size ? PyLong_AsLongLong(size) : 0;
   drop(size);
-  if (count < 1 || !as_word(get(memory, MEMORY, MEMORY_ADDRESS), address)) return 0;
+  if (count < 1 || !mtl_address_of(memory, address)) return 0;
   *bytes = (uint64_t)(count * item_bytes);
   *address += (uint64_t)(PyLong_AsLongLong(PyTuple_GetItem(data, 1)) * item_bytes);
   return new_reference(memory);

@@ -40,12 +40,8 @@ static inline PyObject* new_reference(PyObject* object) {
   return object;
 }
 
-// Borrowed from the object.
-static inline PyObject* type_of(PyObject* object) {
-  PyObject* type = PyObject_Type(object);
-  Py_DecRef(type);
-  return type;
-}
+// Borrowed from the object, where it follows the number of references.
+static inline PyObject* type_of(PyObject* object) { return ((PyObject**)object)[1]; }
 
 static inline bool is_instance(PyObject* object, int class) {
   return type_of(object) == mtl_layouts[class].type;

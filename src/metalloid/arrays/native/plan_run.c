@@ -1,50 +1,86 @@
 // Runs of a plan whose launches are bound: takes memory for the results, writes addresses, and runs.
 #include "plan_run.h"
 
+#include <stdlib.h>
+
+// The items of a plan (`RepeatedPlan.native`).
+enum { PLAN_HEAD, PLAN_DEVICE, PLAN_SIZES, PLAN_FRAMES, PLAN_FAIL, PLAN_PACK, PLAN_STREAM };
 enum { MAX_OUTCOME_BYTES = 256 };
 
-static PyObject *jobs_, *params_, *recording_;
+static const char PLAN[] = "metalloid.plan";
+static PyObject *jobs_, *numbers_, *params_, *recording_;
 
-void mtl_intern_names(void) {
-  if (jobs_) return;
-  recording_ = PyUnicode_InternFromString("recording");
-  params_ = PyUnicode_InternFromString("params");
-  jobs_ = PyUnicode_InternFromString("jobs");
-}
-
-bool mtl_memory_address(PyObject* plan, PyObject* node, PyObject* kind, uint64_t* address) {
+bool mtl_memory_address(const struct plan* plan, PyObject* node, PyObject* kind, uint64_t* address) {
   PyObject* memory = get(node, NODE, NODE_MEMORY);
   if (get(node, NODE, NODE_KIND) != kind || !is_instance(memory, MEMORY)) return false;
   const bool is_own = get(memory, MEMORY, MEMORY_LEASE) != &_Py_NoneStruct;
-  if (!is_own && PyTuple_GetItem(plan, PLAN_STREAM) != &_Py_NoneStruct) return false;
-  PyObject* known = get(memory, MEMORY, MEMORY_ADDRESS);
-  return known != &_Py_NoneStruct && as_word(known, address);
+  if (!is_own && has_stream(plan)) return false;
+  return mtl_address_of(memory, address);
 }
 
-bool mtl_pack_by_python(PyObject* plan, PyObject* frame, PyObject* numbers) {
-  PyObject* packed =
-      PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, PLAN_PACK), frame, numbers, (void*)0);
+bool mtl_pack_by_python(struct plan* plan, PyObject* frame, PyObject* numbers) {
+  PyObject* packed = PyObject_CallFunctionObjArgs(plan->pack, frame, numbers, (void*)0);
   drop(packed);
   return packed;
 }
 
-// Takes a frame that no other thread uses.
-static PyObject* take_frame(PyObject* frames) {
-  const Py_ssize_t count = PyList_Size(frames);
+const struct number* mtl_numbers_of(PyObject* frame, size_t* count) {
+  PyObject* bytes = PyObject_GetAttr(frame, numbers_);
+  const bool is_native = bytes && bytes != &_Py_NoneStruct;
+  const struct number* numbers = is_native ? (const void*)PyBytes_AsString(bytes) : 0;
+  if (numbers) *count = (size_t)PyBytes_Size(bytes) / sizeof *numbers;
+  drop(bytes);  // which the frame holds
+  return numbers;
+}
+
+bool mtl_write_number(const struct number* number, PyObject* value) {
+  uint64_t bits = 0;
+  if (!bits_of(number->kind, number->bytes, value, &bits)) return false;
+  memcpy((void*)(uintptr_t)number->address, &bits, number->bytes);
+  return true;
+}
+
+// ---- frames: a run has one that no other thread uses
+
+static uint64_t* words_of(PyObject* frame) {
+  PyObject* jobs = PyObject_GetAttr(frame, jobs_);
+  uint64_t* words = jobs ? (uint64_t*)PyByteArray_AsString(jobs) : 0;
+  drop(jobs);  // which the frame holds
+  return words;
+}
+
+static PyObject* take_frame(struct plan* plan, uint64_t** words) {
+  PyObject* frame = plan->frame;
+  if (frame) {
+    plan->frame = 0;
+    *words = plan->words;
+    return frame;
+  }
+  const Py_ssize_t count = PyList_Size(plan->frames);
   if (count < 1) return 0;
-  PyObject* frame = new_reference(PyList_GetItem(frames, count - 1));
-  if (!PyList_SetSlice(frames, count - 1, count, 0)) return frame;
+  frame = new_reference(PyList_GetItem(plan->frames, count - 1));
+  if (!PyList_SetSlice(plan->frames, count - 1, count, 0) && (*words = words_of(frame))) return frame;
   Py_DecRef(frame);
   return 0;
 }
 
-static bool take_memory(PyObject* plan, uint64_t* addresses, PyObject** memories) {
-  const struct plan* head = plan_head(plan);
-  PyObject* sizes = PyTuple_GetItem(plan, PLAN_SIZES);
+static void give_frame_back(struct plan* plan, PyObject* frame, uint64_t* words) {
+  if (plan->frame) {
+    PyList_Append(plan->frames, frame);
+    Py_DecRef(frame);
+  } else {
+    plan->frame = frame;
+    plan->words = words;
+  }
+}
+
+// ---- runs
+
+static bool take_memory(struct plan* plan, uint64_t* addresses, PyObject** memories) {
+  const struct plan_head* head = plan->head;
   for (uint64_t i = 0; i < head->results + head->scratch; i++) {
-    memories[i] = mtl_new_memory(head->pool, PyTuple_GetItem(sizes, (Py_ssize_t)i));
-    if (memories[i] && as_word(get(memories[i], MEMORY, MEMORY_ADDRESS), &addresses[head->leaves + i]))
-      continue;
+    memories[i] = mtl_new_memory(plan->buckets[i]);
+    if (memories[i] && mtl_address_of(memories[i], &addresses[head->leaves + i])) continue;
     for (uint64_t k = 0; k <= i; k++) drop(memories[k]);
     return false;
   }
@@ -67,39 +103,33 @@ static bool write_params(PyObject* stream, PyObject* frame, uint64_t* words) {
   return is_good;
 }
 
-// Writes the words, and runs. The number of launches that have succeeded; -1 with an error.
-static int64_t run(PyObject* plan, PyObject* frame, const uint64_t* addresses, void* outcome) {
-  const struct plan* head = plan_head(plan);
-  PyObject *stream = PyTuple_GetItem(plan, PLAN_STREAM), *jobs = PyObject_GetAttr(frame, jobs_);
-  uint64_t* words = jobs ? (uint64_t*)PyByteArray_AsString(jobs) : 0;
-  int64_t done = -1;
-  if (words && (stream == &_Py_NoneStruct || write_params(stream, frame, words))) {
-    for (uint64_t i = 0; i < head->word_count; i++)
-      words[head->words[i].word] = addresses[head->words[i].address];
-    void* thread = PyEval_SaveThread();
-    done = head->run(words, (uint32_t)head->launches, outcome);
-    PyEval_RestoreThread(thread);
-  }
-  drop(jobs);
-  return done;
-}
-
-struct call {
-  PyObject* plan;
+struct run {
+  struct plan* plan;
   const uint64_t* addresses;
-  bool (*pack)(PyObject* plan, PyObject* frame, void* numbers);
+  bool (*pack)(struct plan* plan, PyObject* frame, void* numbers);
   void *numbers, *outcome;
 };
 
-static int64_t run_frame(const struct call* call) {
-  PyObject *plan = call->plan, *frames = PyTuple_GetItem(plan, PLAN_FRAMES);
-  PyObject* frame = take_frame(frames);
+// Writes the words, and runs. The number of launches that have succeeded; -1 with an error.
+static int64_t run_with(const struct run* run, PyObject* frame, uint64_t* words) {
+  struct plan* plan = run->plan;
+  const struct plan_head* head = plan->head;
+  if (run->pack && !run->pack(plan, frame, run->numbers)) return -1;
+  if (has_stream(plan) && !write_params(plan->stream, frame, words)) return -1;
+  for (uint64_t i = 0; i < head->word_count; i++)
+    words[head->words[i].word] = run->addresses[head->words[i].address];
+  void* thread = PyEval_SaveThread();
+  const int64_t done = head->run(words, (uint32_t)head->launches, run->outcome);
+  PyEval_RestoreThread(thread);
+  return done;
+}
+
+static int64_t run_frame(const struct run* run) {
+  uint64_t* words;
+  PyObject* frame = take_frame(run->plan, &words);
   if (!frame) return -1;
-  int64_t done = -1;
-  if (!call->pack || call->pack(plan, frame, call->numbers))
-    done = run(plan, frame, call->addresses, call->outcome);
-  PyList_Append(frames, frame);
-  Py_DecRef(frame);
+  const int64_t done = run_with(run, frame, words);
+  give_frame_back(run->plan, frame, words);
   return done;
 }
 
@@ -115,15 +145,15 @@ static bool finish(PyObject* stream, PyObject* const* memories, uint64_t count) 
 }
 
 // Runs with the lock of the device.
-static int64_t run_in_stream(const struct call* call, PyObject* const* memories) {
-  const struct plan* head = plan_head(call->plan);
-  PyObject *stream = PyTuple_GetItem(call->plan, PLAN_STREAM), *type, *value, *trace;
+static int64_t run_in_stream(const struct run* run, PyObject* const* memories) {
+  const struct plan_head* head = run->plan->head;
+  PyObject *stream = run->plan->stream, *type, *value, *trace;
   PyObject* locked = PyObject_CallNoArgs(PyTuple_GetItem(stream, STREAM_ACQUIRE));
   if (!locked) return -1;
   Py_DecRef(locked);
   int64_t done = -1;
   PyObject* is_ready = PyObject_CallNoArgs(PyTuple_GetItem(stream, STREAM_IS_READY));
-  if (is_ready == &_Py_TrueStruct) done = run_frame(call);
+  if (is_ready == &_Py_TrueStruct) done = run_frame(run);
   if (done == (int64_t)head->launches && !finish(stream, memories, head->results)) done = -1;
   drop(is_ready);
   PyErr_Fetch(&type, &value, &trace);
@@ -133,24 +163,74 @@ static int64_t run_in_stream(const struct call* call, PyObject* const* memories)
   return done;
 }
 
-bool mtl_run_plan(PyObject* plan, uint64_t* addresses,
-                  bool (*pack)(PyObject* plan, PyObject* frame, void* numbers), void* numbers,
+static bool is_recording(const struct plan* plan) {
+  PyObject* recorder = PyDict_GetItemWithError(plan->device, recording_);
+  return recorder && recorder != &_Py_NoneStruct;
+}
+
+bool mtl_run_plan(struct plan* plan, uint64_t* addresses,
+                  bool (*pack)(struct plan* plan, PyObject* frame, void* numbers), void* numbers,
                   PyObject** memories) {
-  const struct plan* head = plan_head(plan);
-  if (!is(PyTuple_GetItem(plan, PLAN_DEVICE), recording_, &_Py_NoneStruct)) return false;
-  if (!take_memory(plan, addresses, memories)) return false;
+  const struct plan_head* head = plan->head;
+  if (is_recording(plan) || !take_memory(plan, addresses, memories)) return false;
   _Alignas(16) char outcome[MAX_OUTCOME_BYTES];
-  const struct call call = {plan, addresses, pack, numbers, outcome};
-  const bool has_stream = PyTuple_GetItem(plan, PLAN_STREAM) != &_Py_NoneStruct;
-  const int64_t done = has_stream ? run_in_stream(&call, memories) : run_frame(&call);
+  const struct run run = {plan, addresses, pack, numbers, outcome};
+  const int64_t done = has_stream(plan) ? run_in_stream(&run, memories) : run_frame(&run);
   for (uint64_t i = 0; i < head->scratch; i++) Py_DecRef(memories[head->results + i]);
   if (done == (int64_t)head->launches) return true;
   for (uint64_t i = 0; i < head->results; i++) drop(memories[i]);
   if (done < 0) return false;
   PyObject *bytes = PyBytes_FromStringAndSize(outcome, sizeof outcome), *index = PyLong_FromLong(done);
   PyObject* raised = 0;
-  if (bytes && index)
-    raised = PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, PLAN_FAIL), bytes, index, (void*)0);
+  if (bytes && index) raised = PyObject_CallFunctionObjArgs(plan->fail, bytes, index, (void*)0);
   drop(bytes), drop(index), drop(raised);
   return false;
+}
+
+// ---- plans
+
+struct plan* mtl_plan_of(PyObject* capsule) { return PyCapsule_GetPointer(capsule, PLAN); }
+
+static void delete(PyObject* capsule) {
+  struct plan* plan = mtl_plan_of(capsule);
+  drop(plan->frame);
+  Py_DecRef(plan->items);
+  free(plan);
+}
+
+static bool find_buckets(struct plan* plan) {
+  PyObject* sizes = PyTuple_GetItem(plan->items, PLAN_SIZES);
+  for (Py_ssize_t i = 0; i < PyTuple_Size(sizes); i++)
+    if (!(plan->buckets[i] = mtl_bucket_of(plan->head->pool, PyTuple_GetItem(sizes, i)))) return false;
+  return true;
+}
+
+// From the items of a plan.
+MTL_EXPORT PyObject* mtl_new_plan(PyObject* items) {
+  if (!jobs_) {
+    recording_ = PyUnicode_InternFromString("recording");
+    params_ = PyUnicode_InternFromString("params");
+    numbers_ = PyUnicode_InternFromString("numbers");
+    jobs_ = PyUnicode_InternFromString("jobs");
+  }
+  const struct plan_head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(items, PLAN_HEAD));
+  const size_t buckets = head->results + head->scratch;
+  struct plan* plan = malloc(sizeof *plan + buckets * sizeof *plan->buckets);
+  PyObject* capsule = plan ? PyCapsule_New(plan, PLAN, delete) : 0;
+  if (!capsule) {
+    free(plan);
+    return none_unless_raised();
+  }
+  *plan = (struct plan){
+      .items = new_reference(items),
+      .head = head,
+      .device = PyTuple_GetItem(items, PLAN_DEVICE),
+      .frames = PyTuple_GetItem(items, PLAN_FRAMES),
+      .fail = PyTuple_GetItem(items, PLAN_FAIL),
+      .pack = PyTuple_GetItem(items, PLAN_PACK),
+      .stream = PyTuple_GetItem(items, PLAN_STREAM),
+  };
+  if (find_buckets(plan)) return capsule;
+  Py_DecRef(capsule);
+  return 0;
 }

@@ -3,9 +3,8 @@
 
 enum { MAX_ADDRESSES = 64 };
 
-// A repeated plan: `RepeatedPlan.native`. Each run takes one frame of a list, so that several threads can
-// run the plan at a time.
-struct plan {
+// The numbers of a repeated plan: `RepeatedPlan.native`.
+struct plan_head {
   uint32_t (*run)(void* jobs, uint32_t count, void* outcome);
   struct pool* pool;
   uint64_t leaves, results, scratch, launches, word_count;
@@ -14,26 +13,49 @@ struct plan {
   } words[];
 };
 
-enum { PLAN_HEAD, PLAN_DEVICE, PLAN_SIZES, PLAN_FRAMES, PLAN_FAIL, PLAN_PACK, PLAN_STREAM };
+// A repeated plan. Each run takes one frame, so that several threads can run the plan at a time: the one
+// that the run before took, or one of the list.
+struct plan {
+  PyObject* items;  // a tuple, which holds the following
+  const struct plan_head* head;
+  PyObject *device, *frames, *fail, *pack, *stream;  // device: the dictionary of its attributes
+  PyObject* frame;                                   // or null, while a thread uses it
+  uint64_t* words;                                   // of the frame
+  struct bucket* buckets[];                          // of results and scratch memory
+};
+
 // Of a device that runs launches in a stream (`NativeStream`); otherwise None.
 enum { STREAM_ACQUIRE, STREAM_RELEASE, STREAM_IS_READY, STREAM_FINISH, STREAM_CONSTANTS };
 
+// The plan of an object from mtl_new_plan.
+struct plan* mtl_plan_of(PyObject* capsule);
+
+static inline bool has_stream(const struct plan* plan) { return plan->stream != &_Py_NoneStruct; }
+
 // The address of the memory of a leaf of this kind (node.BUFFER), if Python need not know of the use.
-bool mtl_memory_address(PyObject* plan, PyObject* node, PyObject* kind, uint64_t* address);
+bool mtl_memory_address(const struct plan* plan, PyObject* node, PyObject* kind, uint64_t* address);
 
 // Runs a plan with the addresses of its leaves, to which it adds those of its results and of scratch
 // memory. Fills `memories` with new references to the results, and uses as many elements as it adds
 // addresses. False if the plan has to be run by Python, or with an error. `pack`, unless it is
 // null, writes the parameters of a frame for the numbers of the run, and returns whether it could.
-bool mtl_run_plan(PyObject* plan, uint64_t* addresses,
-                  bool (*pack)(PyObject* plan, PyObject* frame, void* numbers), void* numbers,
+bool mtl_run_plan(struct plan* plan, uint64_t* addresses,
+                  bool (*pack)(struct plan* plan, PyObject* frame, void* numbers), void* numbers,
                   PyObject** memories);
 
-static inline const struct plan* plan_head(PyObject* plan) {
-  return (const struct plan*)PyBytes_AsString(PyTuple_GetItem(plan, PLAN_HEAD));
-}
-
 // Lets Python write the parameters of a frame, from a list or a tuple of numbers or nodes.
-bool mtl_pack_by_python(PyObject* plan, PyObject* frame, PyObject* numbers);
+bool mtl_pack_by_python(struct plan* plan, PyObject* frame, PyObject* numbers);
 
-void mtl_intern_names(void);
+// A constant among the parameters of a frame: where it is written, its type as in values.h, and its index
+// among the inputs of the plan.
+struct number {
+  uint64_t address;
+  uint32_t kind, bytes;
+  uint64_t index;
+};
+
+// Those of a frame, which holds them; null, perhaps with an error, if Python has to write them.
+const struct number* mtl_numbers_of(PyObject* frame, size_t* count);
+
+// Writes a constant. False, perhaps with an error, if the value does not fit.
+bool mtl_write_number(const struct number* number, PyObject* value);

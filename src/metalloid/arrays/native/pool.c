@@ -4,96 +4,112 @@
 
 #include <stdlib.h>
 
-static const char LEASE[] = "metalloid.lease", POOL[] = "metalloid.pool";
-static PyObject *address_, *failure_, *nbytes_, *pending_, *wait_;
+// A lease of a buffer, which returns to the pool with the last reference to the lease. Free buffers retain
+// their lease, whose memory is that of the next one.
+struct lease {
+  Py_ssize_t references;
+  PyObject* type;
+  struct bucket* bucket;
+  PyObject *buffer, *address;
+  uint64_t word;        // the address
+  struct lease* next;  // of those that are free
+};
 
-static bool size_of(PyObject* buffer, PyObject** object, int64_t* bytes) {
-  *object = PyObject_GetAttr(buffer, nbytes_);
-  *bytes = *object ? PyLong_AsLongLong(*object) : 0;
-  return *object;
-}
+static const char POOL[] = "metalloid.pool", BUCKET[] = "metalloid.bucket";
+static PyObject *lease_type, *zero_, *address_, *failure_, *nbytes_, *pending_, *wait_;
 
-// The list of free buffers of a size; borrowed.
-static PyObject* list_of(struct pool* pool, PyObject* bucket_bytes) {
-  PyObject* list = PyDict_GetItemWithError(pool->free, bucket_bytes);
-  if (list) return list;
-  PyObject* empty = PyList_New(0);  // may collect garbage, which returns buffers
-  list = empty ? PyDict_GetItemWithError(pool->free, bucket_bytes) : 0;
-  if (empty && !list && !PyDict_SetItem(pool->free, bucket_bytes, empty)) list = empty;
-  drop(empty);  // which the dictionary holds
-  return list;
-}
-
-// Returns a buffer to the pool, with the last reference to its memory.
-static void end_lease(PyObject* lease) {
-  PyObject *type, *value, *trace, *object, *buffer = PyCapsule_GetPointer(lease, LEASE);
-  struct pool* pool = PyCapsule_GetContext(lease);
-  int64_t bytes, *counters = pool->counters;
-  PyErr_Fetch(&type, &value, &trace);
-  if (size_of(buffer, &object, &bytes)) {
-    counters[LIVE_BYTES] -= bytes, counters[LIVE_BUFFERS]--;
-    PyObject* list = list_of(pool, object);
-    if (list && counters[FREE_BYTES] + bytes <= counters[MAX_FREE_BYTES] &&
-        !PyList_Append(list, buffer))
-      counters[FREE_BYTES] += bytes;
-    Py_DecRef(object);
+struct bucket* mtl_bucket_of(struct pool* pool, PyObject* size) {
+  PyObject* known = PyDict_GetItemWithError(pool->buckets, size);
+  if (known) return PyCapsule_GetPointer(known, BUCKET);
+  const int64_t bytes = PyLong_AsLongLong(size);
+  if (PyErr_Occurred()) return 0;
+  struct bucket* bucket = malloc(sizeof *bucket);
+  PyObject* capsule = bucket ? PyCapsule_New(bucket, BUCKET, 0) : 0;
+  const bool is_stored = capsule && !PyDict_SetItem(pool->buckets, size, capsule);
+  drop(capsule);
+  if (is_stored) {
+    *bucket = (struct bucket){pool, new_reference(size), bytes, 0};
+  } else {
+    free(bucket);
+    bucket = 0;
   }
+  return bucket;
+}
+
+// Frees a lease, and its reference to the buffer.
+static void free_lease(struct lease* lease) {
+  PyObject *buffer = lease->buffer, *address = lease->address;
+  PyObject_Free(lease);
+  Py_DecRef(address);
   Py_DecRef(buffer);
+}
+
+static void end_lease(PyObject* self) {
+  struct lease* lease = (struct lease*)self;
+  struct bucket* bucket = lease->bucket;
+  int64_t* counters = bucket->pool->counters;
+  Py_DecRef(lease->type);
+  counters[LIVE_BYTES] -= bucket->bytes, counters[LIVE_BUFFERS]--;
+  if (counters[FREE_BYTES] + bucket->bytes <= counters[MAX_FREE_BYTES]) {
+    counters[FREE_BYTES] += bucket->bytes;
+    lease->next = bucket->free;
+    bucket->free = lease;
+    return;
+  }
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  free_lease(lease);
   PyErr_Restore(type, value, trace);
 }
 
-// A lease of a buffer, which it takes a reference to.
-static PyObject* new_lease(struct pool* pool, PyObject* buffer, int64_t bytes) {
-  PyObject* lease = PyCapsule_New(buffer, LEASE, end_lease);
-  if (!lease) return 0;
-  Py_IncRef(buffer);
-  PyCapsule_SetContext(lease, pool);
-  int64_t* counters = pool->counters;
+// Counts the buffer as in use.
+static void begin_lease(struct lease* lease) {
+  int64_t *counters = lease->bucket->pool->counters, bytes = lease->bucket->bytes;
   counters[LIVE_BUFFERS]++;
   if ((counters[LIVE_BYTES] += bytes) > counters[PEAK_BYTES])
     counters[PEAK_BYTES] = counters[LIVE_BYTES];
+}
+
+// A free buffer, whose lease is not an object yet; null if there is none.
+static struct lease* take(struct bucket* bucket) {
+  struct lease* lease = bucket->free;
+  if (!lease) return 0;
+  bucket->free = lease->next;
+  bucket->pool->counters[FREE_BYTES] -= bucket->bytes;
   return lease;
 }
 
-// A free buffer of a size, or null.
-static PyObject* take(struct pool* pool, PyObject* bucket_bytes, int64_t* bytes) {
-  PyObject* list = PyDict_GetItemWithError(pool->free, bucket_bytes);
-  const Py_ssize_t count = list ? PyList_Size(list) : 0;
-  if (count < 1) return 0;
-  *bytes = PyLong_AsLongLong(bucket_bytes);
-  PyObject* buffer = new_reference(PyList_GetItem(list, count - 1));
-  if (PyList_SetSlice(list, count - 1, count, 0)) {
-    Py_DecRef(buffer);
-    return 0;
-  }
-  pool->counters[FREE_BYTES] -= *bytes;
-  return buffer;
-}
-
-PyObject* mtl_new_memory(struct pool* pool, PyObject* bucket_bytes) {
-  int64_t bytes;
-  PyObject* buffer = take(pool, bucket_bytes, &bytes);
-  if (!buffer && PyErr_Occurred()) return 0;
-  if (!buffer)
-    return PyObject_CallFunctionObjArgs(mtl_layouts[MEMORY].type, pool->device, bucket_bytes, (void*)0);
-  PyObject *lease = new_lease(pool, buffer, bytes), *address = 0, *memory = 0;
-  if (lease) address = PyObject_GetAttr(buffer, address_);
-  if (address) memory = PyType_GenericAlloc(mtl_layouts[MEMORY].type, 0);
+PyObject* mtl_new_memory(struct bucket* bucket) {
+  struct lease* lease = take(bucket);
+  PyObject* device = bucket->pool->device;
+  if (!lease)
+    return PyObject_CallFunctionObjArgs(mtl_layouts[MEMORY].type, device, bucket->size, (void*)0);
+  PyObject* object = PyObject_Init((PyObject*)lease, lease_type);
+  begin_lease(lease);
+  PyObject* memory = PyType_GenericAlloc(mtl_layouts[MEMORY].type, 0);  // may collect garbage
   if (!memory) {
-    drop(address), drop(lease);
-    Py_DecRef(buffer);
+    Py_DecRef(object);
     return 0;
   }
-  put(memory, MEMORY, MEMORY_LEASE, lease);
-  put(memory, MEMORY, MEMORY_ADDRESS, address);
-  put(memory, MEMORY, MEMORY_BOUND, buffer);
-  put(memory, MEMORY, MEMORY_DEVICE, new_reference(pool->device));
-  put(memory, MEMORY, MEMORY_SHARING, PyLong_FromLong(0));
+  put(memory, MEMORY, MEMORY_LEASE, object);
+  put(memory, MEMORY, MEMORY_ADDRESS, new_reference(lease->address));
+  put(memory, MEMORY, MEMORY_BOUND, new_reference(lease->buffer));
+  put(memory, MEMORY, MEMORY_DEVICE, new_reference(device));
+  put(memory, MEMORY, MEMORY_SHARING, new_reference(zero_));
   return memory;
 }
 
+bool mtl_address_of(PyObject* memory, uint64_t* address) {
+  PyObject *known = get(memory, MEMORY, MEMORY_ADDRESS), *object = get(memory, MEMORY, MEMORY_LEASE);
+  const struct lease* lease = type_of(object) == lease_type ? (const void*)object : 0;
+  if (!lease || lease->address != known)
+    return known != &_Py_NoneStruct && as_word(known, address);
+  *address = lease->word;
+  return true;
+}
+
 bool mtl_is_on_host(PyObject* lease) {
-  return PyCapsule_IsValid(lease, LEASE) && ((struct pool*)PyCapsule_GetContext(lease))->is_on_host;
+  return type_of(lease) == lease_type && ((struct lease*)lease)->bucket->pool->is_on_host;
 }
 
 bool mtl_is_complete(PyObject* buffer) {
@@ -109,48 +125,74 @@ bool mtl_wait_for(PyObject* buffer) {
 
 // ---- functions for Python
 
+static struct bucket* bucket_of(PyObject* pool, PyObject* size) {
+  return mtl_bucket_of(PyCapsule_GetPointer(pool, POOL), size);
+}
+
 // take(bytes): a free buffer of a size, or None.
 static PyObject* take_function(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)count;
-  int64_t bytes;
-  PyObject* buffer = take(PyCapsule_GetPointer(self, POOL), args[0], &bytes);
-  return buffer ? buffer : none_unless_raised();
+  struct bucket* bucket = bucket_of(self, args[0]);
+  struct lease* lease = bucket ? take(bucket) : 0;
+  if (!lease) return none_unless_raised();
+  PyObject* buffer = new_reference(lease->buffer);
+  free_lease(lease);
+  return buffer;
 }
 
 // lease(buffer): a lease, with whose last reference the buffer returns to the pool.
 static PyObject* lease_function(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)count;
-  PyObject* object;
-  int64_t bytes;
-  if (!size_of(args[0], &object, &bytes)) return 0;
-  Py_DecRef(object);
-  return new_lease(PyCapsule_GetPointer(self, POOL), args[0], bytes);
+  PyObject *size = PyObject_GetAttr(args[0], nbytes_), *address = 0;
+  struct bucket* bucket = size ? bucket_of(self, size) : 0;
+  drop(size);
+  if (bucket) address = PyObject_GetAttr(args[0], address_);
+  uint64_t word;
+  const bool has_word = address && as_word(address, &word);
+  struct lease* lease = has_word ? (void*)PyType_GenericAlloc(lease_type, 0) : 0;
+  if (!lease) {
+    drop(address);
+    return 0;
+  }
+  lease->bucket = bucket, lease->buffer = new_reference(args[0]), lease->address = address, lease->word = word;
+  begin_lease(lease);
+  return (PyObject*)lease;
 }
 
 // memory(bytes): a new Memory of a size of the pool.
 static PyObject* memory_function(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)count;
-  return mtl_new_memory(PyCapsule_GetPointer(self, POOL), args[0]);
+  struct bucket* bucket = bucket_of(self, args[0]);
+  return bucket ? mtl_new_memory(bucket) : 0;
 }
 
 static PyMethodDef memory_definition = {"memory", memory_function, METH_FASTCALL, 0};
 static PyMethodDef take_definition = {"take", take_function, METH_FASTCALL, 0};
 static PyMethodDef lease_definition = {"lease", lease_function, METH_FASTCALL, 0};
 
+static bool prepare(void) {
+  static PyType_Slot slots[] = {{Py_tp_dealloc, (void*)end_lease}, {0, 0}};
+  static PyType_Spec spec = {"metalloid.arrays.native.Lease", sizeof(struct lease), 0,
+                             Py_TPFLAGS_DEFAULT, slots};
+  if (lease_type) return true;
+  zero_ = PyLong_FromLong(0);
+  address_ = PyUnicode_InternFromString("address");
+  failure_ = PyUnicode_InternFromString("failure");
+  nbytes_ = PyUnicode_InternFromString("nbytes");
+  pending_ = PyUnicode_InternFromString("_pending");
+  wait_ = PyUnicode_InternFromString("wait");
+  lease_type = PyType_FromSpec(&spec);
+  return lease_type;
+}
+
 // The address of a pool, which lives as long as the process, and the functions `take`, `lease` and
 // `memory`.
-MTL_EXPORT PyObject* mtl_new_pool(PyObject* device, PyObject* free, int64_t* counters,
+MTL_EXPORT PyObject* mtl_new_pool(PyObject* device, PyObject* buckets, int64_t* counters,
                                  bool is_on_host) {
-  if (!address_) {
-    address_ = PyUnicode_InternFromString("address");
-    failure_ = PyUnicode_InternFromString("failure");
-    nbytes_ = PyUnicode_InternFromString("nbytes");
-    pending_ = PyUnicode_InternFromString("_pending");
-    wait_ = PyUnicode_InternFromString("wait");
-  }
+  if (!prepare()) return 0;
   struct pool* pool = malloc(sizeof *pool);
   if (!pool) return new_reference(&_Py_NoneStruct);
-  *pool = (struct pool){new_reference(device), new_reference(free), counters, is_on_host};
+  *pool = (struct pool){new_reference(device), new_reference(buckets), counters, is_on_host};
   PyObject* self = PyCapsule_New(pool, POOL, 0);
   if (!self) return 0;
   PyObject* functions = PyTuple_New(4);

@@ -43,6 +43,7 @@ _THREADGROUP_VARIABLE = re.compile(
 _ACCESS = re.compile(
     r"^(  (?:%\S+ = load|store)) (?!atomic|volatile)([^\n]*, ptr addrspace\([35]\) )", re.M
 )
+_VOLATILE = re.compile(r"^(  (?:%\S+ = load|store)) volatile ", re.M)
 #: Of a load of a variable that has a value for certain.
 _HAS_VALUE = re.compile(rf"^  [^\n]*{VARIABLE}\(i8 (?:noundef )?1, [^\n]*\n", re.M)
 _USED = "@llvm.compiler.used"
@@ -130,5 +131,5 @@ def finish(ir: str, is_user_file: Callable[[Path], bool]) -> str:
         return False
 
     ir = _CALL.sub(lambda match: match[0] if is_of_the_user(match[1]) else "", ir)
-    ir = _HAS_VALUE.sub("", ir)
+    ir = _HAS_VALUE.sub("", _VOLATILE.sub(r"\1 ", ir))
     return _USED_LINE.sub("", ir).replace(" sanitize_thread ", " ")

@@ -12,9 +12,9 @@ import numpy as np
 from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import creation
 from metalloid.arrays.functions import elementwise as ew
-from metalloid.arrays.functions.manipulation import broadcast_to, concat, stack
+from metalloid.arrays.functions.manipulation import broadcast_to, concat, expand_dims, stack
 from metalloid.arrays.functions.select import where
-from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64, kind_of
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64, kind_of, promote
 from metalloid.numpy.array import numpy_function
 
 Shape = Any
@@ -206,8 +206,15 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
              dtype: Any = None, axis: int = 0) -> Array:  # fmt: skip
     """Powers of a base whose exponents are evenly spaced."""
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
-    result = ew.pow(base, exponents)
+    first, last = as_arrays("logspace", start, stop)
+    if np.ndim(base):
+        base = as_array(base, "logspace")
+        rank = max(base.ndim, first.ndim, last.ndim)
+        first, last, base = (
+            x.reshape((1,) * (rank - x.ndim) + x.shape) for x in (first, last, base)
+        )
+        base = expand_dims(base, axis=axis)
+    result = ew.pow(base, linspace(first, last, num, endpoint, axis=axis))
     return result if dtype is None else result.astype(dtype)
 
 
@@ -218,9 +225,13 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     first, last = as_arrays("geomspace", start, stop)
     if bool((first == 0).any()) or bool((last == 0).any()):
         raise ValueError("[geomspace] the limits of a geometric sequence must not be 0.")
-    is_negative = kind_of(first.dtype) != "c" and kind_of(last.dtype) != "c"
-    sign = where(ew.logical_and(first < 0, last < 0), -1, 1) if is_negative else as_array(1, "sign")
-    first, last = first * sign, last * sign
+    is_complex = "c" in (kind_of(first.dtype), kind_of(last.dtype))
+    if (
+        is_complex
+    ):  # a spiral: it turns by the smaller angle, from the direction of the first number
+        first = first.astype(promote(first.dtype, last.dtype))
+    sign = ew.sign(first)
+    first, last = (first.__abs__() if is_complex else first * sign), last / sign
     exponents = linspace(ew.log10(first), ew.log10(last), num, endpoint)
     powers: Array = 10.0**exponents
     if num > 0:

@@ -53,9 +53,26 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
     """Elements along an axis, at indices that vary along the other axes."""
     x, index = as_arrays("take_along_axis", arr, indices)
-    if axis is None:
-        return searching.take_along_axis(x.ravel(), index, 0)
-    return searching.take_along_axis(x, index, axis)
+    x, along = _along_axis(x, index, axis, "take_along_axis")
+    shape = np.broadcast_shapes(_without(x.shape, along), _without(index.shape, along))
+    x = broadcast_to(x, (*shape[:along], x.shape[along], *shape[along:]))
+    index = broadcast_to(index, (*shape[:along], index.shape[along], *shape[along:]))
+    return searching.take_along_axis(x, index, along)
+
+
+def _along_axis(x: Array, index: Array, axis: int | None, where: str) -> tuple[Array, int]:
+    """The array whose axis indices are along, flattened for none, and the axis."""
+    flat = x.ravel() if axis is None else x
+    if index.ndim != flat.ndim:
+        raise ValueError(
+            f"[{where}] got indices with {index.ndim} axes for an array with {flat.ndim}; "
+            "both need the same number of axes, and a single dimension for axis=None."
+        )
+    return flat, axes_of(where, 0 if axis is None else axis, flat.ndim)[0]
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return shape[:axis] + shape[axis + 1 :]
 
 
 @numpy_function
@@ -302,11 +319,11 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
     """Set elements along an axis, at indices that vary along the other axes."""
     x = as_array(arr, "put_along_axis")
     index = as_array(indices, "put_along_axis", x.device)
-    flat = Array((x.ravel() if axis is None else x)._node)
-    (along,) = axes_of("put_along_axis", 0 if axis is None else axis, flat.ndim)
-    grids = list(_open_grid(index.shape))
+    flat, along = _along_axis(x, index, axis, "put_along_axis")
+    grids = list(_open_grid(flat.shape))
     grids[along] = index
-    _write(arr, flat.at[tuple(grids)].set(as_array(values, "values", x.device).astype(x.dtype)))
+    new = as_array(values, "values", x.device).astype(x.dtype)
+    _write(arr, Array(flat._node).at[tuple(grids)].set(new))
 
 
 def _open_grid(shape: Any) -> Any:
@@ -366,8 +383,10 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """Set the main diagonal."""
     x = as_array(a, "fill_diagonal")
-    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
-        raise ValueError(f"[fill_diagonal] expected equal extents, got shape {x.shape}.")
+    if x.ndim < 2:
+        raise ValueError(f"[fill_diagonal] the array must be at least 2-d, got shape {x.shape}.")
+    if x.ndim > 2 and len(set(x.shape)) > 1:
+        raise ValueError(f"[fill_diagonal] all axes must be of equal length, got shape {x.shape}.")
     if x.ndim == 2:
         step, stop = x.shape[1] + 1, x.size if wrap else min(x.size, x.shape[1] * x.shape[1])
     else:
@@ -393,7 +412,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     outer = rows.shape[:-1]
     if 0 in outer:
         raise ValueError("[apply_along_axis] there are no vectors along the axis.")
-    flat = as_ndarrays(rows.reshape(-1, x.shape[along]))
+    flat = as_ndarrays(rows.reshape(math.prod(outer), x.shape[along]))
     results = [as_array(func1d(flat[k], *args, **kwargs), "apply_along_axis")
                for k in range(flat.shape[0])]  # fmt: skip
     joined = stack(results)

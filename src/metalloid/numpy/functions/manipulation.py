@@ -16,7 +16,7 @@ from metalloid.arrays.functions.creation import asarray, zeros
 from metalloid.arrays.functions.searching import take
 from metalloid.arrays.ir.dtypes import as_dtype
 from metalloid.arrays.ir.operands import axes_of
-from metalloid.numpy.array import numpy_function, store
+from metalloid.numpy.array import check_out, numpy_function, store
 
 
 @numpy_function
@@ -131,6 +131,7 @@ def broadcast_shapes(*args: Any) -> tuple[int, ...]:
 
 
 def _joined(result: Array, out: Any, dtype: Any, casting: Any, where: str) -> Any:
+    check_out(where, result, out, dtype)
     target = getattr(out, "dtype", None) if dtype is None else as_dtype(dtype)
     if target is not None and not np.can_cast(result.dtype, target, casting):
         raise TypeError(f"[{where}] {result.dtype} does not convert to {target} by {casting!r}.")

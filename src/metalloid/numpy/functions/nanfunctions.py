@@ -8,7 +8,7 @@ import numpy as np
 
 from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions import elementwise as ew
-from metalloid.arrays.functions import searching, statistical
+from metalloid.arrays.functions import statistical
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.ir.dtypes import int64, kind_of
 from metalloid.numpy.array import numpy_function, store
@@ -71,7 +71,7 @@ def _index(name: str, other: float, a: Any, axis: Any, out: Any, keepdims: Any) 
     x, mask = _without_nan(a, f"nan{name}", other)
     if mask is not None and not bool(statistical.all(statistical.any(mask, axis))):
         raise ValueError("All-NaN slice encountered")
-    return store(getattr(searching, name)(x, axis, keepdims is True), out, f"nan{name}")
+    return getattr(reductions, name)(x, axis, out, keepdims=keepdims)
 
 
 @numpy_function
@@ -106,7 +106,7 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: A
            correction: Any = _no_value) -> Any:  # fmt: skip
     """Variance of the numbers that are not NaN; NaN if there are too few."""
     x, mask = _without_nan(a, "nanvar", 0)
-    ddof = ddof if correction is _no_value else correction
+    ddof = reductions.degrees_of_freedom("nanvar", ddof, correction)
     selected = _and(mask, where)
     result = reductions.var(x, axis, dtype, None, ddof, keepdims, where=selected, mean=mean)
     if mask is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,16 @@ def _pairs(value: Any, rank: int) -> list[tuple[Any, Any]]:
     return [(low, high) for low, high in pairs]
 
 
+def _counts(name: str, value: Any, rank: int) -> list[tuple[int, int]]:
+    """Numbers of elements before and after, along each axis."""
+    if not isinstance(value, dict) and np.asarray(value).dtype.kind not in "iu":
+        raise TypeError(f"[pad] `{name}` must be of integral type, got {value!r}.")
+    pairs = [(operator.index(low), operator.index(high)) for low, high in _pairs(value, rank)]
+    if any(low < 0 or high < 0 for low, high in pairs):
+        raise ValueError(f"[pad] `{name}`: index can't contain negative values, got {value}.")
+    return pairs
+
+
 @numpy_function
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
     """Add a border to an array.
@@ -49,26 +60,34 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     array([3, 2, 1, 2, 3, 2, 1])
     """
     x = as_array(array, "pad")
-    widths = _pairs(pad_width, x.ndim)
-    if any(low < 0 or high < 0 for low, high in widths):
-        raise ValueError(f"[pad] widths must not be negative, got {pad_width}.")
+    widths = _counts("pad_width", pad_width, x.ndim)
     is_odd = options.get("reflect_type", "even") == "odd"
     if callable(mode) or is_odd:
         padded = np.pad(np.asarray(x), [*widths], mode, **options)
         return asarray(padded, device=x.device)
+    for name in options.keys() - _OPTIONS.get(mode, {*options}):
+        raise ValueError(f"[pad] unsupported keyword arguments for mode '{mode}': {name}.")
     if mode in _REPEATING:
         for axis, (low, high) in enumerate(widths):
+            if (low or high) and not x.shape[axis]:
+                raise ValueError(f"[pad] can't extend empty axis {axis} using modes other than "
+                                 f"'constant' or 'empty', got {mode!r}.")  # fmt: skip
             if low or high:
                 indices = np.pad(np.arange(x.shape[axis]), (low, high), mode)
                 x = take(x, asarray(indices, device=x.device), axis)
         return x
     border = _BORDERS.get(mode)
     if border is None:
-        raise ValueError(f"[pad] unknown mode {mode!r}.")
-    for name in options.keys() - {_OPTIONS.get(mode)}:
-        raise ValueError(f"[pad] mode {mode!r} does not take {name}.")
-    values = _pairs(next(iter(options.values()), None), x.ndim) if options else None
+        raise ValueError(f"[pad] mode '{mode}' is not supported.")
+    values = _pairs(next(iter(options.values())), x.ndim) if options else None
+    if options.get("stat_length") is not None:
+        values = _counts("stat_length", options["stat_length"], x.ndim)
     for axis, (low, high) in enumerate(widths):
+        if not (low or high):
+            continue
+        if not x.shape[axis] and mode not in ("constant", "empty"):
+            raise ValueError(f"[pad] can't extend empty axis {axis} using modes other than "
+                             f"'constant' or 'empty', got {mode!r}.")  # fmt: skip
         numbers = values[axis] if values else (None, None)
         pieces = [
             border(x, axis, low, numbers[0], False),
@@ -79,11 +98,15 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     return x
 
 
-_OPTIONS = {
-    "constant": "constant_values",
-    "empty": None,
-    "linear_ramp": "end_values",
-} | dict.fromkeys(("maximum", "mean", "median", "minimum"), "stat_length")
+_OPTIONS: dict[Any, set[str]] = {
+    "constant": {"constant_values"},
+    "edge": set(),
+    "empty": set(),
+    "linear_ramp": {"end_values"},
+    "reflect": {"reflect_type"},
+    "symmetric": {"reflect_type"},
+    "wrap": set(),
+} | {mode: {"stat_length"} for mode in ("maximum", "mean", "median", "minimum")}
 
 
 def _constant(x: Array, axis: int, width: int, value: Any, is_after: bool) -> Array:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import string
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -87,20 +89,41 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
            casting: str = "safe", optimize: Any = False) -> Any:  # fmt: skip
     """Sum of products by Einstein's convention; see `metalloid.einsum`."""
+    if not operands:
+        raise ValueError("[einsum] expected subscripts and arrays, or arrays and their labels.")
+    text, *rest = operands if isinstance(operands[0], str) else _with_text(operands)
+    arrays = as_arrays("einsum", *rest)
     if dtype is not None:
-        result = as_dtype(dtype)
-        operands = tuple(
-            as_array(x, "einsum").astype(result)
-            if hasattr(x, "dtype") or (k and isinstance(operands[0], str))
-            else x
-            for k, x in enumerate(operands)
-        )
-    arrays = [x for x in operands if hasattr(x, "dtype")]
-    has_numbers = any(isinstance(x, int | float | complex) for x in operands)
-    if arrays and not has_numbers and all(x.dtype == bool_ for x in arrays):
-        integers = [x.astype(int64) if hasattr(x, "dtype") else x for x in operands]
-        return store(contractions.einsum(*integers).astype(bool_), out, "einsum")
-    return store(contractions.einsum(*operands), out, "einsum")
+        arrays = [x.astype(as_dtype(dtype)) for x in arrays]
+    if arrays and all(x.dtype == bool_ for x in arrays):
+        result = contractions.einsum(text, *(x.astype(int64) for x in arrays)).astype(bool_)
+    else:
+        result = contractions.einsum(text, *arrays)
+    return store(result, out, "einsum")
+
+
+def _with_text(operands: Sequence[Any]) -> list[Any]:
+    """Subscripts and operands for operands that alternate with lists of integers as labels."""
+    words = []
+    for labels in operands[1::2] if len(operands) % 2 == 0 else (*operands[1::2], operands[-1]):
+        word = ""
+        for label in labels:
+            if label is Ellipsis:
+                word += "..."
+            elif not 0 <= (number := operator.index(label)) < len(_LETTERS):
+                raise ValueError(
+                    f"[einsum] labels must be integers below {len(_LETTERS)}, got {label}."
+                )
+            else:
+                word += _LETTERS[number]
+        words.append(word)
+    inputs = len(operands) // 2
+    output = ["->" + word for word in words[inputs:]]
+    return ["".join([",".join(words[:inputs]), *output]), *operands[: 2 * inputs : 2]]
+
+
+#: Labels by number.
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
 
 @numpy_function

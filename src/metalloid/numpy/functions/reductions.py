@@ -188,6 +188,15 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims
     return store((total / counted(x, axis, keepdims, where)).astype(x.dtype), out, "mean")
 
 
+def degrees_of_freedom(where: str, ddof: Any, correction: Any) -> Any:
+    """The number to subtract from the number of elements."""
+    if correction is _no_value:
+        return ddof
+    if ddof != 0:
+        raise ValueError(f"[{where}] ddof and correction can't be provided simultaneously.")
+    return correction
+
+
 @numpy_function
 def var(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
         keepdims: Any = False, *, where: Any = True, mean: Any = _no_value,
@@ -201,7 +210,7 @@ def var(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any
     mean : array, optional
         The mean, with the reduced axes of extent 1.
     """
-    ddof = ddof if correction is _no_value else correction
+    ddof = degrees_of_freedom("var", ddof, correction)
     x = _as_floats(operand(a, "var"), dtype)
     if where is True and mean is _no_value:
         result = statistical.var(x, axis, correction=ddof, keepdims=keepdims is True)

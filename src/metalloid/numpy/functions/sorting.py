@@ -195,6 +195,8 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
     flags = (True, return_index, return_inverse, return_counts)
     if axis is not None:
         (along,) = axes_of("unique", axis, x.ndim)
+        axis = axis if x.ndim > 1 else None
+    if axis is not None:
         rows = moveaxis(x, along, 0)
         width = rows.size // max(rows.shape[0], 1)
         if not 0 < width <= _MAX_KEYS or kind_of(x.dtype) == "c":

@@ -39,12 +39,14 @@ typedef struct {
 } PyType_Spec;
 
 enum { PyBUF_SIMPLE = 0, PyBUF_WRITABLE = 1, PyBUF_FULL_RO = 0x11c };
-enum { Py_bf_getbuffer = 1, Py_tp_dealloc = 52 };
+enum { Py_bf_getbuffer = 1, Py_tp_call = 50, Py_tp_dealloc = 52 };
 enum { Py_TPFLAGS_DEFAULT = 1 << 18 };
 
 extern PyObject _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
 extern PyObject* PyExc_Exception;
 
+void* PyCFunction_GetFunction(PyObject*);
+PyObject* PyCFunction_GetSelf(PyObject*);  // borrowed
 PyObject* PyCFunction_NewEx(PyMethodDef*, PyObject* self, PyObject* module);
 void Py_IncRef(PyObject*);
 void Py_DecRef(PyObject*);
@@ -56,6 +58,7 @@ void PyErr_Restore(PyObject* type, PyObject* value, PyObject* trace);
 void* PyEval_SaveThread(void);
 void PyEval_RestoreThread(void*);
 
+PyObject* PyObject_Init(PyObject*, PyObject* type);
 PyObject* PyObject_Type(PyObject*);
 int PyObject_IsTrue(PyObject*);
 int PyObject_RichCompareBool(PyObject*, PyObject*, int operation);
@@ -79,6 +82,8 @@ void* PyCapsule_GetPointer(PyObject*, const char* name);
 int PyCapsule_IsValid(PyObject*, const char* name);
 PyObject* PyCapsule_New(void*, const char* name, void (*destructor)(PyObject*));
 int PyCapsule_SetContext(PyObject*, void*);
+PyObject* PyDict_New(void);
+Py_ssize_t PyDict_Size(PyObject*);
 PyObject* PyDict_GetItemWithError(PyObject*, PyObject* key);  // borrowed
 int PyDict_SetItem(PyObject*, PyObject* key, PyObject* value);
 double PyFloat_AsDouble(PyObject*);

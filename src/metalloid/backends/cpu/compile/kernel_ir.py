@@ -217,11 +217,13 @@ def kernel_ir(
     compiler = _EntryCompiler(
         unit, entry, constants, target, cache, functions, debug_lines, sanitize
     )
-    options, (text, ir) = choose_inlining(compiler.compile, unit.has_large_calls)
+    may_report = bool(sanitize) or bounds.checks
+    compile_ir = functools.partial(compiler.compile, reports=may_report)
+    options, (text, ir) = choose_inlining(compile_ir, unit.has_large_calls)
     for name in undefined_names(ir, _is_offered):
         raise undefined(name, unit, entry, lambda: compiler.compile(options, more=LINE_TABLES)[1])
     reports = bool(_REPORTS.search(ir)) or bool(sanitize)
-    if (reports or bounds.checks) and functions(True) != functions(False):
+    if reports and not may_report and functions(True) != functions(False):
         text, ir = compiler.compile(options, reports=True)
     try:
         ir = _adapted(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from metalloid.backends.cpu.compile.convergence_points import number_convergence_points
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
+from metalloid.backends.cpu.compile.sanitizer import Sanitizer
 from metalloid.backends.cpu.compile.texture_specialization import definitions as textures
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
@@ -19,6 +20,10 @@ CODE_COMMAND = (
     "clang", "-x", "ir", "-O2", "-fPIC", "-femulated-tls", "-fno-vectorize", "-fno-slp-vectorize",
     "-w",
 )  # fmt: skip
+
+#: LLVM has optimised the IR before it was instrumented. The calls leave nothing else to optimise,
+#: and to find that out takes four times as long as the code.
+NO_PASSES = ("-Xclang", "-disable-llvm-passes")
 
 
 def functions(reports: bool, variant: Variant | None, parameters: int) -> str:
@@ -36,11 +41,12 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
 
     Threadgroup variables are those of the system's threads (variables.c).
     """
+    more = NO_PASSES if kernel.sanitize is Sanitizer.EXACT else ()
     mode = "one fibre per thread" if kernel.synchronises else "a loop over threads"
     ir = number_convergence_points(kernel.ir, ENTRY_SYMBOL)
     return Lowered(
         ir=ir,
-        code_command=CODE_COMMAND,
+        code_command=(*CODE_COMMAND, *more),
         engine=f"reference: {mode}",
         fibres=kernel.synchronises,
     )

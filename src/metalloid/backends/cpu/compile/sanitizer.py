@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -19,8 +18,6 @@ from metalloid.compiler.sanitizer.context import SanitizerContext
 from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION, SHADOW_CHECKS
 from metalloid.compiler.sanitizer.runtime_functions import with_declarations
 from metalloid.msl.signature import Signature
-
-_VOLATILE = re.compile(r"^(  (?:%\S+ = load|store)) volatile ", re.M)
 
 
 class Sanitizer(StrEnum):
@@ -96,6 +93,6 @@ def with_shadow_checks(ir: str, signature: Signature) -> tuple[str, AccessTable]
         run_passes(function, SHADOW_CHECKS, context)
         run_passes(function, ALIGNMENT, MemoryModelContext())
 
-    checked = map_functions(_VOLATILE.sub(r"\1 ", ir), check)
+    checked = map_functions(ir, check)
     # They are defined by the module that the vector engine adds.
     return without_promises(checked, " ".join(sorted(attributes))), AccessTable(unit=context.unit)

@@ -88,6 +88,7 @@ double mtl_job_cost(const mtl_job *job) {
  * shares shrink towards the end and all threads finish together, but no less than is worth the
  * atomic. */
 uint64_t mtl_job_fair_share(const mtl_job *job) {
+    if (job->group_count == 1) return 1;
     const double worthwhile_ns = 1000;
     uint64_t share = remaining(job) / (4 * (uint64_t)job->seats);
     double cost = mtl_job_cost(job);
@@ -124,7 +125,7 @@ bool mtl_job_check_deadline(mtl_job *job) {
 
 static _Atomic uint64_t last_ended_ns;
 
-/* When a job ended last; 0 if none has. */
+/* When a job ended last, of those that are timed; 0 if none has. */
 uint64_t mtl_job_last_ended(void) {
     return atomic_load_explicit(&last_ended_ns, memory_order_relaxed);
 }

@@ -32,8 +32,13 @@ static bool runs_alone(mtl_job *job) {
 }
 
 /* Runs the job on the calling thread without the pool. False if it turns out to be worth more
- * threads: then some of its threadgroups may have been run already. */
-static bool run_alone(mtl_job *job) {
+ * threads: then some of its threadgroups may have been run already. The two clocks take as long as a
+ * small launch: without a limit, jobs for one thread need them only if the time is read. */
+static bool run_alone(mtl_job *job, bool is_timed) {
+    if (!is_timed && job->seats < 2 && !job->limit_ns) {
+        mtl_job_work(job, 0, 0);
+        return mtl_job_exhausted(job);
+    }
     mtl_job_start(job);
     mtl_job_work(job, job->seats > 1 ? job->started_ns + alone_ns : 0, 0);
     uint64_t ended = mtl_now();
@@ -47,8 +52,7 @@ static bool run_alone(mtl_job *job) {
  * a launch: that would have to wait for the kernel. */
 static bool is_nested(void) { return mtl_current && mtl_current->in_handler; }
 
-/* Runs one launch and returns its status. It starts after all queued launches have ended. */
-MTL_EXPORT int mtl_run(const void *block, mtl_outcome *outcome) {
+static int run(const void *block, mtl_outcome *outcome, bool is_timed) {
     if (is_nested()) {
         *outcome = (mtl_outcome){.status = MTL_NESTED};
         return MTL_NESTED;
@@ -58,24 +62,36 @@ MTL_EXPORT int mtl_run(const void *block, mtl_outcome *outcome) {
     mtl_job job;
     mtl_job_init(&job, descriptor, arguments, mtl_threads());
     bool is_alone = mtl_pool_idle() && runs_alone(&job);
-    if (job.group_count > 0 && !(is_alone && run_alone(&job))) mtl_pool_run(&job);
+    if (job.group_count > 0 && !(is_alone && run_alone(&job, is_timed))) mtl_pool_run(&job);
     *outcome = job.outcome;
     if (mtl_host_raised()) outcome->status = MTL_INTERRUPTED;
     return outcome->status;
 }
 
-/* Runs launches with contiguous descriptors, one after another, until one fails.
- * Returns how many have succeeded; the outcome is that of the last one, with the time of all. */
-MTL_EXPORT uint32_t mtl_run_row(const void *blocks, uint32_t count, mtl_outcome *outcome) {
+/* Runs one launch and returns its status. It starts after all queued launches have ended. */
+MTL_EXPORT int mtl_run(const void *block, mtl_outcome *outcome) { return run(block, outcome, true); }
+
+static uint32_t run_row(const void *blocks, uint32_t count, mtl_outcome *outcome, bool is_timed) {
     const char *block = blocks;
     double seconds = 0;
     for (uint32_t i = 0; i < count; i++) {
         const mtl_descriptor *descriptor = (const void *)block;
-        if (mtl_run(descriptor, outcome) != MTL_OK) return i;
+        if (run(descriptor, outcome, is_timed) != MTL_OK) return i;
         outcome->seconds = seconds += outcome->seconds;
         block += sizeof *descriptor + descriptor->argument_count * sizeof *descriptor->arguments;
     }
     return count;
+}
+
+/* Runs launches with contiguous descriptors, one after another, until one fails.
+ * Returns how many have succeeded; the outcome is that of the last one, with the time of all. */
+MTL_EXPORT uint32_t mtl_run_row(const void *blocks, uint32_t count, mtl_outcome *outcome) {
+    return run_row(blocks, count, outcome, true);
+}
+
+/* The same, where the time is not read: the outcome may be without. */
+MTL_EXPORT uint32_t mtl_run_row_untimed(const void *blocks, uint32_t count, mtl_outcome *outcome) {
+    return run_row(blocks, count, outcome, false);
 }
 
 /* Whether no launch runs or is queued. */

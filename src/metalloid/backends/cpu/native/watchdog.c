@@ -116,7 +116,8 @@ void mtl_watchdog_remove(mtl_context *context) {
 
 /* This thread begins to run kernels of a launch. */
 void mtl_watchdog_enter(mtl_context *context, uint64_t limit_ns) {
-    atomic_fetch_add_explicit(&context->shifts, 1, memory_order_relaxed);
+    uint32_t shifts = atomic_load_explicit(&context->shifts, memory_order_relaxed);
+    atomic_store_explicit(&context->shifts, shifts + 1, memory_order_relaxed); /* only this thread does */
     atomic_exchange(&context->working, true); /* before the look at `asleep` */
     if (!atomic_load_explicit(&watchdog.has_thread, memory_order_relaxed)) start();
     bool is_short = limit_ns && limit_ns < 4 * period_ns;

@@ -226,6 +226,7 @@ class CpuDevice(Device):
     ) -> CpuProgram:
         """See `Device.compile`."""
         first = KernelRequest(unit, entry, constants, self.target, settings.cpu_engine)
+        has_checks = unit.options.bounds != "unchecked"
 
         def compile_variant(
             variant: Variant | None, bounds: BoundsRequest, debug_lines: bool = False
@@ -242,12 +243,12 @@ class CpuDevice(Device):
             ) -> CompiledKernel:
                 return compile_kernel(replace(fast, variant=variant, bounds=bounds), shared_cache())
 
-            bounds = BoundsRequest(checks=True)
+            bounds = BoundsRequest(checks=has_checks)
             form = compile_form(None, bounds)
             return CpuProgram(form, entry, compile_form, self._names, bounds)
 
         def compile_checked() -> CheckedProgram:
-            bounds = BoundsRequest(checks=True, every=True)
+            bounds = BoundsRequest(checks=has_checks, every=has_checks)
             checked = replace(
                 first, engine="reference", bounds=bounds, debug_lines=True,
                 sanitize=Sanitizer.EXACT,
@@ -261,7 +262,7 @@ class CpuDevice(Device):
             checked = compile_checked()
             checked.checks_all = True
             return checked
-        bounds = BoundsRequest(checks=unit.options.bounds != "unchecked")
+        bounds = BoundsRequest(checks=has_checks)
         kernel = compile_variant(None, bounds)
         program = CpuProgram(kernel, entry, compile_variant, self._names, bounds)
         program.compile_checked = functools.cache(compile_checked)

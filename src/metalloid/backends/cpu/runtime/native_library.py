@@ -73,9 +73,9 @@ class Runtime:
         outcome = ctypes.POINTER(Outcome)
         self.configure = _function(library, "mtl_configure", ctypes.c_int, ctypes.c_uint32)
         self.run = _function(library, "mtl_run", ctypes.c_int, ctypes.c_char_p, outcome)
-        self.run_row = _function(
-            library, "mtl_run_row", ctypes.c_uint32, ctypes.c_char_p, ctypes.c_uint32, outcome
-        )
+        row = ctypes.c_uint32, ctypes.c_char_p, ctypes.c_uint32, outcome
+        self.run_row = _function(library, "mtl_run_row", *row)
+        self.run_row_untimed = _function(library, "mtl_run_row_untimed", *row)
         self.submit = _function(library, "mtl_submit", ctypes.c_uint64, ctypes.c_char_p)
         self.wait = _function(
             library, "mtl_wait", ctypes.c_int, ctypes.c_uint64, ctypes.c_double, outcome

@@ -38,7 +38,7 @@ class CpuRepeater:
         ]
         self._jobs = (ctypes.c_char * len(self._memory)).from_buffer(self._memory)
         self._outcome = native_library.Outcome()
-        self._run = native_library.runtime().run_row
+        self._run = native_library.runtime().run_row_untimed
         self._emit = emit_messages if any(launch.program.logs for launch in launches) else None
 
     @property
