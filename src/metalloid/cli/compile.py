@@ -91,5 +91,3 @@ def _texts(options: argparse.Namespace) -> int:
         for name, text in texts.items():
             (folder / f"{name}.{stage}").write_text(text)
     return 0
-
-

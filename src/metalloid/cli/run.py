@@ -151,8 +151,12 @@ def _value(text: str) -> Any:
             raise ArgumentError(f"[run] no such file: {text!r}.")
         return np.load(text)
     if "," in text:
-        return tuple(_number(number) for number in text.split(",") if number)
+        return tuple(_number(each) for each in text.split(",") if each)
     return _number(text)
+
+
+def _number(text: str) -> float | int | bool:
+    return number(text, "file.npy", "or zeros:SHAPE:DTYPE")
 
 
 def _dtype(name: str) -> np.dtype:

@@ -43,22 +43,19 @@ def function_constants(options: argparse.Namespace) -> dict[str, float | int | b
     Raises
     ------
     ArgumentError
-        If one has no number.
+        If a value is not a number.
     """
-    constants = {}
-    for item in options.constants:
-        name, _, text = item.partition("=")
-        constants[name] = number(text, f"--constant {item}: {text!r} is not a number, true or false.")
-    return constants
+    pairs = (item.partition("=") for item in options.constants)
+    return {name: number(text, "true, or false") for name, _, text in pairs}
 
 
-def number(text: str, message: str) -> float | int | bool:
+def number(text: str, *others: str) -> float | int | bool:
     """The number or truth value that a text is.
 
     Raises
     ------
     ArgumentError
-        With a message, if it is neither.
+        If it is neither; the message says what else it could be.
     """
     if text in ("true", "false"):
         return text == "true"
@@ -67,4 +64,4 @@ def number(text: str, message: str) -> float | int | bool:
             return convert(text)
         except ValueError:
             continue
-    raise ArgumentError(f"[metalloid] {message}")
+    raise ArgumentError(f"[metalloid] {text!r} is not {', '.join(('a number', *others))}.")

@@ -64,7 +64,7 @@ class Library:
         self.device, self.source = device, source
         self._portable = portable
         is_here = not isinstance(device, OfflineDevice)
-        self._recipe = (source, file, options, device.name, is_here, portable)
+        self._recipe: tuple[Any, ...] = (source, file, options, device.name, is_here, portable)
         self._unit = translate(source, file, options, device.target, shared_cache())
         self._kernels: dict[tuple[str, tuple[tuple[int, str], ...]], Kernel] = {}
         self._file = file

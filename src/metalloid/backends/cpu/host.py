@@ -87,7 +87,9 @@ def levels() -> list[str]:
     flags = set(cpu_description().get("flags", "").split())
     known = list(_LEVELS)
     highest = known.index(settings.cpu_level) + 1 if settings.cpu_level else len(known)
-    usable = itertools.takewhile(lambda level: flags >= set(_FEATURES[level].split()), known[:highest])
+    usable = itertools.takewhile(
+        lambda level: flags >= set(_FEATURES[level].split()), known[:highest]
+    )
     return list(usable)[::-1]
 
 

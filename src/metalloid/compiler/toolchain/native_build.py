@@ -127,7 +127,9 @@ def host() -> str:
     architecture = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
     if platform.system() == "Darwin":
         return f"{architecture}-macos"
-    return linux(architecture) if platform.libc_ver()[0] == "glibc" else f"{architecture}-linux-musl"
+    if platform.libc_ver()[0] != "glibc":
+        return f"{architecture}-linux-musl"
+    return linux(architecture)
 
 
 def linux(architecture: str) -> str:

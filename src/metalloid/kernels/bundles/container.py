@@ -80,7 +80,7 @@ class Container:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         data = Path(path).read_bytes()
         content, known = data[:-_DIGEST_CHARACTERS], data[-_DIGEST_CHARACTERS:]
-        mark, _, version = content[-len(_MARK) - 16 :].rpartition(_MARK + b" ")[1:]
+        _, mark, version = content[-len(_MARK) - 16 :].rpartition(_MARK + b" ")
         shown = os.fspath(path)
         if not mark:
             raise BundleError(

@@ -58,7 +58,10 @@ def _more(
     for variant in variants:
         for bounds in levels[: 1 + request.bounds.checks]:
             if (variant or first.variant, bounds) != (first.variant, request.bounds):
-                yield compile_kernel(replace(request, variant=variant, bounds=bounds), cache), bounds
+                yield (
+                    compile_kernel(replace(request, variant=variant, bounds=bounds), cache),
+                    bounds,
+                )
 
 
 class BundledVersions:
@@ -111,8 +114,8 @@ class BundledVersions:
                 if number is not None:
                     return self._kernel(number)
         raise DeviceUnavailable(
-            "[bundle] there is no code for strict barriers in a bundle. Unset "
-            "METALLOID_STRICT_BARRIERS, or compile the kernel from its source."
+            "[bundle] bundles have code for strict barriers only. Unset METALLOID_STRICT_BARRIERS, "
+            "or compile the kernel from its source."
         )
 
     def _kernel(self, number: int) -> CompiledKernel:
@@ -121,7 +124,5 @@ class BundledVersions:
             code = self._files[version["code"]]
             key = digest("bundled code", code)  # a file, as the loader takes no memory
             files = self._cache.load(key) or self._cache.save(key, {_CODE: code})
-            self._kernels[number] = restored(
-                version["facts"], self._architecture, files[_CODE], {}
-            )
+            self._kernels[number] = restored(version["facts"], self._architecture, files[_CODE], {})
         return self._kernels[number]

@@ -92,7 +92,7 @@ class CompiledKernel(CodeProperties):
             If it was loaded from a bundle, which has machine code only.
         """
         if not self.stages:
-            raise MetalloidError("[bundle] a bundle of kernels has machine code only: no text of it.")
+            raise MetalloidError("[bundle] a bundle has machine code only, and no text of it.")
         texts = {name: path.read_text() for name, path in self.stages.items()}
         outcome = clang.run([*self.code_command, "-S", "-o", "-", "-"], texts["ll"])
         texts["x86" if self.architecture == "x86_64" else "arm64"] = outcome.text

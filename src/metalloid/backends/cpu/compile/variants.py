@@ -178,7 +178,7 @@ def _along_x(
 
 
 def shipped_variants(initial: Variant, widths: Sequence[int], waits: bool) -> list[Variant]:
-    """The variants in a bundle of kernels, one of which can run any launch.
+    """The variants in a bundle of kernels, one of which can run any launch with strict barriers.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def shipped_variants(initial: Variant, widths: Sequence[int], waits: bool) -> li
         initial, replace(initial, group=None), Variant(Kind.TAIL, width),
         Variant(Kind.MULTI_ROW, width),
     ]  # fmt: skip
-    return list(dict.fromkeys(replace(each, is_relaxed=True) for each in chosen))
+    return list(dict.fromkeys(chosen))
 
 
 def substitutes(variant: Variant, widths: Sequence[int], waits: bool) -> Iterator[Variant]:

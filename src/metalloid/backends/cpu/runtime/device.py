@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import os
@@ -33,8 +32,9 @@ from metalloid.backends.cpu.runtime.repeater import CpuRepeater
 from metalloid.backends.cpu.runtime.sanitizer import CheckedProgram
 from metalloid.compiler.frontend.stdlib_pch import precompiled_header
 from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import shared_cache
-from metalloid.errors import DeviceUnavailable, LaunchError, OutOfMemory
+from metalloid.errors import LaunchError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.device import Device, DeviceInfo
 from metalloid.runtime.devices.traits import BFLOAT_DOTS, FEW_CORES
@@ -198,10 +198,11 @@ class CpuDevice(Device):
         self.target = host.host_target()
         # Both are slow the first time on a machine, and cached later.
         with ThreadPoolExecutor(max_workers=1) as pool:
-            prelude = pool.submit(precompiled_header, shared_cache(), self.target, "safe")
+            if clang.is_available():  # bundles and what is in the cache need none
+                prelude = pool.submit(precompiled_header, shared_cache(), self.target, "safe")
             self.runtime = native_library.runtime()
-            with contextlib.suppress(DeviceUnavailable):  # bundles of kernels need no compiler
-                prelude.result()
+        if clang.is_available():
+            prelude.result()
         self._run = self.runtime.run
         self._names: dict[int | None, str] = {}  # of kernels that log, by address
         self._in_flight: deque[QueuedEvent] = deque()

@@ -42,7 +42,7 @@ def cuda_target(architecture: str) -> Target:
 
 
 def bundle_abi() -> str:
-    """Changes when PTX in bundles must be compiled again: what it shares with launches has changed."""
+    """Changes when what PTX in bundles shares with launches does."""
     folder = Path(__file__).parents[1]
     headers = (*sorted((folder / "include").glob("*.h")), folder / "native" / "launch.h")
     return digest(*(path.read_bytes() for path in headers))

@@ -72,9 +72,7 @@ def build(cache: Cache, target: str = "") -> Path:
 
 def sources_digest(target: str = "") -> str:
     """Changes when that library does."""
-    return native_build.sources_digest(
-        _SOURCES, "launch", (native_build.OF_PYTHON,), target=target
-    )
+    return native_build.sources_digest(_SOURCES, "launch", (native_build.OF_PYTHON,), target=target)
 
 
 def load(path: Path) -> Native:
