@@ -25,9 +25,12 @@ import metalloid as mtl
 
 #: Bytes of each array; and the greatest launch, in threads.
 _BYTES, _MAX_THREADS, _MAX_GROUP = 1 << 20, 1 << 14, 1024
+#: Bytes of threadgroup memory.
+_MAX_MEMORY = 16384
 #: Scalars, and what arrays hold.
-_INPUTS = ((8, "zeros"), (64, "indices"), (3, "random"), (0, "ones"))
+_INPUTS = ((8, "zeros"), (64, "indices"), (3, "random"), (0, "ones"), (100, "large"))
 _PATIENCE = 60
+_DEFINE = re.compile(r"^//[^\n]*?\s-D\s*(\w+)(?:=(\w+))?", re.M)
 
 
 class Label(NamedTuple):
@@ -73,7 +76,7 @@ def label(source: str) -> Label:
         raise NotPortable("the label assumes that warps are in step")
     if "--no-benign-tolerance" in options:
         raise NotPortable("the label counts writes of the same value")
-    if "--only-divergence" in options or "--check-array=" in options or "__no_log" in source:
+    if re.search(r"--only-(?:divergence|log)|checkArrays|--check-array=", options):
         raise NotPortable("the label is about some accesses only")
     if "--kernel-args" in options:
         raise NotPortable("the label is about one input")
@@ -112,7 +115,7 @@ def label(source: str) -> Label:
 
 
 def _size(options: str, name: str, default: int) -> tuple[int, ...]:
-    match = re.search(rf"--(?:{name})=(\[[^\]]*\]|[\d*]+)", options)
+    match = re.search(rf"--(?:{name})=(\[[^\]]*\]|[\d*,]+)", options)
     numbers = re.findall(r"[\d*]+", match[1]) if match else [str(default)]
     sizes = [default if "*" in number else int(number) for number in numbers]
     return tuple([*sizes, 1, 1][:3])
@@ -129,12 +132,14 @@ def arguments(kernel: mtl.Kernel, number: int, contents: str, size: int) -> Iter
         values = {
             "zeros": np.zeros(elements), "ones": np.ones(elements),
             "indices": np.arange(elements) % 128, "random": rng.integers(0, 32, elements),
+            "large": np.full(elements, 1000),
         }[contents]  # fmt: skip
         values = np.full(elements, number) if is_scalar else values
         values = values.astype(base)
         yield values.view(dtype) if dtype.names else values.reshape(count, *dtype.shape)
-    for _ in kernel.signature.threadgroup:
-        yield mtl.threadgroup_memory(16 * size)
+    memories = len(kernel.signature.threadgroup)
+    for _ in range(memories):
+        yield mtl.threadgroup_memory(min(64 * size, _MAX_MEMORY // memories // 16 * 16))
 
 
 def outcome(folder: Path, file: str) -> Outcome:
@@ -143,7 +148,8 @@ def outcome(folder: Path, file: str) -> Outcome:
     try:
         expected, groups, size = label(source)
         text, kernels = translated(source, file.endswith(".cu"))
-        lib = mtl.library(text, device="cpu", check=True)
+        defines = {name: value or 1 for name, value in _DEFINE.findall(source)}
+        lib = mtl.library(text, device="cpu", check=True, defines=defines)
         entries = [lib[name] for name in kernels]
     except NotPortable as why:
         return Outcome("", frozenset(), str(why))

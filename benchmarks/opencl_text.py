@@ -37,16 +37,6 @@ struct Ids { uint3 local, group, size, groups, whole; };
 #define write_mem_fence(f) ((void)0)
 #define __threadfence() ((void)0)
 #define __threadfence_block() ((void)0)
-#define __assert(...) true
-#define __assume(...) true
-#define __ensures(...) true
-#define __requires(...) true
-#define __invariant(...) true
-#define __candidate_invariant(...) true
-#define __global_invariant(...) true
-#define __candidate_global_invariant(...) true
-#define __function_wide_invariant(...) true
-#define __function_wide_candidate_invariant(...) true
 #define ATOMIC(space, type, suffix, function) \\
     inline type function##suffix(space type* p, type v) \\
     { return atomic_##function##_explicit((space atomic_##type*)p, v, memory_order_relaxed); } \\
@@ -63,6 +53,10 @@ struct Ids { uint3 local, group, size, groups, whole; };
         return old; }
 ATOMICS(device, int) ATOMICS(device, uint) ATOMICS(threadgroup, int) ATOMICS(threadgroup, uint)
 """
+#: Annotations of GPUVerify that state what it is to prove.
+_ANNOTATION = re.compile(
+    r"\b__(?:\w*(?:invariant|requires|ensures|assert|assume)\w*|array_snapshot|spec_\w+)\b"
+)
 #: Names of atomic functions, of OpenCL and of CUDA.
 _ATOMICS = {
     "add": "fetch_add_", "sub": "fetch_sub_", "min": "fetch_min_", "max": "fetch_max_",
@@ -74,7 +68,7 @@ _MISSING = (
     (r"async_work_group|wait_group_events|event_t", "asynchronous copies"),
     (r"\bimage\dd_t|sampler_t|read_image|texture<", "images"),
     (r"\bcurand", "CUDA's library of random numbers"),
-    (r"DECLARE_UF|__axiom|__spec_|bugle_", "functions of the tool"),
+    (r"DECLARE_UF|__axiom|bugle_|fresh_array|__spec_", "functions of the tool"),
     (r"\b(?:__builtin_)?mem(?:cpy|set)\b", "memcpy, memset"),
     (
         r"__(?:requires|assume)\s*\([^;]*(?:\[|get_local_id|get_global_id)",
@@ -93,11 +87,12 @@ _REPLACEMENTS = (
     (r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n")),
     (r"//[^\n]*", ""),
     (r"^[ \t]*#\s*(?:include|pragma)[^\n]*", ""),
-    (r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)", ""),
+    (r"__attribute__\s*\(\((?!packed)(?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)", ""),
     (r"\b__(?:restrict|inline__|forceinline__|noinline__|host__)\b|\brestrict\b", ""),
     (r"\b(?:__read_only|__write_only|extern \"C\")", ""),
     (r"\b__align__\s*\(([^()]*)\)", r"alignas(\1)"),
     (r"\b(?:__global__)\b", "__kernel"),
+    (r"\bvoid\s+__kernel\b", "__kernel void"),
     (r"\b__device__\b", "inline"),
     (r"\b(?:__local|__shared__|local)\b", "threadgroup"),
     (r"\b(?:__global|global)\b", "device"),
@@ -107,13 +102,15 @@ _REPLACEMENTS = (
     (r"\bunsigned long long int\b|\bunsigned long long\b", "ulong"),
     (r"\(\s*((?:u?int|float|u?char|u?short|u?long)[234])\s*\)\s*\(", r"\1("),
     (r"\bconvert_(\w+)\(", r"\1("),
-    (r"\batomic?_inc\(([^()]*(?:\([^()]*\))?[^()]*)\)", r"fetch_add_(\1, 1)"),
-    (r"\batomic?_dec\(([^()]*(?:\([^()]*\))?[^()]*)\)", r"fetch_sub_(\1, 1)"),
+    (r"\b(add|sub)_sat\(", r"\1sat("),
+    (r"\bpown\(", "pow("),
+    (r"\batom(?:ic)?_inc\(([^()]*(?:\([^()]*\))?[^()]*)\)", r"fetch_add_(\1, 1)"),
+    (r"\batom(?:ic)?_dec\(([^()]*(?:\([^()]*\))?[^()]*)\)", r"fetch_sub_(\1, 1)"),
     (r"\batom(?:ic)?_?([a-z]+)\(", lambda m: _ATOMICS.get(m[1], m[0][:-1]) + "("),
     (r"\batomic([A-Z][A-Za-z]+)\(", lambda m: _ATOMICS.get(m[1].lower(), m[0][:-1]) + "("),
 )
 _KERNEL = re.compile(r"(?:__kernel|\bkernel)\s+(?:\w+\s+)*?void\s+(?:\w+\s+)*?(\w+)\s*\(")
-_FUNCTION = re.compile(r"(?<![\w#])([A-Za-z_][\w ]*?[\w*\s]\s*\**)\b([A-Za-z_]\w*)\s*\(")
+_FUNCTION = re.compile(r"(?<![\w#])([A-Za-z_][\w\s]*?[\w*\s]\s*\**)\b([A-Za-z_]\w*)\s*\(")
 _IDS = (
     "uint3 local_ [[thread_position_in_threadgroup]]",
     "uint3 group_ [[threadgroup_position_in_grid]]", "uint3 size_ [[threads_per_threadgroup]]",
@@ -157,7 +154,9 @@ def translated(source: str, is_cuda: bool) -> Translated:
     kernels = _KERNEL.findall(text)
     if not kernels:
         raise NotPortable("no kernel")
-    return Translated(_PRELUDE + _with_ids(text, set(kernels), is_cuda), tuple(kernels))
+    annotations = sorted(set(_ANNOTATION.findall(text)))
+    names = "".join(f"#define {name}(...) true\n" for name in annotations)
+    return Translated(_PRELUDE + names + _with_ids(text, set(kernels), is_cuda), tuple(kernels))
 
 
 def _with_ids(text: str, kernels: set[str], is_cuda: bool) -> str:

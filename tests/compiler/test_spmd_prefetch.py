@@ -86,6 +86,14 @@ def test_what_is_asked_for(body, ahead):
     )
 
 
+def test_loops_need_not_ask():
+    builder = writer_of("%a = getelementptr float, ptr %q, i32 %i")
+    builder._scalars["%a"] = "%address"
+    builder.prefetches_in_loops = False
+    look_ahead(builder, Value(POINTER, "%a"), 128)
+    assert not any("@llvm.prefetch" in line for line in builder.emitted_block.lines)
+
+
 @pytest.mark.parametrize(("operations", "is_much"), [(20, False), (60, True)])
 def test_instructions_for_an_index_are_not_much(operations, is_much):
     chain = "; ".join(f"%h{k + 1} = fneg float %h{k}" for k in range(operations))

@@ -219,6 +219,25 @@ def test_atomic_and_plain_accesses():
     assert all("Let both be atomic" in finding.hint for finding in findings)
 
 
+def test_exchanges_that_fail_write_nothing():
+    lib = mtl.library(
+        """#include <metal_stdlib>
+        using namespace metal;
+        kernel void take(device atomic_int* lock, device int* out, constant int& free,
+                         uint i [[thread_position_in_grid]]) {
+            int expected = free;
+            atomic_compare_exchange_weak_explicit(
+                lock, &expected, 1, memory_order_relaxed, memory_order_relaxed);
+            out[i] = *(device int*)lock;
+        }
+        """,
+        device="cpu",
+    )
+    assert findings_of(lib.take, np.zeros(1, np.int32), np.zeros(64, np.int32), 7) == []
+    [finding] = findings_of(lib.take, np.zeros(1, np.int32), np.zeros(64, np.int32), 0)
+    assert finding.kind == "race"
+
+
 def test_uninitialised_threadgroup_memory():
     memory = mtl.threadgroup_memory(256)
     [finding] = findings_of(compiled("partial"), *arrays(128), memory, threads=128)

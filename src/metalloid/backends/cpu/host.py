@@ -22,6 +22,9 @@ _VECTOR_FEATURES = (
 
 _TYPICAL_CACHE = 32 << 20
 
+#: With prefetches, loops along arrays take 1.0 to 1.4 times as long on its Zen 4, and 0.9 to 1.0
+#: times on a Xeon (Sapphire Rapids).
+_AMD = "AuthenticAMD"
 #: Levels of x86-64, and what vectors they have.
 _LEVELS = {"x86-64-v2": "SSE4.2", "x86-64-v3": "AVX2", "x86-64-v4": "AVX-512"}
 #: What each level adds, by the names of ``/proc/cpuinfo`` (x86-64 psABI, table 3.1).
@@ -113,6 +116,7 @@ def host_target() -> Target:
     return cpu_target(
         "x86_64" if x86 else "aarch64", tune, vector_extension(),
         is_mac=platform.system() == "Darwin", identity=identity,
+        prefetches_in_loops=bool(level) or facts.get("vendor_id") != _AMD,
     )  # fmt: skip
 
 
@@ -122,6 +126,7 @@ def cpu_target(
     vectors: str,
     is_mac: bool = False,
     identity: str = "any",
+    prefetches_in_loops: bool = True,
 ) -> Target:
     """The target of a CPU.
 
@@ -140,4 +145,4 @@ def cpu_target(
     flags = ("-target", triple, *tune, "-fPIC", "-Xclang", "-ffake-address-space-map",
              "-fno-stack-protector")  # which clang puts in for macOS  # fmt: skip
     entry_header = Path(__file__).parent / "native" / "include" / "entries.h"
-    return Target(architecture, flags, entry_header, identity, vectors)
+    return Target(architecture, flags, entry_header, identity, vectors, prefetches_in_loops)

@@ -17,7 +17,7 @@ from metalloid.compiler.analysis.addresses import underlying_object
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.lexer import variable_of
-from metalloid.compiler.ir.types import I32, I64, POINTER, Pointer, Type, Vector, bits_of
+from metalloid.compiler.ir.types import I1, I32, I64, POINTER, Pointer, Type, Vector, bits_of
 from metalloid.compiler.sanitizer.context import AccessSite, Kind, SanitizerContext
 from metalloid.compiler.sanitizer.operations import OPERANDS
 from metalloid.compiler.sanitizer.runtime_functions import (
@@ -79,7 +79,7 @@ class _Instrumentation:
                         site = AccessSite(
                             kind, type_, variable, instruction.debug, alignment_of(instruction)
                         )
-                        body += self._call(address, size, site)
+                        body += self._call(address, size, site, instruction)
                 body.append(instruction)
             block.body = body
 
@@ -115,12 +115,18 @@ class _Instrumentation:
             return ""
         return variable_of(root.name)[0]
 
+    @staticmethod
+    def _kind(kind: Kind, site: AccessSite) -> Value:
+        return Value(I32, str(int(kind) | (site.alignment.bit_length() - 1) << ALIGNMENT_SHIFT))
+
     def _number(self, site: AccessSite) -> Value:
         """The number of a site, which is added to the others."""
         self._context.sites.append(site)
         return Value(I32, str(min(len(self._context.sites) - 1, MAX_SITES)))
 
-    def _call(self, address: Value, size: Value, site: AccessSite) -> Iterator[Instruction]:
+    def _call(
+        self, address: Value, size: Value, site: AccessSite, access: Instruction
+    ) -> Iterator[Instruction]:
         pointer = address
         if isinstance(address.type, Pointer) and address.type.space:
             name = self._names("%mtl.accessed")
@@ -131,8 +137,20 @@ class _Instrumentation:
             wide = Instruction("zext", self._names("%mtl.size"), I64, [size])
             yield wide
             size = wide.value
-        kind = int(site.kind) | (site.alignment.bit_length() - 1) << ALIGNMENT_SHIFT
-        operands = [pointer, size, self._number(site), Value(I32, str(kind))]
+        kind = self._kind(site.kind, site)
+        if access.op == "cmpxchg":  # which writes only what has the value that it expects
+            expected = access.operands[1]
+            before = Instruction(
+                "load", self._names("%mtl.before"), expected.type, [address],
+                align=expected.type.size,
+            )  # fmt: skip
+            compared = [before.value, expected]
+            same = Instruction("icmp", self._names("%mtl.same"), I1, compared, predicate="eq")
+            kinds = [same.value, kind, self._kind(site.kind & ~Kind.WRITE, site)]
+            chosen = Instruction("select", self._names("%mtl.kind"), I32, kinds)
+            yield from (before, same, chosen)
+            kind = chosen.value
+        operands = [pointer, size, self._number(site), kind]
         yield Instruction("call", operands=operands, callee=ACCESS)
 
 

@@ -42,6 +42,8 @@ class Target:
         ``-march=native`` selects; part of the cache key.
     vectors : str
         The widest vector instructions of a CPU, by their usual name: ``"AVX2"``, ``"NEON"``.
+    prefetches_in_loops : bool
+        Whether loops along arrays gain by prefetches.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Target:
     entry_header: Path
     identity: str = ""
     vectors: str = ""
+    prefetches_in_loops: bool = True
 
     @property
     def triple(self) -> str:

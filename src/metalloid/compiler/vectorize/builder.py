@@ -72,6 +72,7 @@ class Builder:
         self.first_lanes = 0
         self.in_halves = False
         self.first_index = "0"  # of lane 0 in its threadgroup
+        self.prefetches_in_loops = True
         self.looks_ahead = False  # outside of loops, see prefetch.py
         self.parameter_vectors: dict[str, str] = {}  # of parameters that are varying
         self.blocks: list[EmittedBlock] = []

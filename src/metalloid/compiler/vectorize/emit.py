@@ -26,6 +26,7 @@ def linearize(function: Function, context: Context) -> None:
     accumulators = _accumulators(function, form)
     builder = Builder(context.divergence, form.mask_bits, accumulators, callees)
     builder.first_index = names[form.index]
+    builder.prefetches_in_loops = form.prefetches_in_loops
     builder.looks_ahead = form.streams or (not form.has_frame and computes_much(function))
     builder.parameter_vectors.update((names[n], f"{names[n]}.lanes") for n in form.computed)
     builder.parameter_vectors.update((names[n], names[n]) for n in form.vectors)

@@ -38,6 +38,8 @@ class VectorSpec:
         Positions of the parameters that are the same for all threads of a threadgroup.
     streams : bool
         Whether what is stored goes past the caches where it can.
+    prefetches_in_loops : bool
+        Whether loops along arrays prefetch.
     accumulators : tuple of (int, int) or None
         Where the address is of what is collected (`collected`): position of the parameter that
         points to the words of the call, and which of them.
@@ -58,6 +60,7 @@ class VectorSpec:
     common: tuple[int, ...] = ()
     is_strict: bool = False
     streams: bool = False
+    prefetches_in_loops: bool = True
     accumulators: tuple[int, int] | None = None
     vectors: tuple[int, ...] = ()
     masked: bool = False

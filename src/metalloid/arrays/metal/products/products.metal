@@ -185,12 +185,28 @@ METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, 
     return;
   }
   const uint rows = min(panel_rows, size.x - first), last = size.x - 1;
+  // Sums of short depths, which are never in the tile, have a loop of their own: merged with the
+  // others they are spilled, and their stores wait for those of the result before.
+  uint done = 0;
+  if (!left_is_packed && !right_is_packed && size.z <= step) {
+    for (; done + count <= rows; done += count) {
+      T sums[count];
+      for (uint j = 0; j < count; ++j) {
+        sums[j] = T(0);
+      }
+      add_panels<T, Element, count, false, false>(
+          sums, left, right, nullptr, nullptr, first + done, ~0u, column, 0, size.z);
+      for (uint j = 0; j < count; ++j) {
+        store(first + done + j, column, sums[j]);
+      }
+    }
+  }
   for (uint start = 0; start == 0 || start < size.z; start += step) {
     const uint depth = min(step, size.z - start);
     const uint within_panel = column % panel_columns;
     device const Element *b =
         right_is_packed ? right.at(start, column - within_panel) + within_panel : nullptr;
-    for (uint i = 0; i < rows; i += count) {
+    for (uint i = done; i < rows; i += count) {
       const uint row = first + i, within = row % panel_columns;
       device const Element *a = left_is_packed ? left.at(row - within, start) + within : nullptr;
       threadgroup T *part = tile + i * columns + own;

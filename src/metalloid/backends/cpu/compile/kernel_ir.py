@@ -106,6 +106,8 @@ class KernelIR:
         Whether they log.
     vectors : str
         The widest vector instructions of the target.
+    prefetches_in_loops : bool
+        Whether loops along arrays gain by prefetches on the target.
     bounds : BoundsTable
         The checks of its accesses.
     accesses : AccessTable
@@ -124,6 +126,7 @@ class KernelIR:
     reports: bool
     logs: bool
     vectors: str
+    prefetches_in_loops: bool
     bounds: BoundsTable
     accesses: AccessTable
     sanitize: Sanitizer
@@ -253,6 +256,7 @@ def kernel_ir(
         reports=reports,
         logs="@__msl_log(" in ir,
         vectors=target.vectors,
+        prefetches_in_loops=target.prefetches_in_loops,
         bounds=table,
         accesses=accesses,
         sanitize=sanitize,

@@ -303,6 +303,7 @@ def _forms(kernel: KernelIR, variant: Variant) -> list[VectorSpec]:
         forms = _waiting(variant.width, variant.kind, mask_bits, not variant.is_relaxed)
     else:
         forms = _independent(variant.width, variant.kind, mask_bits, variant.streams)
+    forms = [replace(form, prefetches_in_loops=kernel.prefetches_in_loops) for form in forms]
     return [
         form
         if form.partial and not form.has_frame  # called for the tail of a row

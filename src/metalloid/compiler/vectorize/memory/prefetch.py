@@ -4,7 +4,7 @@ It starts loads as far ahead as its window of some hundred instructions reaches.
 much with what they load, that is not far enough to keep the memory busy meanwhile; where they do
 little it is, and asking would only cost time, unless what they store is too much for any cache. In
 loops that go along an array it is not, either, whatever they do: processors guess what comes next
-within a page, and rows end with one.
+within a page, and rows end with one. Loops do not ask on processors that guess well (`host.py`).
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ def look_ahead(builder: Builder, address: Value, size: int) -> None:
         return
     ahead = _AHEAD if builder.looks_ahead else 0
     loop = builder.divergence.graph.loop_of[builder.block]
+    if loop is not None and not builder.prefetches_in_loops:
+        return
     if loop is not None:
         step = InductionSteps(builder, loop).step(address)
         ahead = -(-_AHEAD_IN_LOOPS // step) * step if step and step > 0 else 0
