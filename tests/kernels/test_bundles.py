@@ -176,7 +176,7 @@ def test_other_formats_and_versions(bundle, tmp_path, monkeypatch):
     monkeypatch.setattr(container, "FORMAT", 2)
     container.write_container(tmp_path / "later.mtlb", {}, {}, "")
     monkeypatch.undo()
-    with pytest.raises(mtl.BundleError, match="format 2 of bundles; this version .* reads format 1"):
+    with pytest.raises(mtl.BundleError, match="this version of metalloid reads format 1"):
         mtl.load_library(tmp_path / "later.mtlb", "cpu")
 
 
