@@ -156,7 +156,7 @@ def _value(text: str) -> Any:
 
 
 def _number(text: str) -> float | int | bool:
-    return number(text, "file.npy", "or zeros:SHAPE:DTYPE")
+    return number(text, "file.npy, nor zeros:SHAPE:DTYPE")
 
 
 def _dtype(name: str) -> np.dtype:

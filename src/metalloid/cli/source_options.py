@@ -46,10 +46,10 @@ def function_constants(options: argparse.Namespace) -> dict[str, float | int | b
         If a value is not a number.
     """
     pairs = (item.partition("=") for item in options.constants)
-    return {name: number(text, "true, or false") for name, _, text in pairs}
+    return {name: number(text, "true or false") for name, _, text in pairs}
 
 
-def number(text: str, *others: str) -> float | int | bool:
+def number(text: str, other: str) -> float | int | bool:
     """The number or truth value that a text is.
 
     Raises
@@ -64,4 +64,4 @@ def number(text: str, *others: str) -> float | int | bool:
             return convert(text)
         except ValueError:
             continue
-    raise ArgumentError(f"[metalloid] {text!r} is not {', '.join(('a number', *others))}.")
+    raise ArgumentError(f"[metalloid] {text!r} is neither a number, nor {other}.")
