@@ -92,9 +92,7 @@ def label(source: str) -> Label:
         elif "null pointer" in rest:
             raise NotPortable("the label is about null pointers")
         elif re.search(r"assert|requires|ensures|invariant|precondition", rest) or re.search(
-            r"__(?:assert|requires|ensures|invariant|global_invariant|barrier_invariant|"
-            r"function_wide)",
-            source,
+            r"__\w*(?:assert|requires|ensures|invariant)", source
         ):
             raise NotPortable("the label is about annotations")
         else:

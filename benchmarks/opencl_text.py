@@ -48,9 +48,10 @@ struct Ids { uint3 local, group, size, groups, whole; };
     ATOMIC(space, type, _, fetch_and) ATOMIC(space, type, _, fetch_or) \\
     ATOMIC(space, type, _, fetch_xor) ATOMIC(space, type, _, exchange) \\
     inline type cas_(volatile space type* p, type old, type v) { \\
-        while (!atomic_compare_exchange_weak_explicit((space atomic_##type*)p, &old, v, \\
-               memory_order_relaxed, memory_order_relaxed) && old == v) {} \\
-        return old; }
+        type before = old; \\
+        while (!atomic_compare_exchange_weak_explicit((space atomic_##type*)p, &before, v, \\
+               memory_order_relaxed, memory_order_relaxed) && before == old) {} \\
+        return before; }
 ATOMICS(device, int) ATOMICS(device, uint) ATOMICS(threadgroup, int) ATOMICS(threadgroup, uint)
 """
 #: Annotations of GPUVerify that state what it is to prove.

@@ -214,6 +214,7 @@ def entries_of_mlx(tree: Path, entries: Sequence[Entry], count: int, repeat: int
             own, plain = map(min, in_turns(runs, repeat, time.process_time))
         ratios.append(own / plain)
         rows.append((entry.name[:60], show(plain), show(own), f"{own / plain:.3f}"))
+        print(*rows[-1], flush=True)
     _print(f"One core: cost of checks for {len(ratios)} entries of MLX", rows, ratios)
 
 

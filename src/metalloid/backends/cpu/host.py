@@ -22,7 +22,7 @@ _VECTOR_FEATURES = (
 
 _TYPICAL_CACHE = 32 << 20
 
-#: With prefetches, loops along arrays take 1.0 to 1.4 times as long on its Zen 4, and 0.9 to 1.0
+#: With prefetches, loops along arrays take 1.0 to 1.4 times as long on its Zen 4, and 0.9 to 1.15
 #: times on a Xeon (Sapphire Rapids).
 _AMD = "AuthenticAMD"
 #: Levels of x86-64, and what vectors they have.

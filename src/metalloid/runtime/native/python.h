@@ -77,11 +77,8 @@ Py_ssize_t PyByteArray_Size(PyObject*);
 PyObject* PyBytes_FromStringAndSize(const char*, Py_ssize_t);
 char* PyBytes_AsString(PyObject*);
 Py_ssize_t PyBytes_Size(PyObject*);
-void* PyCapsule_GetContext(PyObject*);
 void* PyCapsule_GetPointer(PyObject*, const char* name);
-int PyCapsule_IsValid(PyObject*, const char* name);
 PyObject* PyCapsule_New(void*, const char* name, void (*destructor)(PyObject*));
-int PyCapsule_SetContext(PyObject*, void*);
 PyObject* PyDict_New(void);
 Py_ssize_t PyDict_Size(PyObject*);
 PyObject* PyDict_GetItemWithError(PyObject*, PyObject* key);  // borrowed
