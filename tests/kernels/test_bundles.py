@@ -107,8 +107,8 @@ def test_what_only_a_compiler_can_do_is_refused(bundled):
         _ = bundled.scale.asm
     with pytest.raises(mtl.ArgumentError, match="function constants of a bundle"):
         bundled.function("scale", {"factor": 2.0})
-    lenient = mtl.config.scope(strict_barriers=False)
-    with lenient, pytest.raises(mtl.DeviceUnavailable, match="METALLOID_STRICT_BARRIERS"):
+    relaxed = mtl.config.scope(strict_barriers=False)
+    with relaxed, pytest.raises(mtl.DeviceUnavailable, match="METALLOID_STRICT_BARRIERS"):
         bundled.transpose(np.ones(4, np.float32), np.ones(4, np.float32), threads=4)
 
 
@@ -120,9 +120,9 @@ def test_libraries_and_kernels_are_pickled_by_file(bundled):
 
 
 def test_the_same_source_makes_the_same_bytes(bundle, tmp_path):
-    again = tmp_path / "again.mtlb"
-    mtl.save_library(again, SOURCE, targets=TARGETS, constants={"factor": 3.0})
-    assert again.read_bytes() == bundle.read_bytes()
+    second = tmp_path / "second.mtlb"
+    mtl.save_library(second, SOURCE, targets=TARGETS, constants={"factor": 3.0})
+    assert second.read_bytes() == bundle.read_bytes()
 
 
 def test_source_can_be_left_out(tmp_path):
@@ -156,9 +156,9 @@ def test_damaged(bundle, tmp_path, position):
         mtl.load_library(tmp_path / "damaged.mtlb", "cpu")
 
 
-@pytest.mark.parametrize("keep", [0, 10, 5000, -1])
-def test_truncated(bundle, tmp_path, keep):
-    (tmp_path / "short.mtlb").write_bytes(bundle.read_bytes()[:keep])
+@pytest.mark.parametrize("size", [0, 10, 5000, -1])
+def test_truncated(bundle, tmp_path, size):
+    (tmp_path / "short.mtlb").write_bytes(bundle.read_bytes()[:size])
     with pytest.raises(mtl.BundleError, match=r"is damaged|not a bundle"):
         mtl.load_library(tmp_path / "short.mtlb", "cpu")
 

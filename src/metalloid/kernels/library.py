@@ -333,7 +333,8 @@ def library(
             f"got {math_mode!r}."
         )
     options = Options(
-        math_mode, include_folders(include_dirs), macro_definitions({} if defines is None else defines),
+        math_mode, include_folders(include_dirs),
+        macro_definitions({} if defines is None else defines),
         resolve_bounds(bounds, "library"), bool(check),
     )  # fmt: skip
     if target is not None and device is not None:
