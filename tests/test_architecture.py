@@ -27,7 +27,7 @@ MEMBERS = {
         "toolchain", "frontend", "ir", "analysis", "transforms", "bounds", "sanitizer", "vectorize",
     ),
     "runtime": (
-        "interop", "launch", "devices", "memory", "textures", "arguments", "graph",
+        "atomic_file", "interop", "launch", "devices", "memory", "textures", "arguments", "graph",
     ),
     "backends/cpu": ("host", "compile", "runtime"),
     "backends/cuda": ("compile", "libraries", "runtime"),

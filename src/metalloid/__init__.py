@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from metalloid.arrays.functions.io import load
     from metalloid.errors import (
         ArgumentError,
+        BundleError,
         CompileError,
         CompileWarning,
         DeviceUnavailable,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from metalloid.kernels.builders.elementwise_kernel import ElementwiseKernel
     from metalloid.kernels.builders.reduction_kernel import ReductionKernel
     from metalloid.kernels.builders.scan_kernel import ScanKernel
+    from metalloid.kernels.bundles.load import load_library
+    from metalloid.kernels.bundles.save import save_library
     from metalloid.kernels.kernel import Kernel
     from metalloid.kernels.library import Library, library
     from metalloid.kernels.metal_kernel import MetalKernel, metal_kernel
@@ -60,6 +63,7 @@ __all__: list[str] = [
     "ArgumentBuffer",
     "ArgumentError",
     "Buffer",
+    "BundleError",
     "CompileError",
     "CompileWarning",
     "Device",
@@ -98,7 +102,9 @@ __all__: list[str] = [
     "jvp",
     "library",
     "load",
+    "load_library",
     "metal_kernel",
+    "save_library",
     "stop_gradient",
     "threadgroup_memory",
     "value_and_grad",
@@ -138,7 +144,9 @@ _HOMES = {
     "jvp": "transforms.gradients",
     "library": "kernels.library",
     "load": "arrays.functions.io",
+    "load_library": "kernels.bundles.load",
     "metal_kernel": "kernels.metal_kernel",
+    "save_library": "kernels.bundles.save",
     "stop_gradient": "transforms.gradients",
     "threadgroup_memory": "runtime.arguments.signature_binder",
     "value_and_grad": "transforms.gradients",

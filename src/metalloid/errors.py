@@ -86,6 +86,10 @@ class ArgumentError(MetalloidError, TypeError, ValueError):
     """The arguments of a launch do not match the kernel's signature; nothing was run."""
 
 
+class BundleError(MetalloidError, ValueError):
+    """A bundle of kernels is damaged, or was made for other machines or versions."""
+
+
 class UnsupportedType(MetalloidError, TypeError):
     """The device does not support the type of an array: float64 on Apple GPUs."""
 

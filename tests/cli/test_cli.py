@@ -66,7 +66,7 @@ def test_run_by_name_with_threadgroup_memory(files, capsys):
         (["run", "scale.metal", "scale", "--threads", "x"], "[run] 'x' is not a size; write 1024 or 64,64."),
         (["run", "scale.metal", "scale", "--threads", "1", "--arg", "no.npy"], "[run] no such file: 'no.npy'."),
         (["run", "scale.metal", "scale", "--threads", "1", "--arg", "zeros:a"], "[run] 'zeros:a': "),
-        (["run", "scale.metal", "scale", "--threads", "1", "--arg", "hello"], "[run] 'hello' is neither"),
+        (["run", "scale.metal", "scale", "--threads", "1", "--arg", "hello"], "[metalloid] 'hello' is neither"),
         (["run", "scale.metal", "scale", "--threads", "1"], "[scale] expects 3 arguments, got 0."),
         (["run", "broken.metal", "f", "--threads", "1"],
          "broken.metal:2:12: error: use of undeclared identifier 'wrong'\n    x[0] = wrong;\n"),

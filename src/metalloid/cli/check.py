@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from metalloid.cli.source_options import add_source_options, source_arguments
 from metalloid.errors import CompileError, MetalloidError
 
 if TYPE_CHECKING:
@@ -21,9 +22,7 @@ def add_verb(verbs: Any) -> None:
         description="Compile MSL files with all their kernels; exit status 1 if one has errors.",
     )  # fmt: skip
     parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="FOLDER")
-    parser.add_argument("-D", dest="defines", action="append", default=[], metavar="NAME[=VALUE]")
-    parser.add_argument("--math-mode", choices=("safe", "relaxed", "fast"), default="safe")
+    add_source_options(parser)
     parser.add_argument(
         "--portable", action="store_true",
         help="also report code that Apple's Metal compiler is known to refuse",
@@ -46,21 +45,11 @@ def _act(options: argparse.Namespace) -> int:
 def _check(file: str, options: argparse.Namespace) -> dict[str, Any]:
     from metalloid.kernels.library import library
 
-    defines = {}
-    for item in options.defines:
-        name, equals, value = item.partition("=")
-        defines[name] = value if equals else "1"
     diagnostics: list[Any] = []
     kernels: list[str] = []
     failure = ""
     try:
-        lib = library(
-            path=file,
-            include_dirs=options.include_dirs,
-            defines=defines,
-            math_mode=options.math_mode,
-            portable=options.portable,
-        )
+        lib = library(path=file, portable=options.portable, **source_arguments(options))
         diagnostics += lib.warnings
         kernels = list(lib.functions)
         _compile_all(lib)

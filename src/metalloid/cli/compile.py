@@ -7,6 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from metalloid.cli.source_options import (
+    add_constants,
+    add_source_options,
+    function_constants,
+    source_arguments,
+)
 from metalloid.errors import ArgumentError
 
 
@@ -14,36 +20,61 @@ def add_verb(verbs: Any) -> None:
     """Add this verb to the command line."""
     parser: argparse.ArgumentParser = verbs.add_parser(
         "compile", help="compile MSL files ahead of time",
-        description="Compile the kernels of an MSL file for a target, such as cuda:sm_90.",
+        description="Compile the kernels of an MSL file for a target, such as cuda:sm_90: to text, "
+        "or for several targets to a bundle (-o FILE.mtlb), which metalloid.load_library runs "
+        "without a compiler.",
     )  # fmt: skip
     parser.add_argument("file", metavar="FILE")
     parser.add_argument(
-        "--target", required=True, help="such as cuda:sm_90, cpu:x86-64-v3 or cpu:aarch64"
-    )
+        "--target", dest="targets", action="append", required=True, metavar="TARGET",
+        help="such as cuda:sm_90, cpu:x86-64-v3 or cpu:aarch64; repeatable for a bundle",
+    )  # fmt: skip
     parser.add_argument("--kernel", action="append", help="compile only this kernel; repeatable")
     parser.add_argument(
         "--emit", help="stage to write: cpp, ll, or ptx, x86 or arm64 (the last stage, by default)"
     )
-    parser.add_argument("--math-mode", choices=("safe", "relaxed", "fast"), default="safe")
-    parser.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="FOLDER")
+    add_constants(parser)
+    add_source_options(parser)
     parser.add_argument(
         "-o", dest="output", metavar="OUT",
-        help="file for one kernel, folder for several; by default standard output",
+        help="bundle (*.mtlb); else file for one kernel, folder for several; by default standard "
+        "output",
     )  # fmt: skip
+    parser.add_argument(
+        "--no-source", action="store_true", help="leave the MSL source out of a bundle"
+    )
     parser.set_defaults(act=_act)
 
 
 def _act(options: argparse.Namespace) -> int:
+    if options.output is not None and options.output.endswith(".mtlb"):
+        return _bundle(options)
+    if len(options.targets) > 1:
+        raise ArgumentError("[compile] several targets need a bundle: -o FILE.mtlb.")
+    return _texts(options)
+
+
+def _bundle(options: argparse.Namespace) -> int:
+    from metalloid.kernels.bundles.save import save_library
+
+    if options.emit:
+        raise ArgumentError("[compile] --emit is for text; a bundle has machine code.")
+    save_library(
+        options.output, path=options.file, targets=options.targets, kernels=options.kernel,
+        constants=function_constants(options), include_source=not options.no_source,
+        **source_arguments(options),
+    )  # fmt: skip
+    return 0
+
+
+def _texts(options: argparse.Namespace) -> int:
     from metalloid.kernels.library import library
 
-    lib = library(
-        path=options.file, target=options.target, math_mode=options.math_mode,
-        include_dirs=options.include_dirs,
-    )  # fmt: skip
-    names = options.kernel or lib.functions
+    lib = library(path=options.file, target=options.targets[0], **source_arguments(options))
+    names, constants = options.kernel or lib.functions, function_constants(options)
     texts = {}
     for name in names:
-        stages = lib.function(name).asm
+        stages = lib.function(name, constants).asm
         stage = options.emit or list(stages)[-1]
         if stage not in stages:
             raise ArgumentError(

@@ -9,10 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metalloid.cli.progress import progress_after_a_second
+from metalloid.cli.source_options import (
+    add_constants,
+    add_source_options,
+    function_constants,
+    number,
+    source_arguments,
+)
 from metalloid.errors import ArgumentError
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from metalloid.kernels.library import Library
 
 _ARGUMENT_HELP = """\
 An argument, in the order of the buffer indices or as NAME=VALUE. VALUE is one of:
@@ -24,7 +33,7 @@ a number (2.5), numbers (1,2,3), or threadgroup:BYTES.
 def add_verb(verbs: Any) -> None:
     """Add this verb to the command line."""
     parser: argparse.ArgumentParser = verbs.add_parser(
-        "run", help="run a kernel of a .metal file",
+        "run", help="run a kernel of a .metal file or of a bundle",
         description="Run a kernel once per thread of a grid and show or save its arrays.",
     )  # fmt: skip
     parser.add_argument("file", metavar="FILE")
@@ -38,9 +47,8 @@ def add_verb(verbs: Any) -> None:
         "--save", action="append", default=[], metavar="NAME=FILE.npy",
         help="save the array of parameter NAME (or of its position, from 0) afterwards",
     )  # fmt: skip
-    parser.add_argument("--constant", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="FOLDER")
-    parser.add_argument("--math-mode", choices=("safe", "relaxed", "fast"), default="safe")
+    add_constants(parser)
+    add_source_options(parser)
     parser.add_argument("--device")
     parser.add_argument(
         "--check", action="store_true",
@@ -52,19 +60,11 @@ def add_verb(verbs: Any) -> None:
 def _act(options: argparse.Namespace) -> int:
     import numpy as np
 
-    from metalloid.kernels.library import library
-
     with progress_after_a_second("compiling"):
-        lib = library(
-            path=options.file,
-            include_dirs=options.include_dirs,
-            math_mode=options.math_mode,
-            device=options.device or ("cpu" if options.check else None),
-        )
+        lib = _library(options)
         for warning in lib.warnings:
             print(warning, file=sys.stderr)
-        constants = dict(_named(item, _number) for item in options.constant)
-        kernel = lib.function(options.kernel, constants)
+        kernel = lib.function(options.kernel, function_constants(options))
     values = [_split(text) for text in options.arguments]
     positional = [_value(text) for name, text in values if not name]
     named = {name: _value(text) for name, text in values if name}
@@ -89,6 +89,16 @@ def _act(options: argparse.Namespace) -> int:
     for array, file in destinations:
         np.save(file, array)
     return 0
+
+
+def _library(options: argparse.Namespace) -> Library:
+    from metalloid.kernels.bundles.load import load_library
+    from metalloid.kernels.library import library
+
+    device = options.device or ("cpu" if options.check else None)
+    if options.file.endswith(".mtlb"):
+        return load_library(options.file, device)
+    return library(path=options.file, device=device, **source_arguments(options))
 
 
 def _destinations(
@@ -121,11 +131,6 @@ def _split(text: str) -> tuple[str, str]:
     return (name, value) if equals and name.isidentifier() else ("", text)
 
 
-def _named(item: str, convert: Any) -> tuple[str, Any]:
-    name, _, value = item.partition("=")
-    return name, convert(value)
-
-
 def _value(text: str) -> Any:
     import numpy as np
 
@@ -146,8 +151,12 @@ def _value(text: str) -> Any:
             raise ArgumentError(f"[run] no such file: {text!r}.")
         return np.load(text)
     if "," in text:
-        return tuple(_number(number) for number in text.split(",") if number)
+        return tuple(_number(each) for each in text.split(",") if each)
     return _number(text)
+
+
+def _number(text: str) -> float | int | bool:
+    return number(text, "file.npy, nor zeros:SHAPE:DTYPE")
 
 
 def _dtype(name: str) -> np.dtype:
@@ -158,17 +167,6 @@ def _dtype(name: str) -> np.dtype:
 
         return scalar_type("bfloat").dtype
     return np.dtype(name)
-
-
-def _number(text: str) -> float | int | bool:
-    if text in ("true", "false"):
-        return text == "true"
-    for convert in (lambda t: int(t, 0), float):
-        try:
-            return convert(text)
-        except ValueError:
-            continue
-    raise ArgumentError(f"[run] {text!r} is neither a number, nor file.npy, nor zeros:SHAPE:DTYPE.")
 
 
 def _extents(text: str) -> tuple[int, ...]:

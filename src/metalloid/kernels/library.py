@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import numbers
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 from metalloid.compiler.frontend.portability import require_portable, require_portable_memory
@@ -18,6 +16,7 @@ from metalloid.compiler.toolchain.target import MATH_MODES, MathMode
 from metalloid.errors import ArgumentError, CompileError, MetalloidError, UnknownFunction
 from metalloid.kernels.compile_warnings import show_warnings
 from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.library_arguments import file_and_text, include_folders, macro_definitions
 from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.function_constants import FunctionConstant
@@ -27,17 +26,6 @@ from metalloid.runtime.devices.registry import get_device, get_target
 from metalloid.runtime.launch.program import Program
 from metalloid.runtime.launch.refutation import Refutation, ThreadCode
 from metalloid.settings import settings
-
-#: Suffixes of file names, which are a likely mistake for a text.
-_FILE_NAMES = (".metal", ".h", ".msl", ".metallib")
-_MACRO_NAME = re.compile(r"[A-Za-z_]\w*(?:\([\w, .]*\))?")
-
-
-class SourceNotFound(MetalloidError, FileNotFoundError):
-    """The file of a library does not exist or cannot be read."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class Library:
@@ -64,7 +52,7 @@ class Library:
         self.device, self.source = device, source
         self._portable = portable
         is_here = not isinstance(device, OfflineDevice)
-        self._recipe = (source, file, options, device.name, is_here, portable)
+        self._recipe: tuple[Any, ...] = (source, file, options, device.name, is_here, portable)
         self._unit = translate(source, file, options, device.target, shared_cache())
         self._kernels: dict[tuple[str, tuple[tuple[int, str], ...]], Kernel] = {}
         self._file = file
@@ -123,16 +111,25 @@ class Library:
     def _function(self, name: str, values: Mapping[int, str]) -> Kernel:
         key = (name, tuple(sorted(values.items())))
         if key not in self._kernels:
-            entry = self._unit.kernels.get(name)
-            if entry is None:
-                raise self._unknown(name)
-            program = self.device.compile(self._unit, entry, values)
+            entry = self._entry(name)
+            program = self._program(entry, values)
             if self._portable:
                 require_portable_memory(self._unit, entry, program.threadgroup_bytes)
-            recipe = (_restored_kernel, (self._recipe, name, dict(values)))
+            recipe = self._kernel_recipe(name, values)
             refutation = self._refutation(program, entry, values)
             self._kernels[key] = Kernel(program, self.device, self.source, recipe, refutation)
         return self._kernels[key]
+
+    def _entry(self, name: str) -> EntryPoint:
+        if name not in self:
+            raise self._unknown(name)
+        return self._unit.kernels[name]
+
+    def _program(self, entry: EntryPoint, values: Mapping[int, str]) -> Program:
+        return self.device.compile(self._unit, entry, values)
+
+    def _kernel_recipe(self, name: str, values: Mapping[int, str]) -> tuple[Any, ...]:
+        return _restored_kernel, (self._recipe, name, dict(values))
 
     def _refutation(
         self, program: Program, entry: EntryPoint, values: Mapping[int, str]
@@ -329,14 +326,15 @@ def library(
     >>> y.tolist()
     [2.5, 3.5, 4.5]
     """
-    file, text = _file_and_text(source, path)
+    file, text = file_and_text(source, path)
     if math_mode not in MATH_MODES:
         raise ArgumentError(
             f"[library] math_mode must be one of {', '.join(map(repr, MATH_MODES))}, "
             f"got {math_mode!r}."
         )
     options = Options(
-        math_mode, _folders(include_dirs), _macros({} if defines is None else defines),
+        math_mode, include_folders(include_dirs),
+        macro_definitions({} if defines is None else defines),
         resolve_bounds(bounds, "library"), bool(check),
     )  # fmt: skip
     if target is not None and device is not None:
@@ -356,7 +354,7 @@ def library(
 
 def generated_library(text: str, macros: Mapping[str, Any], device: Device) -> Library:
     """Compile MSL of the array library, which is right and whose accesses are inside."""
-    options = Options(defines=_macros(macros), bounds="unchecked", is_generated=True)
+    options = Options(defines=macro_definitions(macros), bounds="unchecked", is_generated=True)
     return Library(text, PROGRAM_SOURCE, options, device)
 
 
@@ -385,66 +383,3 @@ def resolve_bounds(bounds: Bounds | None, where: str) -> ResolvedBounds:
             f"[{where}] bounds must be one of {', '.join(map(repr, BOUNDS))}, got {bounds!r}."
         )
     return cast(ResolvedBounds, resolved)
-
-
-def _file_and_text(source: Any, path: str | os.PathLike[str] | None) -> tuple[str, str]:
-    if (source is None) == (path is None):
-        raise ArgumentError("[library] expects either MSL source or path=, not both.")
-    if path is not None:
-        return os.fspath(path), _read(path)
-    if not isinstance(source, str):
-        raise ArgumentError(f"[library] expects MSL source as str, got {type(source).__name__}.")
-    if "\n" not in source and source.endswith(_FILE_NAMES):
-        raise ArgumentError(
-            f"[library] {source!r} is the name of a file, not MSL source. Write path={source!r}."
-        )
-    return PROGRAM_SOURCE, source.removeprefix("\ufeff")
-
-
-def _read(path: str | os.PathLike[str]) -> str:
-    try:
-        return Path(path).read_text("utf-8-sig")
-    except FileNotFoundError:
-        raise SourceNotFound(f"[library] no such file: {os.fspath(path)!r}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceNotFound(f"[library] cannot read {os.fspath(path)!r}: {error}.") from None
-
-
-def _folders(folders: Any) -> tuple[str, ...]:
-    if isinstance(folders, str | os.PathLike):
-        folders = (folders,)
-    try:
-        return tuple(os.fspath(folder) for folder in folders)
-    except TypeError:
-        raise ArgumentError(
-            f"[library] include_dirs must be a folder or a sequence of folders, got {folders!r}."
-        ) from None
-
-
-def _macros(defines: Any) -> tuple[tuple[str, str], ...]:
-    if not isinstance(defines, Mapping):
-        raise ArgumentError(
-            f"[library] defines must be a mapping of macro names to values, got {defines!r}. "
-            "Write {'NAME': value}; None defines a macro without a value."
-        )
-    for name, value in defines.items():
-        if not (isinstance(name, str) and _MACRO_NAME.fullmatch(name)):
-            raise ArgumentError(f"[library] defines: {name!r} is not a valid macro name.")
-        if "\n" in _macro_value(value) or "\r" in _macro_value(value):
-            raise ArgumentError(
-                f"[library] defines: the value of {name} has several lines; a macro has one. "
-                "Join them, or write #define in the source."
-            )
-    return tuple(sorted((name, _macro_value(value)) for name, value in defines.items()))
-
-
-def _macro_value(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, str | numbers.Number):
-        return str(value)
-    raise ArgumentError(
-        f"[library] defines: a value must be a str, a number, True, False or None, got {value!r}."
-    )

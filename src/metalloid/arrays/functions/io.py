@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.files.atomic_file import atomic_file
 from metalloid.arrays.files.npy import read_npy, read_npz, write_npy, write_npz
 from metalloid.arrays.files.safetensors import read_safetensors, write_safetensors
 from metalloid.arrays.functions.creation import asarray
 from metalloid.arrays.ir.dtypes import as_dtype
 from metalloid.arrays.ir.operands import to_numpy
 from metalloid.kernels import load as kernels
+from metalloid.runtime.atomic_file import atomic_file
 
 _HOLDS = {".npy": "one array", ".npz": "arrays by name", ".safetensors": "arrays by name"}
 

@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from metalloid.compiler.toolchain import clang, native_build
-from metalloid.errors import DeviceUnavailable
+from metalloid.compiler.toolchain import native_build
 from metalloid.runtime.launch.launches import NATIVE_BINDERS
 
 _SOURCES = Path(__file__).parents[1] / "native"
@@ -58,12 +57,8 @@ def _load() -> Any:
     offsets = {name: offsets_of(_classes[name], slots) for name, slots in _SLOTS.items()}
     if None in offsets.values():
         return None
-    try:
-        clang.executable()
-    except DeviceUnavailable:  # arrays on a Mac's GPU do without
-        return None
     library = native_build.load_python_library(_SOURCES, "arrays")
-    if library is None:
+    if library is None:  # arrays on a Mac's GPU do without a compiler
         return None
     for k, (name, own) in enumerate(offsets.items()):
         library.mtl_define_class(k, ctypes.py_object(_classes[name]), own, len(_SLOTS[name]))

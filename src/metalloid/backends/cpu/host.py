@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import platform
 import re
@@ -26,6 +27,12 @@ _TYPICAL_CACHE = 32 << 20
 _AMD = "AuthenticAMD"
 #: Levels of x86-64, and what vectors they have.
 _LEVELS = {"x86-64-v2": "SSE4.2", "x86-64-v3": "AVX2", "x86-64-v4": "AVX-512"}
+#: What each level adds, by the names of ``/proc/cpuinfo`` (x86-64 psABI, table 3.1).
+_FEATURES = {
+    "x86-64-v2": "cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3",
+    "x86-64-v3": "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave",
+    "x86-64-v4": "avx512f avx512bw avx512cd avx512dq avx512vl",
+}
 
 
 @functools.cache
@@ -71,6 +78,22 @@ def vector_extension() -> str:
         if feature in features:
             return name
     return "NEON" if platform.machine() == "arm64" else "scalar"
+
+
+def levels() -> list[str]:
+    """The targets whose code this CPU can run, the fastest first."""
+    machine = platform.machine().lower()
+    if platform.system() != "Linux":
+        return []
+    if machine not in ("x86_64", "amd64"):
+        return ["aarch64"] if machine in ("aarch64", "arm64") else []
+    flags = set(cpu_description().get("flags", "").split())
+    known = list(_LEVELS)
+    highest = known.index(settings.cpu_level) + 1 if settings.cpu_level else len(known)
+    usable = itertools.takewhile(
+        lambda level: flags >= set(_FEATURES[level].split()), known[:highest]
+    )
+    return list(usable)[::-1]
 
 
 def has_bfloat_dots() -> bool:

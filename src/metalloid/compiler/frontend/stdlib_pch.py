@@ -10,6 +10,7 @@ from pathlib import Path
 
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest
+from metalloid.compiler.toolchain.fingerprint import compiler_fingerprint
 from metalloid.compiler.toolchain.target import MathMode, Target, math_flags
 from metalloid.errors import MetalloidError
 
@@ -64,7 +65,7 @@ def toolchain_digest() -> str:
 
     Apple GPUs have a compiler of their own: what drives that makes no code here.
     """
-    contents: list[str | bytes] = [clang.fingerprint()]
+    contents: list[str | bytes] = [compiler_fingerprint()]
     package = Path(__file__).parents[2]
     for folder in ("msl", "compiler", "backends"):
         for path in sorted((package / folder).rglob("*")):

@@ -155,6 +155,30 @@ def encode(
     return {_FACTS: json.dumps(facts), _TEXT: text}
 
 
+def bundle_facts(unit: TranslationUnit) -> dict[str, Any]:
+    """The facts of a unit that a bundle of its kernels has: those of `restore_bundled`."""
+    return {
+        "kernels": KernelTable.encode(list(unit.kernels.values())),
+        "other_stages": unit.other_stages,
+        "constants": [asdict(constant) for constant in unit.constants],
+    }
+
+
+def restore_bundled(facts: Mapping[str, Any], file: str, source: str) -> TranslationUnit:
+    """A unit whose kernels have been compiled, and which cannot compile any."""
+    return TranslationUnit(
+        key="",
+        options=Options(),
+        kernels=KernelTable(**facts["kernels"]),
+        other_stages=facts["other_stages"],
+        constants=tuple(FunctionConstant(**constant) for constant in facts["constants"]),
+        warnings=(),
+        has_large_calls=False,
+        text="",
+        sources={file: source},
+    )
+
+
 def restore(
     files: Mapping[str, Path], options: Options, sources: dict[str, str], check: bool = True
 ) -> TranslationUnit | None:

@@ -44,6 +44,15 @@ def executable() -> Path:
     return _find(settings.clang)
 
 
+def is_available() -> bool:
+    """Whether there is a compiler."""
+    try:
+        executable()
+    except DeviceUnavailable:
+        return False
+    return True
+
+
 @functools.cache
 def _find(configured: str) -> Path:
     if configured:
@@ -64,14 +73,6 @@ def _find(configured: str) -> Path:
             "Set METALLOID_CLANG to a zig executable, or reinstall ziglang."
         )
     return path
-
-
-@functools.cache
-def fingerprint() -> str:
-    """Changes when the compiler does; part of every cache key."""
-    path = executable()
-    status = path.stat()
-    return f"{path}:{status.st_size}:{status.st_mtime_ns}"
 
 
 @functools.cache

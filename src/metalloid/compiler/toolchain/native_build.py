@@ -1,4 +1,7 @@
-"""C sources of our own, compiled on first use for the machine that runs them."""
+"""C sources of our own, compiled on first use for the machine that runs them.
+
+Where there is no compiler, a bundle of kernels brings what they compile to (`use_prebuilt`).
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,15 @@ import platform
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest, shared_cache
+from metalloid.compiler.toolchain.fingerprint import compiler_fingerprint
 from metalloid.compiler.toolchain.link import shared_object
 from metalloid.errors import DeviceUnavailable
 
@@ -28,6 +34,21 @@ OF_PYTHON = Path(__file__).parents[2] / "runtime" / "native"
 _CAN_CALL_PYTHON = sys.platform == "linux" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
+#: Shared objects of bundles by `sources_digest`.
+_prebuilt: ChainMap[str, bytes] = ChainMap()
+
+
+def use_prebuilt(libraries: Mapping[str, bytes]) -> None:
+    """Use shared objects where nothing can be compiled.
+
+    Parameters
+    ----------
+    libraries : mapping
+        By `sources_digest`; read when one is needed.
+    """
+    _prebuilt.maps.append(cast("MutableMapping[str, bytes]", libraries))
+
+
 def load_python_library(folder: Path, name: str,
                         headers: Sequence[Path] = ()) -> ctypes.PyDLL | None:  # fmt: skip
     """The library of the sources in a folder, which call the interpreter; None if they cannot.
@@ -39,15 +60,17 @@ def load_python_library(folder: Path, name: str,
     """
     if not _CAN_CALL_PYTHON:
         return None
-    path = build(folder, name, shared_cache(), (*headers, OF_PYTHON))
     try:
+        path = build(folder, name, shared_cache(), (*headers, OF_PYTHON))
         return ctypes.PyDLL(str(path))
+    except DeviceUnavailable:  # no compiler
+        return None
     except OSError:  # an embedding host that does not export the interpreter's functions
         return None
 
 
 def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = (),
-          subfolders: Sequence[str] = ()) -> Path:  # fmt: skip
+          subfolders: Sequence[str] = (), target: str = "") -> Path:  # fmt: skip
     """The shared object of all sources in a folder, compiled if it is not in `cache`.
 
     Parameters
@@ -60,17 +83,35 @@ def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = (),
         Folders whose headers the sources include besides their own.
     subfolders : sequence of str
         Those of `folder` with more sources.
+    target : str
+        The machine that will run it, as zig names it; by default this one.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If it must be compiled and there is no compiler.
     """
+    target = target or host()
+    file, sources = f"{name}.so", sources_digest(folder, name, headers, subfolders, target)
+    key = digest("native", compiler_fingerprint(), sources)
+    files = cache.load(key)
+    if files is None and sources in _prebuilt and not clang.is_available():
+        code = _prebuilt[sources]
+        key = digest("prebuilt", code)
+        files = cache.load(key) or cache.save(key, {file: code})
+    if files is None:
+        compiled = objects(folder, target, headers, subfolders)
+        files = cache.save(key, {file: shared_object(compiled, f"metalloid-{file}")})
+    return files[file]
+
+
+def sources_digest(folder: Path, name: str, headers: Sequence[Path] = (),
+                   subfolders: Sequence[str] = (), target: str = "") -> str:  # fmt: skip
+    """Changes when the sources of a library do; see `build`."""
     folders = (folder, *(folder / each for each in subfolders), *headers)
     included = [path for each in folders for path in sorted(each.glob("*.h"))]
     contents = [path.read_bytes() for path in (*_sources(folder, subfolders), *included)]
-    key = digest(name, clang.fingerprint(), _target(), *_FLAGS, *contents)
-    files = cache.load(key)
-    if files is None:
-        compiled = objects(folder, _target(), headers, subfolders)
-        code = shared_object(compiled, f"metalloid-{name}.so")
-        files = cache.save(key, {f"{name}.so": code})
-    return files[f"{name}.so"]
+    return digest(name, target or host(), *_FLAGS, *contents)
 
 
 def _sources(folder: Path, subfolders: Sequence[str]) -> Sequence[Path]:
@@ -80,14 +121,20 @@ def _sources(folder: Path, subfolders: Sequence[str]) -> Sequence[Path]:
     )
 
 
-def _target() -> str:
+def host() -> str:
     """The machine as zig names it; a target by name comes with zig's own system headers."""
     machine = platform.machine().lower()
     architecture = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
     if platform.system() == "Darwin":
         return f"{architecture}-macos"
-    libc = "gnu.2.17" if platform.libc_ver()[0] == "glibc" else "musl"
-    return f"{architecture}-linux-{libc}"
+    if platform.libc_ver()[0] != "glibc":
+        return f"{architecture}-linux-musl"
+    return linux(architecture)
+
+
+def linux(architecture: str) -> str:
+    """Linux with the C library of most distributions, as zig names it."""
+    return f"{architecture}-linux-gnu.2.17"
 
 
 def objects(folder: Path, target: str, headers: Sequence[Path] = (),

@@ -131,6 +131,27 @@ class Device(Launcher, metaclass=_Opening):
         """
         raise NotImplementedError
 
+    def restore(self, entry: EntryPoint, files: Mapping[str, bytes], target: str) -> Program:
+        """The program of a kernel in a bundle.
+
+        Parameters
+        ----------
+        files : mapping
+            Those of `OfflineDevice.bundle_files`.
+        target : str
+            The target that they are for, one of `bundle_targets`.
+        """
+        raise NotImplementedError
+
+    @property
+    def bundle_abi(self) -> str:
+        """Changes when code in bundles must be compiled again for this version of the device."""
+        raise NotImplementedError
+
+    def bundle_targets(self) -> Sequence[str]:
+        """The names of targets whose code this device can run, the fastest first."""
+        return ()
+
     def thread_code(
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
     ) -> ThreadCode | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.errors import DeviceUnavailable
+from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.device import Device, DeviceInfo
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.launch.launches import Arguments
@@ -19,6 +22,24 @@ class OfflineDevice(Device):
     def info(self) -> DeviceInfo:
         """See `Device.info`."""
         return DeviceInfo(self.name, f"compiles for {self.target.name} only", 0, 0)
+
+    def bundle_files(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> dict[str, bytes]:
+        """Compile a kernel of `unit` to files that `Device.restore` runs without a compiler.
+
+        Raises
+        ------
+        CompileError
+            If it does not compile.
+        DeviceUnavailable
+            If bundles cannot have code for this target.
+        """
+        raise NotImplementedError
+
+    def native_libraries(self) -> dict[str, bytes]:
+        """Shared objects of our own that such files need, by `native_build.sources_digest`."""
+        raise NotImplementedError
 
     def _refuse(self) -> NoReturn:
         raise DeviceUnavailable(

@@ -28,7 +28,7 @@ _DLPACK_KINDS = {2: "cuda", 13: "cuda"}
 #: Kind of target -> module that offers ``open_target(architecture)``: kernels are compiled only.
 _TARGETS = {
     "cuda": "metalloid.backends.cuda.runtime.offline",
-    "cpu": "metalloid.backends.cpu.compile.offline",
+    "cpu": "metalloid.backends.cpu.runtime.offline",
 }
 
 _open: dict[str, Device] = {}

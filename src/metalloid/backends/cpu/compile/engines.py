@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from metalloid.backends.cpu.compile import reference, vector
 from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest
@@ -84,7 +84,15 @@ class CompiledKernel(CodeProperties):
     accesses: AccessTable
 
     def asm(self) -> dict[str, str]:
-        """Text of each stage: the lowered C++, LLVM IR, and assembly."""
+        """Text of each stage: the lowered C++, LLVM IR, and assembly.
+
+        Raises
+        ------
+        MetalloidError
+            If it was loaded from a bundle, which has machine code only.
+        """
+        if not self.stages:
+            raise MetalloidError("[bundle] a bundle has machine code only, and no text of it.")
         texts = {name: path.read_text() for name, path in self.stages.items()}
         outcome = clang.run([*self.code_command, "-S", "-o", "-", "-"], texts["ll"])
         texts["x86" if self.architecture == "x86_64" else "arm64"] = outcome.text
@@ -162,18 +170,38 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
             files = cache.save(key, _compile(request, cache, begin))
     if "unsupported" in files:
         raise Unsupported(files["unsupported"].read_text())
-    facts = json.loads(files["kernel.json"].read_bytes())
+    return restored(
+        json.loads(files["kernel.json"].read_bytes()), target.name,
+        files["kernel.so" if request.is_linked else "kernel.o"],
+        {"cpp": files["kernel.cpp"], "ll": files["kernel.ll"]},
+    )  # fmt: skip
+
+
+def restored(
+    facts: dict[str, Any], architecture: str, code: Path, stages: dict[str, Path]
+) -> CompiledKernel:
+    """A compiled kernel from the facts in ``kernel.json``."""
+    facts = dict(facts)
     for name in ("code_command", "layouts", "widths"):
         facts[name] = tuple(facts[name])
     facts["bounds"] = BoundsTable(**facts["bounds"])
     facts["accesses"] = AccessTable(**facts["accesses"])
     facts["variant"] = parse_variant(facts["variant"]) if facts["variant"] else None
-    return CompiledKernel(
-        **facts,
-        architecture=target.name,
-        code=files["kernel.so" if request.is_linked else "kernel.o"],
-        stages={"cpp": files["kernel.cpp"], "ll": files["kernel.ll"]},
-    )
+    return CompiledKernel(**facts, architecture=architecture, code=code, stages=stages)
+
+
+def facts_of(kernel: CompiledKernel) -> dict[str, Any]:
+    """The facts of a compiled kernel, as ``kernel.json`` has them."""
+    names = [each.name for each in fields(CompiledKernel)]
+    facts = {
+        name: getattr(kernel, name)
+        for name in names if name not in ("architecture", "code", "stages")
+    }  # fmt: skip
+    return facts | {
+        "variant": str(kernel.variant or ""),
+        "bounds": asdict(kernel.bounds),
+        "accesses": asdict(kernel.accesses),
+    }
 
 
 def _compile(

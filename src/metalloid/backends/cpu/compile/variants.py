@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from metalloid.backends.cpu.compile.texture_specialization import KnownWord
@@ -175,3 +175,37 @@ def _along_x(
     if not exact:
         return Kind.TAIL, width
     return Kind.FULL if is_multi_row or not by_shape else Kind.SINGLE_ROW, width
+
+
+def shipped_variants(initial: Variant, widths: Sequence[int], waits: bool) -> list[Variant]:
+    """The variants in a bundle of kernels, one of which can run any launch with strict barriers.
+
+    Parameters
+    ----------
+    initial : Variant
+        That of the kernel before its first launch.
+    widths : sequence of int
+        Lanes that simdgroups may have, the best first.
+    waits : bool
+        Whether threads wait for each other.
+    """
+    width = widths[0]
+    if not waits:
+        return [Variant(Kind.FULL, width), Variant(Kind.TAIL, width)]
+    chosen = [
+        initial, replace(initial, group=None), Variant(Kind.TAIL, width),
+        Variant(Kind.MULTI_ROW, width),
+    ]  # fmt: skip
+    return list(dict.fromkeys(chosen))
+
+
+def substitutes(variant: Variant, widths: Sequence[int], waits: bool) -> Iterator[Variant]:
+    """Variants that can run what a variant can run, the fastest first; it is the first."""
+    plain = replace(variant, textures=(), streams=False)
+    yield from (variant, plain, replace(plain, group=None))
+    if not waits:
+        yield Variant(Kind.FULL, widths[0])
+        return
+    if variant.kind is Kind.SINGLE_ROW and variant.axis == "x":
+        yield replace(plain, kind=Kind.TAIL, group=None)
+    yield Variant(Kind.MULTI_ROW, widths[0], is_relaxed=variant.is_relaxed)

@@ -14,6 +14,7 @@ from typing import Any
 
 from metalloid.backends.cpu import host
 from metalloid.backends.cpu.compile.bounds import BoundsRequest
+from metalloid.backends.cpu.compile.bundle import BundledVersions
 from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.compile.sanitizer import Sanitizer
 from metalloid.backends.cpu.compile.thread_code import thread_code
@@ -22,22 +23,20 @@ from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.fast_checks import FastChecks
 from metalloid.backends.cpu.runtime.fast_launch import (
     fast_launch,
-    general_arguments,
-    queued_outcome,
 )
-from metalloid.backends.cpu.runtime.faults import nested
 from metalloid.backends.cpu.runtime.program import CpuProgram
+from metalloid.backends.cpu.runtime.queued_event import FastArguments, QueuedEvent
 from metalloid.backends.cpu.runtime.repeater import CpuRepeater
 from metalloid.backends.cpu.runtime.sanitizer import CheckedProgram
 from metalloid.compiler.frontend.stdlib_pch import precompiled_header
 from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.errors import LaunchError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.device import Device, DeviceInfo
 from metalloid.runtime.devices.traits import BFLOAT_DOTS, FEW_CORES
 from metalloid.runtime.launch.event import Event, FinishedEvent
-from metalloid.runtime.launch.failures import Failure, record
 from metalloid.runtime.launch.launches import (
     Arguments,
     FastLaunch,
@@ -45,18 +44,11 @@ from metalloid.runtime.launch.launches import (
     LaunchRecorder,
     PlainParameter,
     Repeater,
-    written_buffers,
 )
 from metalloid.runtime.launch.log_messages import emit
 from metalloid.runtime.launch.program import Size
 from metalloid.runtime.launch.refutation import ThreadCode
 from metalloid.settings import settings
-
-_FOREVER = -1.0  # seconds
-
-
-#: Memory and arguments of a launch queued by the fast path; see `fast_launch.general_arguments`.
-FastArguments = tuple[bytes, tuple[Any, ...]]
 
 
 class _GeneralPath(LaunchRecorder):
@@ -72,117 +64,6 @@ class _GeneralPath(LaunchRecorder):
 _GENERAL_PATH = _GeneralPath()
 
 
-class QueuedEvent(Event):
-    """A launch in the runtime's queue."""
-
-    def __init__(
-        self,
-        device: CpuDevice,
-        ticket: int,
-        program: CpuProgram,
-        arguments: Arguments | FastArguments,
-        sizes: tuple[Size, Size],
-    ) -> None:
-        self._device, self._ticket = device, ticket
-        self._program, self._sizes = program, sizes
-        # The objects that the launch uses must live until it has ended.
-        self._in_use: Arguments | FastArguments | None = arguments
-        self._failure: Failure | None = None
-        self._seconds = 0.0
-        self._lock = threading.Lock()
-
-    @property
-    def _kernel(self) -> str:
-        return self._program.signature.name
-
-    def wait(self, timeout: float | None = None) -> QueuedEvent:
-        """See `Event.wait`."""
-        if not self._end(_FOREVER if timeout is None else max(timeout, 0.0)):
-            raise TimeoutError(f"[{self._kernel}] still running after {timeout} s")
-        if self._failure is not None:
-            self._failure.throw()
-        return self
-
-    def settle(self) -> None:
-        """See `Event.settle`."""
-        self._end(_FOREVER)
-
-    def cancel(self) -> bool:
-        """See `Event.cancel`."""
-        return bool(self._device.runtime.cancel(self._ticket))
-
-    def _end(self, seconds: float) -> bool:
-        """Wait for the end of the launch, with a time limit; whether it has ended."""
-        if self._in_use is None:
-            return True
-        if not self._lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
-            return False  # another thread waits for the end
-        try:
-            if self._in_use is not None and not self._fetch_outcome(seconds):
-                return False
-        finally:
-            self._lock.release()
-        if self._program.logs:
-            self._device.emit_messages()
-        return True
-
-    def end_if_done(self) -> bool:
-        """See `done`; faster."""
-        outcome_of = queued_outcome()
-        if self._in_use is None or outcome_of is None or self._program.logs:
-            return self._end(0.0)
-        if not self._lock.acquire(blocking=False):
-            return False  # another thread waits for the end
-        try:
-            outcome = None if self._in_use is None else outcome_of(self._ticket)
-            if isinstance(outcome, float):
-                self._seconds, self._in_use = outcome, None
-            elif outcome is not None:
-                self._finish(native_library.Outcome.from_buffer_copy(outcome))
-            return self._in_use is None
-        finally:
-            self._lock.release()
-
-    def _fetch_outcome(self, seconds: float) -> bool:
-        runtime, outcome = self._device.runtime, native_library.Outcome()
-        result = runtime.wait(self._ticket, seconds, outcome)
-        if result == native_library.INTERRUPTED:
-            raise runtime.interruption()
-        if result == native_library.NESTED:
-            raise nested(self._kernel)
-        if result == native_library.STILL_RUNNING:
-            return False
-        self._finish(outcome)
-        return True
-
-    def _finish(self, outcome: native_library.Outcome) -> None:
-        """Record the outcome; needs the lock."""
-        arguments, program = self._in_use, self._program
-        if outcome.status and arguments is not None:
-            error = program.error(outcome, *self._sizes)
-            if isinstance(arguments, tuple):
-                arguments = general_arguments(program, *arguments)
-            self._failure = record(error, written_buffers(program.signature, arguments))
-        self._seconds = float(outcome.seconds)
-        self._in_use = None  # last: other threads read it without the lock
-
-    @property
-    def done(self) -> bool:
-        """See `Event.done`."""
-        return self._end(0.0)
-
-    @property
-    def seconds(self) -> float:
-        """See `Event.seconds`."""
-        self.wait()
-        return self._seconds
-
-    def __repr__(self) -> str:
-        if not self.done:
-            return f"<Event: {self._kernel}, running>"
-        return f"<Event: {self._kernel}, {'done' if self._failure is None else 'failed'}>"
-
-
 class CpuDevice(Device):
     """The processor of this machine."""
 
@@ -196,8 +77,10 @@ class CpuDevice(Device):
         self.target = host.host_target()
         # Both are slow the first time on a machine, and cached later.
         with ThreadPoolExecutor(max_workers=1) as pool:
-            prelude = pool.submit(precompiled_header, shared_cache(), self.target, "safe")
+            if clang.is_available():  # bundles and what is in the cache need none
+                prelude = pool.submit(precompiled_header, shared_cache(), self.target, "safe")
             self.runtime = native_library.runtime()
+        if clang.is_available():
             prelude.result()
         self._run = self.runtime.run
         self._names: dict[int | None, str] = {}  # of kernels that log, by address
@@ -264,6 +147,20 @@ class CpuDevice(Device):
         program = CpuProgram(kernel, entry, compile_variant, self._names, bounds)
         program.compile_checked = functools.cache(compile_checked)
         return program
+
+    def restore(self, entry: EntryPoint, files: Mapping[str, bytes], target: str) -> CpuProgram:
+        """See `Device.restore`."""
+        versions = BundledVersions(files, self.target.name, shared_cache())
+        return CpuProgram(versions.first, entry, versions, self._names, versions.bounds)
+
+    @property
+    def bundle_abi(self) -> str:
+        """See `Device.bundle_abi`."""
+        return native_library.sources_digest()
+
+    def bundle_targets(self) -> Sequence[str]:
+        """See `Device.bundle_targets`."""
+        return [f"cpu:{level}" for level in host.levels()]
 
     def thread_code(
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
@@ -348,9 +245,16 @@ class CpuDevice(Device):
             raise LaunchError(
                 f"[{program.signature.name}] not enough host memory to queue the launch."
             )
-        return self._queued(QueuedEvent(self, ticket, program, arguments, (grid, group)))
+        return self._queued(ticket, program, arguments, (grid, group))
 
-    def _queued(self, event: QueuedEvent) -> QueuedEvent:
+    def _queued(
+        self,
+        ticket: int,
+        program: CpuProgram,
+        arguments: Arguments | FastArguments,
+        sizes: tuple[Size, Size],
+    ) -> QueuedEvent:
+        event = QueuedEvent(self.runtime, self.emit_messages, ticket, program, arguments, sizes)
         with self._in_flight_lock:
             self._drop_ended()
             self._in_flight.append(event)
@@ -363,7 +267,7 @@ class CpuDevice(Device):
 
         def queued(ticket: int, memory: bytes, args: tuple[Any, ...],
                    sizes: tuple[Size, Size]) -> QueuedEvent:  # fmt: skip
-            return self._queued(QueuedEvent(self, ticket, program, (memory, args), sizes))
+            return self._queued(ticket, program, (memory, args), sizes)
 
         if isinstance(program, CheckedProgram):
             return None

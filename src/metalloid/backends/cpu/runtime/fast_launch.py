@@ -13,6 +13,7 @@ import numpy as np
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.compiler.toolchain import native_build
+from metalloid.compiler.toolchain.cache import Cache
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event, FinishedEvent
 from metalloid.runtime.launch.launches import NATIVE_BINDERS, Arguments, FastLaunch, PlainParameter
@@ -20,7 +21,8 @@ from metalloid.runtime.launch.number_types import INTEGERS, OTHER_NUMBERS
 from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 
-_SOURCES = native_library.SOURCES / "python"
+_SOURCES, _NAME = native_library.SOURCES / "python", "fast-launch"
+_HEADERS = (native_library.SOURCES, native_library.HEADERS)
 _HEAD, _PARAMETER = struct.Struct("=10Q"), struct.Struct("=4Q2I2Q")
 _MAX_WORDS = 32
 
@@ -44,11 +46,18 @@ class _Plan(NamedTuple):
     queued: Callable[..., Event]
 
 
+def prebuilt(cache: Cache, target: str) -> dict[str, bytes]:
+    """The library for a target of zig, by the digest of its sources."""
+    headers = (*_HEADERS, native_build.OF_PYTHON)
+    path = native_build.build(_SOURCES, _NAME, cache, headers, target=target)
+    key = native_build.sources_digest(_SOURCES, _NAME, headers, target=target)
+    return {key: path.read_bytes()}
+
+
 @functools.cache
 def _library() -> Any:
     """The library of the sources, compiled once per machine; None where it is not available."""
-    headers = (native_library.SOURCES, native_library.HEADERS)
-    library = native_build.load_python_library(_SOURCES, "fast-launch", headers)
+    library = native_build.load_python_library(_SOURCES, _NAME, _HEADERS)
     if library is not None:
         for function in (library.mtl_fast_launch, library.mtl_queued_outcome):
             function.argtypes, function.restype = (ctypes.py_object,), ctypes.py_object

@@ -180,9 +180,14 @@ def runtime() -> Runtime:
         return _load()
 
 
-def build(cache: Cache) -> Path:
-    """The runtime's shared object, compiled if it is not in `cache`."""
-    return native_build.build(SOURCES, "runtime", cache, [HEADERS], _SUBFOLDERS)
+def build(cache: Cache, target: str = "") -> Path:
+    """The runtime's shared object for a target of zig, compiled if it is not in `cache`."""
+    return native_build.build(SOURCES, "runtime", cache, [HEADERS], _SUBFOLDERS, target)
+
+
+def sources_digest(target: str = "") -> str:
+    """Changes when the runtime does, and so what the code of kernels expects of it."""
+    return native_build.sources_digest(SOURCES, "runtime", [HEADERS], _SUBFOLDERS, target)
 
 
 def objects(target: str) -> dict[str, bytes]:

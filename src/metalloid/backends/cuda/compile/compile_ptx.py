@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from metalloid.backends.cuda.compile.access_checks import RECORD_TEXT, checked_words
 from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL, poll_loops
@@ -127,11 +128,16 @@ def compile_ptx(
             source = _KernelSource(unit, entry, constants, target, cache)
             compiled = _compile(source, max_threads)
         files = cache.save(key, compiled)
-    layouts, *others = json.loads(files["kernel.json"].read_bytes())
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
     stages = {stage: files[name] for stage, name in names.items()}
-    others[-1] = others[-1] and BoundsTable(**others[-1])
-    return PtxKernel(stages, tuple(layouts), *others)
+    return restored(json.loads(files["kernel.json"].read_bytes()), stages)
+
+
+def restored(facts: Mapping[str, Any], stages: dict[str, Path]) -> PtxKernel:
+    """A kernel from the facts in ``kernel.json``."""
+    bounds = facts["bounds"] and BoundsTable(**facts["bounds"])
+    layouts = tuple(facts["layouts"])
+    return PtxKernel(stages, **{**facts, "layouts": layouts, "bounds": bounds})
 
 
 def bounds_with_lines(
@@ -216,16 +222,14 @@ def _compile(source: _KernelSource, max_threads: int) -> dict[str, bytes | str]:
         "kernel.cpp": text,
         "kernel.ll": ir,
         "kernel.ptx": ptx,
-        "kernel.json": json.dumps(
-            [
-                layouts,
-                f"@{PRINTF_SYMBOL} = " in ir,
-                module.lanes_in_order,
-                dynamic_shared_bytes,
-                module.coarsening,
-                module.is_vectorized,
-                CANCEL_SYMBOL in ptx,
-                asdict(module.bounds) if _is_checked(unit) else None,
-            ]
-        ),
-    }
+        "kernel.json": json.dumps({
+            "layouts": layouts,
+            "uses_printf": f"@{PRINTF_SYMBOL} = " in ir,
+            "lanes_in_order": module.lanes_in_order,
+            "dynamic_shared_bytes": dynamic_shared_bytes,
+            "coarsening": module.coarsening,
+            "is_vectorized": module.is_vectorized,
+            "is_cancellable": CANCEL_SYMBOL in ptx,
+            "bounds": asdict(module.bounds) if _is_checked(unit) else None,
+        }),
+    }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from metalloid.compiler.toolchain.cache import digest
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import DeviceUnavailable
 
@@ -38,3 +39,10 @@ def cuda_target(architecture: str) -> Target:
         f"-DMETALLOID_COMPUTE_CAPABILITY={match[1]}",
     )
     return Target(architecture, flags, Path(__file__).parents[1] / "include" / "entry.h")
+
+
+def bundle_abi() -> str:
+    """Changes when what PTX in bundles shares with launches does."""
+    folder = Path(__file__).parents[1]
+    headers = (*sorted((folder / "include").glob("*.h")), folder / "native" / "launch.h")
+    return digest(*(path.read_bytes() for path in headers))

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from metalloid.backends.cuda.compile.bundle import read_bundle
 from metalloid.backends.cuda.compile.compile_ptx import (
     PtxKernel,
     bounds_with_lines,
     compile_ptx,
 )
-from metalloid.backends.cuda.compile.target import cuda_target
+from metalloid.backends.cuda.compile.target import MIN_CAPABILITY, bundle_abi, cuda_target
 from metalloid.backends.cuda.libraries.cuda_libraries import CudaLibraries
 from metalloid.backends.cuda.runtime.cancellation import Cancellation
 from metalloid.backends.cuda.runtime.context import ContextDevice
@@ -26,6 +27,7 @@ from metalloid.backends.cuda.runtime.repeater import CudaRepeater
 from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain.cache import shared_cache
+from metalloid.errors import DeviceUnavailable
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.device import DeviceInfo
 from metalloid.runtime.devices.traits import CUDA_CORES, TENSOR_CORES
@@ -83,6 +85,36 @@ class CudaDevice(ContextDevice):
         def with_lines() -> BoundsTable:
             return bounds_with_lines(unit, entry, constants, self.target, shared_cache())
 
+        return self._program(entry, with_threads, with_lines)
+
+    def restore(self, entry: EntryPoint, files: Mapping[str, bytes], target: str) -> CudaProgram:
+        """See `Device.restore`."""
+
+        def with_threads(max_threads: int) -> PtxKernel:
+            return read_bundle(files, max_threads, shared_cache())
+
+        def with_lines() -> BoundsTable:
+            raise DeviceUnavailable("[bundle] PTX in a bundle has no lines of the source.")
+
+        return self._program(entry, with_threads, with_lines)
+
+    @property
+    def bundle_abi(self) -> str:
+        """See `Device.bundle_abi`."""
+        return bundle_abi()
+
+    def bundle_targets(self) -> Sequence[str]:
+        """See `Device.bundle_targets`: PTX is for its architecture and all later ones."""
+        own = int(self.target.name.removeprefix("sm_"))
+        later = [f"cuda:sm_{number}" for number in range(own, MIN_CAPABILITY - 1, -1)]
+        return [f"cuda:sm_{own}a", *later]
+
+    def _program(
+        self,
+        entry: EntryPoint,
+        with_threads: Callable[[int], PtxKernel],
+        with_lines: Callable[[], BoundsTable],
+    ) -> CudaProgram:
         self.enter()
         return CudaProgram(
             kernel=with_threads(entry.limits.max_total or 0),

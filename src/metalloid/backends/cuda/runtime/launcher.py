@@ -65,9 +65,14 @@ class Native(NamedTuple):
     fast_launch: Callable[[tuple[Any, ...]], FastLaunch]
 
 
-def build(cache: Cache) -> Path:
-    """The library of the sources in `native`, compiled if it is not in `cache`."""
-    return native_build.build(_SOURCES, "launch", cache, (native_build.OF_PYTHON,))
+def build(cache: Cache, target: str = "") -> Path:
+    """The library of the sources in `native` for a target of zig, by default this machine."""
+    return native_build.build(_SOURCES, "launch", cache, (native_build.OF_PYTHON,), target=target)
+
+
+def sources_digest(target: str = "") -> str:
+    """Changes when that library does."""
+    return native_build.sources_digest(_SOURCES, "launch", (native_build.OF_PYTHON,), target=target)
 
 
 def load(path: Path) -> Native:

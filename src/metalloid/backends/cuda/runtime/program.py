@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,7 @@ from metalloid.runtime.launch.outside import describe_site, outside_error
 from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
 
 _DEFAULT_THREADS = 256  # of a threadgroup
+_ENTRY_NAMES = re.compile(rf"\b(?:{ENTRY_SYMBOL}|({COARSENED_SYMBOL}))\b")
 _MAX_SHAPES = 1024  # of launches, in the cache of a program
 
 
@@ -84,8 +86,16 @@ class OfflineProgram(Program):
 
     @property
     def asm(self) -> Mapping[str, str]:
-        """Text of each stage: the lowered C++, LLVM IR, and PTX."""
-        return {name: path.read_text() for name, path in self._kernel.stages.items()}
+        """Text of each stage: the lowered C++, LLVM IR, and PTX.
+
+        Entries of PTX have the kernel's name, and the coarsened one ``NAME_coarsened``.
+        """
+        texts = {name: path.read_text() for name, path in self._kernel.stages.items()}
+        name = self.signature.name
+        if name.isidentifier():
+            ptx = _ENTRY_NAMES.sub(lambda match: name + "_coarsened" * bool(match[1]), texts["ptx"])
+            texts["ptx"] = ptx
+        return texts
 
     def default_group_size(self, grid: Size) -> Size:
         """See `Program.default_group_size`."""

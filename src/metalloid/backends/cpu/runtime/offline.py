@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
+from dataclasses import replace
 
+from metalloid.backends.cpu.compile.bundle import bundle_files
 from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest, compile_kernel
 from metalloid.backends.cpu.host import cpu_target
+from metalloid.backends.cpu.runtime import fast_launch, native_library
 from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain import native_build
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import DeviceUnavailable
@@ -59,10 +64,33 @@ class CpuTarget(OfflineDevice):
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
     ) -> OfflineCpuProgram:
         """See `Device.compile`."""
-        request = KernelRequest(
-            unit, entry, constants, self.target, settings.cpu_engine, is_linked=False
-        )
-        return OfflineCpuProgram(compile_kernel(request, shared_cache()), entry)
+        request = self._request(unit, entry, constants)
+        kernel = compile_kernel(replace(request, is_linked=False), shared_cache())
+        return OfflineCpuProgram(kernel, entry)
+
+    def bundle_files(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> dict[str, bytes]:
+        """See `OfflineDevice.bundle_files`."""
+        if "apple" in self.target.triple:
+            raise DeviceUnavailable(f"[{self.name}] bundles have code for Linux only.")
+        return bundle_files(self._request(unit, entry, constants), shared_cache())
+
+    def native_libraries(self) -> dict[str, bytes]:
+        """See `OfflineDevice.native_libraries`."""
+        cache, target = shared_cache(), native_build.linux(self.target.name)
+        runtime = native_library.build(cache, target).read_bytes()
+        return {self.bundle_abi: runtime, **fast_launch.prebuilt(cache, target)}
+
+    @functools.cached_property
+    def bundle_abi(self) -> str:
+        """See `Device.bundle_abi`."""
+        return native_library.sources_digest(native_build.linux(self.target.name))
+
+    def _request(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> KernelRequest:
+        return KernelRequest(unit, entry, constants, self.target, settings.cpu_engine)
 
 
 def open_target(architecture: str) -> CpuTarget:
