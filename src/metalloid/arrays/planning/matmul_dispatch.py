@@ -102,9 +102,9 @@ _HOST_TRANSPOSED_BYTE = 0.1
 #: Nanoseconds to call a function of the host between kernels: 25,000 more than a launch if it is
 #: evaluated alone, 100,000 in a compiled program, whose other launches are then bound one by one.
 _CALL = 40_000
-#: For a panel kernel, nanoseconds per element of its operands; rows for which it reads the right
-#: factor once, and columns for which it reads the left one.
-_PANEL_ELEMENT, _PANEL_PASS = 0.05, 64
+#: For a panel kernel, nanoseconds per matrix of a stack and per element of its operands; rows for
+#: which it reads the right factor once, and columns for which it reads the left one.
+_PANEL_MATRIX, _PANEL_ELEMENT, _PANEL_PASS = 15, 0.05, 64
 #: Panels of half an AVX-512 register read one element for each of its multiplications.
 _HALF_REGISTER = 1.5
 #: Nanoseconds to add up the lanes of a dot product.
@@ -192,7 +192,7 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     multiplied = padded * depth * times.panel * (1 if is_wide else _PANEL_CONVERSIONS)
     multiplied *= 0.5 if has_pairs else 1
     multiplied *= _HALF_REGISTER if across == 8 and dtype.itemsize < 8 else 1
-    panels = matrices * (_TILE + multiplied + elements * _PANEL_ELEMENT)
+    panels = matrices * (_PANEL_MATRIX + multiplied + elements * _PANEL_ELEMENT)
     for width, is_packed, is_along_depth in (
         (rows, packed[0], not are_transposed[0]),
         (columns, packed[1], are_transposed[1]),
@@ -208,7 +208,7 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         down, across = dot_tile(dtype, (rows, columns))
         padded = -(-rows // down) * down * -(-columns // across) * across
         multiplied = padded * (-(-depth // 32) * 32 * times.dot + _DOT)
-        backends[DOTS] = matrices * (_TILE + multiplied + elements * _PANEL_ELEMENT)
+        backends[DOTS] = matrices * (_PANEL_MATRIX + multiplied + elements * _PANEL_ELEMENT)
     return min(backends, key=backends.__getitem__)
 
 

@@ -12,6 +12,9 @@ from metalloid.runtime.devices.traits import DeviceTraits
 _MAX_ROW_LENGTH = 2**17
 #: Up to this many rows are split, so that more threadgroups work on them.
 _FEW_ROWS = 256
+#: The fewest elements of a chunk of a column; and of columns that share a simdgroup on CPUs, where a
+#: threadgroup and the partial sums of a chunk would take as long as the few elements of a row.
+_MIN_COLUMN, _MIN_INTERLEAVED = 64, 256
 
 
 def chunk_count(graph: LinearizedGraph, index: int, traits: DeviceTraits) -> int:
@@ -24,7 +27,9 @@ def chunk_count(graph: LinearizedGraph, index: int, traits: DeviceTraits) -> int
     chunks = -(-length // _MAX_ROW_LENGTH)
     if size >= 2**16:
         if is_by_columns(graph, index):
-            chunks = max(chunks, min(traits.threads // rows, length // 64))
+            is_interleaved = interleave(graph, index, traits) > 1
+            shortest = _MIN_INTERLEAVED if is_interleaved else _MIN_COLUMN
+            chunks = max(chunks, min(traits.threads // rows, length // shortest))
         elif rows <= _FEW_ROWS:
             chunks = max(chunks, min(traits.threadgroups // rows, length // 4096))
     return chunks

@@ -171,6 +171,24 @@ METAL_FUNC void add_panels(thread T *sums, Left left, Right right, device const 
   }
 }
 
+// A few rows of one column, over the whole depth.
+template <typename T, typename Element, uint count, bool is_full, typename Left, typename Right,
+          typename Store>
+METAL_FUNC void multiply_rows(Left left, Right right, Store store, uint row, uint column,
+                              uint3 size) {
+  T sums[count];
+  for (uint j = 0; j < count; ++j) {
+    sums[j] = T(0);
+  }
+  add_panels<T, Element, count, false, false>(sums, left, right, nullptr, nullptr, row,
+                                              is_full ? ~0u : size.x - 1, column, 0, size.z);
+  for (uint j = 0; j < count; ++j) {
+    if (is_full || row + j < size.x) {
+      store(row + j, column, sums[j]);
+    }
+  }
+}
+
 // `Element` is the type of the factors' elements: that of the sums, or uint for pairs of bfloats.
 template <typename T, typename Element, uint columns, uint count, bool left_is_packed,
           bool right_is_packed, typename Left, typename Right, typename Store>
@@ -190,15 +208,11 @@ METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, 
   uint done = 0;
   if (!left_is_packed && !right_is_packed && size.z <= step) {
     for (; done + count <= rows; done += count) {
-      T sums[count];
-      for (uint j = 0; j < count; ++j) {
-        sums[j] = T(0);
-      }
-      add_panels<T, Element, count, false, false>(
-          sums, left, right, nullptr, nullptr, first + done, ~0u, column, 0, size.z);
-      for (uint j = 0; j < count; ++j) {
-        store(first + done + j, column, sums[j]);
-      }
+      multiply_rows<T, Element, count, true>(left, right, store, first + done, column, size);
+    }
+    if (count == 8 && done < rows && done + count / 2 >= rows) {
+      multiply_rows<T, Element, count / 2, false>(left, right, store, first + done, column, size);
+      done = rows;
     }
   }
   for (uint start = 0; start == 0 || start < size.z; start += step) {
@@ -278,20 +292,32 @@ METAL_FUNC void multiply_in_strips(Left left, Right right, Store store, uint3 si
 // adds up the lanes of all these sums together. A threadgroup of 32 threads makes `dot_rows` rows.
 constexpr constant uint dot_rows = 64, dot_columns = 32;
 
-template <typename T, uint rows, uint columns, typename Left, typename Right>
+template <typename T, uint rows, uint columns, bool is_full, typename Left, typename Right>
 METAL_FUNC void add_products(thread T *sums, Left left, Right right, uint2 end, uint row,
                              uint column, uint k) {
   T a[rows], b[columns];
   for (uint i = 0; i < rows; ++i) {  // beyond the last row or column, it is read again
-    a[i] = T(left(min(row + i, end.x - 1), k));
+    a[i] = T(left(is_full ? row + i : min(row + i, end.x - 1), k));
   }
   for (uint j = 0; j < columns; ++j) {
-    b[j] = T(right(k, min(column + j, end.y - 1)));
+    b[j] = T(right(k, is_full ? column + j : min(column + j, end.y - 1)));
   }
   for (uint i = 0; i < rows; ++i) {
     for (uint j = 0; j < columns; ++j) {
       sums[i * columns + j] = times_plus(a[i], b[j], sums[i * columns + j]);
     }
+  }
+}
+
+template <typename T, uint rows, uint columns, bool is_full, typename Left, typename Right>
+METAL_FUNC void add_products_of_depth(thread T *sums, Left left, Right right, uint3 size, uint row,
+                                      uint column, uint lane) {
+  const uint full = size.z / 32 * 32;
+  for (uint k = 0; k < full; k += 32) {
+    add_products<T, rows, columns, is_full>(sums, left, right, size.xy, row, column, k + lane);
+  }
+  if (full + lane < size.z) {
+    add_products<T, rows, columns, is_full>(sums, left, right, size.xy, row, column, full + lane);
   }
 }
 
@@ -323,7 +349,7 @@ template <typename T, uint rows, uint columns, typename Left, typename Right, ty
 METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size, uint3 group,
                                  uint lane) {
   constexpr uint count = rows * columns, width = columns == 1 ? 1 : dot_columns;
-  const uint first = group.y * dot_rows, start = group.x * width, full_depth = size.z / 32 * 32;
+  const uint first = group.y * dot_rows, start = group.x * width;
   const uint2 end = min(uint2(first + dot_rows, start + width), size.xy);
   for (uint column = start; column < end.y; column += columns) {
     for (uint row = first; row < end.x; row += rows) {
@@ -331,11 +357,10 @@ METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size
       for (uint i = 0; i < count; ++i) {
         sums[i] = T(0);
       }
-      for (uint k = 0; k < full_depth; k += 32) {
-        add_products<T, rows, columns>(sums, left, right, size.xy, row, column, k + lane);
-      }
-      if (full_depth + lane < size.z) {
-        add_products<T, rows, columns>(sums, left, right, size.xy, row, column, full_depth + lane);
+      if (row + rows <= size.x && column + columns <= size.y) {
+        add_products_of_depth<T, rows, columns, true>(sums, left, right, size, row, column, lane);
+      } else {
+        add_products_of_depth<T, rows, columns, false>(sums, left, right, size, row, column, lane);
       }
       const T sum = add_lanes<T, count>(sums, lane);
       if (columns == 1) {  // contiguous along the column
