@@ -207,6 +207,33 @@ def test_searchsorted(name, side):
         np.testing.assert_array_equal(np.asarray(result), exact)
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.sample(1, per="name")
+def test_searchsorted_of_many_values(name, side):
+    """With a table of buckets on a few cores: all in one, infinite limits, neighbours of floats."""
+    rng, dtype = np.random.default_rng(5), dtype_of(name)
+    even = np.linspace(1, 99, 40)
+    lists = [elements(name, 40, 1), even, even // 30, np.zeros(40)]
+    if dtype.kind not in "iu":
+        numbers = elements(name, 40, 2)
+        lists += [np.where(np.isfinite(numbers), numbers, 7), np.where(even > 60, np.inf, even)]
+        lists += [np.where(even > 60, np.nan, even), np.append(even[:39] * 1e-5, 1), -even]
+    for among in lists:
+        among = np.asarray(among).astype(dtype)
+        among = among[order_of(among)]
+        values = rng.choice(among, 700)
+        if dtype.kind in "iu":
+            values = values + rng.integers(0, 3, 700).astype(dtype)
+        else:
+            towards = rng.choice(np.array([-np.inf, np.inf], dtype), 700)
+            values = np.where(rng.random(700) < 0.5, values, np.nextafter(values, towards))
+            values[: len(SPECIALS)] = SPECIALS
+        exact = np.searchsorted(comparable(among), comparable(values), side)
+        result = mtl.searchsorted(mtl.asarray(among), mtl.asarray(values), side=side)
+        np.testing.assert_array_equal(np.asarray(result), exact)
+
+
 def test_searchsorted_promotes_as_comparisons_do():
     among = mtl.asarray([1, 3, 5])
     assert int(mtl.searchsorted(among, 3)) == 1

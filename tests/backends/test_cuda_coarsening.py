@@ -107,7 +107,7 @@ def adjacent():
 
 def accesses(kernel):
     """The accesses of the second form to the device's memory, in order."""
-    _, _, text = kernel.asm["ptx"].partition(".visible .entry mtl_coarsened")
+    _, _, text = kernel.asm["ptx"].partition(f".visible .entry {kernel.name}_coarsened")
     return re.findall(r"\b(ld|st)\.global(?!\.nc)", text)
 
 
@@ -123,7 +123,7 @@ def test_all_loads_of_coarsened_threads_come_before_their_stores(offline, kind, 
 def test_adjacent_threads_with_small_elements_make_accesses_of_16_bytes(adjacent, name):
     kernel, (count, _, _) = adjacent.function(name), ADJACENT[name]
     assert kernel.engine == f"cuda: sm_90; on large grids {count} {MANY}"
-    _, _, text = kernel.asm["ptx"].partition(".visible .entry mtl_coarsened")
+    _, _, text = kernel.asm["ptx"].partition(f".visible .entry {kernel.name}_coarsened")
     wide = re.findall(r"(?:ld|st)\.global\.v4\.b32", text)
     assert bool(wide) == (count > 4)
 
@@ -144,7 +144,7 @@ def test_values_of_function_constants_are_read():
 def test_what_others_could_see_the_order_of_stays_as_it_is(offline, name):
     kernel = offline.function(name)
     assert kernel.engine == "cuda: sm_90"
-    assert "mtl_coarsened" not in kernel.asm["ptx"]
+    assert "_coarsened" not in kernel.asm["ptx"]
 
 
 # -- what it does, on the CPU

@@ -46,7 +46,8 @@ def check_ptx(lib, names, target):
     for name in names:
         text = lib[name].asm["ptx"]
         assert f".target {target.removeprefix('cuda:')}" in text
-        assert ".entry mtl_kernel" in text
+        entry = name if name.isidentifier() else "mtl_kernel"
+        assert f".entry {entry}(" in text
         assert ".extern .func" not in text
 
 

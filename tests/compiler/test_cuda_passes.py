@@ -201,7 +201,7 @@ def test_optional_passes_can_be_left_out():
         lib = mtl.library(TEXT.replace("metal::simd_sum(x[i])", "x[i]"), target="cuda:sm_90")
         ptx = lib.function("k").asm["ptx"]
     assert "ld.global.nc" not in ptx
-    assert "mtl_coarsened" not in ptx
+    assert "_coarsened" not in ptx
 
 
 def test_passes_have_reasons_and_what_they_need():

@@ -18,7 +18,9 @@ from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.launch.launches import Arguments, Launch, clear_seen_failures, nanoseconds
 from metalloid.runtime.launch.program import Program, Size
-from metalloid.runtime.launch.refutation import Refutation
+
+if TYPE_CHECKING:
+    from metalloid.runtime.launch.refutation import Refutation
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
 _MAX_THREADGROUPS = 2**63 - 1

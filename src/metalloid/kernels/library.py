@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from metalloid.compiler.frontend.portability import require_portable, require_portable_memory
 from metalloid.compiler.frontend.translate import PROGRAM_SOURCE, translate
@@ -24,8 +24,10 @@ from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.offline import OfflineDevice
 from metalloid.runtime.devices.registry import get_device, get_target
 from metalloid.runtime.launch.program import Program
-from metalloid.runtime.launch.refutation import Refutation, ThreadCode
 from metalloid.settings import settings
+
+if TYPE_CHECKING:
+    from metalloid.runtime.launch.refutation import Refutation, ThreadCode
 
 
 class Library:
@@ -140,6 +142,7 @@ class Library:
             return None
         if program.signature.textures:  # whose functions take seconds to compile
             return None
+        from metalloid.runtime.launch.refutation import Refutation
 
         def code() -> ThreadCode | None:
             try:

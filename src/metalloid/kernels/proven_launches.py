@@ -5,13 +5,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.launch.launches import FastLaunch, PlainParameter
 from metalloid.runtime.launch.program import Program, Size
-from metalloid.runtime.launch.refutation import Refutation
+
+if TYPE_CHECKING:
+    from metalloid.runtime.launch.refutation import Refutation
 
 _MAX_LAUNCHERS = 256
 

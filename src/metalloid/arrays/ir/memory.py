@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -102,7 +103,8 @@ class Pool:
         OutOfMemory
         """
         bucket_bytes = bucket_size(nbytes)
-        buffer = self._take(bucket_bytes)
+        # Native functions take sizes that fit a word.
+        buffer = self._take(bucket_bytes) if bucket_bytes <= sys.maxsize else None
         if buffer is None:
             buffer = self._new(bucket_bytes)
         return buffer, self._lease(buffer)

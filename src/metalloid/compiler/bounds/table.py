@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from metalloid.compiler.bounds.pipeline import BoundsContext
-from metalloid.compiler.bounds.sites import Site
-from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.toolchain.cache import digest
 from metalloid.msl.layout import Layout
 from metalloid.msl.signature import Signature
+
+if TYPE_CHECKING:  # launches do not compile
+    from metalloid.compiler.bounds.pipeline import BoundsContext
+    from metalloid.compiler.bounds.sites import Site
+    from metalloid.compiler.frontend.source_positions import SourcePositions
 
 _PROMISES = re.compile(r"\b(?:willreturn|mustprogress|nofree|norecurse|nosync) |memory\([^)]*\) ?")
 _WORD_BYTES = 8

@@ -15,10 +15,11 @@ from metalloid.runtime.devices.traits import MANY_THREADS, DeviceTraits
 from metalloid.runtime.interop.exchange import Exchange
 from metalloid.runtime.launch.launches import Launcher
 from metalloid.runtime.launch.program import Program
-from metalloid.runtime.launch.refutation import ThreadCode
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from metalloid.runtime.launch.refutation import ThreadCode
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from metalloid.backends.cpu.compile.compiled_kernel import BoundsRequest
 from metalloid.compiler.bounds.objects import box_interface, variable_sizes, vector_interface
 from metalloid.compiler.bounds.pipeline import BoundsContext, add_checks
 from metalloid.compiler.bounds.table import (
@@ -20,33 +19,6 @@ from metalloid.msl.signature import Signature
 
 #: The function of one thread of the vector engine (vector.py).
 THREAD = "mtl_thread"
-
-
-@dataclass(frozen=True)
-class BoundsRequest:
-    """The accesses of a kernel that its code checks.
-
-    Attributes
-    ----------
-    checks : bool
-        Whether there are any checks.
-    every : bool
-        Whether also those that a launch may prove; else only `sites` of them.
-    sites : tuple of int
-    """
-
-    checks: bool = False
-    every: bool = False
-    sites: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        if not self.checks:
-            return "unchecked"
-        return "all" if self.every else "checked-" + ",".join(map(str, self.sites))
-
-
-#: No access is checked.
-UNCHECKED = BoundsRequest()
 
 
 def with_checks(

@@ -7,16 +7,20 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from metalloid.backends.cpu.compile import reference, vector
-from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest
-from metalloid.backends.cpu.compile.kernel_ir import CodeProperties, KernelIR, Lowered, kernel_ir
-from metalloid.backends.cpu.compile.sanitizer import AccessTable, Sanitizer
-from metalloid.backends.cpu.compile.variants import Variant, parse_variant
+from metalloid.backends.cpu.compile.compiled_kernel import (
+    UNCHECKED,
+    BoundsRequest,
+    CodeProperties,
+    CompiledKernel,
+    Sanitizer,
+    restored,
+)
+from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered, kernel_ir
+from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.threadgroup_memory import distances
-from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.unit import TranslationUnit
@@ -42,61 +46,6 @@ class Engine(Protocol):
 
 
 _ENGINES: dict[str, Engine] = {"simd": vector, "reference": reference}
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompiledKernel(CodeProperties):
-    """A kernel as machine code.
-
-    Attributes
-    ----------
-    architecture : str
-        Of the target: ``"x86_64"`` or ``"aarch64"``.
-    code : Path
-        A shared object; for another machine, an object file.
-    layouts : tuple of int
-        Table of the parameters' types, for `build_signature`.
-    waits : bool
-        Whether threads wait for each other.
-    shares : bool
-        Whether it has threadgroup variables.
-    threadgroup_bytes : int
-        Their size.
-    logs : bool
-        Whether it logs messages.
-    stages : dict
-        File of each stage of compilation by name.
-    bounds : BoundsTable
-        The checks of its accesses.
-    accesses : AccessTable
-        Its accesses, if it is instrumented for the sanitizer.
-    """
-
-    architecture: str
-    code: Path
-    layouts: tuple[int, ...]
-    waits: bool
-    shares: bool
-    threadgroup_bytes: int
-    logs: bool
-    stages: dict[str, Path]
-    bounds: BoundsTable
-    accesses: AccessTable
-
-    def asm(self) -> dict[str, str]:
-        """Text of each stage: the lowered C++, LLVM IR, and assembly.
-
-        Raises
-        ------
-        MetalloidError
-            If it was loaded from a bundle, which has machine code only.
-        """
-        if not self.stages:
-            raise MetalloidError("[bundle] a bundle has machine code only, and no text of it.")
-        texts = {name: path.read_text() for name, path in self.stages.items()}
-        outcome = clang.run([*self.code_command, "-S", "-o", "-", "-"], texts["ll"])
-        texts["x86" if self.architecture == "x86_64" else "arm64"] = outcome.text
-        return texts
 
 
 @dataclass(frozen=True)
@@ -175,33 +124,6 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         files["kernel.so" if request.is_linked else "kernel.o"],
         {"cpp": files["kernel.cpp"], "ll": files["kernel.ll"]},
     )  # fmt: skip
-
-
-def restored(
-    facts: dict[str, Any], architecture: str, code: Path, stages: dict[str, Path]
-) -> CompiledKernel:
-    """A compiled kernel from the facts in ``kernel.json``."""
-    facts = dict(facts)
-    for name in ("code_command", "layouts", "widths"):
-        facts[name] = tuple(facts[name])
-    facts["bounds"] = BoundsTable(**facts["bounds"])
-    facts["accesses"] = AccessTable(**facts["accesses"])
-    facts["variant"] = parse_variant(facts["variant"]) if facts["variant"] else None
-    return CompiledKernel(**facts, architecture=architecture, code=code, stages=stages)
-
-
-def facts_of(kernel: CompiledKernel) -> dict[str, Any]:
-    """The facts of a compiled kernel, as ``kernel.json`` has them."""
-    names = [each.name for each in fields(CompiledKernel)]
-    facts = {
-        name: getattr(kernel, name)
-        for name in names if name not in ("architecture", "code", "stages")
-    }  # fmt: skip
-    return facts | {
-        "variant": str(kernel.variant or ""),
-        "bounds": asdict(kernel.bounds),
-        "accesses": asdict(kernel.accesses),
-    }
 
 
 def _compile(

@@ -11,18 +11,22 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest, with_checks
+from metalloid.backends.cpu.compile.bounds import with_checks
+from metalloid.backends.cpu.compile.compiled_kernel import (
+    UNCHECKED,
+    AccessTable,
+    BoundsRequest,
+    CodeProperties,
+    Sanitizer,
+)
 from metalloid.backends.cpu.compile.inlining import choose_inlining
 from metalloid.backends.cpu.compile.memory_model import MEMORY_MODEL, MemoryModelContext
 from metalloid.backends.cpu.compile.recursion import unroll_recursion
 from metalloid.backends.cpu.compile.sanitizer import (
-    AccessTable,
-    Sanitizer,
     with_instrumentation,
     with_shadow_checks,
 )
 from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
-from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.libcalls import is_libcall
 from metalloid.compiler.bounds.table import BoundsTable, words_of
 from metalloid.compiler.frontend.debug_info import LINE_TABLES, with_user_locations
@@ -130,46 +134,6 @@ class KernelIR:
     bounds: BoundsTable
     accesses: AccessTable
     sanitize: Sanitizer
-
-
-@dataclass(frozen=True, kw_only=True)
-class CodeProperties:
-    """Properties of a kernel's code on which its compilation and launches depend.
-
-    Attributes
-    ----------
-    code_command : tuple of str
-        Compiles its IR to code.
-    engine : str
-        The engine that runs it, and why.
-    variant : Variant or None
-        None if there is one only.
-    widths : tuple of int
-        Widths its simdgroups may have, the best first; empty if it is not vector code.
-    variable_bytes : int
-        Threadgroup memory for variables that a launch has to allocate.
-    fibres : bool
-        Whether each thread needs its own stack.
-    reads_in_loops : bool
-        Whether threads load in loops.
-    rows : int
-        Number of rows of threads computed at a time.
-    streamable : int
-        Bytes of each thread that non-temporal stores could write.
-    axis : str
-        Axis along which neighbouring threads access contiguous memory: ``"x"``, ``"y"`` or ``"z"``.
-    """
-
-    code_command: tuple[str, ...]
-    engine: str
-    variant: Variant | None = None
-    widths: tuple[int, ...] = ()
-    variable_bytes: int = 0
-    fibres: bool = False
-    reads_in_loops: bool = False
-    rows: int = 1
-    streamable: int = 0
-    axis: str = "x"
 
 
 @dataclass(frozen=True, kw_only=True)

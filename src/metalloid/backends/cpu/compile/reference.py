@@ -6,9 +6,9 @@ A kernel without barriers and simdgroup functions is a loop that clang may vecto
 
 from __future__ import annotations
 
+from metalloid.backends.cpu.compile.compiled_kernel import Sanitizer
 from metalloid.backends.cpu.compile.convergence_points import number_convergence_points
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
-from metalloid.backends.cpu.compile.sanitizer import Sanitizer
 from metalloid.backends.cpu.compile.texture_specialization import definitions as textures
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
-
 from metalloid.backends.cpu.compile.bounds import THREAD
+from metalloid.backends.cpu.compile.compiled_kernel import AccessTable
 from metalloid.backends.cpu.compile.memory_model import ALIGNMENT, MemoryModelContext
 from metalloid.compiler.bounds.table import shown_name, without_promises
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
@@ -18,30 +15,6 @@ from metalloid.compiler.sanitizer.context import SanitizerContext
 from metalloid.compiler.sanitizer.pipeline import INSTRUMENTATION, SHADOW_CHECKS
 from metalloid.compiler.sanitizer.runtime_functions import with_declarations
 from metalloid.msl.signature import Signature
-
-
-class Sanitizer(StrEnum):
-    """Whether a kernel is instrumented for the sanitizer, and for which of its engines."""
-
-    OFF = ""
-    EXACT = "exact"
-    FAST = "fast"
-
-
-@dataclass(frozen=True)
-class AccessTable:
-    """Facts of the accesses of a kernel by number of the site, as JSON has them.
-
-    Attributes
-    ----------
-    sites : list
-        Kind, type in the IR, alignment, name of the variable, and position in the text of each.
-    unit : int
-        Bytes of a unit of threadgroup memory of the vector form.
-    """
-
-    sites: tuple[dict[str, Any], ...] = ()
-    unit: int = 0
 
 
 def with_instrumentation(ir: str, positions: SourcePositions) -> tuple[str, AccessTable]:

@@ -14,8 +14,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from metalloid.backends.cpu.compile.lane_axes import axis_first, lane_axis
 from metalloid.backends.cpu.compile.texture_specialization import KnownWord
-from metalloid.backends.cpu.compile.thread_axes import axis_first, lane_axis
 from metalloid.runtime.launch.program import Size
 
 #: Launches of at most this many independent threads run the remaining threads one by one, rather

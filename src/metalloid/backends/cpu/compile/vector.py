@@ -14,9 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
+from metalloid.backends.cpu.compile.lane_axes import axis_order
 from metalloid.backends.cpu.compile.texture_specialization import definitions as textures
 from metalloid.backends.cpu.compile.texture_specialization import known_words
-from metalloid.backends.cpu.compile.thread_axes import axis_order, contiguous_axis, reads_in_loops
+from metalloid.backends.cpu.compile.thread_axes import contiguous_axis, reads_in_loops
 from metalloid.backends.cpu.compile.thread_index import (
     SIMDGROUP_INDEX,
     THREAD_INDEX,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 
-from metalloid.backends.cpu.compile.bounds import BoundsRequest
+from metalloid.backends.cpu.compile.compiled_kernel import BoundsRequest
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.native_library import Outcome
 from metalloid.compiler.bounds.range_program import Op

@@ -10,16 +10,17 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.cpu import host
-from metalloid.backends.cpu.compile.bounds import BoundsRequest
-from metalloid.backends.cpu.compile.bundle import BundledVersions
-from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest, compile_kernel
-from metalloid.backends.cpu.compile.sanitizer import Sanitizer
-from metalloid.backends.cpu.compile.thread_code import thread_code
+from metalloid.backends.cpu.compile.compiled_kernel import (
+    BoundsRequest,
+    CompiledKernel,
+    Sanitizer,
+)
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.backends.cpu.runtime import native_library
+from metalloid.backends.cpu.runtime.bundled import BundledVersions
 from metalloid.backends.cpu.runtime.fast_checks import FastChecks
 from metalloid.backends.cpu.runtime.fast_launch import (
     fast_launch,
@@ -47,8 +48,10 @@ from metalloid.runtime.launch.launches import (
 )
 from metalloid.runtime.launch.log_messages import emit
 from metalloid.runtime.launch.program import Size
-from metalloid.runtime.launch.refutation import ThreadCode
 from metalloid.settings import settings
+
+if TYPE_CHECKING:
+    from metalloid.runtime.launch.refutation import ThreadCode
 
 
 class _GeneralPath(LaunchRecorder):
@@ -105,6 +108,8 @@ class CpuDevice(Device):
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
     ) -> CpuProgram:
         """See `Device.compile`."""
+        from metalloid.backends.cpu.compile.engines import KernelRequest, compile_kernel
+
         first = KernelRequest(unit, entry, constants, self.target, settings.cpu_engine)
         has_checks = unit.options.bounds != "unchecked"
 
@@ -166,6 +171,8 @@ class CpuDevice(Device):
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
     ) -> ThreadCode:
         """See `Device.thread_code`."""
+        from metalloid.backends.cpu.compile.thread_code import thread_code
+
         return thread_code(unit, entry, constants, self.target, shared_cache())
 
     def _choose_path(self, _: object) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from metalloid.backends.cpu.compile.bundle import bundle_files
-from metalloid.backends.cpu.compile.engines import CompiledKernel, KernelRequest, compile_kernel
+from metalloid.backends.cpu.compile.compiled_kernel import CompiledKernel
+from metalloid.backends.cpu.compile.engines import KernelRequest, compile_kernel
 from metalloid.backends.cpu.host import cpu_target
 from metalloid.backends.cpu.runtime import fast_launch, native_library
 from metalloid.compiler.frontend.unit import TranslationUnit

@@ -11,10 +11,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from metalloid.backends.cpu import host
-from metalloid.backends.cpu.compile.bounds import UNCHECKED, BoundsRequest
-from metalloid.backends.cpu.compile.engines import CompiledKernel
+from metalloid.backends.cpu.compile.compiled_kernel import (
+    UNCHECKED,
+    BoundsRequest,
+    CompiledKernel,
+)
+from metalloid.backends.cpu.compile.lane_axes import lane_axis
 from metalloid.backends.cpu.compile.texture_specialization import KnownWord, TextureVariants
-from metalloid.backends.cpu.compile.thread_axes import lane_axis
 from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.bounds import RangeProof, describe_outside

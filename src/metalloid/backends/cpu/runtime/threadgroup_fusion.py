@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from metalloid.backends.cpu.compile.thread_axes import axis_first
+from metalloid.backends.cpu.compile.lane_axes import axis_first
 from metalloid.msl.signature import Signature
 from metalloid.runtime.launch.program import Size, spread
 
