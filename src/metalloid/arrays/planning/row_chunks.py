@@ -12,8 +12,8 @@ from metalloid.runtime.devices.traits import DeviceTraits
 _MAX_ROW_LENGTH = 2**17
 #: Up to this many rows are split, so that more threadgroups work on them.
 _FEW_ROWS = 256
-#: The fewest elements of a chunk of a column; and of columns that share a simdgroup on CPUs, where a
-#: threadgroup and the partial sums of a chunk would take as long as the few elements of a row.
+#: The fewest elements of a chunk of a column; and of columns that share a simdgroup on CPUs, where
+#: threadgroups and partial sums of short chunks would take much of the time.
 _MIN_COLUMN, _MIN_INTERLEAVED = 64, 256
 
 
