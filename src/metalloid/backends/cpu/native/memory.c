@@ -54,15 +54,39 @@ static bool reserve(size_t bytes) {
     return false;
 }
 
-static void *map(size_t bytes) {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return NULL;
+static const size_t huge_page = (size_t)2 << 20;
+
+/* The bytes of a mapping: whole huge pages, if that adds at most an eighth. */
+static size_t mapping_bytes(size_t bytes) {
 #ifdef MADV_HUGEPAGE
-    /* Filling fresh small pages costs more than most kernels that do it. */
-    const size_t huge_page = (size_t)2 << 20;
-    if (bytes >= 2 * huge_page) madvise(memory, bytes, MADV_HUGEPAGE);
+    size_t padding = -bytes % huge_page;
+    if (bytes >= 2 * huge_page && padding <= bytes / 8) return bytes + padding;
 #endif
-    return memory;
+    return bytes;
+}
+
+static void *map_pages(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void *map(size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    /* Filling fresh small pages costs more than most kernels that do it, and they miss the TLB
+     * oftener. Linux aligns mappings to huge pages from 6.7 on, if their size is a multiple. */
+    if (bytes >= 2 * huge_page) {
+        char *memory = map_pages(bytes + huge_page);
+        if (!memory) return NULL;
+        size_t before = -(uintptr_t)memory % huge_page;
+        if (before) munmap(memory, before);
+        memory += before;
+        size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        munmap(memory + (bytes + page - 1) / page * page, huge_page - before);
+        madvise(memory, bytes, MADV_HUGEPAGE);
+        return memory;
+    }
+#endif
+    return map_pages(bytes);
 }
 
 static void *allocate_small(size_t bytes) {
@@ -74,6 +98,7 @@ static void *allocate_small(size_t bytes) {
 
 /* NULL if there is not enough memory. */
 MTL_EXPORT void *mtl_allocate(size_t bytes) {
+    bytes = mapping_bytes(bytes);
     if (!reserve(bytes)) return NULL;
     void *memory = bytes >= mapped_bytes ? map(bytes) : allocate_small(bytes);
     if (!memory) atomic_fetch_sub(&allocated_bytes, bytes);
@@ -83,6 +108,7 @@ MTL_EXPORT void *mtl_allocate(size_t bytes) {
 /* `bytes` as they were asked for. */
 MTL_EXPORT void mtl_free(void *memory, size_t bytes) {
     if (!memory) return;
+    bytes = mapping_bytes(bytes);
     if (bytes >= mapped_bytes) {
         munmap(memory, bytes);
     } else {
