@@ -11,6 +11,7 @@ import metalloid.numpy as np
 INTEGERS = numpy.array([-1, 0, 2**60, 2**62 + 1])
 UNSIGNED = numpy.array([2**64 - 1, 0, 2**60 + 1, 2**62], numpy.uint64)
 POINTS = numpy.arange(12.0).reshape(3, 4)
+INFINITE = numpy.array([-numpy.inf, 0, 1, numpy.inf])
 
 CALLS = {
     "less": lambda np: np.less(np.asarray(INTEGERS), np.asarray(UNSIGNED)),
@@ -36,6 +37,17 @@ CALLS = {
     "clip": lambda np: np.clip(np.asarray([1 + 2j, 3]), 1, 2),
     "where": lambda np: np.add([1, 2], 1, where=[1, 0], out=np.asarray([5, 5])),
     "order": lambda np: POINTS.transpose(np.asarray([1, 0])),
+    "level": lambda np: np.interp(INFINITE, np.asarray([-numpy.inf, numpy.inf]), [10, 10]),
+    "steep": lambda np: np.interp(INFINITE, np.asarray([-numpy.inf, numpy.inf]), [10, 11]),
+    "ends": lambda np: np.interp(INFINITE, np.asarray(INFINITE), [1, 2, 4, 7]),
+    "power": lambda np: np.exp2(np.asarray([1 + 2j, -0.5j, 3])),
+    "mask": lambda np: np.insert(np.asarray([1, 2, 3]), np.asarray([True, False, False, True]), 9),
+    "repeated": lambda np: np.fft.rfftn(np.asarray(POINTS), axes=(0, 1, 1)),
+    "lengths": lambda np: np.fft.rfftn(np.asarray(POINTS), s=(3, -1, 5), axes=(1, 0, 1)),
+    "real": lambda np: np.fft.irfftn(np.asarray(POINTS), axes=(0, 0, -2)),
+    "inverse": lambda np: np.fft.ifft2(np.asarray(POINTS), axes=(1, -1), norm="ortho"),
+    "out": lambda np: np.add([1, 2], 1, out=np.zeros((2, 2))),
+    "quantile": lambda np: np.quantile(np.asarray([1.0, 2.0, 4.0]), 0.5, out=np.zeros(2)),
 }
 
 
@@ -93,6 +105,12 @@ def test_sum_of_many_equal_elements():
         (lambda: np.take_along_axis(POINTS, [1], 1), ValueError, "got indices with 1 axes"),
         (lambda: np.diff([[1, 2]], append=np.zeros((3, 3))), ValueError, r"shape \(3, 3\)"),
         (lambda: np.random.default_rng(1).uniform(-np.inf, 0), OverflowError, "too large"),
+        (lambda: np.sum(POINTS, 0, out=np.zeros((2, 4))), ValueError, r"out of shape \(2, 4\)"),
+        (lambda: np.mean([1, 2], out=np.zeros(1)), ValueError, r"out of shape \(1,\)"),
+        (lambda: np.median([1, 2], out=numpy.zeros(2)), ValueError, "does not fit the result's"),
+        (lambda: np.add.reduce([1, 2], out=np.zeros(2, int)), ValueError, "out of shape"),
+        (lambda: np.insert([1], np.asarray([[True]]), 2), ValueError, r"shape \(1, 1\)"),
+        (lambda: np.delete([1, 2], [True]), ValueError, r"shape \(1,\), not \(2,\)"),
         (lambda: np.lib.stride_tricks.as_strided([1, 2], (3,), (8,)), IndexError, "0 to 2 of 2"),
     ],
 )

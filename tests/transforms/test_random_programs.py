@@ -12,7 +12,8 @@ import metalloid as mtl
 
 UNARY = ("sin", "cos", "tanh", "exp", "square", "abs", "negative")
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 60))]
+#: By default a program of 9 operations, of which eight are different.
+SEEDS = [pytest.param(seed, marks=() if seed == 49 else pytest.mark.slow) for seed in range(60)]
 
 
 def program(seed):

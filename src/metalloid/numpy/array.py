@@ -187,12 +187,19 @@ def check_out(where: str, result: Array, out: Any, dtype: Any = None) -> None:
         )
 
 
-def store(result: Any, out: Any, where: str, casting: Any = "same_kind") -> Any:
-    """Store a result in the array of the parameter `out`, if there is one."""
+def store(result: Any, out: Any, where: str, casting: Any = "same_kind", *,
+          broadcasts: bool = False) -> Any:  # fmt: skip
+    """Store a result in the array of the parameter `out`, if there is one.
+
+    The array must have the result's shape, unless the result `broadcasts`, as those of universal
+    functions do.
+    """
     if isinstance(out, tuple):
         (out,) = out
     if out is None or out is np._NoValue:
         return result
+    if not broadcasts:
+        check_out(where, result, out)
     if isinstance(out, np.ndarray):
         np.copyto(out, np.asarray(result), casting=casting)
     else:

@@ -33,11 +33,29 @@ def _along_axes(name: str, default: Any) -> Callable[..., Any]:
             if "r" in name:
                 raise IndexError(f"[{name}] expected at least one axis.")
             return store(a if isinstance(a, Array) else as_array(a, name), out, name)
-        return store(
-            function(a, s=s, axes=axes, norm="backward" if norm is None else norm), out, name
-        )
+        norm = "backward" if norm is None else norm
+        if axes is not None and len({k % as_array(a, name).ndim for k in axes}) < len(axes):
+            result = _one_by_one(name, as_array(a, name), s, axes, norm)
+        else:
+            result = function(a, s=s, axes=axes, norm=norm)
+        return store(result, out, name)
 
     return _documented(transform, name)
+
+
+def _one_by_one(name: str, x: Array, s: Any, axes: Any, norm: Any) -> Array:
+    """Transform along axes that repeat."""
+    is_inverse, of_reals, to_reals = (name.startswith(start) for start in ("i", "r", "ir"))
+    lengths = [None] * len(axes) if s is None else list(s)
+    lengths = [x.shape[k] if n in (None, -1) else n for n, k in zip(lengths, axes, strict=True)]
+    if to_reals and (s is None or s[-1] in (None, -1)):
+        lengths[-1] = 2 * (x.shape[axes[-1]] - 1)
+    one = base.ifft if is_inverse else base.fft
+    last = base.rfft if of_reals else base.irfft if to_reals else one
+    steps = [*[(one, k) for k in range(len(axes) - 1)], (last, len(axes) - 1)]
+    for function, k in steps if to_reals else steps[::-1]:
+        x = function(x, n=lengths[k], axis=axes[k], norm=norm)
+    return x
 
 
 def _documented(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -105,6 +106,10 @@ def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
             is_unit = ew.logical_or(is_unit, ew.equal(array, -1))
         return select(is_unit, array, 0)
 
+    def exp2(x: Any) -> Array:
+        array = as_array(x, row.name)
+        return ew.exp(array * math.log(2)) if array.dtype.kind == "c" else function(array)
+
     def logical(*operands: Any) -> Array:
         return Array(apply(row, *(as_array(x, row.name).astype(bool_) for x in operands)))
 
@@ -117,6 +122,8 @@ def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
 
     if row.name == "reciprocal":
         return integer_reciprocal
+    if row.name == "exp2":
+        return exp2
     if row.dtype_kinds == "b":
         return logical
     is_integral = "i" in row.dtype_kinds and "b" not in row.dtype_kinds
@@ -272,7 +279,7 @@ class ufunc:
                 result = in_type_of(result, others, self.__name__, casting)
             mask = as_array(where, "where", result.device)
             result = select(mask.astype(bool_), result, others)
-        return store(result, out, self.__name__, casting)
+        return store(result, out, self.__name__, casting, broadcasts=True)
 
     # -- methods
 

@@ -81,7 +81,11 @@ def test_dot_product(dtype, rng):
 @FLOAT_AND_BFLOAT
 @pytest.mark.parametrize(
     ("unaligned", "source"),
-    [(False, "none"), pytest.param(True, "add", marks=pytest.mark.slow), (True, "axpby")],
+    [
+        (False, "none"),
+        pytest.param(True, "add", marks=pytest.mark.slow),
+        pytest.param(True, "axpby", marks=pytest.mark.slow),
+    ],
 )
 def test_tiled_product(unaligned, source, dtype, rng):
     tiling = Tiling(64, 64, 16, 2, 2, transpose_b=True)

@@ -35,6 +35,8 @@ def columns_per_lane(kernel: FusedKernel, axes: Axes) -> int:
         if op.kind == "reduce" and (depends[op.args[0]] or op.dtype.names):
             return 1
     size = sum(op.dtype.itemsize for op in kernel.ops if op.kind == "reduce")
+    if not size:  # the reductions are in kernels of their own
+        return 1
     varying = sum(op.varies for op in kernel.ops)
     limit = _MAX_COLUMNS if math.prod(axes.outer) >= _MANY_COLUMNS else _MAX_COLUMNS // 2
     limit = min(limit, _ACCUMULATORS // size, _MAX_STATEMENTS // max(varying, 1))

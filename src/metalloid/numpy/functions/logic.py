@@ -70,7 +70,8 @@ def _infinite(name: str, is_positive: bool) -> Any:
         if kind_of(values.dtype) == "c":
             raise TypeError(f"[{name}] complex numbers have no order.")
         values = as_floats(values, name)
-        return store(ew.equal(values, np.inf if is_positive else -np.inf), out, name)
+        result = ew.equal(values, np.inf if is_positive else -np.inf)
+        return store(result, out, name, broadcasts=True)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Whether numbers are {'positive' if is_positive else 'negative'} infinity."
@@ -181,8 +182,9 @@ def clip(a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = 
         for name, limit in zip(("maximum", "minimum"), operands, strict=True):
             if limit is not None:
                 x = complex_order.FUNCTIONS[name](x, as_array(limit, "clip", x.device))
-        return store(x, out, "clip", options.get("casting", "same_kind"))
-    return store(clip_elements(x, *operands), out, "clip", options.get("casting", "same_kind"))
+    else:
+        x = clip_elements(x, *operands)
+    return store(x, out, "clip", options.get("casting", "same_kind"), broadcasts=True)
 
 
 @numpy_function
@@ -198,4 +200,5 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
 def fix(x: Any, out: Any = None) -> Any:
     """Round towards zero."""
     array = as_array(x, "fix")
-    return store(array if kind_of(array.dtype) == "b" else ew.trunc(array), out, "fix")
+    result = array if kind_of(array.dtype) == "b" else ew.trunc(array)
+    return store(result, out, "fix", broadcasts=True)

@@ -387,12 +387,12 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
 
 
 def _positions(obj: Any, extent: int, where: str) -> np.ndarray:
-    """The indices that a slice, an index or a mask selects."""
+    """The indices that a slice, an index or a mask selects; masks to insert have any length."""
     if isinstance(obj, slice):
         return np.arange(extent)[obj]
     positions = np.asarray(obj)
     if positions.dtype == bool:
-        if positions.shape != (extent,):
+        if positions.ndim != 1 or (where == "delete" and positions.size != extent):
             raise ValueError(f"[{where}] the mask has shape {positions.shape}, not ({extent},).")
         return np.flatnonzero(positions)
     if positions.size == 0:

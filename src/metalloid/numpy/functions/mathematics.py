@@ -167,15 +167,22 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         x0, y0, slope = _lines(*segments)
     else:  # as NumPy, which divides once for each segment then
         x0, y0, slope = (searching.elements_at(each, index) for each in _lines(*segments))
-    result = where(values == x0, y0, slope * (values - x0) + y0)
+    is_level = ew.logical_or(values == x0, slope == 0)
+    result = where(is_level, y0, slope * (values - x0) + y0)
+    result = where(ew.logical_and(values == low, ew.isinf(low)), heights[0], result)
     result = where(values == high, heights[-1], result)
     result = where(values < low, first, where(values > high, last, result))
     return where(ew.isnan(values), values, result)
 
 
 def _lines(x0: Array, y0: Array, x1: Array, y1: Array) -> tuple[Array, Array, Array]:
-    """A finite point of each line, the first one if both are finite, and its slope."""
-    slope = where(y0 == y1, 0, (y1 - y0) / (x1 - x0))
+    """A finite point of each line, the first one if both are finite, and its slope.
+
+    The slope is NaN if no point is finite and the heights differ.
+    """
+    has_no_point = ew.logical_and(ew.isinf(x0), ew.isinf(x1))
+    slope = where(has_no_point, np.nan, (y1 - y0) / (x1 - x0))
+    slope = where(y0 == y1, 0, slope)
     is_right = ew.logical_or(ew.isinf(x0), ew.logical_and(ew.isinf(y0), ew.isfinite(y1)))
     return where(is_right, x1, x0), where(is_right, y1, y0), slope
 

@@ -59,7 +59,7 @@ def inner(a: Any, b: Any, /) -> Any:
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """Products of all pairs of elements of two flattened arrays."""
     x, y = (z.ravel() for z in as_arrays("outer", a, b))
-    return store(x[:, None] * y[None, :], out, "outer")
+    return store(x[:, None] * y[None, :], out, "outer", broadcasts=True)
 
 
 @numpy_function

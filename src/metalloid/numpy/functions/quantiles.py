@@ -139,12 +139,13 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: 
     if weights is not None or method in _STEPS or kind_of(x.dtype) == "b":
         function = np.nanquantile if skips_nan else np.quantile
         options = {"axis": axis, "method": method, "keepdims": keepdims is True, "weights": weights}
-        return store(call_on_host(function, (x, q), options), out, name)
+        result = call_on_host(function, (x, q), options)
+        return store(result, out, name, broadcasts=not is_median)
     rows, shape = _rows(x, axis, keepdims is True)
     if not rows.shape[-1]:
         dtype = x.dtype if kind_of(x.dtype) == "f" else default_float()
         nan = full((*q.shape, *shape), np.nan, dtype, device=x.device)
-        return store(nan, out, name)
+        return store(nan, out, name, broadcasts=not is_median)
     count: Any = rows.shape[-1]
     has_nan = None
     library: Any = np
@@ -166,11 +167,11 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: 
             result = where(has_nan, np.nan, result)
         results.append(result.reshape(shape))
     if is_weak:
-        return store(results[0], out, name)
+        return store(results[0], out, name, broadcasts=not is_median)
     stacked = concat([result[None] for result in results]) if results else full((0, *shape), 0.0)
     if method not in ("lower", "higher", "nearest"):  # whose results are elements
         stacked = stacked.astype(promote(stacked.dtype, default_float()))
-    return store(stacked.reshape(*q.shape, *shape), out, name)
+    return store(stacked.reshape(*q.shape, *shape), out, name, broadcasts=not is_median)
 
 
 @numpy_function
