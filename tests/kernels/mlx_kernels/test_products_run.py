@@ -112,6 +112,7 @@ def test_tiled_products_of_chosen_matrices(dtype, rng):
     gemm_indexed.check_gather(library, name, dtype, tiling, rng, unaligned=True)
 
 
+@pytest.mark.slow
 @FLOAT_AND_BFLOAT
 def test_tiled_products_of_segments(dtype, rng):
     tiling = Tiling(64, 64, 16, 2, 2, transpose_a=True)

@@ -60,7 +60,8 @@ static const size_t huge_page = (size_t)2 << 20;
 static size_t mapping_bytes(size_t bytes) {
 #ifdef MADV_HUGEPAGE
     size_t padding = -bytes % huge_page;
-    if (bytes >= 2 * huge_page && padding <= bytes / 8) return bytes + padding;
+    bool fits = bytes <= SIZE_MAX - padding;
+    if (fits && bytes >= 2 * huge_page && padding <= bytes / 8) return bytes + padding;
 #endif
     return bytes;
 }
