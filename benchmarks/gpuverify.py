@@ -223,7 +223,7 @@ def show(outcomes: dict[str, Outcome], verbose: bool) -> None:
         rows.append((expected, len(mine), sum(map(is_right, mine))))
     table(f"{len(portable)} portable of {len(outcomes)} files", ("label", "files", "agree"), rows)
     reasons = Counter(result.reason for result in outcomes.values() if result.reason)
-    table("Not portable", ("files", "reason"), [(n, why) for why, n in reasons.most_common()])
+    table("Not portable", ("files", "reason"), [(n, reason) for reason, n in reasons.most_common()])
     print("\nOther than the label:")
     for file, result in portable.items():
         if not is_right(result):

@@ -145,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = [(label, count["tests"], count["agree"]) for label, count in sorted(counts.items())]
     portable = sum(count["tests"] for count in counts.values())
     table(f"{portable} portable of {len(tests)} tests", ("label", "tests", "agree"), rows)
-    table("Not portable", ("tests", "reason"), [(n, why) for why, n in reasons.most_common()])
+    table("Not portable", ("tests", "reason"), [(n, reason) for reason, n in reasons.most_common()])
     print("\nOther than the label:", *others, sep="\n")
 
 

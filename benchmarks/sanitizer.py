@@ -258,7 +258,9 @@ def show_findings(results: Sequence[Result], count: int) -> None:
     rows = [(kind, " ".join(lines), number, example[kind, *lines][:70])
             for (kind, *lines), number in entries.most_common()]  # fmt: skip
     table(title, ("kind", "lines", "entries", "one of them"), rows)
-    table("Ended early", ("entries", "reason"), [(n, why) for why, n in reasons.most_common()])
+    table(
+        "Ended early", ("entries", "reason"), [(n, reason) for reason, n in reasons.most_common()]
+    )
 
 
 def cost_for_mlx(tree: Path, count: int, seed: int) -> None:

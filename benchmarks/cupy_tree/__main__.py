@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import collections
-import concurrent.futures
-import json
-import os
 import re
-import subprocess
 import sys
-import time
 from pathlib import Path
+
+from pytest_shares import run_shares
 
 from cupy_tree.plugin import ABOUT_CUDA, ABOUT_CUPY, NO_TIME
 
@@ -31,31 +28,12 @@ def run(options: argparse.Namespace) -> list[Row]:
                str(checkout), "--noconftest", "-p", "no:cacheprovider", "-p", "cupy_tree.plugin",
                "-W", "ignore", "--no-header", "--continue-on-collection-errors", "--tb=short",
                "--show-capture=no", "--no-summary"]  # fmt: skip
-    environment = os.environ | {
+    environment = {
         "CUPY_TREE_CHECKOUT": str(checkout),
         "CUPY_TREE_TYPES": options.types,
-        "CUPY_TREE_END": str(time.time() + options.seconds),
-        "CUPY_TREE_LIMIT": str(options.limit),
         "CUPY_TREE_ONE_EACH": "1" if options.one_each else "",
-        "PYTHONHASHSEED": "0",  # all processes find the same tests
     }
-
-    def run_share(share: int) -> list[Row]:
-        rows = options.out.with_suffix(f".{share}.jsonl").resolve()
-        rows.unlink(missing_ok=True)
-        own = {"CUPY_TREE_ROWS": str(rows), "CUPY_TREE_SHARE": f"{share}/{options.workers}"}
-        while subprocess.run(command, stdout=sys.stderr, env=environment | own).returncode not in (
-            0,
-            1,
-        ):
-            print(f"process {share} ended, and starts again", file=sys.stderr)
-        return [tuple(json.loads(line)) for line in rows.read_text().splitlines()]
-
-    with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
-        shares = pool.map(run_share, range(options.workers))
-        rows = sorted({row[:2]: row for share in shares for row in share}.values())
-    options.out.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return rows
+    return run_shares(command, options, environment, lambda row: row[:2])
 
 
 def table(rows: list[Row]) -> str:

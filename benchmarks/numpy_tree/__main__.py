@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import argparse
 import collections
-import concurrent.futures
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy
+from pytest_shares import run_shares
 
 from numpy_tree import adapter, reasons
 
@@ -49,28 +46,7 @@ def run(options: argparse.Namespace) -> list[Row]:
                "--show-capture=no", "--no-summary", "--import-mode=importlib"]  # fmt: skip
     if options.k:
         command += ["-k", options.k]
-    environment = os.environ | {
-        "CUPY_TREE_END": str(time.time() + options.seconds),
-        "CUPY_TREE_LIMIT": str(options.limit),
-        "PYTHONHASHSEED": "0",  # all processes find the same tests
-    }
-
-    def run_share(share: int) -> list[Row]:
-        rows = options.out.with_suffix(f".{share}.jsonl").resolve()
-        rows.unlink(missing_ok=True)
-        own = {"CUPY_TREE_ROWS": str(rows), "CUPY_TREE_SHARE": f"{share}/{options.workers}"}
-        while subprocess.run(command, stdout=sys.stderr, env=environment | own).returncode not in (
-            0,
-            1,
-        ):
-            print(f"process {share} ended, and starts again", file=sys.stderr)
-        return [tuple(json.loads(line)) for line in rows.read_text().splitlines()]
-
-    with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
-        shares = pool.map(run_share, range(options.workers))
-        rows = sorted({row[0]: row for share in shares for row in share}.values())
-    options.out.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return rows
+    return run_shares(command, options, {}, lambda row: row[0])
 
 
 def table(rows: list[Row]) -> str:

@@ -46,7 +46,8 @@ def use_prebuilt(libraries: Mapping[str, bytes]) -> None:
     libraries : mapping
         By `sources_digest`; read when one is needed.
     """
-    _prebuilt.maps.append(cast("MutableMapping[str, bytes]", libraries))
+    if not clang.is_available():  # else they are compiled
+        _prebuilt.maps.append(cast("MutableMapping[str, bytes]", libraries))
 
 
 def load_python_library(folder: Path, name: str,
@@ -95,7 +96,7 @@ def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = (),
     file, sources = f"{name}.so", sources_digest(folder, name, headers, subfolders, target)
     key = digest("native", compiler_fingerprint(), sources)
     files = cache.load(key)
-    if files is None and sources in _prebuilt and not clang.is_available():
+    if files is None and sources in _prebuilt:
         code = _prebuilt[sources]
         key = digest("prebuilt", code)
         files = cache.load(key) or cache.save(key, {file: code})
