@@ -372,6 +372,8 @@ def resize(a: Any, new_shape: Any) -> Array:
 @numpy_function
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     """Remove zeros at the start and at the end of axes."""
+    if trim.lower() not in ("f", "b", "fb", "bf"):
+        raise ValueError(f"[trim_zeros] unexpected character(s) in `trim`: {trim!r}")
     x = as_array(filt, "trim_zeros")
     indices = np.argwhere(np.asarray(ew.not_equal(x, 0)))
     axes = axes_of("trim_zeros", axis, x.ndim)
