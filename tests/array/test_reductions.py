@@ -221,7 +221,7 @@ def test_a_search_fused_with_a_sum():
     np.testing.assert_array_equal(got, x.sum(1) + x.argmax(1))
 
 
-@pytest.mark.parametrize("name, dtype", [
+@pytest.mark.parametrize(("name", "dtype"), [
     ("max", "float64"),
     *(pytest.param(name, dtype, marks=pytest.mark.slow) for name, dtype in [
         ("min", "float64"), ("max", "float32"), ("min", "float16"), ("max", "bfloat16")]),
