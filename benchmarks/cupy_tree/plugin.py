@@ -33,7 +33,7 @@ CUDA_TEXT = re.compile(
     r"get_array_module|[^_]_util\.|testing\.multi_gpu|\.data\.ptr|accelerator|RawKernel|fuse\(|"
     r"(Elementwise|Reduction)Kernel|_default_fft_func|config\.(?!enable_nd)[a-z]|get_fft_plan|"
     r"\.toDlpack|_is_initialized|_kernel\b|set_allocator|AssertFunctionIsCalled|CudaArray|"
-    r"_index_32_bits|cuda_array|n_free_blocks"
+    r"_index_32_bits|__cuda_array_interface__|n_free_blocks"
 )
 #: Marks of tests of what only CuPy has: private functions, refusals of NumPy's arrays.
 CUPY_TEXT = re.compile(
