@@ -13,6 +13,9 @@ import pytest
 
 # The compiler verifies its IR after every pass, in subprocesses of tests too; 0 switches it off.
 os.environ.setdefault("METALLOID_VERIFY", "1")
+# Tests start many processes that import the package, so its modules are compiled once.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 from metalloid.runtime.devices import registry
 
