@@ -289,7 +289,8 @@ METAL_FUNC void multiply_in_strips(Left left, Right right, Store store, uint3 si
 
 // Dot products, for factors that are contiguous along the depth: the lanes of a simdgroup have
 // elements of it, `rows` rows of the left factor meet `columns` columns of the right one, and a tree
-// adds up the lanes of all these sums together. A threadgroup of 32 threads makes `dot_rows` rows.
+// adds up the lanes of all these sums together. A threadgroup makes `dot_rows` rows; it has as many
+// threads as an AVX-512 register has elements, so that each sum is one register.
 constexpr constant uint dot_rows = 64, dot_columns = 32;
 
 template <typename T, uint rows, uint columns, bool is_full, typename Left, typename Right>
@@ -309,11 +310,12 @@ METAL_FUNC void add_products(thread T *sums, Left left, Right right, uint2 end, 
   }
 }
 
-template <typename T, uint rows, uint columns, bool is_full, typename Left, typename Right>
+template <typename T, uint rows, uint columns, uint lanes, bool is_full, typename Left,
+          typename Right>
 METAL_FUNC void add_products_of_depth(thread T *sums, Left left, Right right, uint3 size, uint row,
                                       uint column, uint lane) {
-  const uint full = size.z / 32 * 32;
-  for (uint k = 0; k < full; k += 32) {
+  const uint full = size.z / lanes * lanes;
+  for (uint k = 0; k < full; k += lanes) {
     add_products<T, rows, columns, is_full>(sums, left, right, size.xy, row, column, k + lane);
   }
   if (full + lane < size.z) {
@@ -322,12 +324,15 @@ METAL_FUNC void add_products_of_depth(thread T *sums, Left left, Right right, ui
 }
 
 // The sums over all lanes: that of index i in lane i, and in every `count`-th lane from there on.
-// Both halves of the lanes are added first: AVX-512 has them in two registers, and shuffles nothing.
-template <typename T, uint count>
+template <typename T, uint count, uint lanes>
 METAL_FUNC T add_lanes(thread T *sums, uint lane) {
+  constexpr ushort within = min(lanes, uint(64 / sizeof(T)));  // lanes of a register
   #pragma clang loop unroll(full)
-  for (ushort i = 0; i < count; ++i) {
-    sums[i] = add(sums[i], simd_shuffle_xor(sums[i], 16));
+  for (ushort bit = lanes / 2; bit >= within; bit /= 2) {  // shuffles nothing
+    #pragma clang loop unroll(full)
+    for (ushort i = 0; i < count; ++i) {
+      sums[i] = add(sums[i], simd_shuffle_xor(sums[i], bit));
+    }
   }
   #pragma clang loop unroll(full)
   for (ushort bit = count / 2; bit > 0; bit /= 2) {
@@ -339,16 +344,18 @@ METAL_FUNC T add_lanes(thread T *sums, uint lane) {
     }
   }
   #pragma clang loop unroll(full)
-  for (ushort bit = count; bit < 16; bit *= 2) {
+  for (ushort bit = count; bit < within; bit *= 2) {
     sums[0] = add(sums[0], simd_shuffle_xor(sums[0], bit));
   }
   return sums[0];
 }
 
-template <typename T, uint rows, uint columns, typename Left, typename Right, typename Store>
+template <typename T, uint rows, uint columns, uint lanes, typename Left, typename Right,
+          typename Store>
 METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size, uint3 group,
                                  uint lane) {
   constexpr uint count = rows * columns, width = columns == 1 ? 1 : dot_columns;
+  constexpr uint each = count < lanes ? count : lanes;  // sums that are added up together
   const uint first = group.y * dot_rows, start = group.x * width;
   const uint2 end = min(uint2(first + dot_rows, start + width), size.xy);
   for (uint column = start; column < end.y; column += columns) {
@@ -358,20 +365,26 @@ METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size
         sums[i] = T(0);
       }
       if (row + rows <= size.x && column + columns <= size.y) {
-        add_products_of_depth<T, rows, columns, true>(sums, left, right, size, row, column, lane);
+        add_products_of_depth<T, rows, columns, lanes, true>(sums, left, right, size, row, column,
+                                                             lane);
       } else {
-        add_products_of_depth<T, rows, columns, false>(sums, left, right, size, row, column, lane);
+        add_products_of_depth<T, rows, columns, lanes, false>(sums, left, right, size, row, column,
+                                                              lane);
       }
-      const T sum = add_lanes<T, count>(sums, lane);
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < count; i += each) {
+        sums[i] = add_lanes<T, each, lanes>(sums + i, lane);
+      }
       if (columns == 1) {  // contiguous along the column
         if (lane < rows && row + lane < end.x) {
-          store(row + lane, column, sum);
+          store(row + lane, column, sums[0]);
         }
         continue;
       }
       #pragma clang loop unroll(full)
       for (uint i = 0; i < rows; ++i) {  // a row is contiguous, and no scatter
-        const T part = i == 0 ? sum : simd_shuffle_xor(sum, i * columns);
+        const uint from = i * columns / each * each, other = i * columns % each;
+        const T part = other == 0 ? sums[from] : simd_shuffle_xor(sums[from], other);
         if (lane < columns && column + lane < end.y && row + i < end.x) {
           store(row + i, column + lane, part);
         }
