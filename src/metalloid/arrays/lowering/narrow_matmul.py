@@ -26,7 +26,7 @@ _MAX_EXTENT, _MIN_ROWS = 4, 2**12
 #: From this depth and this number of rows on, dot products and a copy of the right factor, whose
 #: columns are contiguous, take less time than panels of 8 columns.
 _MIN_DOT_DEPTH, _MIN_DOT_ROWS = 32, 32
-#: The same for halves and for short integers: panels convert each element of the left factor for the
+#: The same for halves and short integers: panels convert each element of the left factor for the
 #: multiplications of one row, dot products convert a register for those of four columns.
 _MAX_HALF_COLUMNS, _MAX_SHORT_COLUMNS = 16, 8
 

@@ -171,17 +171,40 @@ METAL_FUNC void add_panels(thread T *sums, Left left, Right right, device const 
   }
 }
 
+// The next matrices of a stack, which are fetched while one is multiplied: row by row, as many bytes
+// for each index of the depth as the left factor has there. Threadgroups of the first columns fetch
+// the left factor, those of the last the right one.
+struct Ahead {
+  device const char *left, *right;
+
+  METAL_FUNC void fetch(uint at) const {
+#if METALLOID_PREFETCHES
+    if (left) {
+      metalloid::prefetch(left + at);
+    }
+    if (right) {
+      metalloid::prefetch(right + at);
+    }
+#endif
+  }
+};
+
 // A few rows of one column, over the whole depth.
-template <typename T, typename Element, uint count, bool is_full, typename Left, typename Right,
-          typename Store>
-METAL_FUNC void multiply_rows(Left left, Right right, Store store, uint row, uint column,
-                              uint3 size) {
+template <typename T, typename Element, uint count, bool is_full, bool has_next, typename Left,
+          typename Right, typename Store>
+METAL_FUNC void multiply_rows(Left left, Right right, Store store, Ahead ahead, uint row,
+                              uint column, uint3 size) {
   T sums[count];
   for (uint j = 0; j < count; ++j) {
     sums[j] = T(0);
   }
-  add_panels<T, Element, count, false, false>(sums, left, right, nullptr, nullptr, row,
-                                              is_full ? ~0u : size.x - 1, column, 0, size.z);
+  for (uint k = 0; k < size.z; ++k) {
+    if (has_next) {
+      ahead.fetch((row * size.z + k * count) * sizeof(Element));
+    }
+    add_panels<T, Element, count, false, false>(sums, left, right, nullptr, nullptr, row,
+                                                is_full ? ~0u : size.x - 1, column, k, 1);
+  }
   for (uint j = 0; j < count; ++j) {
     if (is_full || row + j < size.x) {
       store(row + j, column, sums[j]);
@@ -207,11 +230,20 @@ METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, 
   // others they are spilled, which takes as long as a fifth of the product if memory is slow.
   uint done = 0;
   if (!left_is_packed && !right_is_packed && size.z <= step) {
+    const Ahead ahead = {group.x == 0 ? left.next() : nullptr,
+                         (group.x + 1) * columns >= size.y ? right.next() : nullptr};
+    const bool has_next = size.z >= panel_columns && (ahead.left || ahead.right);
+    for (; has_next && done + count <= rows; done += count) {
+      multiply_rows<T, Element, count, true, true>(left, right, store, ahead, first + done, column,
+                                                   size);
+    }
     for (; done + count <= rows; done += count) {
-      multiply_rows<T, Element, count, true>(left, right, store, first + done, column, size);
+      multiply_rows<T, Element, count, true, false>(left, right, store, ahead, first + done, column,
+                                                    size);
     }
     if (count == 8 && done < rows && done + count / 2 >= rows) {
-      multiply_rows<T, Element, count / 2, false>(left, right, store, first + done, column, size);
+      multiply_rows<T, Element, count / 2, false, false>(left, right, store, ahead, first + done,
+                                                         column, size);
       done = rows;
     }
   }
