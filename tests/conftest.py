@@ -15,9 +15,10 @@ import pytest
 os.environ.setdefault("METALLOID_VERIFY", "1")
 # Tests start many processes that import the package, so its modules are compiled once.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
 
 from metalloid.runtime.devices import registry
+
+sys.dont_write_bytecode = False
 
 if os.environ.get("METALLOID_DEVICE") == "own":
     sys.path.insert(0, str(Path(__file__).parent))
