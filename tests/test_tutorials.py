@@ -30,7 +30,11 @@ def assert_output(output: str, expected: str) -> None:
 
 
 @pytest.mark.needs("the CPU")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, pytest.param(ROOT / "docs/profiling.md", marks=pytest.mark.slow)],
+    ids=lambda page: page.stem,
+)
 def test_tutorial(page, fresh_cache):
     text = page.read_text("utf-8")
     names: dict[str, object] = {"__name__": page.stem}

@@ -17,8 +17,10 @@ from metalloid.backends.cpu.compile.compiled_kernel import (
     AccessTable,
     BoundsRequest,
     CodeProperties,
+    CounterTable,
     Sanitizer,
 )
+from metalloid.backends.cpu.compile.counters import with_block_counts
 from metalloid.backends.cpu.compile.inlining import choose_inlining
 from metalloid.backends.cpu.compile.memory_model import MEMORY_MODEL, MemoryModelContext
 from metalloid.backends.cpu.compile.recursion import unroll_recursion
@@ -100,6 +102,8 @@ class KernelIR:
         Number of the words of a launch: of parameters, and of the extents of their memory.
     layouts : tuple of int
         Table of the parameters' types, for `build_signature`.
+    max_threads : int
+        The limit of a threadgroup's threads that the kernel declares; 0 if it declares none.
     synchronises : bool
         Whether threads wait for each other.
     shares : bool
@@ -118,6 +122,8 @@ class KernelIR:
         Its accesses, if it is instrumented for the sanitizer.
     sanitize : Sanitizer
         The engine of the sanitizer that it is instrumented for.
+    counters : CounterTable
+        Its blocks, if they are counted.
     """
 
     cpp: str
@@ -125,6 +131,7 @@ class KernelIR:
     compile_auxiliary: Callable[[str], str]
     parameters: int
     layouts: tuple[int, ...]
+    max_threads: int
     synchronises: bool
     shares: bool
     reports: bool
@@ -134,6 +141,7 @@ class KernelIR:
     bounds: BoundsTable
     accesses: AccessTable
     sanitize: Sanitizer
+    counters: CounterTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +167,7 @@ def kernel_ir(
     debug_lines: bool = False,
     bounds: BoundsRequest = UNCHECKED,
     sanitize: Sanitizer = Sanitizer.OFF,
+    counts: bool = False,
 ) -> KernelIR:
     """Compile one kernel of a unit to IR.
 
@@ -173,6 +182,8 @@ def kernel_ir(
         The accesses to check.
     sanitize : Sanitizer
         The engine of the sanitizer to instrument it for.
+    counts : bool
+        Whether to count its blocks.
 
     Raises
     ------
@@ -203,6 +214,9 @@ def kernel_ir(
     layouts = tuple(read_layouts(ir))
     positions = SourcePositions(unit.sources, text)
     signature = build_signature(entry, layouts)
+    counters = CounterTable()
+    if counts:
+        ir, counters = with_block_counts(ir, positions)
     ir, table = with_checks(ir, bounds, signature, positions)
     accesses = AccessTable()
     if sanitize is Sanitizer.EXACT:
@@ -215,6 +229,7 @@ def kernel_ir(
         compile_auxiliary=compiler.compile_auxiliary,
         parameters=words_of(signature) if bounds.checks else len(entry.parameters),
         layouts=layouts,
+        max_threads=entry.limits.max_total or 0,
         synchronises=bool(_SYNCHRONISES.search(ir)),
         shares=bool(_THREADGROUP_VARIABLE.search(ir)),
         reports=reports,
@@ -224,6 +239,7 @@ def kernel_ir(
         bounds=table,
         accesses=accesses,
         sanitize=sanitize,
+        counters=counters,
     )
 
 
