@@ -12,8 +12,8 @@ PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
 
 #: Each layer may import only those before it.
 LAYERS = (
-    "errors", "settings", "dtypes", "msl", "compiler", "runtime", "backends", "metal", "kernels",
-    "arrays", "transforms", "linalg", "fft", "random", "numpy", "nn", "compat", "sanitizer",
+    "errors", "settings", "deprecation", "dtypes", "msl", "compiler", "runtime", "backends",
+    "metal", "kernels", "arrays", "transforms", "linalg", "fft", "random", "numpy", "nn", "compat", "sanitizer",
     "profile", "testing", "bench", "cli", "dask", "dask_sizeof",
 )  # fmt: skip
 
