@@ -15,6 +15,8 @@ from ggml_tree.source import Source, extents, run
 _MANY = re.compile(rf"kernel_flash_attn_ext_({TYPES})_dk(\d+)_dv(\d+)$")
 _FEW = re.compile(rf"kernel_flash_attn_ext_vec_({TYPES})_dk(\d+)_dv(\d+)$")
 _REDUCE = re.compile(r"kernel_flash_attn_ext_vec_reduce$")
+_KEYS_AS_HALF = re.compile(rf"kernel_flash_attn_ext_kv_({TYPES})_f16$")
+_PADDING = re.compile(r"kernel_flash_attn_ext_pad$")
 _BLOCKS = re.compile(r"kernel_flash_attn_ext_blk$")
 
 _U, _HALF = roundoff(FLOAT), roundoff(np.float16)
@@ -118,6 +120,43 @@ def check_blocks(source, library, name, rng):
     assert blocks.tolist() == [[2, 0], [0, 1], [0, 0]]
 
 
+def check_keys_as_half(source, library, name, rng):
+    """Quantised keys or values of a permuted view, as halves."""
+    left = operand(_KEYS_AS_HALF.match(name)[1], (2, 5, 3, 64), rng, source)
+    view = left.stored.transpose(0, 2, 1, 3)
+    out = np.full((2, 3, 5, 64), np.nan, np.float16)
+    count = view.size
+    arguments = source.arguments("flash_attn_ext_kv_f16", **extents(view, "", 64), nblocks=count)
+    run(library.function(name), (arguments, left.stored, out), (ceildiv(count, 32),), (32,))
+    exact, size = (a.transpose(0, 2, 1, 3) for a in (left.values, left.magnitudes))
+    assert_within(out, exact, (8 * _U + 1.01 * _HALF) * size)
+
+
+def check_padding(source, library, name, rng):
+    """The last keys, values and columns of the mask, filled up to a whole step."""
+    keys, step = 100, _KEYS_PER_STEP
+    rest = keys % step
+    k, v = (rng.normal(size=(2, 3, keys, n)).astype(np.float16) for n in (40, 24))
+    mask = rng.normal(size=(2, 1, 10, keys)).astype(np.float16)
+    shapes = [(2, 3, step, 40), (2, 3, step, 24), (2, 1, 10, step)]
+    starts = np.cumsum([0, *map(np.prod, shapes)])
+    out = np.full(starts[-1], np.nan, np.float16)
+    sizes = extents(k, "1") | extents(v, "2") | extents(mask, "3")
+    arguments = source.arguments("flash_attn_ext_pad", **sizes, ne_12_2=3, ne_12_3=2)
+    kernel = library.function(
+        name,
+        {"FC_flash_attn_ext_pad_has_mask": True, "FC_flash_attn_ext_pad_ncpsg": step},
+    )
+    run(kernel, (arguments, k, v, mask, out), (step, 3, 2), (32,))
+    expected = [np.zeros(shape, np.float16) for shape in shapes]
+    expected[2][:] = -np.finfo(np.float16).max
+    for array, source_array in zip(expected[:2], (k, v), strict=True):
+        array[:, :, :rest] = source_array[:, :, keys - rest :]
+    expected[2][..., :rest] = mask[..., keys - rest :]
+    for start, array in zip(starts, expected, strict=False):
+        np.testing.assert_array_equal(out[start : start + array.size].reshape(array.shape), array)
+
+
 def _pad(number: int, multiple: int) -> int:
     return ceildiv(number, multiple) * multiple
 
@@ -199,5 +238,7 @@ FAMILIES = (
     ("attention of many queries", check_many, _MANY),
     ("attention of few queries", check_few, _FEW),
     ("attention, joined", check_reduce, _REDUCE),
+    ("attention, keys as half", check_keys_as_half, _KEYS_AS_HALF),
+    ("attention, padding", check_padding, _PADDING),
     ("attention, masked blocks", check_blocks, _BLOCKS),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 from mlx_tree.agreement import FLOAT, assert_within, roundoff
 from scipy import special
@@ -12,8 +13,11 @@ from scipy import special
 from ggml_tree.source import extents, run
 
 _UNARY = re.compile(r"kernel_unary_(f32|f16)_\1(_4)?$")
-_BINARY = re.compile(r"kernel_bin_fuse_f32_f32_f32(_4)?$")
-_GATED = re.compile(r"kernel_(reglu|geglu|geglu_erf|geglu_quick|swiglu|swiglu_oai)_f32$")
+_BINARY = re.compile(r"kernel_bin_fuse_(f32|f16)_\1_\1(_4)?$")
+_GATED = re.compile(r"kernel_(reglu|geglu|geglu_erf|geglu_quick|swiglu|swiglu_oai)_(f32|f16)$")
+_SNAKE = re.compile(r"kernel_snake_(f32|f16|bf16)$")
+
+_DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
 _U = roundoff(FLOAT)
 _SLOPE, _SCALE, _BIAS, _VALUE, _LIMIT = (float(np.float32(x)) for x in (0.1, 0.7, -0.3, -1e-6, 1.5))
@@ -100,9 +104,16 @@ UNARY = {
 }
 
 
+def _rounding(exact, dtype):
+    """Error of a result in float32 that is stored in `dtype`."""
+    if dtype == np.float32:
+        return 0
+    return roundoff(dtype) * np.abs(exact) * 1.001 + 2.0**-25
+
+
 def check_unary(source, library, name, rng):
     type_, wide = _UNARY.match(name).groups()
-    dtype = {"f32": np.float32, "f16": np.float16}[type_]
+    dtype = _DTYPES[type_]
     values = {"slope": _SLOPE, "scale": _SCALE, "bias": _BIAS, "val": _VALUE}
     x = (rng.normal(size=(2, 3, 5, 132)) * 3).astype(dtype)
     sizes = extents(x, "0") | extents(x)
@@ -121,8 +132,7 @@ def check_unary(source, library, name, rng):
         exact = function.exact(wide_x)
         error = function.relative * np.abs(exact) + function.with_argument * np.abs(wide_x)
         error = _U * (error + function.absolute)
-        if dtype == np.float16:
-            error = error + roundoff(dtype) * np.abs(exact) * 1.001 + 2.0**-25
+        error = error + _rounding(exact, dtype)
         try:
             good = ~np.isnan(exact)
             assert np.all(np.isnan(out[~good]))
@@ -133,16 +143,17 @@ def check_unary(source, library, name, rng):
 
 def check_binary(source, library, name, rng):
     """``x op y``, or ``x + y[0] + y[1] + ...`` in one kernel, with rows and columns repeated."""
-    wide = _BINARY.match(name)[1]
+    type_, wide = _BINARY.match(name).groups()
+    dtype = _DTYPES[type_]
     operations = (np.add, np.subtract, np.multiply, np.divide)
     cases = [(op, 1, by_rows, False) for op in range(4) for by_rows in (False, True)]
     cases += [(0, 3, False, False), (0, 3, True, False), (2, 2, False, False)]
     cases += [] if wide else [(0, 1, False, True), (1, 1, True, True)]
     for operation, terms, by_rows, repeats in cases:
         columns = 132
-        x = rng.normal(size=(2, 3, 4, columns)).astype(np.float32)
+        x = rng.normal(size=(2, 3, 4, columns)).astype(dtype)
         shape = (1, 1, 1) if by_rows else (1, 3, 2)
-        y = rng.uniform(1, 2, (terms, *shape, 33 if repeats else columns)).astype(np.float32)
+        y = rng.uniform(1, 2, (terms, *shape, 33 if repeats else columns)).astype(dtype)
         out = np.full_like(x, np.nan)
         sizes = extents(x, "0") | extents(y[0], "1") | extents(out)
         if wide:
@@ -174,19 +185,20 @@ GATES = {
 
 def check_gated(source, library, name, rng):
     """``f(x) y``, where x and y are two tensors or the halves of one."""
-    kind = _GATED.match(name)[1]
+    kind, type_ = _GATED.match(name).groups()
+    dtype = _DTYPES[type_]
     kernel = library.function(name)
     alpha, limit = float(np.float32(1.702)), 1.5
     for halves, swapped in ((False, False), (True, False), (True, True)):
-        both = (rng.normal(size=(7, 2, 66)) * 2).astype(np.float32)
+        both = (rng.normal(size=(7, 2, 66)) * 2).astype(dtype)
         x, y = both[:, int(swapped)], both[:, 1 - int(swapped)]
         first, second = (both, both) if halves else map(np.ascontiguousarray, (x, y))
-        stride = both.strides[0] if halves else 66 * 4
-        out = np.full((7, 66), np.nan, np.float32)
+        out = np.full((7, 66), np.nan, dtype)
+        stride = both.strides[0] if halves else out.strides[0]
         arguments = source.arguments(
             "glu", ne00=132 if halves else 66, nb01=stride, ne10=132 if halves else 66, nb11=stride,
-            ne0=66, nb1=66 * 4, i00=66 * (halves and swapped), i10=66 * (halves and not swapped),
-            alpha=alpha, limit=limit,
+            ne0=66, nb1=out.strides[0], i00=66 * (halves and swapped),
+            i10=66 * (halves and not swapped), alpha=alpha, limit=limit,
         )  # fmt: skip
         run(kernel, (arguments, first, second, out), (7,), (33,))
         x, y = x.astype(np.float64), y.astype(np.float64)
@@ -200,11 +212,26 @@ def check_gated(source, library, name, rng):
             exact = gate * y
             error = (function.relative + 2) * np.abs(exact)
             error = error + (function.with_argument * np.abs(x) + function.absolute) * np.abs(y)
-        assert_within(out, exact, _U * error)
+        assert_within(out, exact, _U * error + _rounding(exact, dtype))
+
+
+def check_snake(source, library, name, rng):
+    """``x + sin(a x)^2 / b`` with an a and a b for each channel."""
+    dtype, channels, steps = _DTYPES[_SNAKE.match(name)[1]], 7, 45
+    x = rng.normal(size=(channels, steps)).astype(dtype)
+    a, inverse = rng.uniform(0.5, 2, (2, channels)).astype(np.float32)
+    out = np.full_like(x, np.nan)
+    arguments = source.arguments("snake", T=steps, C=channels)
+    run(library.function(name), (arguments, x, a, inverse, out), (5,), (64,))
+    wide, a, inverse = x.astype(np.float64), a[:, None], inverse[:, None]
+    exact = wide + np.sin(a * wide) ** 2 * inverse
+    error = 8 * _U * (np.abs(wide) + inverse * (1 + np.abs(a * wide)))
+    assert_within(out, exact, error + _rounding(exact, dtype))
 
 
 FAMILIES = (
     ("function of one tensor", check_unary, _UNARY),
     ("function of two tensors", check_binary, _BINARY),
     ("gated unit", check_gated, _GATED),
+    ("snake", check_snake, _SNAKE),
 )

@@ -15,6 +15,7 @@ from ggml_tree.source import extents, run
 _VECTOR = re.compile(rf"kernel_mul_mv_id_({TYPES})_f32(_4)?$")
 _MATRIX = re.compile(rf"kernel_mul_mm_id_({TYPES})_(f32|f16)$")
 _MAP = re.compile(r"kernel_mul_mm_id_map0_ne20_(\d+)$")
+_ADD = re.compile(r"kernel_add_id$")
 
 _EXPERTS = 4
 
@@ -122,8 +123,21 @@ def check_matrix(source, library, name, rng):
     assert_within(out, exact, product_error(magnitude, columns, matrix_dtype(type_)))
 
 
+def check_add(source, library, name, rng):
+    """The row of the chosen expert added to each row."""
+    x = rng.normal(size=(5, 2, 70)).astype(np.float32)
+    rows = rng.normal(size=(_EXPERTS, 70)).astype(np.float32)
+    ids = _chosen(rng, 5, 2)
+    out = np.full_like(x, np.nan)
+    sizes = extents(x, "0") | extents(rows, "1") | extents(ids, "2") | extents(out)
+    arguments = source.arguments("add_id", **sizes)
+    run(library.function(name), (arguments, x, rows, ids, out), (2, 5), (32,))
+    np.testing.assert_array_equal(out, x + rows[ids])
+
+
 FAMILIES = (
     ("chosen matrix times vector", check_vector, _VECTOR),
+    ("sum with chosen row", check_add, _ADD),
     ("map of chosen matrices", check_map, _MAP),
     ("chosen matrix times matrix", check_matrix, _MATRIX),
 )

@@ -7,10 +7,28 @@ from pathlib import Path
 
 from mlx_tree.agreement import Family
 
-from ggml_tree import attention, elementwise, experts, matmul, norms, reductions, rope, rows
+from ggml_tree import (
+    attention,
+    convolution,
+    deepseek,
+    elementwise,
+    experts,
+    layout,
+    linear,
+    matmul,
+    norms,
+    recurrent,
+    reductions,
+    rope,
+    rows,
+    training,
+)
 from ggml_tree.source import Source
 
-_MODULES = (matmul, experts, norms, rope, rows, elementwise, reductions, attention)
+_MODULES = (
+    matmul, experts, norms, rope, rows, elementwise, reductions, attention, layout, convolution,
+    recurrent, linear, training, deepseek,
+)  # fmt: skip
 
 
 def families(folder: str | Path) -> tuple[Family, ...]:

@@ -49,6 +49,11 @@ def _q1_0(blocks, tables):
     return affine(blocks["d"], signs)
 
 
+def _q2_0(blocks, tables):
+    codes = blocks["qs"][:, :, None] >> (2 * np.arange(4)) & 3
+    return affine(blocks["d"], codes.reshape(-1, 64).astype(np.int64), -1.0 * blocks["d"])
+
+
 def _q4_0(blocks, tables):
     return affine(blocks["d"], nibbles(blocks["qs"]), -8.0 * blocks["d"])
 
@@ -97,6 +102,10 @@ def _two_bits(packed):
     return planes.reshape(-1, 256).astype(np.int64)
 
 
+def _tq2_0(blocks, tables):
+    return affine(blocks["d"], _two_bits(blocks["qs"]) - 1)
+
+
 def _q2_k(blocks, tables):
     scales, minima = blocks["scales"] & 15, blocks["scales"] >> 4
     a = halves(blocks["d"]) * scales.repeat(16, 1)
@@ -137,12 +146,14 @@ def _q6_k(blocks, tables):
 
 FORMATS: dict[str, Format] = {
     "q1_0": Format(128, [("d", HALF), ("qs", BYTE, 16)], _q1_0),
+    "q2_0": Format(64, [("d", HALF), ("qs", BYTE, 16)], _q2_0),
     "q4_0": Format(32, [("d", HALF), ("qs", BYTE, 16)], _q4_0),
     "q4_1": Format(32, [("d", HALF), ("m", HALF), ("qs", BYTE, 16)], _q4_1),
     "q5_0": Format(32, [("d", HALF), ("qh", BYTE, 4), ("qs", BYTE, 16)], _q5_0),
     "q5_1": Format(32, [("d", HALF), ("m", HALF), ("qh", BYTE, 4), ("qs", BYTE, 16)], _q5_1),
     "q8_0": Format(32, [("d", HALF), ("qs", SIGNED, 32)], _q8_0),
     "mxfp4": Format(32, [("e", BYTE), ("qs", BYTE, 16)], _mxfp4),
+    "tq2_0": Format(256, [("qs", BYTE, 64), ("d", HALF)], _tq2_0),
     "q2_K": Format(
         256, [("scales", BYTE, 16), ("qs", BYTE, 64), ("d", HALF), ("dmin", HALF)], _q2_k
     ),

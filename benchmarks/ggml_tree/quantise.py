@@ -55,6 +55,13 @@ def _q1_0(x, tables):
     return np.where(x >= 0, mean, -mean)
 
 
+def _ternary(x, tables):
+    step = np.abs(x).max(-1, keepdims=True)
+    scaled = (x * _inverse(step)).astype(np.float64)
+    codes = np.trunc(scaled + np.copysign(0.5, scaled))  # halves away from zero
+    return step.astype(HALF).astype(np.float64) * codes
+
+
 def _iq4_nl(x, tables):
     book = tables["kvalues_iq4nl"].astype(FLOAT)
     scaled = x * _inverse(_extreme(x) / book[0])
@@ -68,8 +75,9 @@ def _iq4_nl(x, tables):
 
 #: ``(blocks of x, tables) -> the values that the quantised blocks stand for``.
 EXPECTED = {
-    "q1_0": _q1_0, "q4_0": _symmetric(4), "q4_1": _with_minimum(4), "q5_0": _symmetric(5),
-    "q5_1": _with_minimum(5), "q8_0": _q8_0, "iq4_nl": _iq4_nl,
+    "q1_0": _q1_0, "q2_0": _ternary, "tq2_0": _ternary, "q4_0": _symmetric(4),
+    "q4_1": _with_minimum(4), "q5_0": _symmetric(5), "q5_1": _with_minimum(5),
+    "q8_0": _q8_0, "iq4_nl": _iq4_nl,
 }  # fmt: skip
 
 #: Relative errors, where not all formats are exact: iq4_nl fits its step to the elements.

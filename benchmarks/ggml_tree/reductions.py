@@ -11,6 +11,7 @@ from ggml_tree.source import extents, run
 
 _SUM_ROWS = re.compile(r"kernel_sum_rows_f32_f32(_4)?$")
 _SUM = re.compile(r"kernel_op_sum_f32$")
+_RUNNING = re.compile(r"kernel_cumsum_(blk|add)_f32$")
 _ARGMAX = re.compile(r"kernel_argmax_f32$")
 _ARGSORT = re.compile(r"kernel_argsort_f32_i32_(asc|desc)$")
 _MERGE = re.compile(r"kernel_argsort_merge_f32_i32_(asc|desc)$")
@@ -42,6 +43,36 @@ def check_sum(source, library, name, rng):
         out = np.full(1, np.nan, np.float32)
         run(kernel, (source.arguments("sum", np=count), x, out), (1,), (threads,), 32 * 4)
         assert_within(out, x.astype(np.float64).sum(keepdims=True), sum_error(x, count))
+
+
+def check_running_sum(source, library, name, rng):
+    """Running sums of rows: of blocks, then of the blocks' sums, which are added."""
+    blocks, add = (library.function(f"kernel_cumsum_{kind}_f32") for kind in ("blk", "add"))
+
+    def block_sums(x, threads):
+        """Running sums of each block of `threads` elements, and the blocks' sums."""
+        count = ceildiv(x.shape[-1], threads)
+        out, last = np.full_like(x, np.nan), np.full((*x.shape[:3], count), np.nan, np.float32)
+        sizes = extents(x, "0") | _renamed(extents(last), "t")
+        arguments = source.arguments("cumsum_blk", **sizes, outb=count > 1)
+        groups = (count * x.shape[2], *reversed(x.shape[:2]))
+        run(blocks, (arguments, x, last, out), groups, (threads,), 32 * 4)
+        return out, last
+
+    for columns, threads in ((1, 1), (20, 32), (300, 512), (1000, 64)):
+        x = rng.normal(size=(2, 3, 4, columns)).astype(np.float32)
+        out, last = block_sums(x, threads)
+        if columns > threads:
+            before, _ = block_sums(last, threads)
+            sizes = extents(x, "0") | _renamed(extents(before), "t")
+            groups = (last.shape[-1] * 4, 3, 2)
+            run(add, (source.arguments("cumsum_add", **sizes), before, out), groups, (threads,))
+        exact = x.astype(np.float64).cumsum(-1)
+        assert_within(out, exact, sum_error(x, columns)[..., None])
+
+
+def _renamed(sizes, digit):
+    return {key[:2] + digit + key[2:]: value for key, value in sizes.items()}
 
 
 def check_argmax(source, library, name, rng):
@@ -104,6 +135,7 @@ def check_merge(source, library, name, rng):
 FAMILIES = (
     ("sum of rows", check_sum_rows, _SUM_ROWS),
     ("sum", check_sum, _SUM),
+    ("running sum", check_running_sum, _RUNNING),
     ("argmax", check_argmax, _ARGMAX),
     ("argsort", check_argsort, _ARGSORT),
     ("merge of sorted rows", check_merge, _MERGE),

@@ -13,8 +13,8 @@ import metalloid as mtl
 
 _SCALARS = {
     "bool": np.bool_, "float": np.float32, "char": np.int8, "int8_t": np.int8, "uint8_t": np.uint8,
-    "int16_t": np.int16, "uint16_t": np.uint16, "int32_t": np.int32, "uint32_t": np.uint32,
-    "int64_t": np.int64, "uint64_t": np.uint64, "size_t": np.uint64,
+    "int16_t": np.int16, "uint16_t": np.uint16, "int": np.int32, "int32_t": np.int32,
+    "uint32_t": np.uint32, "int64_t": np.int64, "uint64_t": np.uint64, "size_t": np.uint64,
 }  # fmt: skip
 _STRUCT = re.compile(r"typedef struct\s*\{([^}]*)\}\s*ggml_metal_kargs_(\w+);")
 _FIELD = re.compile(r"^\s*(\w+)\s+(\w+)(?:\[(\d+)\])?;", re.M)

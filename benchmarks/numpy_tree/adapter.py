@@ -22,6 +22,13 @@ EDITS = (
     ("UNARY_OBJECT_UFUNCS.remove(np.bitwise_count)", "pass"),  # there are no loops of objects
     ("    _v.setflags(write=False)", "    pass"),
     ("    d = a.astype(object)\n", "    d = a\n"),
+    # a function of Python that an attribute of a class refers to is a method
+    ("    array = np.array\n", "    array = staticmethod(np.array)\n"),
+    # sizes of tests of sorting: every 51st, instead of 510 of each
+    ('"N", np.arange(1, 512)', '"N", np.arange(1, 512, 51)'),
+    ('"N", np.arange(2, 512)', '"N", np.arange(2, 512, 51)'),
+    # it forks, and would run the other tests twice
+    ("def test_xerbla_override(", "def without_test_xerbla_override("),
 )
 #: Functions that give NumPy's arrays where a parameter of tests is an array of objects or text.
 _CREATION = ("arange", "array", "asarray", "empty", "full", "ones", "zeros")
@@ -46,7 +53,7 @@ class _Module(types.ModuleType):
         if ours is not None and hasattr(ours, name):
             value = getattr(ours, name)
         elif not path and name in own.host.MISSING:
-            return getattr(own, name)  # raises, with the reason
+            return getattr(theirs if is_collecting else own, name)  # ours raises, with the reason
         else:
             value = self._counterpart(getattr(theirs, name))
         if isinstance(value, types.ModuleType) and not re.fullmatch(_NUMPYS, name):

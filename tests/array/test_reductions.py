@@ -219,3 +219,22 @@ def test_a_search_fused_with_a_sum():
         assert got.msl().count("block_end") > 0
     assert got.msl().count("kernel void") == 1
     np.testing.assert_array_equal(got, x.sum(1) + x.argmax(1))
+
+
+@pytest.mark.parametrize(("name", "dtype"), [
+    ("max", "float64"),
+    *(pytest.param(name, dtype, marks=pytest.mark.slow) for name, dtype in [
+        ("min", "float64"), ("max", "float32"), ("min", "float16"), ("max", "bfloat16")]),
+])  # fmt: skip
+def test_extremes_of_long_rows_with_nan(name, dtype):
+    """The rows are searched with several accumulators; 20,002 is no multiple of their steps."""
+    for location in None, 0, 40, 127, 128, 9999, 20001:
+        rows = np.random.default_rng(0).standard_normal((2, 20_002)).astype("float16")
+        rows[1] = -np.inf if name == "max" else np.inf
+        if location is not None:
+            rows[:, location] = np.nan
+        x = mtl.asarray(rows).astype(getattr(mtl, dtype))
+        exact = x.astype(mtl.float64).numpy()
+        for axis in 1, None:
+            got = getattr(mtl, name)(x, axis=axis).astype(mtl.float64)
+            np.testing.assert_array_equal(got.numpy(), getattr(np, name)(exact, axis=axis))

@@ -41,7 +41,7 @@ AT_ONCE = {
     "axis of cross": (lambda: la.cross(mtl.ones((2, 3)), mtl.ones(3), axis=-2), ValueError,
         "[cross] invalid axis -2 for shapes (2, 3) and (3,)."),
     "outer of matrices": (lambda: la.outer(mtl.ones((2, 2)), mtl.ones(2)), ValueError,
-        "[outer] expected two vectors, got shapes (2, 2) and (2,)."),
+        "[outer] Input arrays must be one-dimensional, got shapes (2, 2) and (2,)."),
     "diagonal of a vector": (lambda: la.diagonal(mtl.ones(2)), ValueError,
         "[diagonal] expected matrices along the last two axes, got shape (2,)."),
     "trace of a vector": (lambda: la.trace(mtl.ones(2)), ValueError,

@@ -117,3 +117,55 @@ def test_sum_of_many_equal_elements():
 def test_refusals(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_results_given_by_position_are_stored():
+    target = np.zeros(3)
+    np.sqrt(np.asarray([1.0, 4.0, 9.0]), target)
+    assert target.tolist() == [1, 2, 3]
+    with pytest.raises(TypeError, match="at most 2"):
+        np.sqrt(1.0, target, target)
+
+
+def test_a_type_that_no_result_has_is_refused():
+    with pytest.raises(TypeError, match="no result has type int64"):
+        np.divide([4], 2, dtype=numpy.int64)
+    with pytest.raises(TypeError, match="casting 'same_kind'"):
+        np.add([4], 0.5, dtype=numpy.int64)
+    assert np.equal(1, [1], dtype=bool).tolist() == [True]
+
+
+@pytest.mark.parametrize("q", [0.3, numpy.float32(0.3), numpy.float64(0.3), [0.2, 0.4]])
+@pytest.mark.parametrize("method", ["linear", "weibull", "nearest", "averaged_inverted_cdf"])
+def test_types_of_quantiles(q, method):
+    x = numpy.asarray([3, 0, -1, 7], "float32")
+    result = numpy.asarray(np.quantile(np.asarray(x), q, method=method))
+    expected = numpy.asarray(numpy.quantile(x, q, method=method))
+    assert result.dtype == expected.dtype
+    numpy.testing.assert_allclose(result, expected, 2e-6)
+
+
+def test_integers_have_a_sinc_in_float64():
+    x = numpy.arange(-3, 4, dtype="int8")
+    numpy.testing.assert_allclose(np.sinc(x), numpy.sinc(x), atol=1e-15)
+    assert np.sinc(x).dtype == numpy.float64
+
+
+def test_bytes_viewed_as_truth_are_0_or_1():
+    x = np.asarray([3, 0, -1], dtype="int8").view(bool)
+    assert (x + np.asarray([1, 1, 1])).tolist() == [2, 1, 2]
+
+
+def test_parts_of_interpolated_complex_numbers_are_infinite_independently():
+    heights = numpy.asarray([0, complex(0, -numpy.inf)])
+    numpy.testing.assert_equal(
+        numpy.asarray(np.interp([0.5], [0, 1], heights)), numpy.interp([0.5], [0, 1], heights)
+    )
+
+
+@pytest.mark.parametrize("text", ["ij->ji", "ij", "ii->i", "ij->j", "..."])
+def test_einsum_of_one_operand_has_numpys_type(text):
+    x = numpy.asarray([[True, False], [True, True]])
+    result, expected = np.einsum(text, x, dtype=float), numpy.einsum(text, x, dtype=float)
+    assert result.dtype == expected.dtype
+    assert result.tolist() == expected.tolist()

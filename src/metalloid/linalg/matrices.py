@@ -34,11 +34,11 @@ def matrices(where: str, x: Any) -> tuple[Node, DType]:
 
     Raises
     ------
-    ValueError
+    LinAlgError
     """
     node, dtype = floats(where, x)
     if len(node.shape) < 2:
-        raise ValueError(
+        raise LinAlgError(
             f"[{where}] expected matrices along the last two axes, got shape {node.shape}."
         )
     return node, dtype
@@ -49,7 +49,7 @@ def square_matrices(where: str, x: Any) -> tuple[Node, DType]:
 
     Raises
     ------
-    ValueError
+    LinAlgError
     """
     node, dtype = matrices(where, x)
     check_square(where, node)
@@ -61,10 +61,10 @@ def check_square(where: str, node: Node, advice: str = "") -> None:
 
     Raises
     ------
-    ValueError
+    LinAlgError
     """
     if node.shape[-1] != node.shape[-2]:
-        raise ValueError(f"[{where}] expected square matrices, got shape {node.shape}.{advice}")
+        raise LinAlgError(f"[{where}] expected square matrices, got shape {node.shape}.{advice}")
 
 
 def explained(where: str, function: Callable[..., Any], fault: str) -> Callable[..., Any]:

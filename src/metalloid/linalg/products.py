@@ -35,7 +35,9 @@ def outer(x1: Any, x2: Any, /) -> Array:
     """
     a, b = map(Array, binary_operands("outer", x1, x2))
     if a.ndim != 1 or b.ndim != 1:
-        raise ValueError(f"[outer] expected two vectors, got shapes {a.shape} and {b.shape}.")
+        raise ValueError(
+            f"[outer] Input arrays must be one-dimensional, got shapes {a.shape} and {b.shape}."
+        )
     return multiply(a[:, None], b)
 
 

@@ -241,7 +241,9 @@ class _StrideTricks:
         extents = array.shape if shape is None else np.broadcast_shapes(shape)
         steps = row_major(array.shape) if strides is None else tuple(
             operator.index(s) // array.itemsize for s in strides)  # fmt: skip
-        if len(steps) != len(extents) or any(s % array.itemsize for s in strides or ()):
+        if len(steps) != len(extents) or any(
+            s % array.itemsize for s, n in zip(strides or (), extents, strict=True) if n > 1
+        ):
             raise ValueError(
                 f"[as_strided] expected a multiple of {array.itemsize} for each axis of shape "
                 f"{extents}, got the strides {strides}."

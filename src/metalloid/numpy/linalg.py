@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import default_float, kind_of
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.ir.substitute import is_traced
-from metalloid.linalg import LinAlgError, matrix_transpose
+from metalloid.linalg import LinAlgError
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions import products
 
@@ -96,13 +97,15 @@ def inv(a: Any) -> Array:
 @numpy_function
 def solve(a: Any, b: Any) -> Array:
     """Solution of linear equations."""
-    return base.solve(a, b)
+    return base.solve(_square(a, "solve"), b)
 
 
 @numpy_function
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, ...]:
     """Least squares solution, residuals, rank, and singular values."""
     x, y = as_arrays("lstsq", a, b)
+    if not y.ndim or x.ndim != 2 or x.shape[0] != y.shape[0]:
+        raise LinAlgError(f"[lstsq] incompatible shapes {x.shape} and {y.shape}.")
     solution, residuals, rank, values = base.lstsq(x, y, rtol=rcond if rcond != -1 else 0.0)
     number = int(rank)
     rows, columns = x.shape
@@ -195,6 +198,8 @@ def svdvals(x: Any, /) -> Array:
 @numpy_function
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Array:
     """Pseudo-inverses."""
+    if rtol is not np._NoValue and rcond is not None:
+        raise ValueError("[pinv] `rtol` and `rcond` can't be both set.")
     if rtol is np._NoValue:
         x = as_array(a, "pinv")
         eps = float(np.finfo(x.dtype if kind_of(x.dtype) in "fc" else default_float()).eps)
@@ -205,6 +210,8 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._
 @numpy_function
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:
     """Ranks: numbers of singular values above a limit."""
+    if rtol is not None and tol is not None:
+        raise ValueError("[matrix_rank] `tol` and `rtol` can't be both set.")
     x = as_array(A, "matrix_rank")
     if x.ndim < 2:
         return ew.logical_not((x == 0).all()).astype(np.int64)
@@ -218,7 +225,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 @numpy_function
 def matrix_power(a: Any, n: int) -> Array:
     """Powers of matrices."""
-    x = as_array(a, "matrix_power")
+    x, n = _square(a, "matrix_power"), operator.index(n)
     if kind_of(x.dtype) != "b" or n < 0:
         return base.matrix_power(x, n)
     power = zeros(x.shape, x.dtype) | np.eye(x.shape[-1], dtype=bool)
@@ -352,6 +359,8 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     if ind <= 0:
         raise ValueError(f"[tensorinv] ind must be positive, got {ind}.")
     rows, columns = x.shape[:ind], x.shape[ind:]
+    if math.prod(rows) != math.prod(columns):
+        raise LinAlgError(f"[tensorinv] {rows} and {columns} have not as many elements.")
     return base.inv(x.reshape(math.prod(rows), -1)).reshape(*columns, *rows)
 
 
@@ -365,6 +374,12 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """Sums of the diagonals of matrices, the last two axes."""
     return base.trace(x, offset=offset, dtype=dtype)
+
+
+@numpy_function
+def matrix_transpose(x: Any, /) -> Array:
+    """Transpose the last two axes."""
+    return base.matrix_transpose(as_array(x, "matrix_transpose"))
 
 
 @numpy_function

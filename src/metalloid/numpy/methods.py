@@ -13,7 +13,7 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.functions.creation import asarray
 from metalloid.arrays.interop.numpy_functions import call_on_host
-from metalloid.arrays.ir.dtypes import as_dtype
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, uint8
 from metalloid.arrays.ir.node import apply, cast
 from metalloid.arrays.ir.ops import BITS
 from metalloid.kernels.strides import row_major
@@ -127,6 +127,8 @@ class _Methods:
         target = self.dtype if dtype is None or is_class else as_dtype(dtype)
         if target == self.dtype:
             return Array(self._node)
+        if target == bool_ and self.itemsize == 1:
+            return Array(apply(BITS, uint8, self._node)) != 0
         if target.itemsize == self.itemsize and "c" not in (target.kind, self.dtype.kind):
             return Array(apply(BITS, target, self._node))
         return call_on_host(np.ndarray.view, (self, target), {})

@@ -7,6 +7,7 @@ therefore give other numbers than in NumPy, of the same distributions.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -244,6 +245,9 @@ class Generator(ByRejection):
     def choice(self, a: Any, size: Size = None, replace: bool = True, p: Any = None, axis: int = 0,
                shuffle: bool = True) -> Any:  # fmt: skip
         """Draw elements along an axis, or integers below an int."""
+        a = a if np.ndim(a) else operator.index(a)
+        if p is not None:
+            checked("choice", _is_scale, "probabilities of at least 0", p)
         return self._base.choice(a, shape_of(size), replace, p, axis, shuffle)
 
     @numpy_function

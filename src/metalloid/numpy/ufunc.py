@@ -16,7 +16,7 @@ from metalloid.arrays.functions.creation import full, zeros
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import OPERATIONS, call_on_host
 from metalloid.arrays.ir import native
-from metalloid.arrays.ir.dtypes import as_dtype, bool_, uint64
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, kind_of, uint64
 from metalloid.arrays.ir.node import cast
 from metalloid.arrays.ir.operands import (
     binary,
@@ -44,6 +44,8 @@ _AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": 
 _COMPARE = {"less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
             "greater_equal": operator.ge, "equal": operator.eq,
             "not_equal": operator.ne}  # fmt: skip
+#: Kinds of types; Python's numbers convert to those of their own kind and of later ones.
+_KINDS = "biufc"
 #: Functions that refuse booleans, in NumPy as well.
 _NOT_OF_BOOLS = ("subtract", "negative", "positive", "sign")
 
@@ -219,7 +221,7 @@ class ufunc:
         dtype : dtype, optional
             Type to which the operands are converted first.
         """
-        if self._native is not None and not options:
+        if self._native is not None and not options and len(operands) == self.nin:
             try:
                 result = native.elementwise(self._native, *operands)
             except (TypeError, OverflowError):  # complex numbers are compared, for example
@@ -243,7 +245,13 @@ class ufunc:
         inputs, positional = operands[: self.nin], operands[self.nin :]
         if len(inputs) < self.nin:
             raise TypeError(f"[{self.__name__}] expected {self.nin} operands, got {len(inputs)}.")
-        if dtype is not None:
+        if len(operands) > self.nargs:
+            raise TypeError(
+                f"[{self.__name__}] expected at most {self.nargs} operands and results, got "
+                f"{len(operands)}."
+            )
+        if dtype is not None and not (self.__name__ in _COMPARE and as_dtype(dtype) == bool_):
+            self._check_loop(as_dtype(dtype))
             inputs = tuple(self._converted(value, as_dtype(dtype), casting) for value in inputs)
         if self._function is None or options:
             result = call_on_host(self._numpys, inputs, options)
@@ -261,8 +269,18 @@ class ufunc:
         )
         return stored if isinstance(result, tuple) else stored[0]
 
+    def _check_loop(self, dtype: Any) -> None:
+        """Refuse types of which no result is."""
+        results = {loop.split("->")[1][0] for loop in self.types}
+        is_possible = kind_of(dtype) not in "biu" or any(np.dtype(r) == dtype for r in results)
+        if not is_possible and results != {"?"} and self.__name__ not in _COMPARE:
+            raise TypeError(f"[{self.__name__}] no result has type {dtype}.")
+
     def _converted(self, value: Any, dtype: Any, casting: Any) -> Any:
-        if is_number(value):
+        if is_number(value) and (
+            casting == "unsafe"
+            or _KINDS.find(np.result_type(value).kind) <= _KINDS.find(kind_of(dtype))
+        ):
             return Array(cast(as_array(value, self.__name__)._node, dtype))
         array = as_array(value, self.__name__)
         if not np.can_cast(array.dtype, dtype, casting):

@@ -16,6 +16,7 @@ _ACCUMULATORS = 4
 #: Values of this cost, in additions, are reloaded rather than recomputed.
 _WORTH_KEEPING = 10
 _SEARCHES = ("argmax", "argmin")
+_ORDERS = {"max": ">", "min": "<"}
 
 
 class RowWriter(Writer):
@@ -167,6 +168,9 @@ class RowWriter(Writer):
         for index in reductions:
             for of in more if index not in searches else ():
                 self._line(f"v{index} = {self._combine(index, f'v{index}', f'v{index}{of}')};")
+        for index in self._float_extremes(reductions) if more else ():
+            nan = f"{msl_name(self.ops[index].dtype)}(NAN)"
+            self._line(f"v{index} = has_nan{index} ? {nan} : v{index};")
         is_by_lanes = self.axes.form == "row"
         for index in searches:
             if is_by_lanes:
@@ -195,6 +199,8 @@ class RowWriter(Writer):
                     self._open_search(index, of)
                 else:
                     self._start(index, f"v{index}{of}")
+        for index in self._float_extremes(reductions):
+            self._line(f"bool has_nan{index} = false;")
         step = _ACCUMULATORS * LANES
         self._line(f"const uint unrolled_end = row_end / {step} * {step};")
         self._line(f"for (uint lanes = 0; lanes < unrolled_end; lanes += {step}) {{")
@@ -203,15 +209,23 @@ class RowWriter(Writer):
             self._line("{")
             self._depth += 1
             self._line(f"const uint j0 = lanes + {k * LANES} + at.x;")
-            self._accumulate(reductions, searches, known, ["j0"], "v", of)
+            self._accumulate(reductions, searches, known, ["j0"], "v", of, is_unrolled=True)
             self._depth -= 1
             self._line("}")
         self._depth -= 1
         self._line("}")
         return more
 
+    def _float_extremes(self, reductions: list[int]) -> list[int]:
+        """Those whose accumulators forget NaN, which a flag remembers: half of the instructions."""
+        return [
+            k for k in reductions
+            if self.ops[k].data in _ORDERS and kind_of(self.ops[k].dtype) == "f"
+        ]  # fmt: skip
+
     def _accumulate(self, reductions: list[int], searches: list[int], known: set[int],
-                    row: Sequence[str], into: str, of: str = "") -> None:  # fmt: skip
+                    row: Sequence[str], into: str, of: str = "",
+                    is_unrolled: bool = False) -> None:  # fmt: skip
         """Combine an element of the row with the accumulators.
 
         Parameters
@@ -227,6 +241,11 @@ class RowWriter(Writer):
                 self._look_at(index, self._names[self.ops[arg].args[0]], row[0], of)
                 continue
             name = f"{into}{index}{of}"
+            if is_unrolled and index in self._float_extremes(reductions):
+                value, order = self._names[arg], _ORDERS[self.ops[index].data]
+                self._line(f"{name} = {name} {order} {value} ? {name} : {value};")
+                self._line(f"has_nan{index} |= numpy::isnan({value});")
+                continue
             self._line(f"{name} = {self._combine(index, name, self._names[arg])};")
 
     def _combine_lanes(self, reductions: list[int], lanes: int) -> None:

@@ -103,8 +103,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         if bool(is_outside.any()):
             raise ValueError(f"[choose] an index is outside of the {len(options) - 1} choices.")
     values = stack(list(options[1:]))
-    return store(searching.take_along_axis(
-        values, _in_mode(index, len(options) - 1, mode)[None], 0)[0], out, "choose")  # fmt: skip
+    chosen = _in_mode(index, len(options) - 1, mode)[None]
+    return store(searching.take_along_axis(values, chosen, 0)[0], out, "choose", "unsafe")
 
 
 @numpy_function
@@ -244,7 +244,8 @@ def ix_(*args: Any) -> tuple[Array, ...]:
         if x.ndim != 1:
             raise ValueError(f"[ix_] expected sequences along one axis, got shape {x.shape}.")
         index = searching.nonzero(x)[0] if kind_of(x.dtype) == "b" else x
-        index = index.astype(int64) if not index.size else index
+        is_untyped = not index.size and not hasattr(args[k], "dtype")
+        index = index.astype(int64) if is_untyped else index
         results.append(index.reshape([-1 if j == k else 1 for j in range(len(args))]))
     return tuple(results)
 
@@ -259,6 +260,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
         raise TypeError(f"[unravel_index] indices must be integers, got {index.dtype}.")
     if index.size and bool(ew.logical_or(index < 0, index >= size).any()):
         raise ValueError(f"[unravel_index] an index is out of range for {size} elements.")
+    if index.ndim and not extents:
+        raise ValueError("[unravel_index] a 0d array has no indices of several elements.")
     index, results = index.astype(int64), []
     is_by_rows = _is_by_rows(order, "unravel_index")
     for extent in reversed(extents) if is_by_rows else extents:
@@ -277,12 +280,14 @@ def _is_by_rows(order: str | None, where: str) -> bool:
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
     """Convert indices along the axes to indices of the flattened array."""
     operands = as_arrays("ravel_multi_index", *multi_index)
-    if any(x.size and kind_of(x.dtype) not in "iu" for x in operands):
+    if any(x.size and kind_of(x.dtype) not in "iub" for x in operands):
         raise TypeError("[ravel_multi_index] indices must be integers.")
     operands = [x.astype(int64) for x in operands]
     extents = (dims,) if isinstance(dims, int) else tuple(map(operator.index, dims))
     if math.prod(extents) >= 2**63:
         raise ValueError(f"[ravel_multi_index] {extents} are too many elements.")
+    if 0 in extents and any(x.size for x in operands):
+        raise ValueError(f"[ravel_multi_index] {extents} have no elements.")
     modes = (mode,) * len(extents) if isinstance(mode, str) else tuple(mode)
     result: Any = 0
     items = list(zip(operands, extents, modes, strict=True))

@@ -372,15 +372,15 @@ def resize(a: Any, new_shape: Any) -> Array:
 @numpy_function
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     """Remove zeros at the start and at the end of axes."""
-    x = as_array(filt, "trim_zeros")
+    x, trim = as_array(filt, "trim_zeros"), trim.lower()
+    if trim not in ("f", "b", "fb", "bf"):
+        raise ValueError(f"[trim_zeros] unexpected character(s) in `trim`: {trim!r}")
     indices = np.argwhere(np.asarray(ew.not_equal(x, 0)))
-    axes = axes_of("trim_zeros", axis, x.ndim)
-    if not len(indices):
-        return x[tuple(slice(0) if k in axes else slice(None) for k in range(x.ndim))]
-    start = indices.min(0) if "f" in trim.lower() else np.zeros(x.ndim, int)
-    stop = indices.max(0) + 1 if "b" in trim.lower() else np.array(x.shape)
-    return x[tuple(slice(int(start[k]), int(stop[k])) if k in axes else slice(None)
-                   for k in range(x.ndim))]  # fmt: skip
+    axes, none = axes_of("trim_zeros", axis, x.ndim), [0] * x.ndim
+    start = indices.min(0).tolist() if len(indices) and "f" in trim else none
+    stop = (indices.max(0) + 1).tolist() if len(indices) and "b" in trim else list(x.shape)
+    parts = map(slice, start, stop if len(indices) else none)
+    return x[tuple(part if k in axes else slice(None) for k, part in enumerate(parts))]
 
 
 # -- elements inserted and removed

@@ -14,10 +14,10 @@ from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.manipulation import concat, pad
 from metalloid.arrays.functions.select import clip, where
 from metalloid.arrays.functions.sorting import argsort
+from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import default_float, float32, kind_of, promote
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.numpy.array import numpy_function
-from metalloid.numpy.composed import as_floats
 from metalloid.numpy.functions.scans import cumsum, diff
 
 
@@ -139,6 +139,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     array([ 5., 30.])
     """
     values, points, heights = as_arrays("interp", x, xp, fp)
+    if kind_of(heights.dtype) == "c":  # whose parts may be infinite independently
+        return call_on_host(np.interp, (values, points, heights, left, right, period), {})
     if points.ndim != 1 or points.shape != heights.shape or not points.size:
         raise ValueError(
             f"[interp] expected points along one axis, got shapes {points.shape}, {heights.shape}."
@@ -215,8 +217,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 def sinc(x: Any) -> Array:
     """``sin(pi x) / (pi x)``, 1 at 0."""
     array = as_array(x, "sinc")
-    is_bool = kind_of(array.dtype) == "b"
-    values = as_floats(array.astype(default_float()) if is_bool else array, "sinc")
+    values = array if kind_of(array.dtype) in "fc" else array.astype(default_float())
     angle = np.pi * where(values == 0, 1.0e-20 if values.dtype.itemsize > 2 else 1e-4, values)
     return ew.sin(angle) / angle
 
@@ -278,6 +279,9 @@ def _correlated(x: Array, y: Array, mode: str, where: str) -> Array:
     """Sums of the products of a short vector with each window of a long one."""
     n = y.size
     borders = {"valid": (0, 0), "same": (n // 2, n - 1 - n // 2), "full": (n - 1, n - 1)}
+    if mode is None:
+        raise TypeError(f"[{where}] mode must be 'full', 'same' or 'valid', got None.")
+    mode = dict(enumerate(("valid", "same", "full"))).get(mode, mode)  # type: ignore[call-overload]
     if mode not in borders:
         raise ValueError(f"[{where}] mode must be 'full', 'same' or 'valid', got {mode!r}.")
     left, right = borders[mode]

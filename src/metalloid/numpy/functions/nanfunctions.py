@@ -69,7 +69,7 @@ def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
 
 def _index(name: str, other: float, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     x, mask = _without_nan(a, f"nan{name}", other)
-    if mask is not None and not bool(statistical.all(statistical.any(mask, axis))):
+    if mask is not None and x.size and not bool(statistical.all(statistical.any(mask, axis))):
         raise ValueError("All-NaN slice encountered")
     return getattr(reductions, name)(x, axis, out, keepdims=keepdims)
 

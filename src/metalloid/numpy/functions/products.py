@@ -14,6 +14,7 @@ from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import einsum as contractions
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import tensor_contractions as products
+from metalloid.arrays.functions.einsum_text import read
 from metalloid.arrays.functions.manipulation import broadcast_to, moveaxis, stack
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, int64, kind_of
 from metalloid.arrays.ir.operands import axes_of
@@ -93,13 +94,21 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
         raise ValueError("[einsum] expected subscripts and arrays, or arrays and their labels.")
     text, *rest = operands if isinstance(operands[0], str) else _with_text(operands)
     arrays = as_arrays("einsum", *rest)
-    if dtype is not None:
+    if dtype is not None and not (out is None and _is_view(text, arrays)):
         arrays = [x.astype(as_dtype(dtype)) for x in arrays]
     if arrays and all(x.dtype == bool_ for x in arrays):
         result = contractions.einsum(text, *(x.astype(int64) for x in arrays)).astype(bool_)
     else:
         result = contractions.einsum(text, *arrays)
     return store(result, out, "einsum")
+
+
+def _is_view(text: str, arrays: Sequence[Array]) -> bool:
+    """Whether NumPy returns a view of the one operand, whose type it keeps despite ``dtype``."""
+    if len(arrays) != 1:
+        return False
+    labels, output_labels = read(text, [arrays[0].shape])
+    return set(labels[0]) <= set(output_labels)
 
 
 def _with_text(operands: Sequence[Any]) -> list[Any]:

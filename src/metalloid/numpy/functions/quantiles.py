@@ -13,7 +13,7 @@ from metalloid.arrays.functions.creation import asarray, full
 from metalloid.arrays.functions.manipulation import concat
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.interop.numpy_functions import call_on_host
-from metalloid.arrays.ir.dtypes import default_float, int64, kind_of, promote
+from metalloid.arrays.ir.dtypes import as_dtype, default_float, int64, kind_of, promote
 from metalloid.arrays.ir.node import broadcast
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.library.order_statistics import LONG_ROW, MAX_TARGETS
@@ -48,11 +48,10 @@ def _rows(x: Array, axis: Any, keepdims: bool) -> tuple[Array, tuple[int, ...]]:
 
 
 def _indices(q: Any, count: Any, method: str) -> Any:
-    """Real-valued index of a quantile among `count` sorted elements."""
-    if method in _LINEAR:
+    """Real-valued index of a quantile among `count` sorted elements, rounded as NumPy's."""
+    if method in _LINEAR and method != "linear":
         alpha, beta = _LINEAR[method]
-        return q * (count - (alpha + beta - 1)) + (alpha - 1) if (alpha, beta) != (1, 1) else (
-            q * (count - 1))  # fmt: skip
+        return count * q + (alpha + q * (1 - alpha - beta)) - 1
     return q * (count - 1)
 
 
@@ -122,14 +121,24 @@ def _interpolated(below: Array, above: Array, weight: Any, method: str) -> Array
     return where(below == above, below, result)  # infinities, and exact results
 
 
+def _type_of_quantiles(q: np.ndarray, x: Array) -> Any:
+    """The type of `q` with which that of results is promoted; None unless both are floats."""
+    if kind_of(x.dtype) != "f" or q.dtype.kind != "f":
+        return None
+    return as_dtype(q.dtype) if q.dtype.itemsize < 8 else default_float()
+
+
 def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: bool, method: str,
                keepdims: Any, weights: Any, skips_nan: bool) -> Any:  # fmt: skip
     x = as_array(a, name)
     if kind_of(x.dtype) == "c":
         raise TypeError(f"[{name}] expected an array of real numbers, got {x.dtype}.")
     is_weak = type(q) in (bool, int, float)
-    if not is_weak and not np.ndim(q) and kind_of(x.dtype) == "f":
-        x = x.astype(promote(x.dtype, default_float()))
+    given = q if is_weak else np.asarray(q)
+    q_type = None if is_weak else _type_of_quantiles(given, x)
+    selects = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+    if q_type is not None and method not in selects:
+        x = x.astype(promote(x.dtype, q_type))
     q = np.asarray(q, np.float64)
     if not ((q >= 0) & (q <= 1)).all():
         raise ValueError(f"[{name}] quantiles must be in the range from 0 to 1, got {q}.")
@@ -139,7 +148,7 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: 
     if weights is not None or method in _STEPS or kind_of(x.dtype) == "b":
         function = np.nanquantile if skips_nan else np.quantile
         options = {"axis": axis, "method": method, "keepdims": keepdims is True, "weights": weights}
-        result = call_on_host(function, (x, q), options)
+        result = call_on_host(function, (x, given), options)
         return store(result, out, name, broadcasts=not is_median)
     rows, shape = _rows(x, axis, keepdims is True)
     if not rows.shape[-1]:
@@ -169,8 +178,6 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: 
     if is_weak:
         return store(results[0], out, name, broadcasts=not is_median)
     stacked = concat([result[None] for result in results]) if results else full((0, *shape), 0.0)
-    if method not in ("lower", "higher", "nearest"):  # whose results are elements
-        stacked = stacked.astype(promote(stacked.dtype, default_float()))
     return store(stacked.reshape(*q.shape, *shape), out, name, broadcasts=not is_median)
 
 
@@ -209,11 +216,15 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_inp
 
 
 def _hundredths(q: Any, where: str) -> float | np.ndarray:
-    hundredths: np.ndarray = np.asarray(q, np.float64)
+    hundredths: np.ndarray = np.asarray(q)
+    if hundredths.dtype.kind != "f":
+        hundredths = hundredths.astype(np.float64)
     if not ((hundredths >= 0) & (hundredths <= 100)).all():
         raise ValueError(f"[{where}] percentiles must be in the range from 0 to 100, got {q}.")
     return (
-        float(hundredths) / 100 if type(q) in (bool, int, float) else np.asarray(hundredths / 100)
+        float(hundredths) / 100
+        if type(q) in (bool, int, float)
+        else np.asarray(hundredths / hundredths.dtype.type(100))
     )
 
 

@@ -42,7 +42,8 @@ def _reduced(name: str, combine: Callable[..., Array], x: Array, axis: Axis, out
     if name in ("max", "min") and kind_of(x.dtype) == "c":
         result = _complex_extreme(name, x, axis, options["keepdims"])
         if initial is not _no_value and initial is not None:
-            result = complex_order.FUNCTIONS[f"{name}imum"](result, as_array(initial, name))
+            first = as_array(initial, name).astype(x.dtype)
+            result = complex_order.FUNCTIONS[f"{name}imum"](result, first)
         return store(result, out, name)
     result = getattr(statistical, name)(x, axis, **options)
     if initial is not _no_value and initial is not None:

@@ -106,4 +106,12 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     flat = as_array(ary, "ediff1d").ravel()
     given = [piece for piece in (to_begin, searching.diff(flat), to_end) if piece is not None]
     pieces = [as_array(piece, "ediff1d", flat.device).ravel() for piece in given]
+    for name, piece in (("to_begin", to_begin), ("to_end", to_end)):
+        if piece is not None and not np.can_cast(
+            as_array(piece, "ediff1d").dtype, flat.dtype, "same_kind"
+        ):
+            raise TypeError(
+                f"[ediff1d] dtype of `{name}` must be compatible with that of the array, "
+                f"{flat.dtype}."
+            )
     return concat([piece.astype(flat.dtype) for piece in pieces])

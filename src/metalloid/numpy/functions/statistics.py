@@ -245,8 +245,10 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any 
 @numpy_function
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
     """Count the occurrences of each integer from 0 to the largest."""
-    values = as_array(x, "bincount")
+    values, length = as_array(x, "bincount"), operator.index(minlength)
+    if length < 0:
+        raise ValueError(f"[bincount] minlength must not be negative, got {length}.")
     values = values if values.size else values.astype(int64)
     if weights is not None:
         weights = as_array(weights, "bincount", values.device).astype(default_float())
-    return histograms.bincount(values, weights, minlength=operator.index(minlength))
+    return histograms.bincount(values, weights, minlength=length)
