@@ -217,7 +217,7 @@ class RowWriter(Writer):
         return more
 
     def _float_extremes(self, reductions: list[int]) -> list[int]:
-        """Those whose accumulators forget NaN, which a flag remembers: half of the instructions."""
+        """Reductions whose accumulators forget NaN, which a flag remembers: half of the code."""
         return [
             k for k in reductions
             if self.ops[k].data in _ORDERS and kind_of(self.ops[k].dtype) == "f"
