@@ -13,8 +13,8 @@ PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
 #: Each layer may import only those before it.
 LAYERS = (
     "errors", "settings", "deprecation", "dtypes", "msl", "compiler", "runtime", "backends",
-    "metal", "kernels", "arrays", "transforms", "linalg", "fft", "random", "numpy", "nn", "compat", "sanitizer",
-    "profile", "testing", "bench", "cli", "dask", "dask_sizeof",
+    "metal", "kernels", "arrays", "transforms", "linalg", "fft", "random", "numpy", "nn", "compat",
+    "sanitizer", "testing", "bench", "profiler", "cli", "dask", "dask_sizeof",
 )  # fmt: skip
 
 #: The same inside packages, for folders and for modules next to them.
@@ -24,7 +24,8 @@ MEMBERS = {
         "operators", "array", "files", "functions", "api",
     ),
     "compiler": (
-        "toolchain", "frontend", "ir", "analysis", "transforms", "bounds", "sanitizer", "vectorize",
+        "toolchain", "frontend", "ir", "analysis", "transforms", "bounds", "sanitizer", "counting",
+        "vectorize",
     ),
     "runtime": (
         "atomic_file", "interop", "launch", "devices", "memory", "textures", "arguments", "graph",
@@ -32,6 +33,10 @@ MEMBERS = {
     "backends/cpu": ("host", "compile", "runtime"),
     "backends/cuda": ("compile", "libraries", "runtime"),
     "backends/metal": ("pyobjc", "compile", "runtime"),
+    "profiler": (
+        "records", "callers", "counting", "hooks", "text", "lines", "results", "table", "perfetto",
+        "plot", "profile",
+    ),
 }  # fmt: skip
 #: Packages in which no module imports itself through others, not even for types.
 ACYCLIC = ("arrays", "compiler", "runtime", "backends/cpu", "backends/cuda", "backends/metal")

@@ -22,7 +22,11 @@ STEPS = sorted((ROOT / "docs/tutorial").glob("[0-9]*.md"))
 
 
 @pytest.mark.needs("the CPU")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, pytest.param(ROOT / "docs/profiling.md", marks=pytest.mark.slow)],
+    ids=lambda page: page.stem,
+)
 def test_tutorial(page, fresh_cache):
     run_page(page)
 

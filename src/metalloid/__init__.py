@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from metalloid.kernels.kernel import Kernel
     from metalloid.kernels.library import Library, library
     from metalloid.kernels.metal_kernel import MetalKernel, metal_kernel
+    from metalloid.profiler.profile import profile
     from metalloid.runtime.arguments.argument_buffer import ArgumentBuffer
     from metalloid.runtime.arguments.signature_binder import threadgroup_memory
     from metalloid.runtime.devices.device import Device
@@ -104,6 +105,7 @@ __all__: list[str] = [
     "load",
     "load_library",
     "metal_kernel",
+    "profile",
     "save_library",
     "stop_gradient",
     "threadgroup_memory",
@@ -146,6 +148,7 @@ _HOMES = {
     "load": "arrays.functions.io",
     "load_library": "kernels.bundles.load",
     "metal_kernel": "kernels.metal_kernel",
+    "profile": "profiler.profile",
     "save_library": "kernels.bundles.save",
     "stop_gradient": "transforms.gradients",
     "threadgroup_memory": "runtime.arguments.signature_binder",

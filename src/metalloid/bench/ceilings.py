@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import importlib.resources
-from dataclasses import dataclass
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from metalloid.bench.cases import Arrays
 from metalloid.bench.measure import in_turns
+from metalloid.compiler.toolchain.cache import digest, shared_cache
+from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import library
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.memory.buffer import Buffer
 
 _CHAINS, _ITERATIONS = 8, 1000  # in multiply_adds
 
@@ -51,11 +57,24 @@ class Ceilings:
         )
 
 
-def ceilings(tiny: bool = False, repeat: int = 15) -> Ceilings:
-    """Measure the limits of the default device: the best of some runs, as they are limits."""
+def ceilings(tiny: bool = False, repeat: int = 15, device: Device | None = None) -> Ceilings:
+    """Measure the limits of a device: the best of some runs, as they are limits.
+
+    Parameters
+    ----------
+    tiny : bool
+        Whether to use small arrays, as a smoke test.
+    repeat : int
+        Runs.
+    device : Device, optional
+        By default the default device.
+    """
     lib = library(
-        importlib.resources.files("metalloid.bench").joinpath("ceilings.metal").read_text("utf-8")
+        importlib.resources.files("metalloid.bench").joinpath("ceilings.metal").read_text("utf-8"),
+        device=device,
     )
+    if lib.device.memory == "own":
+        return _of_card(lib.copy, lib.multiply_adds, tiny, repeat)
     # Of four floats: 16 MiB, and as much for the copy; as large as the largest cases, so that both
     # lie where the next cache, or memory, serves them.
     elements = 1 << (12 if tiny else 20)
@@ -74,3 +93,42 @@ def ceilings(tiny: bool = False, repeat: int = 15) -> Ceilings:
     return Ceilings(
         (x.nbytes + y.nbytes) / copying, 2.0 * _CHAINS * _ITERATIONS * threads / computing
     )
+
+
+def _of_card(copy: Kernel, multiply_adds: Kernel, tiny: bool, repeat: int) -> Ceilings:
+    """The limits of a device with memory of its own: arrays are larger than its caches."""
+    device = copy.device
+    elements, threads = 1 << (12 if tiny else 25), 1 << (10 if tiny else 20)
+    x, y = (Buffer(np.zeros((elements, 4), np.float32), device) for _ in range(2))
+    sums = Buffer(np.zeros(threads, np.float32), device)
+
+    def best(launch: Callable[[], float]) -> float:
+        return min(launch() for _ in range(repeat))
+
+    copying = best(lambda: copy(y, x, threads=elements).seconds)
+    computing = best(lambda: multiply_adds(sums, 0.5, _ITERATIONS, threads=threads).seconds)
+    return Ceilings(
+        (x.nbytes + y.nbytes) / copying, 2.0 * _CHAINS * _ITERATIONS * threads / computing
+    )
+
+
+def _key(device: Device) -> str:
+    return digest("ceilings", device.name, device.info().description)
+
+
+def store(device: Device, limits: Ceilings) -> Ceilings:
+    """Store the limits of a device, for profiles; return the higher ones of these and earlier."""
+    before = stored(device)
+    if before is not None:
+        limits = limits.or_higher(before)
+    if limits != before:
+        cache = shared_cache()
+        cache.discard(_key(device))
+        cache.save(_key(device), {"ceilings.json": json.dumps(asdict(limits))})
+    return limits
+
+
+def stored(device: Device) -> Ceilings | None:
+    """The limits of a device that were measured before; None if there are none."""
+    files = shared_cache().load(_key(device))
+    return None if files is None else Ceilings(**json.loads(files["ceilings.json"].read_bytes()))

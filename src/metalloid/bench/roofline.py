@@ -115,12 +115,12 @@ def draw(
         raise MetalloidError(f"[bench] cannot write {os.fspath(path)!r}: {error}") from None
 
 
-def require_matplotlib() -> None:
+def require_matplotlib(where: str = "bench", what: str = "--plot") -> None:
     """Say it at once, not after a minute of measuring, if there is no matplotlib."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise MetalloidError(
-            "[bench] --plot needs matplotlib, which is not installed. "
+            f"[{where}] {what} needs matplotlib, which is not installed. "
             "Run: pip install 'metalloid[plot]'"
         ) from None

@@ -36,7 +36,7 @@ def _act(options: argparse.Namespace) -> int:
     from rich.table import Table
 
     from metalloid.bench.cases import cases
-    from metalloid.bench.ceilings import ceilings
+    from metalloid.bench.ceilings import ceilings, store
     from metalloid.bench.roofline import draw, measure, require_matplotlib
     from metalloid.errors import ArgumentError
     from metalloid.runtime.devices.registry import get_device
@@ -57,6 +57,8 @@ def _act(options: argparse.Namespace) -> int:
     with progress_after_a_second("measuring the machine once more"):
         # Others may have had a part of it before.
         limits = limits.or_higher(ceilings(options.tiny))
+    if not options.tiny:
+        store(device, limits)
     title = (
         f"{device.info().description}: {limits.bandwidth / 1e9:.1f} GB/s, "
         f"{limits.arithmetic / 1e9:.0f} GFLOP/s"

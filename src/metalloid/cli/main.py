@@ -7,10 +7,21 @@ import sys
 from collections.abc import Sequence
 
 from metalloid import __version__
-from metalloid.cli import bench, cache, check, compile, demo, info, passes, run, selftest
+from metalloid.cli import (
+    bench,
+    cache,
+    check,
+    compile,
+    demo,
+    info,
+    passes,
+    profile,
+    run,
+    selftest,
+)
 from metalloid.errors import MetalloidError
 
-_VERBS = (run, check, compile, info, selftest, cache, demo, bench, passes)
+_VERBS = (run, check, compile, info, selftest, cache, demo, bench, profile, passes)
 
 
 def build_parser() -> argparse.ArgumentParser:

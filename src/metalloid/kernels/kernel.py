@@ -221,7 +221,7 @@ class Kernel:
             wait = arguments.host_memory
         event = device.launch(self._program, arguments, grid, group, wait)
         if arguments.buffers:
-            _mark_used(self._program, arguments, event)
+            mark_used(self._program, arguments, event)
         return event
 
     if TYPE_CHECKING:  # for checkers `threads` has no default: it must be given
@@ -357,13 +357,13 @@ def launch_batch(device: Device, launches: Sequence[Launch], wait: bool) -> None
         launches = [launch for launch in launches if recording.record(*launch) is None]
     if len(launches) == 1:  # as quickly as possible
         (launch,) = launches
-        _mark_used(launch.program, launch.arguments, device.launch(*launch, wait))
+        mark_used(launch.program, launch.arguments, device.launch(*launch, wait))
         return
     for launch, event in zip(launches, device.launch_batch(launches, wait), strict=True):
-        _mark_used(launch.program, launch.arguments, event)
+        mark_used(launch.program, launch.arguments, event)
 
 
-def _mark_used(program: Program, arguments: Arguments, event: Event) -> None:
+def mark_used(program: Program, arguments: Arguments, event: Event) -> None:
     """Tell the buffers of a launch that it uses them."""
     for buffer in arguments.buffers:
         buffer.used_by(event)

@@ -128,7 +128,9 @@ class Library:
         return self._unit.kernels[name]
 
     def _program(self, entry: EntryPoint, values: Mapping[int, str]) -> Program:
-        return self.device.compile(self._unit, entry, values)
+        program = self.device.compile(self._unit, entry, values)
+        program.origin = self._unit, entry, values
+        return program
 
     def _kernel_recipe(self, name: str, values: Mapping[int, str]) -> tuple[Any, ...]:
         return _restored_kernel, (self._recipe, name, dict(values))

@@ -52,6 +52,9 @@ class Graph:
     [100.0, 100.0, 100.0, 100.0]
     """
 
+    observes: bool = False
+    run_frame: Callable[..., object] | None = None
+
     def __init__(self, device: str | Device | None = None) -> None:
         self.device = get_device(device)
         self._launches: list[Launch] = []
@@ -94,7 +97,7 @@ class Graph:
                 "memory."
             )
         self._launches.append(Launch(program, arguments, grid, group))
-        return _Recorded(program.signature.name)
+        return Recorded(program.signature.name)
 
     def refuse(self, name: str) -> None:
         """Refuse work that is not a kernel launch, if it comes from the recording thread.
@@ -146,7 +149,7 @@ class Graph:
         return f"<Graph of {len(self)} launches on {self.device.name}>"
 
 
-class _Recorded(Event):
+class Recorded(Event):
     """The event of a recorded launch, which has not run."""
 
     __slots__ = ("_kernel",)
@@ -160,12 +163,15 @@ class _Recorded(Event):
         )
 
     def wait(self, timeout: float | None = None) -> Event:
+        """See `Event.wait`."""
         self._refuse()
 
     @property
     def done(self) -> bool:
+        """See `Event.done`."""
         return False
 
     @property
     def seconds(self) -> float:
+        """See `Event.seconds`."""
         self._refuse()

@@ -224,6 +224,11 @@ class Program:
         stored = run(plan, memories, offsets, nodes, (), wait, True)
         return [self._result(output, leaves, stored, offsets) for output in self._outputs]
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether something records the launches of its device."""
+        return self._plan.device.recording is not None
+
     def native(self, checks: Sequence[Any], is_tuple: bool) -> PlainCall | None:
         """A native function for calls with arguments of some kinds (native/program_call.c).
 

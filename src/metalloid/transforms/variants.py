@@ -111,6 +111,8 @@ def plain_calls(args: Sequence[Any], variant: Variant) -> tuple[PlainCall, ...]:
     if checks is None:
         return ()
     native, checked = program.native(checks, is_tuple), CheckedCall(checks, program, is_tuple)
+    if native is None and program.is_recorded:  # there may be one when nothing records launches
+        return ()
     return (checked,) if native is None else (native, checked)
 
 

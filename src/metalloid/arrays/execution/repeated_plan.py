@@ -17,6 +17,7 @@ from metalloid.arrays.execution.small_results import add_run, indices_of_small
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.native import library
 from metalloid.arrays.ir.node import Node
+from metalloid.runtime.launch.event import Event
 from metalloid.runtime.launch.launches import LaunchBuffer, Launcher, NativeRow, Repeater
 
 #: More memory for intermediate values is taken from the pool for each run.
@@ -133,10 +134,12 @@ class RepeatedPlan:
         instead, or has no such runs.
         """
         device = self._device
+        recorder = device.recording
+        run_frame = None if recorder is None or device.memory == "own" else recorder.run_frame
         addresses = [memory.address for memory in leaves]
         if offsets is not None:
             addresses = list(map(operator.add, addresses, offsets))
-        if device.recording is not None or any(
+        if (recorder is not None and run_frame is None) or any(
             addresses[leaf] % nbytes for leaf, nbytes in self.alignments.items()
         ):
             return None
@@ -154,7 +157,11 @@ class RepeatedPlan:
             return None
         if self._has_numbers:
             frame.pack(nodes)
-        event = frame.run(addresses, buffers)
+        event: Event | None = None
+        if run_frame is not None:
+            run_frame(frame, addresses)
+        else:
+            event = frame.run(addresses, buffers)
         self._frames.append(frame)
         if event is not None:
             for buffer in buffers:

@@ -8,7 +8,7 @@ enum { PLAN_HEAD, PLAN_DEVICE, PLAN_SIZES, PLAN_FRAMES, PLAN_FAIL, PLAN_PACK, PL
 enum { MAX_OUTCOME_BYTES = 256 };
 
 static const char PLAN[] = "metalloid.plan";
-static PyObject *jobs_, *numbers_, *params_, *recording_;
+static PyObject *jobs_, *numbers_, *params_, *recording_, *run_frame_;
 
 bool mtl_memory_address(const struct plan* plan, PyObject* node, PyObject* kind, uint64_t* address) {
   PyObject* memory = get(node, NODE, NODE_MEMORY);
@@ -108,7 +108,14 @@ struct run {
   const uint64_t* addresses;
   bool (*pack)(struct plan* plan, PyObject* frame, void* numbers);
   void *numbers, *outcome;
+  PyObject* observer;  // runs the launches of a frame instead (`LaunchRecorder.run_frame`); or null
 };
+
+static int64_t run_observed(const struct run* run, PyObject* frame) {
+  PyObject* finished = PyObject_CallFunctionObjArgs(run->observer, frame, (void*)0);
+  drop(finished);
+  return finished ? (int64_t)run->plan->head->launches : -1;
+}
 
 // Writes the words, and runs. The number of launches that have succeeded; -1 with an error.
 static int64_t run_with(const struct run* run, PyObject* frame, uint64_t* words) {
@@ -118,6 +125,7 @@ static int64_t run_with(const struct run* run, PyObject* frame, uint64_t* words)
   if (has_stream(plan) && !write_params(plan->stream, frame, words)) return -1;
   for (uint64_t i = 0; i < head->word_count; i++)
     words[head->words[i].word] = run->addresses[head->words[i].address];
+  if (run->observer) return run_observed(run, frame);
   void* thread = PyEval_SaveThread();
   const int64_t done = head->run(words, (uint32_t)head->launches, run->outcome);
   PyEval_RestoreThread(thread);
@@ -168,14 +176,30 @@ static bool is_recording(const struct plan* plan) {
   return recorder && recorder != &_Py_NoneStruct;
 }
 
+// What looks at runs that have ended when they return; null if the recorder has none. A new reference.
+static PyObject* observer_of(const struct plan* plan) {
+  PyObject* recorder = PyDict_GetItemWithError(plan->device, recording_);
+  PyObject* observer = has_stream(plan) ? 0 : PyObject_GetAttr(recorder, run_frame_);
+  if (!observer) PyErr_Clear();
+  if (observer != &_Py_NoneStruct) return observer;
+  Py_DecRef(observer);
+  return 0;
+}
+
 bool mtl_run_plan(struct plan* plan, uint64_t* addresses,
                   bool (*pack)(struct plan* plan, PyObject* frame, void* numbers), void* numbers,
                   PyObject** memories) {
   const struct plan_head* head = plan->head;
-  if (is_recording(plan) || !take_memory(plan, addresses, memories)) return false;
+  PyObject* observer = 0;
+  if (is_recording(plan) && !(observer = observer_of(plan))) return false;
+  if (!take_memory(plan, addresses, memories)) {
+    drop(observer);
+    return false;
+  }
   _Alignas(16) char outcome[MAX_OUTCOME_BYTES];
-  const struct run run = {plan, addresses, pack, numbers, outcome};
+  const struct run run = {plan, addresses, pack, numbers, outcome, observer};
   const int64_t done = has_stream(plan) ? run_in_stream(&run, memories) : run_frame(&run);
+  drop(observer);
   for (uint64_t i = 0; i < head->scratch; i++) Py_DecRef(memories[head->results + i]);
   if (done == (int64_t)head->launches) return true;
   for (uint64_t i = 0; i < head->results; i++) drop(memories[i]);
@@ -209,6 +233,7 @@ static bool find_buckets(struct plan* plan) {
 MTL_EXPORT PyObject* mtl_new_plan(PyObject* items) {
   if (!jobs_) {
     recording_ = PyUnicode_InternFromString("recording");
+    run_frame_ = PyUnicode_InternFromString("run_frame");
     params_ = PyUnicode_InternFromString("params");
     numbers_ = PyUnicode_InternFromString("numbers");
     jobs_ = PyUnicode_InternFromString("jobs");

@@ -110,6 +110,9 @@ class _Progress:
             self._has_line = False
 
 
+#: Called after each compilation, with what was compiled and when it began and ended
+#: (`time.perf_counter_ns`).
+observers: list[Callable[[str, int, int], object]] = []
 _progress = _Progress()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_progress.reset)
@@ -125,6 +128,7 @@ def compiling(subject: str) -> Iterator[Callable[[str], None]]:
         To be called with the name of each stage when it begins.
     """
     compilation = _Compilation(subject)
+    started = time.perf_counter_ns()
 
     def begin(stage: str) -> None:
         compilation.stages.append((stage, time.perf_counter()))
@@ -134,3 +138,5 @@ def compiling(subject: str) -> Iterator[Callable[[str], None]]:
         yield begin
     finally:
         _progress.remove(compilation)
+        for observe in observers:
+            observe(subject, started, time.perf_counter_ns())

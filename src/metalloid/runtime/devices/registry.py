@@ -44,6 +44,11 @@ def _report_failures() -> None:
     failures.report()
 
 
+def opened() -> list[Device]:
+    """The devices that are open, each once."""
+    return list(dict.fromkeys(_open.values()))
+
+
 def get_device(name: str | Device | None = None) -> Device:
     """The device `name`, opened on first use; the default one without a name.
 

@@ -45,7 +45,20 @@ class LaunchBuffer(Protocol):
 
 
 class LaunchRecorder(Protocol):
-    """Records the launches of a device instead of running them: a `metalloid.Graph`."""
+    """Records the launches of a device instead of running them: a `metalloid.Graph`.
+
+    Attributes
+    ----------
+    observes : bool
+        Whether it only looks at launches, which native functions then run as usual.
+    run_frame : callable or None
+        Runs the launches of a frame of a `RepeatedPlan` on devices whose launches have ended when a
+        run returns; None if they are to be bound. It gets the frame, and the addresses of the run
+        unless native functions have written them.
+    """
+
+    observes: bool = False
+    run_frame: Callable[..., object] | None = None
 
     def record(self, program: Any, arguments: Arguments, grid: Size, group: Size) -> Event | None:
         """Record a launch; None if it is to run at once."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import Signature
 
 #: Threads of a simdgroup, on every device.
@@ -43,12 +45,15 @@ class Program(ABC):
         Maximum threads of a threadgroup.
     threadgroup_bytes : int
         Threadgroup memory of the kernel's own variables; 0 if unknown.
+    origin : tuple or None
+        Unit, entry and constants that it was compiled from; None if it is from a bundle.
     """
 
     signature: Signature
     engine: str
     max_group_size: int
     threadgroup_bytes: int = 0
+    origin: tuple[TranslationUnit, EntryPoint, Mapping[int, str]] | None = None
 
     @property
     @abstractmethod

@@ -17,6 +17,15 @@ static inline bool is(PyObject* object, PyObject* name, PyObject* expected) {
   return attribute == expected;
 }
 
+// Whether a device runs launches at once: it has no recorder, or one that only looks at them.
+static inline bool runs_at_once(PyObject* device, PyObject* recording, PyObject* observes) {
+  if (is(device, recording, &_Py_NoneStruct)) return true;
+  PyObject* recorder = PyObject_GetAttr(device, recording);
+  const bool is_observer = recorder && is(recorder, observes, &_Py_TrueStruct);
+  drop(recorder);
+  return is_observer;
+}
+
 static inline bool contains(PyObject* types, PyObject* type) {
   for (Py_ssize_t i = 0, count = PyTuple_Size(types); i < count; i++)
     if (PyTuple_GetItem(types, i) == type) return true;

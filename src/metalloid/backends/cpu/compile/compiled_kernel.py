@@ -70,6 +70,21 @@ class AccessTable:
     unit: int = 0
 
 
+@dataclass(frozen=True)
+class CounterTable:
+    """The costs of the blocks of a kernel that counts them, as JSON has them.
+
+    Attributes
+    ----------
+    blocks : tuple
+        By number of the block, ``"lines"`` has for each line of the text: its file, number and
+        text, and the fields of `Cost` in `count_blocks`. The file is empty for code that is of no
+        line. ``"traffic"`` has the fields of `Traffic`.
+    """
+
+    blocks: tuple[dict[str, list[list[Any]]], ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class CodeProperties:
     """Properties of a kernel's code on which its compilation and launches depend.
@@ -136,6 +151,8 @@ class CompiledKernel(CodeProperties):
         The checks of its accesses.
     accesses : AccessTable
         Its accesses, if it is instrumented for the sanitizer.
+    counters : CounterTable
+        Its blocks, if it counts them.
     """
 
     architecture: str
@@ -148,6 +165,7 @@ class CompiledKernel(CodeProperties):
     stages: dict[str, Path]
     bounds: BoundsTable
     accesses: AccessTable
+    counters: CounterTable = CounterTable()
 
     def asm(self) -> dict[str, str]:
         """Text of each stage: the lowered C++, LLVM IR, and assembly.
@@ -174,6 +192,7 @@ def restored(
         facts[name] = tuple(facts[name])
     facts["bounds"] = BoundsTable(**facts["bounds"])
     facts["accesses"] = AccessTable(**facts["accesses"])
+    facts["counters"] = CounterTable(**facts["counters"])
     facts["variant"] = parse_variant(facts["variant"]) if facts["variant"] else None
     return CompiledKernel(**facts, architecture=architecture, code=code, stages=stages)
 
@@ -189,4 +208,5 @@ def facts_of(kernel: CompiledKernel) -> dict[str, Any]:
         "variant": str(kernel.variant or ""),
         "bounds": asdict(kernel.bounds),
         "accesses": asdict(kernel.accesses),
+        "counters": asdict(kernel.counters),
     }

@@ -21,6 +21,7 @@ from metalloid.backends.cpu.compile.compiled_kernel import (
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered, kernel_ir
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.threadgroup_memory import distances
+from metalloid.compiler.counting.count_blocks import with_counters
 from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.unit import TranslationUnit
@@ -73,6 +74,8 @@ class KernelRequest:
     sanitize : Sanitizer
         The engine of the sanitizer to instrument it for. A kernel that is for `Sanitizer.FAST` has
         a vector form.
+    counts : bool
+        Whether its blocks are counted; of the reference engine, with debug lines.
     """
 
     unit: TranslationUnit
@@ -85,6 +88,7 @@ class KernelRequest:
     debug_lines: bool = False
     bounds: BoundsRequest = UNCHECKED
     sanitize: Sanitizer = Sanitizer.OFF
+    counts: bool = False
 
 
 def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
@@ -111,6 +115,7 @@ def compile_kernel(request: KernelRequest, cache: Cache) -> CompiledKernel:
         repr(sorted(request.constants.items())), target.identity, *target.flags,
         str(request.bounds), *(("debug lines",) if request.debug_lines else ()),
         *((f"sanitize {request.sanitize}",) if request.sanitize else ()),
+        *(("counts",) if request.counts else ()),
         *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
     )  # fmt: skip
     files = cache.load(key)
@@ -165,7 +170,7 @@ def _kernel_ir(engine: Engine, request: KernelRequest, cache: Cache) -> KernelIR
     )
     return kernel_ir(
         request.unit, request.entry, request.constants, request.target, cache, functions,
-        request.debug_lines, bounds, request.sanitize,
+        request.debug_lines, bounds, request.sanitize, request.counts,
     )  # fmt: skip
 
 
@@ -183,7 +188,10 @@ def _compiled_by(
     lowered = engine.lower(kernel, request.variant)
     command = (*lowered.code_command, "-target", request.target.triple)
     begin("generating machine code")
-    code = clang.run([*command, "-c", "-o", "-", "-"], lowered.ir)
+    ir = lowered.ir
+    if request.counts:
+        ir = with_counters(ir, len(kernel.counters.blocks))
+    code = clang.run([*command, "-c", "-o", "-", "-"], ir)
     if code.status != 0 and name == "simd":
         # LLVM's back end is less tested on such code than on code from C.
         raise Unsupported(f"LLVM failed to generate code (status {code.status})")
@@ -204,6 +212,7 @@ def _compiled_by(
         "logs": kernel.logs,
         "bounds": asdict(kernel.bounds),
         "accesses": asdict(kernel.accesses),
+        "counters": asdict(kernel.counters),
     }
     objects = {"kernel.o": code.output}
     if request.is_linked:

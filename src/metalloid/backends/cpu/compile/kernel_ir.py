@@ -17,8 +17,10 @@ from metalloid.backends.cpu.compile.compiled_kernel import (
     AccessTable,
     BoundsRequest,
     CodeProperties,
+    CounterTable,
     Sanitizer,
 )
+from metalloid.backends.cpu.compile.counters import with_block_counts
 from metalloid.backends.cpu.compile.inlining import choose_inlining
 from metalloid.backends.cpu.compile.memory_model import MEMORY_MODEL, MemoryModelContext
 from metalloid.backends.cpu.compile.recursion import unroll_recursion
@@ -118,6 +120,8 @@ class KernelIR:
         Its accesses, if it is instrumented for the sanitizer.
     sanitize : Sanitizer
         The engine of the sanitizer that it is instrumented for.
+    counters : CounterTable
+        Its blocks, if they are counted.
     """
 
     cpp: str
@@ -134,6 +138,7 @@ class KernelIR:
     bounds: BoundsTable
     accesses: AccessTable
     sanitize: Sanitizer
+    counters: CounterTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +164,7 @@ def kernel_ir(
     debug_lines: bool = False,
     bounds: BoundsRequest = UNCHECKED,
     sanitize: Sanitizer = Sanitizer.OFF,
+    counts: bool = False,
 ) -> KernelIR:
     """Compile one kernel of a unit to IR.
 
@@ -173,6 +179,8 @@ def kernel_ir(
         The accesses to check.
     sanitize : Sanitizer
         The engine of the sanitizer to instrument it for.
+    counts : bool
+        Whether to count its blocks.
 
     Raises
     ------
@@ -203,6 +211,9 @@ def kernel_ir(
     layouts = tuple(read_layouts(ir))
     positions = SourcePositions(unit.sources, text)
     signature = build_signature(entry, layouts)
+    counters = CounterTable()
+    if counts:
+        ir, counters = with_block_counts(ir, positions)
     ir, table = with_checks(ir, bounds, signature, positions)
     accesses = AccessTable()
     if sanitize is Sanitizer.EXACT:
@@ -224,6 +235,7 @@ def kernel_ir(
         bounds=table,
         accesses=accesses,
         sanitize=sanitize,
+        counters=counters,
     )
 
 

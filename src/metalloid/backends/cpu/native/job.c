@@ -48,7 +48,7 @@ void mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *a
     job->relaxed = descriptor->flags & MTL_RELAXED;
     job->checked = descriptor->flags & MTL_CHECKED;
     job->scheduled = descriptor->flags & MTL_SCHEDULED;
-    if (job->checked) threads = 1;
+    if (job->checked || descriptor->flags & MTL_ALONE) threads = 1;
     launch->relaxed_barriers = job->relaxed;
     job->threadgroup_bytes = descriptor->threadgroup_bytes;
     job->variable_bytes = descriptor->variable_bytes;

@@ -37,7 +37,8 @@ enum {
     MTL_FIBRE = 1,  /* run in FIBRE mode */
     MTL_RELAXED = 2, /* barriers open for all waiting threads, and do not wait for returned ones */
     MTL_CHECKED = 4, /* the code tells the sanitizer of its accesses: see sanitizer.h */
-    MTL_SCHEDULED = 8 /* and its threads run in the order of a schedule: see schedule.c */
+    MTL_SCHEDULED = 8, /* and its threads run in the order of a schedule: see schedule.c */
+    MTL_ALONE = 16 /* the code counts without atomics: one thread of the system runs it */
 };
 
 /* One launch, laid out without padding so that Python can pack it. */

@@ -21,6 +21,7 @@ from metalloid.backends.cpu.compile.compiled_kernel import (
 from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.bundled import BundledVersions
+from metalloid.backends.cpu.runtime.counted import CountedProgram
 from metalloid.backends.cpu.runtime.fast_checks import FastChecks
 from metalloid.backends.cpu.runtime.fast_launch import (
     fast_launch,
@@ -152,6 +153,26 @@ class CpuDevice(Device):
         program = CpuProgram(kernel, entry, compile_variant, self._names, bounds)
         program.compile_checked = functools.cache(compile_checked)
         return program
+
+    def counted(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> CountedProgram:
+        """A kernel of any device whose launches here count what they do.
+
+        Raises
+        ------
+        MetalloidError
+            If it does not compile for the CPU.
+        """
+        from metalloid.backends.cpu.compile.engines import KernelRequest, compile_kernel
+
+        bounds = BoundsRequest(checks=True, every=True)
+        request = KernelRequest(
+            unit, entry, constants, self.target, "reference", debug_lines=True, bounds=bounds,
+            counts=True,
+        )  # fmt: skip
+        kernel = compile_kernel(request, shared_cache())
+        return CountedProgram(kernel, entry, lambda *_, **__: kernel, self._names, bounds)
 
     def restore(self, entry: EntryPoint, files: Mapping[str, bytes], target: str) -> CpuProgram:
         """See `Device.restore`."""

@@ -27,6 +27,7 @@ FIBRES = 1  # run each thread as a fibre
 RELAXED = 2  # barriers open for all waiting threads, and do not wait for returned ones
 CHECKED = 4  # the code tells the sanitizer of its accesses
 SCHEDULED = 8  # its threads run in the order of a schedule
+ALONE = 16  # its code counts without atomics: one thread of the system runs it
 
 
 #: Bytes of a job before its parameters' words.

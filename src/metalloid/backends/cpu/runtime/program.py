@@ -60,6 +60,8 @@ class CpuProgram(Program):
     ----------
     compile_checked : callable or None
         Compiles the kernel for checked launches; None if it is this program.
+    words_of_jobs : int
+        Number of the words of a job, after its head.
     """
 
     compile_checked: Callable[[], CpuProgram] | None = None
@@ -107,7 +109,8 @@ class CpuProgram(Program):
         # The runtime stores the measured time per threadgroup here.
         self._cost = ctypes.c_double(0.0)
         self.cost_address = ctypes.addressof(self._cost)
-        self._job = native_library.job_layout(words_of(self.signature) if self.proof else words)
+        self.words_of_jobs = words_of(self.signature) if self.proof else words
+        self._job = native_library.job_layout(self.words_of_jobs)
         self._unknown_extents = dict.fromkeys(range(words), UNKNOWN_BYTES)
         #: Pointers in memory, whose extents follow those of words.
         self.slots = pointer_slots(self.signature) if self.proof else ()

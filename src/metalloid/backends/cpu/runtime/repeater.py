@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
 
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.runtime.launch.launches import Launch, LaunchBuffer, NativeRow
@@ -50,6 +50,37 @@ class CpuRepeater:
         count = len(self._launches)
         return NativeRow(run, self._memory, count, self._positions, self._fail)
 
+    def write(self, addresses: Sequence[int]) -> None:
+        """Let the launches use these addresses."""
+        words = self._words
+        for index, address in self._positions:
+            words[index] = addresses[address]
+
+    def separate(self) -> Iterator[tuple[Launch, memoryview, Callable[[], float]]]:
+        """The launches, with the words of their jobs and a function that runs one.
+
+        It returns the seconds of the launch, and raises `KernelFault` if the launch failed.
+        """
+        start = 0
+        for index, launch in enumerate(self._launches):
+            count = len(launch.arguments.words)
+            size = native_library.JOB_BYTES + _WORD * launch.program.words_of_jobs
+            job = (ctypes.c_char * size).from_buffer(self._memory, start)
+            first = (start + native_library.JOB_BYTES) // _WORD
+            yield launch, self._words[first : first + count], self._runner(job, index)
+            start += size
+
+    def _runner(self, job: Any, index: int) -> Callable[[], float]:
+        run, outcome = native_library.runtime().run, self._outcome
+
+        def run_job() -> float:
+            if run(job, outcome) != 0:
+                self._fail(bytes(outcome), index)
+            seconds: float = outcome.seconds
+            return seconds
+
+        return run_job
+
     def _fail(self, block: bytes, index: int) -> NoReturn:
         failed, outcome = self._launches[index], native_library.Outcome.from_buffer_copy(block)
         raise failed.program.failure(outcome, failed.grid, failed.group)
@@ -62,9 +93,7 @@ class CpuRepeater:
         KernelFault
             If one failed; those after it did not run.
         """
-        words = self._words
-        for index, address in self._positions:
-            words[index] = addresses[address]
+        self.write(addresses)
         done = self._run(self._jobs, len(self._launches), self._outcome)
         if self._emit is not None:
             self._emit()

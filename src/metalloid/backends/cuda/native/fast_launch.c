@@ -23,7 +23,7 @@ struct head {
 };
 
 static PyObject *address_, *device_, *host_copy_, *is_current_, *is_blocked_, *nbytes_, *pending_,
-    *recording_, *timing_, *values_;
+    *observes_, *recording_, *timing_, *values_;
 
 static void make_names(void) {
   address_ = PyUnicode_InternFromString("address");
@@ -33,6 +33,7 @@ static void make_names(void) {
   is_blocked_ = PyUnicode_InternFromString("is_blocked");
   nbytes_ = PyUnicode_InternFromString("nbytes");
   pending_ = PyUnicode_InternFromString("_pending");
+  observes_ = PyUnicode_InternFromString("observes");
   recording_ = PyUnicode_InternFromString("recording");
   timing_ = PyUnicode_InternFromString("timing");
   values_ = PyUnicode_InternFromString("_values");
@@ -144,7 +145,7 @@ static PyObject* event_of(PyObject* plan, PyObject* arguments, struct launch* la
 static PyObject* launch_locked(PyObject* plan, PyObject* const* given, int* status) {
   const struct head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, HEAD));
   PyObject *device = PyTuple_GetItem(plan, DEVICE), *arguments = given[0];
-  if (!is_false(device, is_blocked_) || !is(device, recording_, &_Py_NoneStruct)) return 0;
+  if (!is_false(device, is_blocked_) || !runs_at_once(device, recording_, observes_)) return 0;
   if ((uint64_t)PyTuple_Size(arguments) != head->count || 8 * head->words > MAX_DATA) return 0;
   const struct shape* shape = shape_of(plan, given[1], given[2]);
   if (!shape) return 0;

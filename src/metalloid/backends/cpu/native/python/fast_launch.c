@@ -39,8 +39,8 @@ struct job {
 typedef PyObject* binder(PyObject* array, PyObject* device, PyObject* dtype, bool writes,
                          uint64_t* address, uint64_t* bytes);
 
-static PyObject *address_, *device_, *dtype_, *failure_, *nbytes_, *pending_, *recording_,
-    *strict_barriers_;
+static PyObject *address_, *device_, *dtype_, *failure_, *nbytes_, *pending_, *observes_,
+    *recording_, *strict_barriers_;
 
 static bool fits(const struct parameter* p, uint64_t address, uint64_t bytes) {
   return bytes && bytes % p->bytes == 0 && bytes >= p->least_bytes && address % p->alignment == 0;
@@ -139,7 +139,7 @@ static bool prepare(PyObject* plan, PyObject* const* given, struct job* job) {
   const struct head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, HEAD));
   PyObject *arguments = given[0], *settings = PyTuple_GetItem(plan, SETTINGS);
   if ((uint64_t)PyTuple_Size(arguments) != head->count) return false;
-  if (!is(PyTuple_GetItem(plan, DEVICE), recording_, &_Py_NoneStruct)) return false;
+  if (!runs_at_once(PyTuple_GetItem(plan, DEVICE), recording_, observes_)) return false;
   if (head->waits && !is(settings, strict_barriers_, &_Py_TrueStruct)) return false;
   PyObject* sizes = sizes_of(PyTuple_GetItem(plan, SIZES), given[1], given[2]);
   PyObject* known = sizes ? PyDict_GetItemWithError(PyTuple_GetItem(plan, JOBS), sizes) : 0;
@@ -251,6 +251,7 @@ MTL_EXPORT PyObject* mtl_fast_launch(PyObject* plan) {
     nbytes_ = PyUnicode_InternFromString("nbytes");
     pending_ = PyUnicode_InternFromString("_pending");
     dtype_ = PyUnicode_InternFromString("dtype");
+    observes_ = PyUnicode_InternFromString("observes");
     recording_ = PyUnicode_InternFromString("recording");
     strict_barriers_ = PyUnicode_InternFromString("strict_barriers");
   }

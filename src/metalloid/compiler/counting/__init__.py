@@ -1,0 +1,1 @@
+"""Counts of what kernels do: instrumentation of their blocks."""

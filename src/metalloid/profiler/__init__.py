@@ -1,0 +1,1 @@
+"""Profiles: what each launch and evaluation of a block took, and what the machine could do."""

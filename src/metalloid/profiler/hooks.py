@@ -1,0 +1,376 @@
+"""Hooks that see launches: functions that replace those of kernels and graphs.
+
+While there is no profile, nothing of it is called. Calls of kernels are seen by replacing
+`Kernel.__call__`. Launches of arrays are seen by the recorder of their device, which native
+functions call for a plan that has run before.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from threading import get_ident
+from types import CodeType
+from typing import Any, NamedTuple
+
+from metalloid.arrays.execution import evaluate as evaluation
+from metalloid.arrays.ir.node import BUFFER, Node
+from metalloid.compiler.toolchain import progress
+from metalloid.kernels.kernel import Kernel, mark_used
+from metalloid.profiler.callers import calling_line
+from metalloid.profiler.counting import Counter
+from metalloid.profiler.records import Counts
+from metalloid.runtime.devices import registry
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.graph import Graph
+from metalloid.runtime.launch.event import Event, FinishedEvent
+from metalloid.runtime.launch.launches import Arguments, Launcher, LaunchRecorder
+from metalloid.runtime.launch.program import Program, Size
+
+_now = time.perf_counter_ns
+_NUMBERS = frozenset((int, float, bool))
+
+
+class RawEvaluation(NamedTuple):
+    """An evaluation as it was seen, when it has ended."""
+
+    number: int
+    name: str
+    code: CodeType
+    line: int
+    began: int
+    ended: int
+    counting: int
+    thread: int
+
+
+class RawLaunch(NamedTuple):
+    """A launch as it was seen: what takes time to find out follows when the profile has ended.
+
+    It has the number of its evaluation, or 0, and of an evaluation the line is 0.
+    """
+
+    name: str
+    device: Device
+    code: CodeType | None
+    line: int
+    threads: Any
+    group: Any
+    began: int
+    ended: int
+    event: Event | float
+    evaluation: int
+    counts: Counts | None
+    thread: int
+
+
+class _ThreadState(threading.local):
+    """State of a thread: is it in a call; the number of its evaluation, or 0; time to count."""
+
+    is_in_call = False
+    evaluation = 0
+    counting = 0
+
+
+class Hooks:
+    """Sees launches, evaluations and compilations from `install` to `remove`.
+
+    Parameters
+    ----------
+    counts : bool
+        Whether to count what launches do.
+
+    Attributes
+    ----------
+    launches, evaluations : list
+        The fields of each `RawLaunch` and `RawEvaluation`, one after another: no objects that the
+        garbage collector would look at again and again.
+    compilations : list of (str, int, int)
+        What was compiled, and when that began and ended.
+    counting : list of (str, int, int, int)
+        Kernels that were counted, when that began and ended, and in which thread.
+    """
+
+    def __init__(self, counts: bool) -> None:
+        self.launches: list[Any] = []
+        self.evaluations: list[Any] = []
+        self._numbers = itertools.count(1)
+        self.compilations: list[tuple[str, int, int]] = []
+        self.counting: list[tuple[str, int, int, int]] = []
+        self._counter = Counter() if counts else None
+        self._calls: dict[Any, Counts | None] = {}
+        self._frames: dict[Any, list[tuple[str, Size, Size, Any, Counts | None]]] = {}
+        self._state = _ThreadState()
+        self._lock = threading.Lock()
+        self._observed: dict[Device, tuple[Any, Any]] = {}
+
+    def install(self) -> None:
+        """Begin to look."""
+        call, launch = Kernel.__call__, Graph.launch
+        self._original_call, self._original_run, self._original_launch = call, Kernel.run, launch
+        _replace(Kernel, "__call__", self._kernel_call())
+        _replace(Kernel, "run", self._kernel_run())
+        _replace(Graph, "launch", self._graph_launch())
+        for device in registry.opened():
+            self._observe(device)
+        evaluation.observe(self._evaluation())
+        progress.observers.append(self._compiled)
+
+    def remove(self) -> None:
+        """End it."""
+        progress.observers.remove(self._compiled)
+        evaluation.observe(None)
+        _replace(Kernel, "__call__", self._original_call)
+        _replace(Kernel, "run", self._original_run)
+        _replace(Graph, "launch", self._original_launch)
+        for device, (recorder, before) in self._observed.items():
+            if device.recording is recorder:
+                device.recording = before
+            if device.default_recorder is recorder:
+                device.default_recorder = before
+
+    def _observe(self, device: Device) -> None:
+        with self._lock:
+            if device not in self._observed:
+                before = device.default_recorder
+                recorder = _Recorder(self, device, is_alone=before is None)
+                self._observed[device] = recorder, before
+                device.default_recorder = recorder
+                if device.recording is before:
+                    device.recording = recorder
+
+    def _compiled(self, subject: str, began: int, ended: int) -> None:
+        if self._counter is None or self._counter.thread != threading.get_ident():
+            self.compilations.append((subject, began, ended))
+
+    # -- kernels
+
+    def _kernel_call(self) -> Any:
+        original, state, launches = self._original_call, self._state, self.launches
+        calls, observed, has_counts = self._calls, self._observed, self._counter is not None
+
+        def call(kernel: Kernel, *args: Any, **named: Any) -> Event:
+            device = kernel.device
+            if device not in observed:
+                self._observe(device)
+            threads, group = named.get("threads"), named.get("group_size")
+            counts = None
+            if has_counts:
+                key = kernel, threads, group, *[a for a in args if a.__class__ in _NUMBERS]
+                try:
+                    counts = calls[key]
+                except (KeyError, TypeError):
+                    counts = self._count_call(kernel, args, named, key)
+            code, line = calling_line(sys._getframe(1))
+            state.is_in_call = True
+            began = _now()
+            try:
+                event: Event = original(kernel, *args, **named)
+            finally:
+                ended = _now()
+                state.is_in_call = False
+            result = event.seconds if event.__class__ is FinishedEvent else event
+            launches.extend(
+                (kernel.name, device, code, line, threads, group, began, ended, result,
+                 state.evaluation, counts, get_ident())
+            )  # fmt: skip
+            return event
+
+        return functools.update_wrapper(call, original)
+
+    def _kernel_run(self) -> Any:
+        call = self._kernel_call()
+
+        def run(kernel: Kernel, args: Sequence[Any], threads: Any, group_size: Any) -> None:
+            call(kernel, *args, threads=threads, group_size=group_size, wait=True)
+
+        return functools.update_wrapper(run, self._original_run)
+
+    def _count_call(
+        self, kernel: Kernel, args: Sequence[Any], named: dict[str, Any], key: Any
+    ) -> Counts | None:
+        """Count a launch that has not run; its errors are those of the launch that follows."""
+        counts: Counts | None = None
+        options = ("threads", "group_size", "wait", "timeout", "check")
+        try:
+            grid, group = kernel._check_sizes(named["threads"], named.get("group_size"))
+            given = {name: value for name, value in named.items() if name not in options}
+            arguments = kernel._binder.bind(args, given)
+            counts = self.count(kernel.device, kernel._program, arguments, grid, group)
+            if not given:
+                self._calls[key] = counts
+        except Exception:  # the launch raises it
+            return None
+        return counts
+
+    def count(
+        self, device: Device, program: Program, arguments: Arguments, grid: Size, group: Size
+    ) -> Counts | None:
+        """The counts of a launch; None if they are not asked for or cannot be known."""
+        if self._counter is None:
+            return None
+        began = _now()
+        counts = self._counter.count(device, program, arguments, grid, group)
+        ended = _now()
+        self._state.counting += ended - began
+        self.counting.append((program.signature.name, began, ended, get_ident()))
+        return counts
+
+    def _graph_launch(self) -> Any:
+        original = self._original_launch
+
+        def launch(graph: Graph, wait: bool = False) -> Event:
+            device, caller = graph.device, calling_line(sys._getframe(1))
+            self._observe(device)
+            if type(device).prepare is not Launcher.prepare or graph._replay is None:
+                began = _now()
+                event: Event = original(graph, wait)
+                name = f"graph of {len(graph)} launches"
+                self._add(name, device, caller, (len(graph), 1, 1), None, began, event, None)
+                return event
+            replay = graph._replay
+            graph._replay = functools.partial(self._replay, graph, caller)
+            try:
+                event = original(graph, wait)
+            finally:
+                graph._replay = replay
+            return event
+
+        return functools.update_wrapper(launch, original)
+
+    def _replay(self, graph: Graph, caller: tuple[CodeType, int]) -> Event:
+        for each in graph._launches:
+            counts = self.count(graph.device, *each)
+            began = _now()
+            event = graph.device.launch(*each, wait=False)
+            self._add(
+                each.program.signature.name, graph.device, caller, each.grid, each.group, began,
+                event, counts,
+            )  # fmt: skip
+        return event
+
+    def _add(
+        self, name: str, device: Device, caller: tuple[CodeType, int], threads: Any, group: Any,
+        began: int, event: Event | float, counts: Counts | None,
+    ) -> None:  # fmt: skip
+        self.launches.extend(
+            (name, device, *caller, threads, group, began, _now(), event, self._state.evaluation,
+             counts, get_ident())
+        )  # fmt: skip
+
+    # -- arrays
+
+    def _evaluation(self) -> Callable[[Sequence[Node], bool], Sequence[Node]]:
+        evaluate, state, evaluations = evaluation.evaluate, self._state, self.evaluations
+        observed, numbers = self._observed, self._numbers
+
+        def observe(roots: Sequence[Node], wait: bool) -> Sequence[Node]:
+            if state.evaluation or (len(roots) == 1 and roots[0].kind is BUFFER):
+                return evaluate(roots, wait, True)
+            for each in roots:
+                if each.device not in observed:
+                    self._observe(each.device)
+            code, line = calling_line(sys._getframe(2))
+            number = state.evaluation = next(numbers)
+            state.counting = 0
+            began = _now()
+            try:
+                return evaluate(roots, wait, True)
+            finally:
+                ended = _now()
+                state.evaluation = 0
+                evaluations.extend(
+                    (number, "evaluation", code, line, began, ended, state.counting, get_ident())
+                )
+
+        return observe
+
+    def runs_of_frames(self, device: Device) -> Callable[..., None]:
+        """A function that runs the launches of a frame, one by one."""
+        frames, state, launches = self._frames, self._state, self.launches
+
+        def run_frame(frame: Any, addresses: Sequence[int] | None = None) -> None:
+            repeater, number = frame.run, state.evaluation
+            if addresses is not None:
+                repeater.write(addresses)
+            try:
+                jobs = frames[repeater]
+            except KeyError:
+                jobs = frames[repeater] = [
+                    (launch.program.signature.name, launch.grid, launch.group, run,
+                     self._count_job(device, launch, words))
+                    for launch, words, run in repeater.separate()
+                ]  # fmt: skip
+            code, line, thread, outer = None, 0, get_ident(), number
+            if not number:
+                code, line = calling_line(sys._getframe(1))
+                number = next(self._numbers)
+            first = began = _now()
+            try:
+                for name, grid, group, run, counts in jobs:
+                    seconds = run()
+                    ended = _now()
+                    launches.extend(
+                        (name, device, code, line, grid, group, began, ended, seconds, number,
+                         counts, thread)
+                    )  # fmt: skip
+                    began = ended
+            finally:
+                if not outer:
+                    self.evaluations.extend(
+                        (number, "compiled function", code, line, first, began, 0, thread)
+                    )
+
+        return run_frame
+
+    def _count_job(self, device: Device, launch: Any, words: memoryview) -> Counts | None:
+        """Count a launch of a frame, whose memory is that of the words of its job."""
+        arguments = Arguments(0)
+        arguments.words = list(words)
+        arguments.threadgroup_bytes = launch.arguments.threadgroup_bytes
+        arguments.extents = launch.arguments.extents
+        return self.count(device, launch.program, arguments, launch.grid, launch.group)
+
+    def launch(
+        self, device: Device, program: Program, arguments: Arguments, grid: Size, group: Size
+    ) -> Event | None:
+        """Run a launch of arrays; None if it is one of a kernel, whose call is seen already."""
+        if self._state.is_in_call:
+            return None
+        counts = self.count(device, program, arguments, grid, group)
+        caller = calling_line(sys._getframe(1))
+        began = _now()
+        event = device.launch(program, arguments, grid, group, wait=device.memory == "host")
+        self._add(program.signature.name, device, caller, grid, group, began, event, counts)
+        if arguments.buffers:
+            mark_used(program, arguments, event)
+        return event
+
+
+class _Recorder(LaunchRecorder):
+    """The recorder of a device while there is a profile.
+
+    Parameters
+    ----------
+    is_alone : bool
+        Whether launches may take the fast paths: no other recorder keeps them off.
+    """
+
+    def __init__(self, hooks: Hooks, device: Device, is_alone: bool) -> None:
+        self._hooks, self._device, self.observes = hooks, device, is_alone
+        self.run_frame = hooks.runs_of_frames(device) if is_alone else None
+
+    def record(self, program: Any, arguments: Arguments, grid: Size, group: Size) -> Event | None:
+        """See `LaunchRecorder.record`."""
+        return self._hooks.launch(self._device, program, arguments, grid, group)
+
+    def refuse(self, name: str) -> None:
+        """See `LaunchRecorder.refuse`: nothing is refused."""
+
+
+def _replace(type_: type, name: str, function: Any) -> None:
+    setattr(type_, name, function)
