@@ -47,6 +47,10 @@ kernel void by_threadgroup(device float* y, device const block* x, uint i [[thre
     threadgroup_barrier(mem_flags::mem_threadgroup);
     y[i] = shared[n - 1 - i].v[i % 8];
 }
+kernel void windows(device float* y, device const float* x, uint i [[thread_index_in_threadgroup]]) {
+    threadgroup_barrier(mem_flags::mem_device);
+    y[i] = x[i / 4] + 2 * x[i % 4] + 3 * x[i % 8 / 4 * 4 + 3 - i % 4];
+}
 kernel void halves(device half* y, device const half* x, ID) { y[i] = x[3 * i]; }
 """
 
@@ -186,6 +190,15 @@ def test_copies_of_many_bytes(lib, memory, n):
     y = memory.array(np.zeros(n, np.float32))
     lib.by_threadgroup(y, memory.array(x.view(np.uint8)), threads=n, group_size=n)
     np.testing.assert_array_equal(y, x[::-1][range(n), np.arange(n) % 8])
+
+
+@pytest.mark.parametrize("n", [8, 13, 32])
+def test_small_arrays_that_lanes_read_by_row_and_column(lib, memory, n):
+    x, i = floats(8), np.arange(n)
+    y = memory.array(np.zeros(n, np.float32))
+    lib.windows(y, memory.array(x), threads=n, group_size=n)
+    expected = x[i // 4] + 2 * x[i % 4] + 3 * x[i % 8 // 4 * 4 + 3 - i % 4]
+    np.testing.assert_allclose(y, expected, 1e-6)
 
 
 def test_adjacent_elements_that_are_copied_to_a_private_array():

@@ -159,7 +159,8 @@ def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits
     name = _name(kernel.ops)
     types = [msl_name(sources[source].dtype) for source in writer.buffers]
     positions = _IN_PANELS if writer.form.name in ("panels", "strips") else _IN_TILES
-    head = _head(name, types, members, positions, writer.structs)
+    max_threads = writer.form.threads if writer.form.name == "dots" else None
+    head = _head(name, types, members, positions, writer.structs, max_threads=max_threads)
     groups = (kernel.ops, *(factor.ops for factor in kernel.factors))
     files = _files([op for ops in groups for op in ops], "elementwise")
     files += ("products/products", *writer.form.files)

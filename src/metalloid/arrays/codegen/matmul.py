@@ -169,6 +169,16 @@ class _FunctorWriter(Writer):
             "  }",
         ]
 
+    def next(self, space: Ints) -> list[str]:
+        """The method for the address of the next matrix of a dense stack; else it is 0."""
+        access = self.axes.accesses.get(self.kernel.result)
+        is_dense = access is not None and access.outer == (math.prod(space[-2:]),)
+        at = "nullptr"
+        if access is not None and is_dense:
+            size = self._member("next", "uint", "I", access.outer[0])
+            at = f"(device const char *)({access.pointer} + {size})"
+        return ["  METAL_FUNC device const char *next() const {", f"    return {at};", "  }"]
+
     def struct(self, name: str, sum_type: str) -> list[str]:
         """The lines of the struct, without the closing brace."""
         self._pointers()
@@ -283,6 +293,7 @@ class ProductWriter:
                 self.structs += writer.at(type_, copied[k])
             elif form.name == "panels" and name != "Store":
                 self.structs += writer.at(element, self.kernel.factors[k].is_packed)
+                self.structs += writer.next(self.kernel.factors[k].iteration_space)
             elif form.has_fours and name != "Store":
                 self.structs += writer.four(self._packed(k, downs[k]), type_, downs[k])
             self.structs += ["};", ""]

@@ -13,6 +13,7 @@ from metalloid.arrays.planning.matmul_dispatch import (
     STRIP,
     TENSOR_CORES,
     TILE,
+    dot_lanes,
     dot_tile,
     panel_tile,
 )
@@ -65,14 +66,13 @@ PANELS = {
 }  # fmt: skip
 #: For CPUs: a row times a matrix.
 STRIPS = Form("strips", 1, STRIP, 32, "", each=f"{STRIP // 32}")
-#: Dot products of contiguous rows with contiguous columns, by rows and columns of sums of a
-#: simdgroup, which also are one row or one column.
+#: Dot products of contiguous rows with contiguous columns, by lanes, and by rows and columns of
+#: sums of a simdgroup, which also are one row or one column.
 DOTS = {
-    (rows, columns): Form("dots", TILE, width, 32, "", each=f"{rows}, {columns}")
-    for rows, columns, width in (
-        (1, 8, 32), (8, 1, 1), (4, 2, 32), (2, 4, 32), (1, 4, 32), (4, 1, 1), (2, 2, 32)
-    )
-}  # fmt: skip
+    (lanes, rows, columns): Form("dots", TILE, width, lanes, "", each=f"{rows}, {columns}, {lanes}")
+    for lanes in (8, 16, 32)
+    for rows, columns, width in ((1, 8, 32), (8, 1, 1), (4, 1, 1), (4, 2, 32), (4, 4, 32))
+}
 SQUARES = Form("squares", 128, 128, 256, "square_capacity<8>()", _WIDE, True, "8")
 SMALL_SQUARES = Form("squares", 64, 64, 256, "square_capacity<4>()", _WIDE, True, "4")
 #: Tilings whose tiles hold the factors' type, not the accumulators'.
@@ -98,7 +98,8 @@ def form_of(kernel: ProductKernel, traits: DeviceTraits) -> Form:
             return STRIPS
         return PANELS[panel_tile(kernel.product_dtype, kernel.iteration_space[-2:])]
     if kernel.backend == BY_DOTS:
-        return DOTS[dot_tile(dtype, kernel.iteration_space[-2:])]
+        rows, columns = dot_tile(dtype, kernel.iteration_space[-2:])
+        return DOTS[dot_lanes(dtype, columns), rows, columns]
     if not traits.is_simt or dtype.itemsize > 4:  # larger elements exceed threadgroup memory
         return REGISTERS
     return SQUARES if _is_large(kernel, SQUARES) else SMALL_SQUARES

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.arrays.ir.dtypes import bfloat16, float32, float64
+from metalloid.arrays.ir.dtypes import bfloat16, float32, float64, kind_of
 from metalloid.arrays.ir.node import Node, apply, broadcast, permute
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.views import concatenated, contiguous_copy, full_slices, sliced
@@ -26,6 +26,9 @@ _MAX_EXTENT, _MIN_ROWS = 4, 2**12
 #: From this depth and this number of rows on, dot products and a copy of the right factor, whose
 #: columns are contiguous, take less time than panels of 8 columns.
 _MIN_DOT_DEPTH, _MIN_DOT_ROWS = 32, 32
+#: The same for halves and short integers: panels convert each element of the left factor for the
+#: multiplications of one row, dot products convert a register for those of four columns.
+_MAX_HALF_COLUMNS, _MAX_SHORT_COLUMNS = 16, 8
 
 
 def is_narrow(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
@@ -46,12 +49,16 @@ def is_narrow(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
 def has_few_columns(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
     """Whether the right factor is transposed first, for dot products."""
     depth, columns = b.shape[-2:]
+    limit = 0
+    if a.dtype in (float32, float64, bfloat16):
+        limit = _MAX_EXTENT
+    elif a.dtype.itemsize <= 2 and kind_of(a.dtype) in "iuf":
+        limit = _MAX_HALF_COLUMNS if kind_of(a.dtype) == "f" else _MAX_SHORT_COLUMNS
     return (
         backend == AUTO
         and a.device.name == "cpu"
-        and a.dtype in (float32, float64, bfloat16)
         and len(b.shape) == 2
-        and 2 <= columns <= _MAX_EXTENT
+        and 2 <= columns <= limit
         and depth >= _MIN_DOT_DEPTH
         and a.shape[-2] >= _MIN_DOT_ROWS
         and not is_transposed(a)

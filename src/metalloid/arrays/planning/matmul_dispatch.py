@@ -81,10 +81,10 @@ class _Times(NamedTuple):
 
 
 _TIMES = {
-    float32: _Times(85, 0.0189, 0.2, 0.0185, 0.0203),
+    float32: _Times(85, 0.0189, 0.2, 0.0185, 0.0188),
     float16: _Times(85, 0.0185, 2.2, 0.0195, 0.028),
     bfloat16: _Times(85, 0.0185, 0.8, 0.0195, 0.028),
-    float64: _Times(245, 0.041, 0.3, 0.0395, 0.07),
+    float64: _Times(245, 0.041, 0.3, 0.0395, 0.0385),
     complex64: _Times(400, 0.048, 0.3),
     complex128: _Times(800, 0.1, 0.5),
 }
@@ -108,9 +108,14 @@ _PANEL_MATRIX, _PANEL_ELEMENT, _PANEL_PASS = 15, 0.05, 64
 #: Panels of half an AVX-512 register read one element for each of its multiplications.
 _HALF_REGISTER = 1.5
 #: Nanoseconds to add up the lanes of a dot product.
-_DOT = 1.2
+_DOT = 0.6
+#: Tiles of dot products of more bytes along the depth leave the second-level cache between columns.
+_MAX_DOT_BYTES, _UNCACHED_DOTS = 4096, 1.15
 #: Factors of at least so many bytes leave the second-level cache between passes; they are packed.
 _MIN_PACKED_BYTES = 2**21
+#: Column-major left factors of more bytes are packed, too, as a few rows of the whole depth fill
+#: the first-level cache; and those of more bytes whose columns do not begin at cache lines.
+_MAX_STRIDED_BYTES, _MAX_UNALIGNED_BYTES, _CACHE_LINE = 2**19, 2**18, 64
 #: Nanoseconds to pack a factor, per element, and per element of one that is contiguous along the
 #: depth: usually, and with more than a page between rows or so many elements.
 _PACK, _PACKED_ELEMENT, _TRANSPOSED_ELEMENTS = 1_000, 0.2, (0.3, 0.4)
@@ -208,6 +213,8 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         down, across = dot_tile(dtype, (rows, columns))
         padded = -(-rows // down) * down * -(-columns // across) * across
         multiplied = padded * (-(-depth // 32) * 32 * times.dot + _DOT)
+        if rows > TILE and depth * dtype.itemsize > _MAX_DOT_BYTES:
+            multiplied *= _UNCACHED_DOTS
         backends[DOTS] = matrices * (_PANEL_MATRIX + multiplied + elements * _PANEL_ELEMENT)
     return min(backends, key=backends.__getitem__)
 
@@ -240,12 +247,23 @@ def dot_tile(dtype: DType, shape: Ints) -> tuple[int, int]:
     shape : tuple of int
         Rows and columns of the product.
     """
-    count = 4 if dtype.itemsize > 4 else 8
     rows, columns = shape
     if rows == 1:
-        return 1, count
-    across = {1: 1, 2: 2}.get(columns, count // 2)
-    return count // across, across
+        return 1, 8
+    if columns == 1:
+        return (4 if dtype.itemsize > 4 else 8), 1
+    return (4, 2) if columns == 2 else (4, 4)
+
+
+def dot_lanes(dtype: DType, columns: int) -> int:
+    """Threads that share the depth of dot products: one AVX-512 register.
+
+    With a single column memory is the limit. It is read in order there, four registers of a row of
+    64-bit elements at a time: with one of each of several rows it took 1.6 to 2.6 times as long.
+    """
+    if dtype.itemsize <= 4:
+        return 16
+    return 32 if columns == 1 else 8
 
 
 def packed_factors(dtype: DType, shape: Ints, depth: int,
@@ -263,7 +281,9 @@ def packed_factors(dtype: DType, shape: Ints, depth: int,
     left, right = are_transposed
     is_short = dtype.itemsize < 4
     is_slow = is_short and dtype != bfloat16  # to convert for each row of the left factor
-    left &= rows * depth * dtype.itemsize >= _MIN_PACKED_BYTES
+    is_unaligned = rows * dtype.itemsize % _CACHE_LINE > 0
+    limit = _MAX_UNALIGNED_BYTES if is_unaligned else _MAX_STRIDED_BYTES
+    left &= rows * depth * dtype.itemsize > limit
     right &= rows > _MAX_GATHERS or depth * columns > _MAX_GATHERED
     right_is_large = depth * columns * dtype.itemsize >= _MIN_PACKED_BYTES
     return (

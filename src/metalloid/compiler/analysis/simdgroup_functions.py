@@ -30,6 +30,12 @@ def exchanges(callee: str) -> bool:
     return callee.startswith(("@__msl_simd", "@__msl_quad"))
 
 
+def has_any_width(callee: str) -> bool:
+    """Whether an exchange is also written for simdgroups of fewer lanes."""
+    match = NAME.match(callee)
+    return callee == LANE or (match is not None and match.group(1, 2) == ("simd", "shuffle_xor"))
+
+
 def shape_of_call(instruction: Instruction, operands: list[Shape], width: int) -> Shape | None:
     """Shape of a call's result; None if it is none of these functions."""
     if instruction.callee == LANE:

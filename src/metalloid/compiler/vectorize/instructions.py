@@ -13,6 +13,7 @@ from metalloid.compiler.vectorize.builder import Builder, fast_math
 from metalloid.compiler.vectorize.control_flow.lane_votes import all_lanes_pass
 from metalloid.compiler.vectorize.elementwise import count_of_values, text_of
 from metalloid.compiler.vectorize.memory import accesses
+from metalloid.compiler.vectorize.memory.prefetch import PREFETCH
 from metalloid.compiler.vectorize.register_chunks import by_registers
 from metalloid.compiler.vectorize.scalar_calls import call_by_lane, is_by_lane
 from metalloid.compiler.vectorize.simdgroup import collectives, matrices
@@ -204,6 +205,9 @@ def _call(builder: Builder, instruction: Instruction) -> None:
         holds = instruction.callee == ALL_PASS
         builder.set(instruction, scalar=all_lanes_pass(builder, condition, holds))
         return
+    if instruction.callee == PREFETCH:
+        _prefetch(builder, instruction)
+        return
     callee = builder.callees.get(instruction.callee)
     if callee is not None:
         _call_vector_form(builder, instruction, callee)
@@ -228,6 +232,14 @@ def _call(builder: Builder, instruction: Instruction) -> None:
         _call_of_processor(builder, instruction)
         return
     builder.set(instruction, vector=_each_lane(builder, instruction))
+
+
+def _prefetch(builder: Builder, instruction: Instruction) -> None:
+    """A kernel's own prefetch, if all lanes ask for one cache line; others are no use."""
+    address, *options = instruction.operands
+    if builder.is_uniform(address):
+        given = [("ptr", builder.scalar(address)), *(("i32", option.name) for option in options)]
+        builder.call("void", PREFETCH, given)
 
 
 def _call_vector_form(builder: Builder, instruction: Instruction, callee: Callee) -> None:

@@ -61,7 +61,12 @@ def active_or(builder: Builder, vector: str, neutral: str, type: Type) -> str:
 def active_number(builder: Builder) -> str:
     """The active lanes as a scalar of 32 bits."""
     bits = builder.mask_as_bits()
-    return "-1" if bits is None else builder.bits_as_integer(bits)
+    if bits is None:
+        return "-1"
+    number = builder.bits_as_integer(bits)
+    if builder.width == WIDTH:
+        return number
+    return builder.new(f"zext i{builder.width} {number} to i{WIDTH}")
 
 
 def is_active(builder: Builder, lanes: str) -> str:
@@ -78,7 +83,7 @@ def read_lanes(builder: Builder, vector: str, type: Type, lanes: str) -> str:
     wide = builder.wide(type)
     slot = builder.address_of(builder.slot(SlotKind.EXCHANGE, f"%{type}", wide))
     builder.emit(f"store {wide} {vector}, ptr {slot}, align 64")
-    within = builder.new(f"and {builder.wide(I32)} {lanes}, splat (i32 {WIDTH - 1})")
+    within = builder.new(f"and {builder.wide(I32)} {lanes}, splat (i32 {builder.width - 1})")
     addresses = builder.new(f"getelementptr {type}, ptr {slot}, {builder.wide(I32)} {within}")
     suffix = f"f{type.bits}" if isinstance(type, Float) else str(type)
     return builder.call(

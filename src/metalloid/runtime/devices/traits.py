@@ -37,8 +37,10 @@ class DeviceTraits(NamedTuple):
     has_bfloat_dots: bool = False
 
 
-FEW_CORES = DeviceTraits(False, 128, 2**14)
-BFLOAT_DOTS = FEW_CORES._replace(has_bfloat_dots=True, macros=("METALLOID_BFLOAT_DOTS",))
+FEW_CORES = DeviceTraits(False, 128, 2**14, macros=("METALLOID_PREFETCHES",))
+BFLOAT_DOTS = FEW_CORES._replace(
+    has_bfloat_dots=True, macros=(*FEW_CORES.macros, "METALLOID_BFLOAT_DOTS")
+)
 MANY_THREADS = DeviceTraits(True, 8192, 2**18)
 #: Apple's.
 MATRIX_UNITS = MANY_THREADS._replace(matrices=frozenset({"float16", "bfloat16", "float32"}))

@@ -171,17 +171,40 @@ METAL_FUNC void add_panels(thread T *sums, Left left, Right right, device const 
   }
 }
 
+// The next matrices of a stack, which are fetched while one is multiplied: row by row, as many bytes
+// for each index of the depth as the left factor has there. Threadgroups of the first columns fetch
+// the left factor, those of the last the right one.
+struct Ahead {
+  device const char *left, *right;
+
+  METAL_FUNC void fetch(uint at) const {
+#if METALLOID_PREFETCHES
+    if (left) {
+      metalloid::prefetch(left + at);
+    }
+    if (right) {
+      metalloid::prefetch(right + at);
+    }
+#endif
+  }
+};
+
 // A few rows of one column, over the whole depth.
-template <typename T, typename Element, uint count, bool is_full, typename Left, typename Right,
-          typename Store>
-METAL_FUNC void multiply_rows(Left left, Right right, Store store, uint row, uint column,
-                              uint3 size) {
+template <typename T, typename Element, uint count, bool is_full, bool has_next, typename Left,
+          typename Right, typename Store>
+METAL_FUNC void multiply_rows(Left left, Right right, Store store, Ahead ahead, uint row,
+                              uint column, uint3 size) {
   T sums[count];
   for (uint j = 0; j < count; ++j) {
     sums[j] = T(0);
   }
-  add_panels<T, Element, count, false, false>(sums, left, right, nullptr, nullptr, row,
-                                              is_full ? ~0u : size.x - 1, column, 0, size.z);
+  for (uint k = 0; k < size.z; ++k) {
+    if (has_next) {
+      ahead.fetch((row * size.z + k * count) * sizeof(Element));
+    }
+    add_panels<T, Element, count, false, false>(sums, left, right, nullptr, nullptr, row,
+                                                is_full ? ~0u : size.x - 1, column, k, 1);
+  }
   for (uint j = 0; j < count; ++j) {
     if (is_full || row + j < size.x) {
       store(row + j, column, sums[j]);
@@ -207,11 +230,20 @@ METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, 
   // others they are spilled, which takes as long as a fifth of the product if memory is slow.
   uint done = 0;
   if (!left_is_packed && !right_is_packed && size.z <= step) {
+    const Ahead ahead = {group.x == 0 ? left.next() : nullptr,
+                         (group.x + 1) * columns >= size.y ? right.next() : nullptr};
+    const bool has_next = size.z >= panel_columns && (ahead.left || ahead.right);
+    for (; has_next && done + count <= rows; done += count) {
+      multiply_rows<T, Element, count, true, true>(left, right, store, ahead, first + done, column,
+                                                   size);
+    }
     for (; done + count <= rows; done += count) {
-      multiply_rows<T, Element, count, true>(left, right, store, first + done, column, size);
+      multiply_rows<T, Element, count, true, false>(left, right, store, ahead, first + done, column,
+                                                    size);
     }
     if (count == 8 && done < rows && done + count / 2 >= rows) {
-      multiply_rows<T, Element, count / 2, false>(left, right, store, first + done, column, size);
+      multiply_rows<T, Element, count / 2, false, false>(left, right, store, ahead, first + done,
+                                                         column, size);
       done = rows;
     }
   }
@@ -289,7 +321,8 @@ METAL_FUNC void multiply_in_strips(Left left, Right right, Store store, uint3 si
 
 // Dot products, for factors that are contiguous along the depth: the lanes of a simdgroup have
 // elements of it, `rows` rows of the left factor meet `columns` columns of the right one, and a tree
-// adds up the lanes of all these sums together. A threadgroup of 32 threads makes `dot_rows` rows.
+// adds up the lanes of all these sums together. A threadgroup makes `dot_rows` rows; it has as many
+// threads as an AVX-512 register has elements, so that each sum is one register.
 constexpr constant uint dot_rows = 64, dot_columns = 32;
 
 template <typename T, uint rows, uint columns, bool is_full, typename Left, typename Right>
@@ -309,11 +342,12 @@ METAL_FUNC void add_products(thread T *sums, Left left, Right right, uint2 end, 
   }
 }
 
-template <typename T, uint rows, uint columns, bool is_full, typename Left, typename Right>
+template <typename T, uint rows, uint columns, uint lanes, bool is_full, typename Left,
+          typename Right>
 METAL_FUNC void add_products_of_depth(thread T *sums, Left left, Right right, uint3 size, uint row,
                                       uint column, uint lane) {
-  const uint full = size.z / 32 * 32;
-  for (uint k = 0; k < full; k += 32) {
+  const uint full = size.z / lanes * lanes;
+  for (uint k = 0; k < full; k += lanes) {
     add_products<T, rows, columns, is_full>(sums, left, right, size.xy, row, column, k + lane);
   }
   if (full + lane < size.z) {
@@ -322,12 +356,15 @@ METAL_FUNC void add_products_of_depth(thread T *sums, Left left, Right right, ui
 }
 
 // The sums over all lanes: that of index i in lane i, and in every `count`-th lane from there on.
-// Both halves of the lanes are added first: AVX-512 has them in two registers, and shuffles nothing.
-template <typename T, uint count>
+template <typename T, uint count, uint lanes>
 METAL_FUNC T add_lanes(thread T *sums, uint lane) {
+  constexpr ushort within = min(lanes, uint(64 / sizeof(T)));  // lanes of a register
   #pragma clang loop unroll(full)
-  for (ushort i = 0; i < count; ++i) {
-    sums[i] = add(sums[i], simd_shuffle_xor(sums[i], 16));
+  for (ushort bit = lanes / 2; bit >= within; bit /= 2) {  // shuffles nothing
+    #pragma clang loop unroll(full)
+    for (ushort i = 0; i < count; ++i) {
+      sums[i] = add(sums[i], simd_shuffle_xor(sums[i], bit));
+    }
   }
   #pragma clang loop unroll(full)
   for (ushort bit = count / 2; bit > 0; bit /= 2) {
@@ -339,16 +376,18 @@ METAL_FUNC T add_lanes(thread T *sums, uint lane) {
     }
   }
   #pragma clang loop unroll(full)
-  for (ushort bit = count; bit < 16; bit *= 2) {
+  for (ushort bit = count; bit < within; bit *= 2) {
     sums[0] = add(sums[0], simd_shuffle_xor(sums[0], bit));
   }
   return sums[0];
 }
 
-template <typename T, uint rows, uint columns, typename Left, typename Right, typename Store>
+template <typename T, uint rows, uint columns, uint lanes, typename Left, typename Right,
+          typename Store>
 METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size, uint3 group,
                                  uint lane) {
   constexpr uint count = rows * columns, width = columns == 1 ? 1 : dot_columns;
+  constexpr uint each = count < lanes ? count : lanes;  // sums that are added up together
   const uint first = group.y * dot_rows, start = group.x * width;
   const uint2 end = min(uint2(first + dot_rows, start + width), size.xy);
   for (uint column = start; column < end.y; column += columns) {
@@ -358,20 +397,26 @@ METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size
         sums[i] = T(0);
       }
       if (row + rows <= size.x && column + columns <= size.y) {
-        add_products_of_depth<T, rows, columns, true>(sums, left, right, size, row, column, lane);
+        add_products_of_depth<T, rows, columns, lanes, true>(sums, left, right, size, row, column,
+                                                             lane);
       } else {
-        add_products_of_depth<T, rows, columns, false>(sums, left, right, size, row, column, lane);
+        add_products_of_depth<T, rows, columns, lanes, false>(sums, left, right, size, row, column,
+                                                              lane);
       }
-      const T sum = add_lanes<T, count>(sums, lane);
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < count; i += each) {
+        sums[i] = add_lanes<T, each, lanes>(sums + i, lane);
+      }
       if (columns == 1) {  // contiguous along the column
         if (lane < rows && row + lane < end.x) {
-          store(row + lane, column, sum);
+          store(row + lane, column, sums[0]);
         }
         continue;
       }
       #pragma clang loop unroll(full)
       for (uint i = 0; i < rows; ++i) {  // a row is contiguous, and no scatter
-        const T part = i == 0 ? sum : simd_shuffle_xor(sum, i * columns);
+        const uint from = i * columns / each * each, other = i * columns % each;
+        const T part = other == 0 ? sums[from] : simd_shuffle_xor(sums[from], other);
         if (lane < columns && column + lane < end.y && row + i < end.x) {
           store(row + i, column + lane, part);
         }

@@ -102,6 +102,8 @@ class KernelIR:
         Number of the words of a launch: of parameters, and of the extents of their memory.
     layouts : tuple of int
         Table of the parameters' types, for `build_signature`.
+    max_threads : int
+        The limit of a threadgroup's threads that the kernel declares; 0 if it declares none.
     synchronises : bool
         Whether threads wait for each other.
     shares : bool
@@ -129,6 +131,7 @@ class KernelIR:
     compile_auxiliary: Callable[[str], str]
     parameters: int
     layouts: tuple[int, ...]
+    max_threads: int
     synchronises: bool
     shares: bool
     reports: bool
@@ -226,6 +229,7 @@ def kernel_ir(
         compile_auxiliary=compiler.compile_auxiliary,
         parameters=words_of(signature) if bounds.checks else len(entry.parameters),
         layouts=layouts,
+        max_threads=entry.limits.max_total or 0,
         synchronises=bool(_SYNCHRONISES.search(ir)),
         shares=bool(_THREADGROUP_VARIABLE.search(ir)),
         reports=reports,

@@ -25,7 +25,7 @@ from metalloid.backends.cpu.compile.thread_index import (
 )
 from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
 from metalloid.compiler.analysis.shapes import MAX_ALIGNMENT, VARYING, Shape, consecutive
-from metalloid.compiler.analysis.simdgroup_functions import WIDTH, exchanges
+from metalloid.compiler.analysis.simdgroup_functions import WIDTH, exchanges, has_any_width
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.analysis.workgroup_size import infer_workgroup_size
 from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
@@ -116,9 +116,11 @@ def functions(reports: bool, variant: Variant | None, parameters: int) -> str:
 
 def _widths_of(kernel: KernelIR) -> tuple[int, ...]:
     """Widths that the kernel's simdgroups may have, the best first."""
-    if any(exchanges(name) for name in _EXCHANGE.findall(kernel.ir)):
-        return (WIDTH,)
     widths = lanes(kernel.vectors)[0]
+    if exchanged := [name for name in _EXCHANGE.findall(kernel.ir) if exchanges(name)]:
+        # A threadgroup of fewer threads than a simdgroup has no other lanes.
+        is_narrow = kernel.max_threads in widths and all(map(has_any_width, exchanged))
+        return (kernel.max_threads if is_narrow else WIDTH,)
     if kernel.synchronises and _uses(kernel, "y"):
         # Threadgroups of several rows, usually of 16 x 16 threads.
         return tuple(sorted(widths, key=lambda n: n > _COMMON_GROUP_WIDTH))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from metalloid.compiler.analysis.shapes import Shape
 from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.ir.types import I1, I8, Float, Integer, Pointer, Type, Unsupported
 from metalloid.compiler.transforms.callees import PARAMETER
@@ -25,6 +26,7 @@ from metalloid.compiler.vectorize.memory import (
     prefetch,
     word_gathers,
 )
+from metalloid.compiler.vectorize.permute import shuffled
 from metalloid.compiler.vectorize.slots import SlotKind
 
 #: The least that processors gather and scatter.
@@ -49,6 +51,8 @@ def _load(builder: Builder, instruction: Instruction) -> None:
     elif shape.stride == type.size and type != I1:
         prefetch.look_ahead(builder, address, builder.width * type.size)
         builder.set(instruction, vector=_load_row(builder, type, builder.scalar(address), align))
+    elif (window := _window(builder, shape, type)) is not None:
+        builder.set(instruction, vector=_load_window(builder, type, address, align, window))
     elif not table_lookup.look_up(builder, instruction):
         vector = word_gathers.gather(builder, instruction)
         if vector is None:
@@ -70,6 +74,35 @@ def _load_row(builder: Builder, type: Type, address: str, align: int) -> str:
     # LLVM 22 makes one load of a masked load and a select with its mask, where the select is: after
     # stores between them (llvm/llvm-project#215453). A freeze in between keeps them apart.
     return builder.new(f"freeze {wide} {loaded}")
+
+
+def _window(builder: Builder, shape: Shape, type: Type) -> list[int] | None:
+    """The elements that lanes read of a small array all of which is read; None if they do not.
+
+    So do lanes that have positions in a matrix, as ``index / 4`` and ``index % 4``.
+    """
+    if shape.offsets is None or builder.mask_as_bits() is not None or type == I1:
+        return None
+    first = min(shape.offsets)
+    elements = [(offset - first) // type.size for offset in shape.offsets]
+    count = max(elements) + 1
+    is_dense = len(set(elements)) == count and count & (count - 1) == 0
+    is_dense &= all((offset - first) % type.size == 0 for offset in shape.offsets)
+    return elements if is_dense else None
+
+
+def _load_window(
+    builder: Builder, type: Type, address: Value, align: int, elements: list[int]
+) -> str:
+    """A load of adjacent elements, and a permutation of them."""
+    offsets = builder.shape(address).offsets
+    assert offsets is not None
+    first = builder.scalar(address)
+    if lowest := min(offsets):
+        first = builder.new(f"getelementptr i8, ptr {first}, i64 {lowest}")
+    wide = f"<{max(elements) + 1} x {type}>"
+    loaded = builder.new(f"load {wide}, ptr {first}, align {min(align, type.size)}")
+    return shuffled(builder, wide, loaded, "poison", elements)
 
 
 def _load_chunks(builder: Builder, type: Type, address: str, align: int) -> str:

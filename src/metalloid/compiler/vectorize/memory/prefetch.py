@@ -14,6 +14,7 @@ from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.types import Pointer
 from metalloid.compiler.vectorize.builder import Builder
 
+PREFETCH = "@llvm.prefetch.p0"
 #: Distance in bytes that covers the latency of memory: of kernels that compute, and of loops.
 _AHEAD, _AHEAD_IN_LOOPS = 4096, 2048
 _LINE = 64
@@ -53,7 +54,7 @@ def look_ahead(builder: Builder, address: Value, size: int) -> None:
             f"getelementptr i8, ptr {builder.scalar(address)}, i64 {start + ahead}"
         )
         options = [("i32", option) for option in ("0", "3", "1")]  # to read, often, as data
-        builder.call("void", "@llvm.prefetch.p0", [("ptr", address_ahead), *options])
+        builder.call("void", PREFETCH, [("ptr", address_ahead), *options])
 
 
 def is_in_buffer(builder: Builder, address: Value) -> bool:

@@ -9,7 +9,7 @@ from metalloid.compiler.ir.function import Instruction
 from metalloid.compiler.ir.types import I1, I16, I32, Type
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.control_flow.failures import fail_where, thread_of
-from metalloid.compiler.vectorize.permute import is_active, permute, read_lanes
+from metalloid.compiler.vectorize.permute import is_active, permute, read_lanes, where
 
 #: Lane that each lane reads, from its index, its operand and the width; out of range its own.
 SOURCES: dict[str, Callable[[int, int, int], int]] = {
@@ -35,11 +35,15 @@ def shuffle(builder: Builder, instruction: Instruction, width: int, name: str) -
         _shuffle_by_value(builder, instruction, width, name)
         return
     sources = []
-    for lane in range(WIDTH):
+    for lane in range(builder.width):
         source = SOURCES[name](lane % width, number, width)
         sources.append(lane - lane % width + source if 0 <= source < width else lane)
     vector = builder.vector(data)
+    missing = [source >= builder.width for source in sources]
+    sources = [min(source, builder.width - 1) for source in sources]
     result = permute(builder, vector, type, sources)
+    if any(missing):
+        result = where(builder, missing, "zeroinitializer", result, type)
     active = builder.mask_as_bits()
     if active is not None:
         here = permute(builder, active, I1, sources)
@@ -56,8 +60,8 @@ def _shuffle_by_value(builder: Builder, instruction: Instruction, width: int, na
     data, operand = instruction.operands
     type, wide = data.type, builder.wide(I32)
     requested = builder.new(f"zext {builder.wide(I16)} {builder.vector(operand)} to {wide}")
-    segment_lane = builder.constants(I32, (i % width for i in range(WIDTH)))
-    start = builder.constants(I32, (i - i % width for i in range(WIDTH)))
+    segment_lane = builder.constants(I32, (i % width for i in range(builder.width)))
+    start = builder.constants(I32, (i - i % width for i in range(builder.width)))
     if name in ("shuffle", "broadcast"):
         source = requested
         bad = builder.new(f"icmp uge {wide} {requested}, splat (i32 {width})")
@@ -84,6 +88,9 @@ def _shuffle_by_value(builder: Builder, instruction: Instruction, width: int, na
 def _read(builder: Builder, vector: str, type: Type, lanes: str) -> str:
     """For each lane the value of another; 0 of one that is inactive."""
     moved = read_lanes(builder, vector, type, lanes)
+    if builder.width < WIDTH:
+        is_lane = builder.new(f"icmp ult {builder.wide(I32)} {lanes}, splat (i32 {builder.width})")
+        moved = builder.blend(is_lane, moved, "zeroinitializer", type)
     if builder.mask is None:
         return moved
     return builder.blend(is_active(builder, lanes), moved, "zeroinitializer", type)

@@ -87,4 +87,11 @@ METALLOID_INLINE float dot_of_bfloats(float_math::uint32 a, float_math::uint32 b
 #endif
 }
 
+// Begin to load a cache line that is soon read; its address need not be one of memory. Not on GPUs.
+METALLOID_INLINE void prefetch(const void *from) {
+#if !defined(__NVPTX__)
+  __builtin_prefetch(from);
+#endif
+}
+
 }  // namespace metalloid
