@@ -13,8 +13,12 @@ import pytest
 
 # The compiler verifies its IR after every pass, in subprocesses of tests too; 0 switches it off.
 os.environ.setdefault("METALLOID_VERIFY", "1")
+# Tests start many processes that import the package, so its modules are compiled once.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from metalloid.runtime.devices import registry
+
+sys.dont_write_bytecode = False
 
 if os.environ.get("METALLOID_DEVICE") == "own":
     sys.path.insert(0, str(Path(__file__).parent))

@@ -217,7 +217,7 @@ class RowWriter(Writer):
         return more
 
     def _float_extremes(self, reductions: list[int]) -> list[int]:
-        """Those whose accumulators forget NaN, which a flag remembers: half of the instructions."""
+        """Reductions that ignore NaN and record it in a flag: half of the instructions."""
         return [
             k for k in reductions
             if self.ops[k].data in _ORDERS and kind_of(self.ops[k].dtype) == "f"
