@@ -1,18 +1,15 @@
-"""The tutorials, and some pages for users, do what they show.
+"""The tutorials, and some pages for users, do what they show."""
 
-The Python blocks of a page run from top to bottom in one namespace; a text block is what the block
-before it prints. As in doctests, ``...`` in it stands for any text.
-"""
-
-import contextlib
-import doctest
-import io
-import re
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "tools"))
+
+from run_page import run_page  # noqa: E402
+
 TUTORIALS = ROOT / "docs/internals/tutorials"
 PAGES = [
     ROOT / "docs/debugging.md",
@@ -20,13 +17,8 @@ PAGES = [
     ROOT / "docs/scaling.md",
     *sorted(page for page in TUTORIALS.glob("*.md") if page.name != "README.md"),
 ]
-_BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-
-
-def assert_output(output: str, expected: str) -> None:
-    if not doctest.OutputChecker().check_output(expected, output, _OPTIONS):
-        assert output == expected  # which shows the difference
+#: Pages with pictures, which `tools/build_site.py` runs, too.
+STEPS = sorted((ROOT / "docs/tutorial").glob("[0-9]*.md"))
 
 
 @pytest.mark.needs("the CPU")
@@ -36,20 +28,12 @@ def assert_output(output: str, expected: str) -> None:
     ids=lambda page: page.stem,
 )
 def test_tutorial(page, fresh_cache):
-    text = page.read_text("utf-8")
-    names: dict[str, object] = {"__name__": page.stem}
-    output = None
-    for match in _BLOCK.finditer(text):
-        kind, block = match.groups()
-        if kind == "text":
-            assert output is not None, "a text block follows a python block"
-            assert_output(output, block)
-            output = None
-            continue
-        assert not output, f"the page does not show this output: {output}"
-        line = text.count("\n", 0, match.start()) + 1
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile("\n" * line + block, str(page), "exec"), names)
-        output = printed.getvalue()
-    assert not output, f"the page does not show this output: {output}"
+    run_page(page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", STEPS, ids=lambda page: page.stem)
+def test_step(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_page(page)
+    assert list(tmp_path.glob("*.png"))

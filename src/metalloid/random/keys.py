@@ -80,7 +80,7 @@ def split(key: Array, num: int | Sequence[int] = 2) -> Array:
     Returns
     -------
     Array
-        uint32 of shape (..., num, 2), or (..., *num, 2); equal to the keys of JAX.
+        uint32 of shape ``(..., num, 2)``, or ``(..., *num, 2)``; equal to the keys of JAX.
 
     Examples
     --------

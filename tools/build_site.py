@@ -1,0 +1,156 @@
+"""Builds the documentation: ``python tools/build_site.py`` writes docs/_build.
+
+Needs ``pip install '.[docs]'``. Runs the scripts of the gallery and the pages of the tutorial for
+their pictures, writes the pages of the API reference to docs/generated, and runs Sphinx, for which
+warnings, such as broken links between pages, are errors.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+GENERATED = DOCS / "generated"
+GALLERY = ROOT / "examples" / "gallery"
+#: Modules of the reference, with their titles.
+MODULES = {
+    "metalloid": "Kernels, arrays and transforms",
+    "metalloid.linalg": "Linear algebra",
+    "metalloid.fft": "Fourier transforms",
+    "metalloid.random": "Random numbers",
+}
+
+
+def run(*command: str, cwd: Path) -> None:
+    """Run a command; where it fails, its output is the error."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+
+
+def run_all(commands: list[list[str]], folder: Path) -> None:
+    """Run commands in a folder, as many at a time as there are processors."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda command: run(*command, cwd=folder), commands))
+
+
+def write_gallery() -> None:
+    """Run each script, and write a page with its picture, its kernels and itself."""
+    folder = GENERATED / "gallery"
+    folder.mkdir(parents=True, exist_ok=True)
+    names = sorted(path.stem for path in GALLERY.glob("*.metal"))
+    index = [
+        "Gallery", "=======", "",
+        "Each picture is drawn by the Metal kernels on its page, when this site is built.",
+        "The scripts are in ``examples/gallery``.", "",
+        ".. container:: gallery", "",
+    ]  # fmt: skip
+    scripts = [[sys.executable, str(GALLERY / f"{name}.py"), f"{name}.png"] for name in names]
+    run_all(scripts, folder)
+    for name in names:
+        about = ast.get_docstring(ast.parse((GALLERY / f"{name}.py").read_text("utf-8"))) or ""
+        title = name.replace("_", " ").capitalize()
+        listings = [
+            f".. literalinclude:: /../examples/gallery/{name}.{kind}\n   :language: {language}\n"
+            for kind, language in (("metal", "cpp"), ("py", "python"))
+        ]
+        picture = f".. image:: {name}.png\n   :alt: {title}\n"
+        page = [title, "=" * len(title), "", about, "", picture, *listings]
+        (folder / f"{name}.rst").write_text("\n".join(page), "utf-8")
+        index += [
+            f"   .. figure:: {name}.png", f"      :alt: {title}",
+            f"      :target: {name}.html", "", f"      :doc:`{title} <{name}>`", "",
+        ]  # fmt: skip
+    index += ["", ".. toctree::", "   :hidden:", "", *(f"   {name}" for name in names), ""]
+    (folder / "index.rst").write_text("\n".join(index), "utf-8")
+
+
+def write_tutorial_pictures() -> None:
+    """Run the pages of the tutorial, which save pictures in the current folder."""
+    folder = GENERATED / "tutorial"
+    folder.mkdir(parents=True, exist_ok=True)
+    program = [sys.executable, str(ROOT / "tools" / "run_page.py")]
+    run_all(
+        [[*program, str(page)] for page in sorted((DOCS / "tutorial").glob("[0-9]*.md"))], folder
+    )
+
+
+def public_names(module: str) -> Iterator[tuple[str, Any]]:
+    """Each public name of a module that is a function, a class or an object with a docstring."""
+    namespace = importlib.import_module(module)
+    for name in dir(namespace):
+        value = getattr(namespace, name)
+        if not name.startswith("_") and not inspect.ismodule(value) and callable(value):
+            yield name, value
+
+
+def has_example(value: Any) -> bool:
+    """Whether a docstring of an object, or of a member of a class, has an example."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    return any(test.examples for test in finder.find(inspect.unwrap(value), "name"))
+
+
+def write_reference() -> None:
+    """Write a page for each module, with all public names."""
+    folder = GENERATED / "api"
+    folder.mkdir(parents=True, exist_ok=True)
+    for module, title in MODULES.items():
+        heading = f"{module}: {title}"
+        lines = [heading, "=" * len(heading), ""]
+        for name, value in public_names(module):
+            kind = "autoclass" if inspect.isclass(value) else "autofunction"
+            lines += [name, "-" * len(name), "", f".. {kind}:: {module}.{name}"]
+            lines += ["   :members:", ""] if kind == "autoclass" else [""]
+        (folder / f"{module}.rst").write_text("\n".join(lines), "utf-8")
+    toctree = [".. toctree::", "   :maxdepth: 1", "", *(f"   {module}" for module in MODULES), ""]
+    title = "API reference"
+    (folder / "index.rst").write_text("\n".join([title, "=" * len(title), "", *toctree]), "utf-8")
+
+
+def print_examples() -> None:
+    """Print how many public names have an example; `tests/test_docstrings.py` runs them."""
+    for module in MODULES:
+        names = list(public_names(module))
+        without = [name for name, value in names if not has_example(value)]
+        print(f"{module}: {len(names) - len(without)} of {len(names)} names have an example")
+        if without:
+            print("  without:", ", ".join(without))
+
+
+def main() -> None:
+    """Build the site, and print the time of each part."""
+    for part in (write_gallery, write_tutorial_pictures, write_reference, print_examples):
+        started = time.perf_counter()
+        part()
+        print(f"{part.__name__}: {time.perf_counter() - started:.1f} s", flush=True)
+    command = [
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-j",
+        "auto",
+        str(DOCS),
+        str(DOCS / "_build"),
+    ]
+    started = time.perf_counter()
+    code = subprocess.run([sys.executable, *command], check=False, env=os.environ).returncode
+    print(f"sphinx: {time.perf_counter() - started:.1f} s")
+    raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    main()
