@@ -3,10 +3,16 @@
 import doctest
 import importlib
 import pkgutil
+import sys
+from pathlib import Path
 
 import pytest
 
 import metalloid
+
+sys.path.append(str(Path(__file__).parent.parent / "tools"))
+
+import build_site
 
 MODULES = sorted(
     module.name
@@ -26,20 +32,14 @@ def test_examples(name):
     assert failed == 0
 
 
-def test_the_public_names_have_examples():
-    finder = doctest.DocTestFinder()
-    for name in (
-        "library",
-        "load",
-        "metal_kernel",
-        "threadgroup_memory",
-        "Buffer",
-        "Event",
-        "Texture",
-        "Sampler",
-        "ArgumentBuffer",
-    ):
-        examples = [
-            e for test in finder.find(getattr(metalloid, name), name) for e in test.examples
-        ]
-        assert examples, name
+@pytest.mark.parametrize("name", build_site.MODULES)
+def test_all_public_names_have_examples(name):
+    assert build_site.names_without_examples(name) == []
+    known = {f"{name}.{public}" for public, _ in build_site.public_names(name)}
+    listed = {n for n in build_site.more_examples() if n.rpartition(".")[0] == name}
+    assert listed <= known
+
+
+@pytest.mark.slow
+def test_examples_of_the_reference():
+    build_site.run_examples()

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,16 +97,49 @@ def public_names(module: str) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
+def more_examples() -> dict[str, str]:
+    """Examples of names whose docstrings have none, by the full name."""
+    blocks = (DOCS / "reference_examples.txt").read_text("utf-8").strip().split("\n\n")
+    return {name: text for name, _, text in (block.partition("\n") for block in blocks)}
+
+
+def run_examples() -> None:
+    """Run `more_examples`; `tests/test_docstrings.py` runs those of docstrings."""
+    import numpy
+
+    import metalloid
+
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for name, text in more_examples().items():
+        names = {"mtl": metalloid, "np": numpy}
+        test = doctest.DocTestParser().get_doctest(text + "\n", names, name, None, None)
+        assert test.examples, name
+        runner.run(test)
+    if runner.failures:
+        raise SystemExit(f"{runner.failures} examples of docs/reference_examples.txt failed")
+
+
 def has_example(value: Any) -> bool:
     """Whether a docstring of an object, or of a member of a class, has an example."""
     finder = doctest.DocTestFinder(exclude_empty=True)
     return any(test.examples for test in finder.find(inspect.unwrap(value), "name"))
 
 
+def names_without_examples(module: str) -> list[str]:
+    """The public names of a module without an example."""
+    more = more_examples()
+    return [
+        name
+        for name, value in public_names(module)
+        if f"{module}.{name}" not in more and not has_example(value)
+    ]
+
+
 def write_reference() -> None:
     """Write a page for each module, with all public names."""
     folder = GENERATED / "api"
     folder.mkdir(parents=True, exist_ok=True)
+    examples = more_examples()
     for module, title in MODULES.items():
         heading = f"{module}: {title}"
         lines = [heading, "=" * len(heading), ""]
@@ -113,6 +147,8 @@ def write_reference() -> None:
             kind = "autoclass" if inspect.isclass(value) else "autofunction"
             lines += [name, "-" * len(name), "", f".. {kind}:: {module}.{name}"]
             lines += ["   :members:", ""] if kind == "autoclass" else [""]
+            if example := examples.get(f"{module}.{name}"):
+                lines += ["", ".. code-block:: pycon", "", *indent(example, "   ").split("\n"), ""]
         (folder / f"{module}.rst").write_text("\n".join(lines), "utf-8")
     toctree = [".. toctree::", "   :maxdepth: 1", "", *(f"   {module}" for module in MODULES), ""]
     title = "API reference"
@@ -120,18 +156,18 @@ def write_reference() -> None:
 
 
 def print_examples() -> None:
-    """Print how many public names have an example; `tests/test_docstrings.py` runs them."""
+    """Print how many public names have an example."""
     for module in MODULES:
-        names = list(public_names(module))
-        without = [name for name, value in names if not has_example(value)]
-        print(f"{module}: {len(names) - len(without)} of {len(names)} names have an example")
+        count, without = len(list(public_names(module))), names_without_examples(module)
+        print(f"{module}: {count - len(without)} of {count} names have an example")
         if without:
             print("  without:", ", ".join(without))
 
 
 def main() -> None:
     """Build the site, and print the time of each part."""
-    for part in (write_gallery, write_tutorial_pictures, write_reference, print_examples):
+    parts = (write_gallery, write_tutorial_pictures, run_examples, write_reference, print_examples)
+    for part in parts:
         started = time.perf_counter()
         part()
         print(f"{part.__name__}: {time.perf_counter() - started:.1f} s", flush=True)

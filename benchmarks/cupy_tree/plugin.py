@@ -33,14 +33,16 @@ CUDA_TEXT = re.compile(
     r"get_array_module|[^_]_util\.|testing\.multi_gpu|\.data\.ptr|accelerator|RawKernel|fuse\(|"
     r"(Elementwise|Reduction)Kernel|_default_fft_func|config\.(?!enable_nd)[a-z]|get_fft_plan|"
     r"\.toDlpack|_is_initialized|_kernel\b|set_allocator|AssertFunctionIsCalled|CudaArray|"
-    r"_index_32_bits"
+    r"_index_32_bits|__cuda_array_interface__|n_free_blocks"
 )
 #: Marks of tests of what only CuPy has: private functions, refusals of NumPy's arrays.
 CUPY_TEXT = re.compile(
     r"NotImplementedError|assert_called|_check_and_get_dtype|[gs]et_random_state|reset_states|"
-    r"_cupy_get_ndarray|memptr"
+    r"_cupy_get_ndarray|memptr|blocking="
 )
-CUPY_NAMES = re.compile("with_numpy_input|numpy_(nd)?array_rejected|TestInterval|cupy_only")
+CUPY_NAMES = re.compile(
+    "with_numpy_input|numpy_(nd)?array_rejected|TestInterval|cupy_only|like_subok"
+)
 #: Outcomes of a comparison.
 KINDS = (
     ("another type of the result", r"ndarrays of different dtypes"),

@@ -164,6 +164,13 @@ _PARTS = frozenset({"fft", "linalg", "metal", "numpy", "random"})
 _OF_NAMESPACES = frozenset({"__array_api_version__", "__array_namespace_info__"})
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Add ``%%metal`` and ``%metal_time`` to a notebook: ``%load_ext metalloid``."""
+    from metalloid.notebook.magics import register
+
+    register(shell)
+
+
 def __getattr__(name: str) -> Any:
     if name in _PARTS:
         return importlib.import_module(f"metalloid.{name}")

@@ -169,3 +169,13 @@ def test_einsum_of_one_operand_has_numpys_type(text):
     result, expected = np.einsum(text, x, dtype=float), numpy.einsum(text, x, dtype=float)
     assert result.dtype == expected.dtype
     assert result.tolist() == expected.tolist()
+
+
+def test_booleans_beside_other_types():
+    x = numpy.asarray([[True, False], [False, True]])
+    assert (np.asarray(x) > 1j).tolist() == (x > 1j).tolist()
+    for result, expected in zip(divmod(np.asarray(x), True), divmod(x, True), strict=True):
+        numpy.testing.assert_array_equal(result, expected)
+        assert result.dtype == expected.dtype
+    assert np.linalg.eigvalsh(x, UPLO="U").tolist() == [1, 1]
+    assert np.asfortranarray(np.ones(())).shape == (1,)

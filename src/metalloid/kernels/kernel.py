@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metalloid.errors import ArgumentError, LaunchError
+from metalloid.display import html_section, html_table
+from metalloid.errors import ArgumentError, LaunchError, MetalloidError
 from metalloid.kernels.proven_launches import ProvenLaunches
 from metalloid.msl.signature import Signature
 from metalloid.runtime.arguments.signature_binder import SignatureBinder
@@ -338,6 +340,18 @@ class Kernel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._recipe
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("signature", self.signature), ("device", self.device.name), ("engine", self.engine),
+            ("threads of a threadgroup", f"at most {self.max_group_size}"),
+            ("threadgroup variables", f"{self.threadgroup_bytes} bytes"),
+        ]  # fmt: skip
+        stages = {"source": self.source}
+        with contextlib.suppress(MetalloidError):  # a kernel of a bundle has no text
+            stages |= self.asm
+        sections = (html_section(name, text) for name, text in stages.items())
+        return html_table(self.name, rows) + "".join(sections)
 
     def __repr__(self) -> str:
         return f"<Kernel {self.signature} on {self.device.name}>"

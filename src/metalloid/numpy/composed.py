@@ -158,7 +158,8 @@ def modf(x: Any) -> tuple[Array, Array]:
 
 def divmod(x1: Any, x2: Any) -> tuple[Array, Array]:
     """Quotient, rounded down, and remainder."""
-    return ew.floor_divide(x1, x2), ew.remainder(x1, x2)
+    first, second = (bools_as_integers(x) for x in as_arrays("divmod", x1, x2))
+    return ew.floor_divide(first, second), ew.remainder(first, second)
 
 
 def matvec(x1: Any, x2: Any) -> Array:

@@ -104,7 +104,7 @@ def solve(a: Any, b: Any) -> Array:
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, ...]:
     """Least squares solution, residuals, rank, and singular values."""
     x, y = as_arrays("lstsq", a, b)
-    if not y.ndim or x.ndim != 2 or x.shape[0] != y.shape[0]:
+    if y.ndim not in (1, 2) or x.ndim != 2 or x.shape[0] != y.shape[0]:
         raise LinAlgError(f"[lstsq] incompatible shapes {x.shape} and {y.shape}.")
     solution, residuals, rank, values = base.lstsq(x, y, rtol=rcond if rcond != -1 else 0.0)
     number = int(rank)
@@ -121,6 +121,7 @@ def _hermitian(a: Any, UPLO: str, where: str) -> Array:
     if UPLO.upper() not in ("L", "U"):
         raise ValueError(f"[{where}] UPLO must be 'L' or 'U', got {UPLO!r}.")
     x = _square(a, where)
+    x = x.astype(default_float()) if kind_of(x.dtype) == "b" else x
     if UPLO.upper() == "U":
         upper = triu(x, 1)
         diagonal = x - triu(x, 1) - triu(x.mT, 1).mT
@@ -280,7 +281,9 @@ def cond(x: Any, p: Any = None) -> Array:
     if matrices.ndim < 2:
         raise LinAlgError(f"[cond] expected matrices, got shape {matrices.shape}.")
     if 0 in matrices.shape[-2:]:
-        raise LinAlgError(f"[cond] is not defined on empty matrices, got shape {matrices.shape}.")
+        raise LinAlgError(
+            f"[cond] cond is not defined on empty arrays, got shape {matrices.shape}."
+        )
     if p in (None, 2, -2):
         values = base.svdvals(matrices)
         first, last = values[..., 0], values[..., -1]

@@ -16,7 +16,7 @@ from metalloid.arrays.functions.creation import full, zeros
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import OPERATIONS, call_on_host
 from metalloid.arrays.ir import native
-from metalloid.arrays.ir.dtypes import as_dtype, bool_, kind_of, uint64
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, kind_of, promote, uint64
 from metalloid.arrays.ir.node import cast
 from metalloid.arrays.ir.operands import (
     binary,
@@ -96,7 +96,9 @@ def _of_row(ufunc: np.ufunc) -> Callable[..., Any]:
         if row.name == "divide":  # integers of any size
             operands = tuple(float(x) if type(x) is int else x for x in operands)
         if of_complex and any(x.dtype.kind == "c" for x in as_arrays(row.name, *operands)):
-            return of_complex(*map(Array, binary_operands(row.name, *operands)))
+            first, second = map(Array, binary_operands(row.name, *operands))
+            common = promote(first.dtype, second.dtype)
+            return of_complex(first.astype(common), second.astype(common))
         return Array(apply(row, *_with_nodes(operands)))
 
     def integer_reciprocal(x: Any) -> Array:

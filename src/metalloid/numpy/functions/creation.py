@@ -70,7 +70,7 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Array:
 @numpy_function
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Array:
     """Convert an object to an array, which is row-major all the same."""
-    return creation.asarray(a, dtype)
+    return ascontiguousarray(a, dtype)
 
 
 @numpy_function
