@@ -12,9 +12,10 @@ PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
 
 #: Each layer may import only those before it.
 LAYERS = (
-    "errors", "settings", "deprecation", "dtypes", "msl", "compiler", "runtime", "backends",
-    "metal", "kernels", "arrays", "transforms", "linalg", "fft", "random", "numpy", "nn", "compat",
-    "sanitizer", "testing", "bench", "profiler", "cli", "dask", "dask_sizeof",
+    "errors", "display", "settings", "deprecation", "dtypes", "msl", "compiler", "runtime",
+    "backends", "metal", "kernels", "arrays", "transforms", "linalg", "fft", "random", "numpy",
+    "nn", "compat", "sanitizer", "testing", "bench", "profiler", "cli", "notebook", "dask",
+    "dask_sizeof",
 )  # fmt: skip
 
 #: The same inside packages, for folders and for modules next to them.

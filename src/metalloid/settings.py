@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, overload
 
+from metalloid.display import html_table
+
 _T = TypeVar("_T")
 _versions = itertools.count(1)
 _PREFIX = "METALLOID_"
@@ -405,6 +407,9 @@ class Settings:
                 row += f" ({setting.variable})"
             rows.append(row)
         return "\n".join(("<metalloid.config", *rows)) + ">"
+
+    def _repr_html_(self) -> str:
+        return html_table("metalloid.config", self.table(), ("name", "variable", "value", ""))
 
     @classmethod
     def _all(cls) -> dict[str, _Setting[Any]]:

@@ -27,6 +27,17 @@ def test_dot_products(rows, columns, depth, dtype, batch):
 
 
 @pytest.mark.needs("the CPU")
+def test_dot_products_of_pairs_of_bfloats():
+    """Pairs need not be aligned, and the last ones do not fill a register."""
+    a, b = random((67, 2 * 70 + 1), "bfloat16"), random((37, 2 * 70 + 1), "bfloat16")
+    with mtl.config.scope(products="dots"):
+        product = mtl.asarray(a)[:, 1:] @ mtl.asarray(b)[:, :-1].T
+        has_pairs = mtl.default_device().traits.has_bfloat_dots
+        assert ("read_pair" in mtl.explain(product)) == has_pairs
+    check(product, a[:, 1:], b[:, :-1].T)
+
+
+@pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("dtype", ["float16", "int8", "bfloat16"])
 def test_few_rows_are_sums(dtype):
     a, b = random((2, 300), dtype), random((300, 200), dtype)

@@ -23,6 +23,7 @@ from metalloid.arrays.ir.views import reshaped
 from metalloid.arrays.lowering import indexing, reductions
 from metalloid.arrays.lowering.reductions import Axis
 from metalloid.arrays.operators import Operators
+from metalloid.display import is_image, png
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 
@@ -310,6 +311,9 @@ class Array(Operators, Interop):
     def __repr__(self) -> str:
         text = np.array2string(self.__array__(), separator=", ", prefix="array(")
         return f"array({text}, dtype={self.dtype})"
+
+    def _repr_png_(self) -> bytes | None:
+        return png(self.__array__()) if is_image(self.shape, self.dtype) else None
 
     def __str__(self) -> str:
         return str(self.__array__())

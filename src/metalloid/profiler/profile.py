@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import os
 import threading
@@ -225,6 +226,9 @@ class profile(Results):
 
     def __str__(self) -> str:
         return profile_text(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def __repr__(self) -> str:
         return (

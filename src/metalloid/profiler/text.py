@@ -45,7 +45,7 @@ def printed(tables: Sequence[Any]) -> str:
     from rich.console import Console
 
     file = io.StringIO()
-    console = Console(file=file, width=_WIDTH, color_system=None)
+    console = Console(file=file, width=_WIDTH, color_system=None, force_jupyter=False)
     for table in tables:
         console.print(table)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())

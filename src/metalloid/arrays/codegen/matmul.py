@@ -1,6 +1,6 @@
 """Metal text of matrix products: prologues of both factors, and the epilogue.
 
-The loops are templates in ``products.metal``. The kernel passes three structs whose methods read an
+The loops are templates in ``metal/products``. The kernel passes three structs whose methods read an
 element of a factor or store a sum.
 """
 
@@ -68,7 +68,11 @@ class _FunctorWriter(Writer):
         type_ = msl_name(op.dtype)
         value = self._loaded.get(index, f"{type_}(sum)" if op.kind == "matmul" else "")
         if op.kind == "load" and op.dtype == uint32 and self.sources[op.data].dtype == bfloat16:
-            value = f"numpy::read_pair({self._address(index)})"
+            # The pairs of adjacent threads are adjacent words: their index is not multiplied by 2.
+            start, number = list(_COORDINATES), _COORDINATES[self.prefix == "left_"]
+            start[start.index(number)] = "0"
+            pointer = self.axes.accesses[index].pointer
+            value = f"numpy::read_pair({pointer} + {self._index(index, start)}, {number})"
         if not value:
             super()._value(index, row)
             return
@@ -297,7 +301,11 @@ class ProductWriter:
             elif form.has_fours and name != "Store":
                 self.structs += writer.four(self._packed(k, downs[k]), type_, downs[k])
             self.structs += ["};", ""]
-        given = [type_, *([element] if form.name == "panels" else []), *filter(None, [form.each])]
+        given = [
+            type_,
+            *([element] if form.name in ("panels", "dots") else []),
+            *filter(None, [form.each]),
+        ]
         are_packed = [factor.is_packed for factor in self.kernel.factors]
         flags = {"panels": are_packed, "strips": [], "dots": []}.get(form.name, downs)
         given += ["true" if is_so else "false" for is_so in (*flags, *copied)]

@@ -56,20 +56,23 @@ class Form:
 
 _WIDE = ("wide", "products/wide_products")
 _BLOCKS = ("wide", "products/tensor_blocks", "products/tensor_products")
-REGISTERS = Form("registers", TILE, TILE, 512, "product_capacity<{T}>()")
-SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_capacity<{T}>()")
+_TILES, _PANELS, _VECTORS = (("products/" + name,) for name in ("tiles", "panels", "vectors"))
+REGISTERS = Form("registers", TILE, TILE, 512, "product_capacity<{T}>()", _TILES)
+SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_capacity<{T}>()", _TILES)
 #: For CPUs, by rows of sums and width: positions that do not fix the number of lanes.
 PANELS = {
     (rows, columns): Form("panels", TILE, columns, columns, f"panel_rows * {columns}",
-                          each=f"{columns}, {rows}")
+                          _PANELS, each=f"{columns}, {rows}")
     for rows, columns in itertools.product((1, 2, 4, 8), (8, 16, 32))
 }  # fmt: skip
 #: For CPUs: a row times a matrix.
-STRIPS = Form("strips", 1, STRIP, 32, "", each=f"{STRIP // 32}")
+STRIPS = Form("strips", 1, STRIP, 32, "", _VECTORS, each=f"{STRIP // 32}")
 #: Dot products of contiguous rows with contiguous columns, by lanes, and by rows and columns of
 #: sums of a simdgroup, which also are one row or one column.
 DOTS = {
-    (lanes, rows, columns): Form("dots", TILE, width, lanes, "", each=f"{rows}, {columns}, {lanes}")
+    (lanes, rows, columns): Form(
+        "dots", TILE, width, lanes, "", _VECTORS, each=f"{rows}, {columns}, {lanes}"
+    )
     for lanes in (8, 16, 32)
     for rows, columns, width in ((1, 8, 32), (8, 1, 1), (4, 1, 1), (4, 2, 32), (4, 4, 32))
 }

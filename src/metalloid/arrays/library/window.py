@@ -19,7 +19,8 @@ from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.program import Size
 
-_FILES = ("wide", "products/products", "products/wide_products", "windows")
+_PRODUCTS = ("products/products", "products/tiles", "products/wide_products")
+_FILES = ("wide", *_PRODUCTS, "windows")
 #: Groups with fewer outputs use the direct kernel: a tile would be mostly empty.
 _DIRECT_OUTPUTS = 8
 #: With at least this many outputs or channels, lanes take adjacent channels.

@@ -107,8 +107,8 @@ _CALL = 40_000
 _PANEL_MATRIX, _PANEL_ELEMENT, _PANEL_PASS = 15, 0.05, 64
 #: Panels of half an AVX-512 register read one element for each of its multiplications.
 _HALF_REGISTER = 1.5
-#: Nanoseconds to add up the lanes of a dot product.
-_DOT = 0.6
+#: Nanoseconds to add up the lanes of a dot product; for pairs of bfloats, also per multiplication.
+_DOT, _PAIRED_DOT = 0.6, (0.0105, 1.5)
 #: Tiles of dot products of more bytes along the depth leave the second-level cache between columns.
 _MAX_DOT_BYTES, _UNCACHED_DOTS = 4096, 1.15
 #: Factors of at least so many bytes leave the second-level cache between passes; they are packed.
@@ -212,7 +212,9 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     if left_fits and right_fits and (1 in (rows, columns) or depth >= STEP):
         down, across = dot_tile(dtype, (rows, columns))
         padded = -(-rows // down) * down * -(-columns // across) * across
-        multiplied = padded * (-(-depth // 32) * 32 * times.dot + _DOT)
+        is_paired = has_pairs and depth % 2 == 0
+        each, added = _PAIRED_DOT if is_paired else (times.dot, _DOT)
+        multiplied = padded * (-(-depth // 32) * 32 * each + added)
         if rows > TILE and depth * dtype.itemsize > _MAX_DOT_BYTES:
             multiplied *= _UNCACHED_DOTS
         backends[DOTS] = matrices * (_PANEL_MATRIX + multiplied + elements * _PANEL_ELEMENT)

@@ -33,7 +33,7 @@ from metalloid.arrays.planning.matmul_dispatch import (
     is_transposed,
     shape_of_work,
 )
-from metalloid.arrays.planning.packing import pack
+from metalloid.arrays.planning.packing import pack, paired
 from metalloid.arrays.planning.schedule import Factor, FusedKernel, MaterializeReason, ProductKernel
 
 #: Limits of a factor that every tile recomputes: cost in additions, and loads.
@@ -118,6 +118,8 @@ def compute(planner: PlanContext, index: int, product: int, out: int) -> None:
         factors = tuple(_factor(planner, builder, arg, other, by) for arg, other in operands)
         if by == PANELS:
             factors = pack(planner, factors)
+        elif by == DOTS:
+            factors = paired(planner, factors)
         fused = frozenset(builder.fused_nodes)  # those of the factors, too
         step = ProductKernel(shape, (), ops, result, out, strides, nodes=fused, factors=factors,
                              backend=by)  # fmt: skip

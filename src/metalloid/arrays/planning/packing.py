@@ -33,7 +33,7 @@ from metalloid.arrays.planning.matmul_dispatch import (
 from metalloid.arrays.planning.schedule import Factor, LibraryKernel, MaterializeReason
 from metalloid.kernels.strides import collapse, row_major
 
-#: These constants equal those of ``products.metal``.
+#: These constants equal those of ``products.metal`` and ``packing.metal``.
 PANEL, _DEPTH = 32, 128
 #: Extents and strides of a launch are 32-bit.
 _MAX_NUMBER = 2**32
@@ -58,16 +58,29 @@ def pack(planner: PlanContext, factors: tuple[Factor, ...]) -> tuple[Factor, ...
     )
 
 
-def _has_pairs_in_place(left: Factor) -> bool:
-    """Whether pairs of bfloats along the depth are words of memory."""
-    return left.ops[left.result].strides[-1] == 1 and left.iteration_space[-1] % 2 == 0
+def paired(planner: PlanContext, factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
+    """The factors of dot products, with pairs of bfloats as elements where that is profitable."""
+    left, right = factors
+    depth, shape = left.iteration_space[-1], (left.iteration_space[-2], right.iteration_space[-1])
+    has_pairs = has_bfloat_pairs(planner.traits, left.dtype, shape, depth)
+    has_pairs &= all(factor.ops[factor.result].kind == "load" for factor in factors)
+    if has_pairs and _has_pairs_in_place(left) and _has_pairs_in_place(right, -2):
+        return _pairs_in_place(left), _pairs_in_place(right, -2)
+    return factors
 
 
-def _pairs_in_place(left: Factor) -> Factor:
-    """The factor, whose elements are pairs of bfloats."""
-    op, (*outer, depth) = left.ops[left.result], left.iteration_space
-    pairs = replace(op, dtype=uint32, strides=(*op.strides[:-1], 2))
-    return Factor((*outer, depth // 2), (pairs,), 0)
+def _has_pairs_in_place(factor: Factor, axis: int = -1) -> bool:
+    """Whether pairs of bfloats along the axis of the depth are words of memory."""
+    return factor.ops[factor.result].strides[axis] == 1 and factor.iteration_space[axis] % 2 == 0
+
+
+def _pairs_in_place(factor: Factor, axis: int = -1) -> Factor:
+    """The factor, whose elements are pairs of bfloats along the axis of the depth."""
+    op = factor.ops[factor.result]
+    space, strides = list(factor.iteration_space), list(op.strides)
+    space[axis] //= 2
+    strides[axis] = 2
+    return Factor(tuple(space), (replace(op, dtype=uint32, strides=tuple(strides)),), 0)
 
 
 def _strides(factor: Factor) -> Ints:
@@ -168,7 +181,7 @@ def _launch(types: tuple[DType, DType], size: Ints, strides: Ints) -> LibraryLau
     return LibraryLaunch(
         name="pack_panels",
         body=body,
-        files=("products/products",),
+        files=("products/products", "products/packing"),
         reads=(0,),
         writes=(1,),
         numbers=(

@@ -169,7 +169,7 @@ class Factor:
     result : int
         Index of the operation whose value is multiplied.
     is_packed : bool
-        Whether it is a buffer with panels, as `pack_panel` of ``products.metal`` writes them.
+        Whether it is a buffer with panels, as `pack_panel` of ``packing.metal`` writes them.
     """
 
     iteration_space: Ints

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain.target import Target
+from metalloid.display import html_table
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.libraries import Libraries
 from metalloid.runtime.devices.traits import MANY_THREADS, DeviceTraits
@@ -226,6 +227,16 @@ class Device(Launcher, metaclass=_Opening):
         seconds : float
             Maximum time to wait for running launches.
         """
+
+    def _repr_html_(self) -> str:
+        info = self.info()
+        rows = {
+            "description": info.description,
+            "memory": f"{info.memory_bytes / 2**30:.1f} GiB",
+            "threads": info.threads,
+            **self.details(),
+        }
+        return html_table(info.name, rows.items())
 
     def __repr__(self) -> str:
         return f"<Device {self.name}: {self.info().description}>"

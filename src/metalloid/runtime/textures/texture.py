@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from metalloid.display import is_image, png
 from metalloid.errors import ArgumentError
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.memory.buffer import Buffer
@@ -178,6 +179,14 @@ class Texture:
         nbytes = math.prod(shape) * self.pixel_format.dtype.itemsize
         texels = np.asarray(self.memory)[start : start + nbytes]
         return texels.view(self.pixel_format.dtype).reshape(shape)
+
+    def _repr_png_(self) -> bytes | None:
+        if self.kind != "2d":
+            return None
+        pixels = self.numpy()
+        if pixels.ndim == 3 and pixels.shape[2] == 1:
+            pixels = pixels[..., 0]
+        return png(pixels) if is_image(pixels.shape, pixels.dtype) else None
 
     def __repr__(self) -> str:
         extents = " x ".join(map(str, self.shape))

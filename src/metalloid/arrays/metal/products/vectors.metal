@@ -1,0 +1,151 @@
+// Products on CPUs: of a row and a matrix in strips, and dot products. Plain MSL.
+namespace numpy {
+
+// A row times a matrix that is contiguous along its columns, for CPUs: a thread has `count` columns
+// that are 32 apart, so that a threadgroup reads several cache lines of each row of the matrix.
+template <typename T, uint count, typename Left, typename Right, typename Store>
+METAL_FUNC void multiply_strip(Left left, Right right, Store store, uint depth, uint row,
+                               uint column) {
+  T sums[count];
+  for (uint j = 0; j < count; ++j) {
+    sums[j] = T(0);
+  }
+  for (uint k = 0; k < depth; ++k) {
+    const T x = T(left(row, k));
+    for (uint j = 0; j < count; ++j) {
+      sums[j] = times_plus(x, T(right(k, column + j * panel_columns)), sums[j]);
+    }
+  }
+  for (uint j = 0; j < count; ++j) {
+    store(row, column + j * panel_columns, sums[j]);
+  }
+}
+
+template <typename T, uint count, typename Left, typename Right, typename Store>
+METAL_FUNC void multiply_in_strips(Left left, Right right, Store store, uint3 size, uint3 group,
+                                   uint own) {
+  uint first = group.x * panel_columns * count;
+  if (first + panel_columns * count <= size.y) {
+    multiply_strip<T, count>(left, right, store, size.z, group.y, first + own);
+    return;
+  }
+  if (first + panel_columns * count / 2 <= size.y) {
+    multiply_strip<T, count / 2>(left, right, store, size.z, group.y, first + own);
+    first += panel_columns * count / 2;
+  }
+  for (uint column = first + own; column < size.y; column += panel_columns) {
+    multiply_strip<T, 1>(left, right, store, size.z, group.y, column);
+  }
+}
+
+// Dot products, for factors that are contiguous along the depth: the lanes of a simdgroup have
+// elements of it, `rows` rows of the left factor meet `columns` columns of the right one, and a
+// tree adds up the lanes of all these sums together. A threadgroup makes `dot_rows` rows; it has as many
+// threads as an AVX-512 register has elements, so that each sum is one register.
+constexpr constant uint dot_rows = 64, dot_columns = 32;
+
+template <typename T, typename Element, uint rows, uint columns, bool is_full, typename Left,
+          typename Right>
+METAL_FUNC void add_products(thread T *sums, Left left, Right right, uint2 end, uint row,
+                             uint column, uint k) {
+  Element a[rows], b[columns];
+  for (uint i = 0; i < rows; ++i) {  // beyond the last row or column, it is read again
+    a[i] = Element(left(is_full ? row + i : min(row + i, end.x - 1), k));
+  }
+  for (uint j = 0; j < columns; ++j) {
+    b[j] = Element(right(k, is_full ? column + j : min(column + j, end.y - 1)));
+  }
+  for (uint i = 0; i < rows; ++i) {
+    for (uint j = 0; j < columns; ++j) {
+      sums[i * columns + j] = times_plus(a[i], b[j], sums[i * columns + j]);
+    }
+  }
+}
+
+template <typename T, typename Element, uint rows, uint columns, uint lanes, bool is_full,
+          typename Left, typename Right>
+METAL_FUNC void add_products_of_depth(thread T *sums, Left left, Right right, uint3 size, uint row,
+                                      uint column, uint lane) {
+  const uint full = size.z / lanes * lanes;
+  for (uint k = 0; k < full; k += lanes) {
+    add_products<T, Element, rows, columns, is_full>(sums, left, right, size.xy, row, column,
+                                                     k + lane);
+  }
+  if (full + lane < size.z) {
+    add_products<T, Element, rows, columns, is_full>(sums, left, right, size.xy, row, column,
+                                                     full + lane);
+  }
+}
+
+// The sums over all lanes: that of index i in lane i, and in every `count`-th lane from there on.
+template <typename T, uint count, uint lanes>
+METAL_FUNC T add_lanes(thread T *sums, uint lane) {
+  constexpr ushort within = min(lanes, uint(64 / sizeof(T)));  // lanes of a register
+  #pragma clang loop unroll(full)
+  for (ushort bit = lanes / 2; bit >= within; bit /= 2) {  // shuffles nothing
+    #pragma clang loop unroll(full)
+    for (ushort i = 0; i < count; ++i) {
+      sums[i] = add(sums[i], simd_shuffle_xor(sums[i], bit));
+    }
+  }
+  #pragma clang loop unroll(full)
+  for (ushort bit = count / 2; bit > 0; bit /= 2) {
+    const bool is_upper = lane & bit;
+    #pragma clang loop unroll(full)
+    for (ushort i = 0; i < bit; ++i) {
+      const T retained = is_upper ? sums[i + bit] : sums[i];
+      sums[i] = add(retained, simd_shuffle_xor(is_upper ? sums[i] : sums[i + bit], bit));
+    }
+  }
+  #pragma clang loop unroll(full)
+  for (ushort bit = count; bit < within; bit *= 2) {
+    sums[0] = add(sums[0], simd_shuffle_xor(sums[0], bit));
+  }
+  return sums[0];
+}
+
+// `Element` is the type of the factors' elements: that of the sums, or uint for pairs of bfloats.
+template <typename T, typename Element, uint rows, uint columns, uint lanes, typename Left,
+          typename Right, typename Store>
+METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size, uint3 group,
+                                 uint lane) {
+  constexpr uint count = rows * columns, width = columns == 1 ? 1 : dot_columns;
+  constexpr uint each = count < lanes ? count : lanes;  // sums that are added up together
+  const uint first = group.y * dot_rows, start = group.x * width;
+  const uint2 end = min(uint2(first + dot_rows, start + width), size.xy);
+  for (uint column = start; column < end.y; column += columns) {
+    for (uint row = first; row < end.x; row += rows) {
+      T sums[count];
+      for (uint i = 0; i < count; ++i) {
+        sums[i] = T(0);
+      }
+      if (row + rows <= size.x && column + columns <= size.y) {
+        add_products_of_depth<T, Element, rows, columns, lanes, true>(sums, left, right, size, row,
+                                                                      column, lane);
+      } else {
+        add_products_of_depth<T, Element, rows, columns, lanes, false>(sums, left, right, size, row,
+                                                                       column, lane);
+      }
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < count; i += each) {
+        sums[i] = add_lanes<T, each, lanes>(sums + i, lane);
+      }
+      if (columns == 1) {  // contiguous along the column
+        if (lane < rows && row + lane < end.x) {
+          store(row + lane, column, sums[0]);
+        }
+        continue;
+      }
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < rows; ++i) {  // a row is contiguous, and no scatter
+        const uint from = i * columns / each * each, other = i * columns % each;
+        const T part = other == 0 ? sums[from] : simd_shuffle_xor(sums[from], other);
+        if (lane < columns && column + lane < end.y && row + i < end.x) {
+          store(row + i, column + lane, part);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace numpy

@@ -1,0 +1,1 @@
+"""Jupyter notebooks: ``%load_ext metalloid`` for cells of Metal and timed statements."""

@@ -1,0 +1,110 @@
+"""Notebooks: cells of Metal, timed statements, and displays of objects."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import metalloid as mtl
+from metalloid.display import html_table
+from metalloid.notebook import magics
+
+TEXT = """#include <metal_stdlib>
+using namespace metal;
+kernel void scale(device float *x, constant float &by, uint i [[thread_position_in_grid]])
+{
+    x[i] *= by;
+}
+"""
+
+
+def pixels_of(file):
+    return np.asarray(Image.open(io.BytesIO(file)))
+
+
+def test_cells_of_metal():
+    names = {}
+    result = magics.metal_cell("-D FACTOR=3", TEXT.replace("*= by", "*= by * FACTOR"), names)
+    assert list(names) == ["scale"] == list(result)
+    x = np.ones(4, np.float32)
+    names["scale"](x, 2.0, threads=4)
+    assert x.tolist() == [6.0] * 4
+    with pytest.raises(magics.CellError) as raised:
+        magics.metal_cell("", TEXT.replace("*= by", "*= bi"), names)
+    head, line, caret, *_ = raised.value._render_traceback_()
+    assert head.startswith("cell:6:13: error: use of undeclared identifier 'bi'")
+    assert line[caret.index("^") :].startswith("bi")
+    with pytest.raises(mtl.ArgumentError, match=r"\[%%metal\] unrecognized arguments: --wrong"):
+        magics.metal_cell("--wrong", TEXT, names)
+
+
+def test_timed_statements():
+    names = {"lib": mtl.library(TEXT), "x": np.ones(4, np.float32)}
+    text = magics.timed("-n 3 lib.scale(x, 2.0, threads=4)", None, names)
+    assert text.startswith("3 runs\n3 launches in ")
+    assert names["x"].tolist() == [2.0**5] * 4  # two more before
+    assert " scale " in magics.timed("-n 1", "lib.scale(x, 2.0, threads=4)", names)
+    with pytest.raises(mtl.ArgumentError, match="invalid int value: 'many'"):
+        magics.timed("-n many x", None, names)
+
+
+def test_arrays_that_are_images():
+    colours = np.random.default_rng(0).random((20, 30, 3), np.float32)
+    bytes_ = (colours * 255).round().astype(np.uint8)
+    for shown in (colours, bytes_):
+        assert (pixels_of(mtl.asarray(shown)._repr_png_()) == bytes_).all()
+    assert pixels_of(mtl.asarray(bytes_[..., 0])._repr_png_()).shape == (20, 30)
+    for other in (colours * 2, colours[..., 0], colours[:4], bytes_.astype(np.int32), bytes_[0, 0]):
+        assert mtl.asarray(other)._repr_png_() is None
+
+
+def test_textures():
+    texels = np.random.default_rng(0).integers(0, 256, (16, 24, 4), np.uint8)
+    assert (pixels_of(mtl.Texture(texels)._repr_png_()) == texels).all()
+    assert mtl.Texture(texels[:2])._repr_png_() is None
+
+
+def test_html():
+    lib = mtl.library(TEXT)
+    shown = lib.scale._repr_html_()
+    assert "scale(device float *x, constant float &amp;by)" in shown
+    assert lib.scale.engine in shown
+    for stage in ("source", *lib.scale.asm):
+        assert f"<summary>{stage}</summary>" in shown
+    assert "METALLOID_CACHE_DIR" in mtl.config._repr_html_()
+    assert mtl.default_device().info().description in mtl.default_device()._repr_html_()
+    assert html_table("<t>", []) == "<b>&lt;t&gt;</b><table></table>"
+
+
+@pytest.mark.slow
+def test_a_notebook():
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    cells = [
+        "%load_ext metalloid\nimport numpy as np, metalloid as mtl\nx = np.ones(4, np.float32)",
+        f"%%metal\n{TEXT}",
+        "event = scale(mtl.Buffer(x), 2.0, threads=4)\n(await event).done",
+        "%metal_time -n 2 scale(x, 2.0, threads=4)",
+        "mtl.asarray(np.zeros((32, 32, 3), np.uint8))",
+        "scale",
+        "mtl.config",
+        f"%%metal\n{TEXT.replace('*= by', '*= bi')}",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    nbclient.NotebookClient(
+        notebook, timeout=120, allow_errors=True, kernel_name="python3"
+    ).execute()
+    outputs = [cell.outputs for cell in notebook.cells]
+    assert not outputs[0]
+    assert "1 kernel (scale)" in outputs[1][-1].data["text/plain"]
+    assert outputs[2][-1].data["text/plain"] == "True"
+    assert outputs[3][-1].text.startswith("2 runs\n2 launches")
+    assert pixels_of(base64.b64decode(outputs[4][-1].data["image/png"])).shape == (32, 32, 3)
+    assert "<summary>source</summary>" in outputs[5][-1].data["text/html"]
+    assert "<table>" in outputs[6][-1].data["text/html"]
+    (error,) = outputs[7]
+    assert error.ename == "CellError"
+    assert error.traceback[0].startswith("cell:6:13: error: use of undeclared identifier 'bi'")
+    assert error.traceback[2].strip(" ~") == "^"
