@@ -154,6 +154,7 @@ def test_integers_have_a_sinc_in_float64():
 def test_bytes_viewed_as_truth_are_0_or_1():
     x = np.asarray([3, 0, -1], dtype="int8").view(bool)
     assert (x + np.asarray([1, 1, 1])).tolist() == [2, 1, 2]
+    assert int(np.frombuffer(b"\xff\x00\x02", dtype=bool).sum()) == 2
 
 
 def test_parts_of_interpolated_complex_numbers_are_infinite_independently():

@@ -408,4 +408,5 @@ def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Arr
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *,
                like: Any = None) -> Array:  # fmt: skip
     """Array of the bytes of a buffer, copied."""
-    return creation.asarray(np.frombuffer(buffer, as_dtype(dtype), count, offset))
+    values = np.frombuffer(buffer, as_dtype(dtype), count, offset)
+    return creation.asarray(values.view(np.uint8) != 0 if values.dtype == bool else values)
