@@ -171,21 +171,23 @@ def load_ipython_extension(shell: Any) -> None:
     register(shell)
 
 
-def __getattr__(name: str) -> Any:
-    if name in _PARTS:
-        return importlib.import_module(f"metalloid.{name}")
-    if name in __all__:
-        module, _, attribute = _HOMES.get(name, "errors").partition(":")
-    elif name in _OF_NAMESPACES or not name.startswith("_"):
-        module, attribute = "arrays.api", ""  # the functions of arrays; this imports NumPy
-    else:
-        raise AttributeError(f"module 'metalloid' has no attribute {name!r}")
-    try:
-        value = getattr(importlib.import_module(f"metalloid.{module}"), attribute or name)
-    except AttributeError:
-        raise AttributeError(_unknown(name)) from None
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # with it, checkers would take every misspelt name
+
+    def __getattr__(name: str) -> Any:
+        if name in _PARTS:
+            return importlib.import_module(f"metalloid.{name}")
+        if name in __all__:
+            module, _, attribute = _HOMES.get(name, "errors").partition(":")
+        elif name in _OF_NAMESPACES or not name.startswith("_"):
+            module, attribute = "arrays.api", ""  # the functions of arrays; this imports NumPy
+        else:
+            raise AttributeError(f"module 'metalloid' has no attribute {name!r}")
+        try:
+            value = getattr(importlib.import_module(f"metalloid.{module}"), attribute or name)
+        except AttributeError:
+            raise AttributeError(_unknown(name)) from None
+        globals()[name] = value
+        return value
 
 
 def _unknown(name: str) -> str:

@@ -12,7 +12,7 @@ from metalloid.arrays.ir.ops import MODULES, OPS
 from metalloid.arrays.metal import metal_source
 from metalloid.backends.cuda.compile.compile_ptx import compile_ptx
 from metalloid.backends.cuda.compile.target import cuda_target
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.frontend.translate import translate
 from metalloid.compiler.frontend.unit import Options
 from metalloid.compiler.toolchain.cache import shared_cache

@@ -15,7 +15,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.cuda.runtime.geometry import launches_of
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.parser import definition
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.link import shared_object

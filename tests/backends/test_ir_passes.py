@@ -15,7 +15,7 @@ from test_engines_agree import INDEPENDENT, WAITING, results
 import metalloid as mtl
 from metalloid.backends.cpu.compile import engines, reference
 from metalloid.compiler.analysis.simdgroup_functions import ALL_PASS, NONE_PASSES
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Value
 from metalloid.compiler.ir.parser import (

@@ -171,7 +171,7 @@ def test_einsum_of_one_operand_has_numpys_type(text):
     assert result.tolist() == expected.tolist()
 
 
-def test_booleans_beside_other_types():
+def test_booleans_with_other_types():
     x = numpy.asarray([[True, False], [False, True]])
     assert (np.asarray(x) > 1j).tolist() == (x > 1j).tolist()
     for result, expected in zip(divmod(np.asarray(x), True), divmod(x, True), strict=True):

@@ -12,6 +12,7 @@ from metalloid.cli import (
     cache,
     check,
     compile,
+    completion,
     demo,
     info,
     passes,
@@ -21,7 +22,7 @@ from metalloid.cli import (
 )
 from metalloid.errors import MetalloidError
 
-_VERBS = (run, check, compile, info, selftest, cache, demo, bench, profile, passes)
+_VERBS = (run, check, compile, info, selftest, cache, demo, bench, profile, passes, completion)
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, replace
 
-from metalloid.compiler.frontend.translate import PROGRAM_SOURCE
-from metalloid.compiler.frontend.unit import ResolvedBounds
+from metalloid.compiler.frontend.unit import PROGRAM_SOURCE, ResolvedBounds
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.errors import CompileError
 from metalloid.kernels.kernel import Kernel

@@ -13,6 +13,7 @@ import numpy as np
 from metalloid.display import html_section, html_table
 from metalloid.errors import ArgumentError, LaunchError, MetalloidError
 from metalloid.kernels.proven_launches import ProvenLaunches
+from metalloid.kernels.stubs import stub_of
 from metalloid.msl.signature import Signature
 from metalloid.runtime.arguments.signature_binder import SignatureBinder
 from metalloid.runtime.arguments.struct_dtypes import dtype_of
@@ -97,6 +98,24 @@ class Kernel:
     def threadgroup_bytes(self) -> int:
         """Bytes of the kernel's threadgroup variables; 0 if the device does not report them."""
         return self._program.threadgroup_bytes
+
+    def stub(self) -> str:
+        """The signature as a function of a Python stub file, for type checkers and editors.
+
+        Examples
+        --------
+        >>> import metalloid as mtl
+        >>> lib = mtl.library("kernel void fill(device int *x, constant int &n) { *x = n; }")
+        >>> print(lib.fill.stub())
+        def fill(
+            x: np.ndarray | mtl.Array | mtl.Buffer,  # device int *x
+            n: int | np.ndarray | mtl.Array | mtl.Buffer,  # constant int &n
+            *,
+            threads: int | tuple[int, ...],
+            group_size: int | tuple[int, ...] | None = None,
+        ) -> mtl.Event: ...
+        """
+        return stub_of(self.signature)
 
     def dtype(self, parameter: str | int) -> np.dtype[Any]:
         """NumPy's dtype of the element type of a pointer or reference parameter.

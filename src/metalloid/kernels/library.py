@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from metalloid.compiler.frontend.portability import require_portable, require_portable_memory
-from metalloid.compiler.frontend.translate import PROGRAM_SOURCE, translate
-from metalloid.compiler.frontend.unit import BOUNDS, Bounds, Options, ResolvedBounds
+from metalloid.compiler.frontend.unit import (
+    BOUNDS,
+    PROGRAM_SOURCE,
+    Bounds,
+    Options,
+    ResolvedBounds,
+)
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.compiler.toolchain.target import MATH_MODES, MathMode
 from metalloid.errors import ArgumentError, CompileError, MetalloidError, UnknownFunction
@@ -55,6 +58,8 @@ class Library:
         self._portable = portable
         is_here = not isinstance(device, OfflineDevice)
         self._recipe: tuple[Any, ...] = (source, file, options, device.name, is_here, portable)
+        from metalloid.compiler.frontend.translate import translate  # not by bundles
+
         self._unit = translate(source, file, options, device.target, shared_cache())
         self._kernels: dict[tuple[str, tuple[tuple[int, str], ...]], Kernel] = {}
         self._file = file
@@ -116,6 +121,8 @@ class Library:
             entry = self._entry(name)
             program = self._program(entry, values)
             if self._portable:
+                from metalloid.compiler.frontend.portability import require_portable_memory
+
                 require_portable_memory(self._unit, entry, program.threadgroup_bytes)
             recipe = self._kernel_recipe(name, values)
             refutation = self._refutation(program, entry, values)
@@ -202,6 +209,8 @@ class Library:
                 f"[library] unknown kernel {name!r}: the source has no kernel function. "
                 "Declare one: kernel void name(...)."
             )
+        import difflib  # here, as few programs need it
+
         near = difflib.get_close_matches(name, self.functions, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         shown = ", ".join(self.functions[:20])
@@ -351,6 +360,8 @@ def library(
         )
     result = Library(text, file, options, where, portable)
     if portable:
+        from metalloid.compiler.frontend.portability import require_portable
+
         require_portable(text, file, options, where.target, shared_cache())
     result._require_kernels()
     show_warnings(result.warnings)

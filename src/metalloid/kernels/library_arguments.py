@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from metalloid.compiler.frontend.translate import PROGRAM_SOURCE
+from metalloid.compiler.frontend.unit import PROGRAM_SOURCE
 from metalloid.errors import ArgumentError, MetalloidError
 
 #: Suffixes of file names, which are a likely mistake for a text.

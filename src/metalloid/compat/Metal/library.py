@@ -23,7 +23,7 @@ from metalloid.compat.Metal.failures import NSError
 from metalloid.compat.Metal.function_constants import SCALARS, MTLFunctionConstantValues
 from metalloid.compat.Metal.objects import MetalObject
 from metalloid.compat.metallib import msl_file
-from metalloid.compiler.frontend.translate import PROGRAM_SOURCE
+from metalloid.compiler.frontend.unit import PROGRAM_SOURCE
 
 if TYPE_CHECKING:
     from metalloid.compat.Metal.device import MTLDevice

@@ -17,14 +17,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from metalloid.compiler.analysis.addresses import underlying_object
+from metalloid.compiler.frontend.symbols import COUNTERS
 from metalloid.compiler.ir.function import Function, Instruction, Value, gep_terms
 from metalloid.compiler.ir.lexer import variable_of
 from metalloid.compiler.ir.types import I32, POINTER, Float, Type, Vector
 from metalloid.compiler.sanitizer.context import Kind
 from metalloid.compiler.sanitizer.instrument import accesses_of
 
-#: The variable with the counters.
-COUNTERS = "mtl_counters"
 _COUNT = "@mtl_count"
 _CALL = re.compile(rf"^ *call void {_COUNT}\(i32 (\d+)\).*$", re.M)
 _FLOAT_OPERATIONS = frozenset(("fadd", "fsub", "fmul", "fdiv", "frem", "fneg"))

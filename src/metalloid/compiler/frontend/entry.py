@@ -11,8 +11,6 @@ from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import entry_inputs
 
-#: What a device calls.
-ENTRY_SYMBOL = "mtl_kernel"
 _LAYOUT_SYMBOL = "mtl_layouts"
 _LAYOUT_TABLE = re.compile(r"^@\S*layouts\S* = .*? constant .*? \[((?:i32 \d+(?:, )?)+)\]", re.M)
 

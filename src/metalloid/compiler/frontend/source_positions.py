@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.resources
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from metalloid.compiler.frontend.translate import ENTRY_FILE
 from metalloid.msl.diagnostics import Diagnostic, SourceMap
 from metalloid.msl.tokens import TokenStream
 
-_PACKAGE = Path(str(importlib.resources.files("metalloid")))
+_PACKAGE = Path(__file__).parents[2]
 
 
 class SourcePositions:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import itertools
 import re
 from pathlib import Path
@@ -56,7 +55,7 @@ def uses_tensors(text: str) -> bool:
 
 def include_folder() -> Path:
     """Folder of our headers inside the package."""
-    return Path(str(importlib.resources.files("metalloid.msl") / "include"))
+    return Path(__file__).parents[2] / "msl" / "include"
 
 
 @functools.cache

@@ -19,7 +19,13 @@ from metalloid.compiler.frontend.stdlib_pch import (
     stub_folder,
     toolchain_digest,
 )
-from metalloid.compiler.frontend.unit import Options, TranslationUnit, encode, restore
+from metalloid.compiler.frontend.unit import (
+    PROGRAM_SOURCE,
+    Options,
+    TranslationUnit,
+    encode,
+    restore,
+)
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest
 from metalloid.compiler.toolchain.progress import compiling
@@ -36,9 +42,6 @@ from metalloid.msl.entry_points import EntryPoint, parse_line_marker
 from metalloid.msl.features import named_refusal, with_hint
 from metalloid.msl.lower import Lowered, lower_stream
 from metalloid.msl.tokens import TokenStream
-
-#: Name of a text that came from no file, as Metal calls it.
-PROGRAM_SOURCE = "program_source"
 
 #: Name of the code that calls a kernel, in messages about it.
 ENTRY_FILE = "metalloid kernel entry"

@@ -6,15 +6,19 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from metalloid.compiler.toolchain.cache import digest
 from metalloid.compiler.toolchain.target import MathMode
 from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.entry_points import EntryPoint, GroupLimits, Parameter
 from metalloid.msl.function_constants import FunctionConstant
-from metalloid.msl.lower import Lowered
 
+if TYPE_CHECKING:
+    from metalloid.msl.lower import Lowered
+
+#: Name of a text that came from no file, as Metal calls it.
+PROGRAM_SOURCE = "program_source"
 Bounds = Literal["checked", "unchecked"]
 BOUNDS: tuple[str, ...] = get_args(Bounds)
 #: ``"default"``: neither is requested, and devices make the checks that cost little.

@@ -15,8 +15,6 @@ import hashlib
 import json
 import logging
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -103,7 +101,7 @@ class Cache:
             except (OSError, ValueError, KeyError, TypeError, AttributeError):
                 # Unless another process has replaced it meanwhile.
                 if _inode(entry) == inode:
-                    shutil.rmtree(entry, ignore_errors=True)
+                    _delete(entry)
                 continue
             with contextlib.suppress(OSError):
                 os.utime(entry / _MANIFEST)
@@ -129,10 +127,12 @@ class Cache:
                 return written
         try:
             if self._temporary is None:
-                self._temporary = Path(tempfile.mkdtemp(prefix="metalloid-"))
+                self._temporary = _temporary_folder("metalloid-")
                 atexit.register(_remove, self._temporary, os.getpid())
             return _write(self._temporary, key, contents)
         except OSError as error:
+            import tempfile
+
             raise MetalloidError(
                 f"[cache] compiled code can be kept neither in {self.folder} nor in "
                 f"{tempfile.gettempdir()} ({error.strerror or error}). Free some space, or set "
@@ -143,7 +143,7 @@ class Cache:
         """Remove the entry `key`, if there is one."""
         for root in (self._root(), self._temporary):
             if root is not None:
-                shutil.rmtree(_entry(root, key), ignore_errors=True)
+                _delete(_entry(root, key))
 
     def entries(self) -> list[tuple[Path, int, float]]:
         """``(folder, bytes, time of last use)`` of every entry on disk."""
@@ -162,7 +162,7 @@ class Cache:
         for folder, size, _ in entries:
             if total <= limit:
                 break
-            shutil.rmtree(folder, ignore_errors=True)
+            _delete(folder)
             total, removed = total - size, removed + 1
         self._saves_to_trim = max(_SAVES_BETWEEN_TRIMS, (len(entries) - removed) // 8)
         self._remove_abandoned()
@@ -173,7 +173,7 @@ class Cache:
         if self._root() is None:
             return 0
         count = len(self.entries())
-        shutil.rmtree(self.folder, ignore_errors=True)
+        _delete(self.folder)
         return count
 
     def _remove_abandoned(self) -> None:
@@ -182,13 +182,25 @@ class Cache:
         for folder in self.folder.glob("tmp-*"):
             with contextlib.suppress(OSError):
                 if folder.stat().st_mtime < hour_ago:
-                    shutil.rmtree(folder, ignore_errors=True)
+                    _delete(folder)
 
 
 def _remove(folder: Path, process: int) -> None:
     """Remove a temporary folder at the end of its process, but not of a child that was forked."""
     if os.getpid() == process:
-        shutil.rmtree(folder, ignore_errors=True)
+        _delete(folder)
+
+
+def _delete(folder: Path) -> None:
+    import shutil  # here, as most programs delete nothing
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _temporary_folder(prefix: str, root: Path | None = None) -> Path:
+    import tempfile
+
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=root))
 
 
 def _entry(root: Path, key: str) -> Path:
@@ -221,7 +233,7 @@ def _digest_of(file: Path, modified: int, size: int, inode: int) -> str:
 def _write(root: Path, key: str, files: Mapping[str, bytes]) -> dict[str, Path]:
     entry = _entry(root, key)
     entry.parent.mkdir(mode=0o700, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix="tmp-", dir=root))
+    temporary = _temporary_folder("tmp-", root)
     try:
         for name, data in files.items():
             (temporary / name).parent.mkdir(exist_ok=True)  # a header's name may hold a folder
@@ -234,9 +246,9 @@ def _write(root: Path, key: str, files: Mapping[str, bytes]) -> dict[str, Path]:
             if not (entry / _MANIFEST).exists():
                 raise
             # Another process was first. What it wrote is what we would have written.
-            shutil.rmtree(temporary, ignore_errors=True)
+            _delete(temporary)
     except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
+        _delete(temporary)
         raise
     return {name: entry / name for name in files}
 

@@ -6,8 +6,6 @@ import functools
 import importlib.util
 import math
 import os
-import signal
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +13,7 @@ from pathlib import Path
 from metalloid.errors import DeviceUnavailable
 from metalloid.settings import settings
 
-if sys.platform == "linux":
-    import resource
+_SIGKILL = 9  # of POSIX
 
 
 @dataclass(frozen=True)
@@ -107,6 +104,8 @@ def run(
     OutOfTime
         If it takes longer.
     """
+    import subprocess  # here, as what has been compiled runs without it
+
     environment = _environment()
     if scratch is not None:
         folder = os.fspath(scratch)
@@ -120,6 +119,8 @@ def run(
         env=environment,
     ) as process:
         if sys.platform == "linux" and seconds:
+            import resource
+
             limit = math.ceil(seconds)
             resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
         try:
@@ -127,7 +128,7 @@ def run(
         except BaseException:
             process.kill()
             raise
-    if seconds and process.returncode == -signal.SIGKILL:
+    if seconds and process.returncode == -_SIGKILL:
         raise OutOfTime
     return Outcome(process.returncode, output, messages.decode("utf-8", "replace"))
 

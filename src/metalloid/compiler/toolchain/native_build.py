@@ -10,10 +10,8 @@ import functools
 import platform
 import sys
 import sysconfig
-import tempfile
 from collections import ChainMap
 from collections.abc import Mapping, MutableMapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 
@@ -147,6 +145,9 @@ def objects(folder: Path, target: str, headers: Sequence[Path] = (),
     DeviceUnavailable
         If one does not compile.
     """
+    import tempfile  # here, as what has been compiled runs without them
+    from concurrent.futures import ThreadPoolExecutor
+
     with tempfile.TemporaryDirectory(prefix="metalloid-") as scratch, ThreadPoolExecutor() as pool:
         flags = ["-target", target, *_FLAGS, *(f"-I{source_folder}" for source_folder in headers)]
         compile_one = functools.partial(_object, flags=flags, folder=Path(scratch))

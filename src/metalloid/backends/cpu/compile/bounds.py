@@ -11,8 +11,8 @@ from metalloid.compiler.bounds.table import (
     pointer_slots,
     without_promises,
 )
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.source_positions import SourcePositions
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.parser import function_names, parse_function, replace_function
 from metalloid.compiler.transforms.assertions import OUTSIDE
 from metalloid.msl.signature import Signature

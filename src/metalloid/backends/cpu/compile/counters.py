@@ -8,8 +8,8 @@ from typing import Any
 from metalloid.backends.cpu.compile.compiled_kernel import CounterTable
 from metalloid.compiler.bounds.table import without_promises
 from metalloid.compiler.counting.count_blocks import Cost, CountContext, count_blocks
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.source_positions import SourcePositions, is_user_file
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.frontend.translate import ENTRY_FILE
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions

@@ -23,7 +23,7 @@ from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.counting.count_blocks import with_counters
 from metalloid.compiler.frontend.debug_info import location_of
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.ir.pass_manager import observes_passes
 from metalloid.compiler.ir.types import Unsupported

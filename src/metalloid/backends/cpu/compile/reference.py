@@ -11,7 +11,7 @@ from metalloid.backends.cpu.compile.convergence_points import number_convergence
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
 from metalloid.backends.cpu.compile.texture_specialization import definitions as textures
 from metalloid.backends.cpu.compile.variants import Variant
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 
 #: From IR to code. The runtime supplies the addresses of threadgroup variables (variables.c).
 #: LLVM's vectorisers are off: LLVM 22 moves the masked loads that they create past aliasing stores

@@ -6,8 +6,8 @@ from metalloid.backends.cpu.compile.bounds import THREAD
 from metalloid.backends.cpu.compile.compiled_kernel import AccessTable
 from metalloid.backends.cpu.compile.memory_model import ALIGNMENT, MemoryModelContext
 from metalloid.compiler.bounds.table import shown_name, without_promises
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.source_positions import SourcePositions
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.pass_manager import run_passes

@@ -28,7 +28,7 @@ from metalloid.compiler.analysis.shapes import MAX_ALIGNMENT, VARYING, Shape, co
 from metalloid.compiler.analysis.simdgroup_functions import WIDTH, exchanges, has_any_width
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.analysis.workgroup_size import infer_workgroup_size
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.link_modules import link_modules
 from metalloid.compiler.ir.parser import (

@@ -8,7 +8,7 @@ from typing import Any
 from metalloid.backends.cpu.compile.compiled_kernel import CompiledKernel
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.program import CpuProgram
-from metalloid.compiler.counting.count_blocks import COUNTERS
+from metalloid.compiler.frontend.symbols import COUNTERS
 from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.program import Size
 

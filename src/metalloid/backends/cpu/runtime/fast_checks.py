@@ -15,7 +15,6 @@ from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.faults import INTERRUPTED
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.compiler.bounds.table import pointer_slots
-from metalloid.compiler.ir.types import Unsupported
 from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.program import Size
 
@@ -89,6 +88,8 @@ class FastChecks:
         written = _written(form, arguments)
         if written is None:
             return None
+        from metalloid.compiler.ir.types import Unsupported  # here, as few launches are checked
+
         try:
             job = form.job(arguments, grid, group)
         except Unsupported:  # of a variant
@@ -120,6 +121,8 @@ class FastChecks:
 
     def _usable_form(self) -> CpuProgram | None:
         if self._form is None and self._is_usable:
+            from metalloid.compiler.ir.types import Unsupported
+
             self._is_usable = False
             with contextlib.suppress(Unsupported):
                 form = self._compile_form()

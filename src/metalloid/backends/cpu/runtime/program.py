@@ -30,7 +30,7 @@ from metalloid.backends.cpu.runtime.threadgroup_fusion import (
     sees_threadgroups,
 )
 from metalloid.compiler.bounds.table import pointer_slots, words_of
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature

@@ -17,8 +17,9 @@ from metalloid.backends.cuda.compile.module_edits import PRINTF_SYMBOL
 from metalloid.backends.cuda.compile.pipeline import Module, run_pipeline
 from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.compiler.frontend.debug_info import LINE_TABLES, with_user_locations
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL, entry_text, read_layouts
+from metalloid.compiler.frontend.entry import entry_text, read_layouts
 from metalloid.compiler.frontend.source_positions import SourcePositions, is_user_file
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.frontend.translate import compile_command, compile_entry
 from metalloid.compiler.frontend.undefined_symbols import undefined
 from metalloid.compiler.frontend.unit import TranslationUnit

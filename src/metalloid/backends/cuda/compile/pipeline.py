@@ -24,8 +24,8 @@ from metalloid.backends.cuda.compile.name_values import name_values
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
 from metalloid.backends.cuda.compile.warp_divergence import analyse_warp
 from metalloid.compiler.bounds.table import NO_CHECKS, BoundsTable, without_promises
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
 from metalloid.compiler.frontend.source_positions import SourcePositions
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.parser import definition, parse_function, replace_function

@@ -21,7 +21,7 @@ from metalloid.backends.cuda.runtime.fault_records import Fault, FaultRecords
 from metalloid.backends.cuda.runtime.geometry import launches_of
 from metalloid.backends.cuda.runtime.launcher import launch_layout, pack_shape
 from metalloid.compiler.bounds.table import BoundsTable, pointer_slots
-from metalloid.compiler.frontend.entry import ENTRY_SYMBOL
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
