@@ -8,7 +8,7 @@ import time
 from typing import Any, NoReturn
 
 from metalloid.cli.source_options import add_source_options, source_arguments
-from metalloid.compiler.frontend.translate import PROGRAM_SOURCE
+from metalloid.compiler.frontend.unit import PROGRAM_SOURCE
 from metalloid.errors import ArgumentError, CompileError
 from metalloid.kernels.library import Library, library
 from metalloid.profiler.profile import profile
