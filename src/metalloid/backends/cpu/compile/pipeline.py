@@ -2,8 +2,8 @@
 
 A stage is a tuple of passes that share a context. LLVM optimises between some of them, and a kernel
 goes through those whose condition holds. The passes of a stage, with what each needs, gives and
-invalidates, stand where its context is: memory_model.py, convergence_points.py and thread_index.py
-here, and pipeline.py in sanitizer, bounds and vectorize of `metalloid.compiler`.
+invalidates, stand where its context is: memory_model.py, convergence_points.py, counters.py and
+thread_index.py here, and pipeline.py in sanitizer, bounds and vectorize of `metalloid.compiler`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metalloid.backends.cpu.compile.convergence_points import CONVERGENCE_POINTS
+from metalloid.backends.cpu.compile.counters import COUNTERS
 from metalloid.backends.cpu.compile.memory_model import ALIGNMENT, MEMORY_MODEL
 from metalloid.backends.cpu.compile.thread_index import THREAD_INDEX
 from metalloid.compiler.bounds.pipeline import CHECKS
@@ -76,6 +77,11 @@ PIPELINE: tuple[Stage, ...] = (
         "alignment of checked kernels",
         "after both, as they need the alignment of types",
         ALIGNMENT, device="cpu-thread",
+    ),
+    Stage(
+        "counters of profiles",
+        "if a profile counts a launch, after LLVM; the scalar engine compiles the result",
+        COUNTERS, device="cpu-thread",
     ),
     Stage(
         "convergence points",

@@ -9,6 +9,7 @@ from metalloid.backends.cpu.compile.convergence_points import ConvergenceContext
 from metalloid.backends.cpu.compile.memory_model import MemoryModelContext
 from metalloid.backends.cpu.compile.pipeline import PIPELINE
 from metalloid.backends.cpu.compile.thread_index import ThreadIndexContext
+from metalloid.compiler.counting.count_blocks import CountContext
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.pass_manager import Pass
 from metalloid.compiler.ir.printer import function_text
@@ -39,6 +40,8 @@ def run_single_passes(ir: str, name: str, passes: Sequence[str]) -> str:
 
 def _context(first: str, function: Function) -> Any:
     """The context of a stage, by its first pass; the thread's index is the parameter ``%index``."""
+    if first == "count-blocks":
+        return CountContext(function.name)
     if first == "number-convergence-points":
         return ConvergenceContext()
     if first == "narrow-threadgroup-atomics":
