@@ -11,6 +11,7 @@ import doctest
 import io
 import re
 import sys
+import types
 from pathlib import Path
 
 _BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -26,7 +27,8 @@ def assert_output(output: str, expected: str) -> None:
 def run_page(page: Path) -> None:
     """Run a page; an AssertionError says which output differs."""
     text = page.read_text("utf-8")
-    names: dict[str, object] = {"__name__": page.stem}
+    module = types.ModuleType(f"page_{page.stem}".replace("-", "_"))
+    sys.modules[module.__name__] = module  # dataclasses look for the names of their types there
     output = None
     for match in _BLOCK.finditer(text):
         kind, block = match.groups()
@@ -39,7 +41,7 @@ def run_page(page: Path) -> None:
         line = text.count("\n", 0, match.start()) + 1
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile("\n" * line + block, str(page), "exec"), names)
+            exec(compile("\n" * line + block, str(page), "exec"), module.__dict__)
         output = printed.getvalue()
     assert not output, f"the page does not show this output: {output}"
 

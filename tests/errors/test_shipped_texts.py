@@ -30,7 +30,11 @@ HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 FUNCTIONS = (
     "arrays", "reductions", "complex", "complex_functions", "value_index", "random", "special", "wide",
     "integers", "bessel", "rejection",
-    *(f"products/{name}" for name in ("products", "wide_products", "tensor_blocks", "tensor_products")),
+    *(
+        f"products/{name}"
+        for name in ("products", "tiles", "panels", "vectors", "packing", "wide_products",
+                     "tensor_blocks", "tensor_products")
+    ),
 )  # fmt: skip
 
 

@@ -43,17 +43,17 @@ def test_launches_of_kernels(lib):
     with mtl.profile() as p:
         lib.scale(x, 2.0, threads=1000)
         first = here() - 1
-        lib.scale(buffer, 3.0, threads=(8, 8), group_size=8)
+        lib.scale(buffer, 3.0, threads=(48, 1), group_size=8)
         lib.scale(x=x, by=0.5, threads=1000)
         lib.scale(x, 2.0, threads=0)
     assert x.tolist() == [2.0] * 1000
-    assert np.asarray(buffer)[:9].tolist() == [3.0**8] * 8 + [1.0]
+    assert np.asarray(buffer).tolist() == [3.0] * 48 + [1.0] * 16
     assert [each.kernel for each in p.launches] == ["scale"] * 4
     assert [each.line for each in p.launches] == [first, first + 2, first + 3, first + 4]
     assert {each.file for each in p.launches} == {__file__}
     assert {each.device for each in p.launches} == {default_device().name}
     assert [each.threads for each in p.launches] == [
-        (1000, 1, 1), (8, 8, 1), (1000, 1, 1), (0, 1, 1)
+        (1000, 1, 1), (48, 1, 1), (1000, 1, 1), (0, 1, 1)
     ]  # fmt: skip
     for each in p.launches[:3]:
         assert 0 < each.device_seconds < p.seconds
@@ -61,7 +61,7 @@ def test_launches_of_kernels(lib):
         assert each.thread == threading.get_ident()
     assert p.launches[1].group == (8, 1, 1)
     # A float is loaded and stored, and the number is loaded.
-    assert [each.counts.total.operations for each in p.launches] == [1000, 64, 1000, 0]
+    assert [each.counts.total.operations for each in p.launches] == [1000, 48, 1000, 0]
     assert p.launches[0].counts.total.stored == 4000
     assert p.launches[0].counts.traffic == 8004
     assert not p.evaluations
