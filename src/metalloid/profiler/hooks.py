@@ -154,6 +154,8 @@ class Hooks:
         calls, observed, has_counts = self._calls, self._observed, self._counter is not None
 
         def call(kernel: Kernel, *args: Any, **named: Any) -> Event:
+            if state.is_in_call:  # another kernel's call has launched it
+                return original(kernel, *args, **named)
             device = kernel.device
             if device not in observed:
                 self._observe(device)
@@ -213,10 +215,14 @@ class Hooks:
         """The counts of a launch; None if they are not asked for or cannot be known."""
         if self._counter is None:
             return None
-        began = _now()
-        counts = self._counter.count(device, program, arguments, grid, group)
+        state, began = self._state, _now()
+        is_in_call, state.is_in_call = state.is_in_call, True  # waiting may launch other kernels
+        try:
+            counts = self._counter.count(device, program, arguments, grid, group)
+        finally:
+            state.is_in_call = is_in_call
         ended = _now()
-        self._state.counting += ended - began
+        state.counting += ended - began
         self.counting.append((program.signature.name, began, ended, get_ident()))
         return counts
 
