@@ -74,6 +74,20 @@ def test_launches_that_nobody_waited_for_share_an_array(metal, lib):
     assert metal.heap._loans == []
 
 
+def test_launches_that_nobody_waited_for_share_pages(metal, lib):
+    """Metal takes full pages without a copy, but not a part that begins within one."""
+    page = mmap.PAGESIZE // 4
+    memory = np.zeros(2 * page, np.float32)
+    start = -memory.ctypes.data % mmap.PAGESIZE // 4
+    x, y = memory[start : start + page], np.zeros(20, np.float32)
+    lib.add_one(x, threads=page, wait=False)
+    lib.add_one(x[10:30], threads=20, wait=False)
+    lib.copy(y, x[10:], threads=20, wait=False).wait()
+    assert y.tolist() == [2] * 20
+    assert x[:40].tolist() == [1] * 10 + [2] * 20 + [1] * 10
+    assert metal.heap._loans == []
+
+
 def test_an_array_may_be_part_of_exported_memory(metal, lib):
     x = np.zeros(50, np.float32)
     lib.add_one(x[10:30], threads=20, wait=False)

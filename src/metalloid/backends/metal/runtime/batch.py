@@ -207,7 +207,7 @@ class Batch:
         self._names = list(dict.fromkeys(command.name for command in self.commands))
         for command in self.commands:
             for source, nbytes in command.copies:
-                if copy:
+                if copy and source.stands_for != source.address:
                     ctypes.memmove(source.stands_for, source.address, nbytes)
                 self._device.heap.remove_loan(source)
         self.commands, self._buffer = [], None

@@ -95,7 +95,7 @@ class Borrower:
             allocation = heap.wrapped(block.start, nbytes) or heap.copy(
                 block.start, nbytes, block.shift
             )
-        if block.written and allocation.stands_for != allocation.address:
+        if block.written:
             self.command.copies.append(CopyBack(allocation, allocation.nbytes))
         return allocation
 

@@ -12,7 +12,11 @@ from metalloid.runtime.launch.program import Size
 
 
 class CopyBack(NamedTuple):
-    """A copy from a buffer to memory of the process, made when the launch has ended."""
+    """A copy from a buffer to memory of the process, made when the launch has ended.
+
+    A buffer of the memory's own pages needs none; until then launches that use parts of its memory
+    take the buffer.
+    """
 
     source: Allocation
     nbytes: int
