@@ -129,8 +129,7 @@ def play(python: Path, title: str, program: str) -> tuple[bool, float, str]:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("METALLOID_")}
         environment.pop("PYTHONPATH", None)
         environment["PATH"] = f"{python.parent}:{environment['PATH']}"
-        if shared := os.environ.get("METALLOID_CACHE_DIR"):
-            environment["METALLOID_CACHE_DIR"] = shared
+        environment["METALLOID_CACHE_DIR"] = f"{folder}/cache"
         command = ["bash", "-c", program[2:]]
         if not program.startswith("$ "):
             command = [str(python), "-c", START + program]
