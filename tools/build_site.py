@@ -31,6 +31,7 @@ MODULES = {
     "metalloid.linalg": "Linear algebra",
     "metalloid.fft": "Fourier transforms",
     "metalloid.random": "Random numbers",
+    "metalloid.nn": "Neural networks",
 }
 
 
