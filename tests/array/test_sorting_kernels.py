@@ -71,7 +71,8 @@ def check_sorts(x, own, axis=-1, descending=False):
     values = mtl.sort(own, axis=axis, descending=descending)
     assert values.dtype == x.dtype
     expected = np.take_along_axis(x, order, axis)
-    np.testing.assert_array_equal(np.asarray(values), expected)  # equal ones are interchangeable
+    # Equal ones are interchangeable.
+    np.testing.assert_array_equal(comparable(np.asarray(values)), comparable(expected))
 
 
 SHAPES = st.one_of(
@@ -107,6 +108,16 @@ def test_views(data, shape, descending):
 def test_rows_that_many_simdgroups_sort(name, descending):
     x = elements(name, (2, 17_001), 5)
     check_sorts(x, mtl.asarray(x), -1, descending)
+
+
+@pytest.mark.parametrize("name", ["float64", "int32"])
+@pytest.mark.sample(1)
+def test_chunks_whose_high_digits_are_not_enough(name):
+    rng = np.random.default_rng(3)
+    highs, lows = rng.integers(0, 9, 70_001), rng.integers(0, 200, 70_001)
+    x = np.ldexp(1.0 + lows * 2.0**-52, 200 * highs - 800) * rng.choice([-1, 1], 70_001)
+    x = x if name == "float64" else (highs * 2**28 - 2**30 + lows).astype(name)
+    check_sorts(x, mtl.asarray(x), -1, True)
 
 
 def test_columns_and_expressions():

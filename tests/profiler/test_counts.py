@@ -1,9 +1,13 @@
 """Operations, bytes and instructions of kernels by line, compared with what the texts say."""
 
+import ctypes
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.profiler import counting
 
 pytestmark = pytest.mark.needs("the CPU")
 
@@ -160,3 +164,24 @@ def test_table_of_lines(lib):
     number = 1 + TEXT.splitlines().index("            partial[l] += partial[l + step];")
     (line,) = [each for each in text.splitlines() if each.endswith("partial[l + step];")]
     assert line.split()[0] == str(number)
+
+
+def test_memory_beyond_an_array_is_not_read(monkeypatch):
+    x = np.arange(4096.0)
+    start, end = x.ctypes.data, x.ctypes.data + x.nbytes
+    own = mtl.asarray(x, copy=False)
+    copied = []
+
+    def memmove(to, source, nbytes):
+        copied.append((source, source + nbytes))
+        return ctypes.memmove(to, source, nbytes)
+
+    monkeypatch.setattr(counting, "ctypes", SimpleNamespace(memmove=memmove))
+    for _ in range(2):
+        mtl.eval(own[4000:] + 1.0)  # a known evaluation, which passes the address of an element
+    with mtl.profile() as profile:
+        mtl.eval(own[4000:] + 1.0)
+    assert len(profile.launches) == 1
+    ends = [last for first, last in copied if start <= first < end]
+    assert ends
+    assert max(ends) <= end

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import numbers
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from metalloid.runtime.arguments.argument_binder import describe
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.interop.dlpack import from_dlpack
 from metalloid.runtime.memory.buffer import Buffer, ImportedBuffer, Window
+from metalloid.settings import settings
 
 #: Type in the signature by NumPy's name of the dtype.
 _SIGNATURE_TYPES = {
@@ -270,6 +272,26 @@ def allocate(
     if initial is not None:
         output.fill(_initial(label, dtype, initial))
     return output
+
+
+@contextlib.contextmanager
+def uninitialised(
+    names: Sequence[str], values: list[Any], outputs: Mapping[str, np.ndarray], device: Device,
+    initial: Any,
+) -> Iterator[list[Any]]:  # fmt: skip
+    """Arguments of a launch, whose outputs the sanitizer knows to be uninitialised if it is on."""
+    if initial is not None or not settings.check:
+        yield values
+        return
+    windows = {
+        name: Window(Buffer(output.nbytes, device), 0, output.dtype, output.shape)
+        for name, output in outputs.items()
+    }
+    for window in windows.values():
+        window.buffer.is_zeroed = False
+    yield [windows.get(name, value) for name, value in zip(names, values, strict=True)]
+    for name, output in outputs.items():
+        output.reshape(-1).view(np.uint8)[...] = windows[name].buffer.host_bytes()
 
 
 def _initial(label: str, dtype: np.dtype[Any], value: Any) -> np.ndarray:

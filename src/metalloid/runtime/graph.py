@@ -15,7 +15,7 @@ from metalloid.runtime.launch.launches import (
     Launch,
     LaunchBuffer,
     buffers_of,
-    clear_seen_failures,
+    note_writes,
 )
 from metalloid.runtime.launch.program import Size
 
@@ -138,9 +138,9 @@ class Graph:
         event = self._replay() if self._launches else FinishedEvent(0.0)
         for buffer in self._buffers:
             buffer.used_by(event)
-        if any(buffer.failure for buffer in self._buffers):
+        if any(buffer.failure or buffer.is_fresh for buffer in self._buffers):
             for recorded in self._launches:
-                clear_seen_failures(recorded.program.signature, recorded.arguments)
+                note_writes(recorded.program.signature, recorded.arguments)
         if wait:
             event.wait()
         return event

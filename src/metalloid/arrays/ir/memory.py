@@ -111,10 +111,12 @@ class Pool:
 
     def _new(self, bucket_bytes: int) -> Buffer:
         try:
-            return Buffer(bucket_bytes, self.device)
+            buffer = Buffer(bucket_bytes, self.device)
         except OutOfMemory:
             self.clear()
-            return Buffer(bucket_bytes, self.device)
+            buffer = Buffer(bucket_bytes, self.device)
+        buffer.is_fresh = False  # it belongs to arrays, which have values
+        return buffer
 
     def clear(self) -> None:
         """Free all buffers that are not in use."""

@@ -14,13 +14,17 @@ from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.node import Node, permute
 from metalloid.kernels.operands import MAX_ELEMENTS
+from metalloid.settings import settings
 
-_FILES = ("sorts/order", "sorts/merge_sort")
+_FILES = ("sorts/order", "sorts/merge_sort", "sorts/digit_sort")
 _LANES, _BLOCK = 32, 256
 #: Rows that one thread sorts, by words of an item; and how many fill the threads of a GPU.
 _SHORT_ROW, _MANY_ROWS = (0, 32, 16, 16), 1024
 #: By words: items in half of the threadgroup memory, and in all of it.
 _CHUNK, _CHUNK_OF_SIMT = (0, 4096, 2048, 1024), (0, 4096, 4096, 2048)
+#: From this length of a row on, a few cores sort chunks by digits, which was measured for floats;
+#: and the minimum items of such a chunk that is merged with others.
+_BY_DIGITS, _DIGIT_CHUNK = 512, 2**15
 _SUFFIXES = {4: "u", 8: "ul"}
 MSL_BITS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
@@ -37,6 +41,8 @@ class _Sort(NamedTuple):
     results : int
         Indices of each row to return; 0 for its sorted elements.
     is_simt : bool
+    cores : int
+        Chunks of a row that are sorted at a time, by digits.
     """
 
     dtype: DType
@@ -45,6 +51,7 @@ class _Sort(NamedTuple):
     descending: bool
     results: int
     is_simt: bool
+    cores: int = 1
 
     @property
     def length(self) -> int:
@@ -103,7 +110,8 @@ def sort_indices(x: Node, axis: int, descending: bool, results: int | None = Non
 
 def _sorted(x: Node, axis: int, descending: bool, results: int) -> Node:
     is_simt = x.device.traits.is_simt
-    sort = _Sort(x.dtype, x.shape, axis, descending, results, is_simt)
+    cores = min(x.device.traits.cores, settings.num_threads or x.device.traits.cores)
+    sort = _Sort(x.dtype, x.shape, axis, descending, results, is_simt, cores)
     if sort.is_by_thread:
         order = tuple(range(len(x.shape)))
     else:
@@ -124,6 +132,8 @@ def _call(sort: _Sort) -> LibraryCall:
         return _by_threads(sort)
     if sort.is_simt and sort.fits_threadgroup:
         return _by_threadgroups(sort)
+    if not sort.is_simt and sort.length >= _BY_DIGITS:
+        return _by_digits(sort)
     return _by_simdgroups(sort)
 
 
@@ -146,7 +156,7 @@ def _by_threads(sort: _Sort) -> LibraryCall:
         f"{network}\n"
         f"{loop}  if (k < params.count) {{\n    to.put(k, rows[k]);\n  }}\n}}"
     )
-    return LibraryCall((_launch(sort, body, 0, 1, name="columns", threads=None),))
+    return LibraryCall((_launch(sort, body, 0, (1,), name="columns", threads=None),))
 
 
 def _network(size: int) -> Iterator[tuple[int, int]]:
@@ -173,7 +183,7 @@ def _by_threadgroups(sort: _Sort) -> LibraryCall:
         f"numpy::sort_in_threadgroup<{sort.words}, {size}>(from, params.count, to, memory,\n"
         "    simdgroup, lane);"
     )
-    return LibraryCall((_launch(sort, body, 0, 1, 1, threads=size // 8),))
+    return LibraryCall((_launch(sort, body, 0, (1,), 1, threads=size // 8),))
 
 
 def _by_simdgroups(sort: _Sort) -> LibraryCall:
@@ -181,41 +191,91 @@ def _by_simdgroups(sort: _Sort) -> LibraryCall:
     words, count = sort.words, sort.length
     is_merged = count > _BLOCK
     size = _CHUNK[words] if is_merged else _BLOCK
+    each = 2 if count <= 64 else 4 if count <= 128 else 8
+    chunk = f"threadgroup uint memory[{words * (2 * size if is_merged else _LANES * each)}];\n"
+    chunk += _chunk_text(str(size)) + _source(sort, "row * params.count + first", "first")
+    function = f"sort_chunk<{words}, {size}>" if is_merged else f"sort_short_row<{words}, {each}>"
+    sort_chunk = f"numpy::{function}(from, end - first, to, memory, lane);"
     chunks = -(-count // size)
-    head = (
+    if chunks == 1:
+        chunk += _result(sort, "row * params.results")
+        return LibraryCall((_launch(sort, chunk + sort_chunk, 0, (1,), 1),))
+    chunk += _to_planes(sort, " + first")
+    launch = _launch(sort, chunk + sort_chunk, 0, (2,), chunks, name="chunks")
+    return LibraryCall((launch, *_merges(sort, size)), _planes(sort, size))
+
+
+def _by_digits(sort: _Sort) -> LibraryCall:
+    """A thread sorts each chunk of a row by digits, and simdgroups merge them."""
+    words, count, bits = sort.words, sort.length, MSL_BITS[sort.dtype.itemsize]
+    size = max(-(-count // sort.cores), _DIGIT_CHUNK)
+    size += -size % _CHUNK[words]  # merges have chunks of their own
+    chunks = -(-count // size)
+    result = _to_planes(sort, " + first") if chunks > 1 else _result(sort, "row * params.results")
+    has_index = "true" if sort.results else "false"
+    indices = ("out3 + start", "out4 + start") if sort.results else ("nullptr", "nullptr")
+    items = [
+        f"const numpy::DigitItems<{bits}, {has_index}> {name}{{(device {bits} *){keys} + start,\n"
+        f"    {index}}};\n"
+        for name, keys, index in zip(("items", "others"), ("out1", "out2"), indices, strict=True)
+    ]
+    text = (
+        f"{_chunk_text('params.run')}const ulong start = row * params.count + first;\n"
+        f"{_order(sort)}{result}{''.join(items)}"
+        f"numpy::sort_by_digits<{words}>((device const {bits} *)x0 + start, order, first,\n"
+        "    end - first, items, others, to);"
+    )
+    planes = _planes(sort, size) if chunks > 1 else ()
+    elements = (sort.rows * count,)
+    temporaries = [(sort.dtype, elements)] * 2 + [(uint32, elements)] * (2 * (sort.results > 0))
+    first = 2 + len(planes)
+    writes = (1 if chunks == 1 else 2, *range(first, first + len(temporaries)))
+    launch = _launch(sort, text, 0, writes, chunks, size, threads=1, name="digits")
+    merges = _merges(sort, size) if chunks > 1 else []
+    return LibraryCall((launch, *merges), (*planes, *temporaries))
+
+
+def _chunk_text(size: str) -> str:
+    """Statements that define the row, and the items of a chunk of it."""
+    return (
         "const ulong row = ulong(group.x / params.chunks);\n"
         f"const uint first = group.x % params.chunks * {size};\n"
         f"const uint end = min(first + {size}, params.count);\n"
     )
-    each = 2 if count <= 64 else 4 if count <= 128 else 8
-    chunk = f"threadgroup uint memory[{words * (2 * size if is_merged else _LANES * each)}];\n"
-    chunk += head + _source(sort, "row * params.count + first", "first")
-    function = f"sort_chunk<{words}, {size}>" if is_merged else f"sort_short_row<{words}, {each}>"
-    sort_chunk = f"numpy::{function}(from, end - first, to, memory, lane);"
-    result = _result(sort, "row * params.results")
-    if chunks == 1:
-        return LibraryCall((_launch(sort, chunk + result + sort_chunk, 0, 1, 1),))
-    planes = f"const numpy::Planes<device uint *, {words}> to{{out + row * params.count"
-    to_chunk, to_row = f"{planes} + first, params.size}};\n", f"{planes}, params.size}};\n"
+
+
+def _to_planes(sort: _Sort, first: str = "") -> str:
+    """A statement that defines `to`, items in temporary memory."""
+    planes = f"const numpy::Planes<device uint *, {sort.words}> to"
+    return f"{planes}{{out + row * params.count{first}, params.size}};\n"
+
+
+def _planes(sort: _Sort, run: int) -> tuple[tuple[DType, Ints], ...]:
+    """Temporary memory of merges: none reads what it writes."""
+    plane = (uint32, (sort.words, sort.rows * sort.length))
+    return (plane,) * (2 if 2 * run < sort.length else 1)
+
+
+def _merges(sort: _Sort, run: int) -> Iterator[LibraryLaunch]:
+    """Launches that merge sorted runs of rows, from the first buffer of `_planes`."""
+    words, count, size = sort.words, sort.length, _CHUNK[sort.words]
     from_row = (
         f"const numpy::Planes<device const uint *, {words}> from{{x0 + row * params.count,\n"
         "    params.size};\n"
     )
+    result = _result(sort, "row * params.results")
     merge = f"numpy::merge_chunk<{words}>(from, params.count, params.run, first, end, to, lane);"
-    launches = [_launch(sort, chunk + to_chunk + sort_chunk, 0, 2, chunks, name="chunks")]
-    source, other, run = 2, 3, size
+    source, other = 2, 3
     while run < count:
         is_last = 2 * run >= count
-        to = to_row if not is_last else result if sort.results else f"{_order(sort)}{result}"
-        body = f"{head}{from_row}{to}{merge}"
+        to = _to_planes(sort) if not is_last else result if sort.results else _order(sort) + result
         target = 1 if is_last else other
-        launches.append(_launch(sort, body, source, target, chunks, run, name="merges"))
+        body = f"{_chunk_text(str(size))}{from_row}{to}{merge}"
+        yield _launch(sort, body, source, (target,), -(-count // size), run, name="merges")
         source, other, run = other, source, 2 * run
-    plane = (uint32, (words, sort.rows * count))
-    return LibraryCall(tuple(launches), (plane,) * (2 if len(launches) > 2 else 1))
 
 
-def _launch(sort: _Sort, body: str, source: int, target: int, chunks: int = 1, run: int = 0,
+def _launch(sort: _Sort, body: str, source: int, targets: Ints, chunks: int = 1, run: int = 0,
             threads: int | None = _LANES, name: str = "rows") -> LibraryLaunch:  # fmt: skip
     """A launch of threadgroups of so many threads for each chunk, or of one thread for each row."""
     numbers = {
@@ -232,7 +292,7 @@ def _launch(sort: _Sort, body: str, source: int, target: int, chunks: int = 1, r
         body=body,
         files=_FILES,
         reads=(source,),
-        writes=(target,),
+        writes=targets,
         numbers=tuple(item for item in numbers.items() if f"params.{item[0]}" in body),
         threads=(sort.rows * chunks * (threads or 1), 1, 1),
         group_size=None if threads is None else (threads, 1, 1),

@@ -25,6 +25,8 @@ class DeviceTraits(NamedTuple):
         Whether threadgroups that have begun make progress while later ones wait for them.
     has_bfloat_dots : bool
         Whether an instruction adds the products of pairs of bfloats to floats.
+    cores : int
+        Cores of a device with a few of them, each of which runs a threadgroup at a time.
     """
 
     is_simt: bool
@@ -35,6 +37,7 @@ class DeviceTraits(NamedTuple):
     macros: tuple[str, ...] = ()
     has_forward_progress: bool = False
     has_bfloat_dots: bool = False
+    cores: int = 1
 
 
 FEW_CORES = DeviceTraits(False, 128, 2**14, macros=("METALLOID_PREFETCHES",))

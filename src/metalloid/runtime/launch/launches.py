@@ -30,11 +30,17 @@ class LaunchBuffer(Protocol):
     address, nbytes : int
     failure : Failure or None
         Of a launch that wrote to it; reads raise it.
+    is_fresh : bool
+        Whether nothing has written to it.
+    is_zeroed : bool
+        Whether it has zeros then.
     """
 
     address: int
     nbytes: int
     failure: Failure | None
+    is_fresh: bool
+    is_zeroed: bool
 
     @property
     def host_copy(self) -> HostMirror | None:
@@ -311,9 +317,10 @@ def written_buffers(signature: Signature, arguments: Arguments) -> list[LaunchBu
     return [buffer for buffer in arguments.buffers if is_written(buffer)]
 
 
-def clear_seen_failures(signature: Signature, arguments: Arguments) -> None:
-    """Clear failures that the program has seen, for buffers that another launch writes to."""
+def note_writes(signature: Signature, arguments: Arguments) -> None:
+    """Note that a launch writes to buffers: failures that the program has seen are cleared."""
     for buffer in written_buffers(signature, arguments):
+        buffer.is_fresh = False
         if buffer.failure is not None and buffer.failure.is_seen:
             buffer.failure = None
 

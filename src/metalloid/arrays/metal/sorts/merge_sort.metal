@@ -137,7 +137,22 @@ METAL_FUNC void sort_block(thread Item<words> (&rows)[each], ushort lane) {
 
 // -- where items come from and go to
 
-// Elements of a row. With indices and one word, keys have 16 bits.
+// With indices and one word, keys have 16 bits.
+template <uint words, bool has_index, typename Bits>
+METAL_FUNC Item<words> item_of(Bits key, uint index) {
+  Item<words> item;
+  constexpr uint last = has_index && words > 1 ? words - 2 : words - 1;
+  if constexpr (last > 0) {
+    item.word[0] = uint(ulong(key) >> 32);
+  }
+  item.word[last] = uint(key);
+  if constexpr (has_index) {
+    item.word[words - 1] = words == 1 ? uint(key) << 16 | index : index;
+  }
+  return item;
+}
+
+// Elements of a row.
 template <typename Bits, uint words, bool has_index>
 struct Elements {
   device const Bits *values;
@@ -145,17 +160,7 @@ struct Elements {
   uint index, step;  // index of the first element in its row
 
   METAL_FUNC Item<words> at(uint k) const {
-    const Bits key = order.key(values[ulong(k) * step]);
-    Item<words> item;
-    constexpr uint last = has_index && words > 1 ? words - 2 : words - 1;
-    if constexpr (last > 0) {
-      item.word[0] = uint(ulong(key) >> 32);
-    }
-    item.word[last] = uint(key);
-    if constexpr (has_index) {
-      item.word[words - 1] = words == 1 ? uint(key) << 16 | (index + k) : index + k;
-    }
-    return item;
+    return item_of<words, has_index>(order.key(values[ulong(k) * step]), index + k);
   }
 };
 

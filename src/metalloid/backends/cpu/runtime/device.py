@@ -75,7 +75,9 @@ class CpuDevice(Device):
     memory = "host"
     can_check = True
     checks_accesses = True
-    traits = BFLOAT_DOTS if host.has_bfloat_dots() else FEW_CORES
+    traits = (BFLOAT_DOTS if host.has_bfloat_dots() else FEW_CORES)._replace(
+        cores=host.usable_threads()
+    )
 
     def __init__(self) -> None:
         self.target = host.host_target()

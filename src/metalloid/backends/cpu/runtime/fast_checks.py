@@ -20,6 +20,8 @@ from metalloid.runtime.launch.program import Size
 
 _MAX_RANGES = 64  # abi.h
 _DEVICE, _THREADGROUP = 0, 1
+#: Contents of memory before a launch (abi.h, mtl_contents).
+WRITTEN, _ZEROS, _NO_CONTENTS = range(3)
 _MAX_UNIT_BITS = 2
 #: The exact engine alone checks a kernel, until its launches have taken as long as the vector form
 #: takes to compile, or a launch has so many threads.
@@ -37,6 +39,8 @@ class _ShadowRange(ctypes.Structure):
         ("words", ctypes.c_void_p),
         ("unit_bits", ctypes.c_uint32),
         ("space", ctypes.c_uint32),
+        ("contents", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
     )
 
 
@@ -51,6 +55,14 @@ class _Memory(NamedTuple):
     def nbytes(self) -> int:
         """Its size."""
         return self.end - self.first
+
+
+class FreshMemory(NamedTuple):
+    """A buffer that nothing has written to."""
+
+    first: int
+    nbytes: int
+    contents: int
 
 
 #: Contents of memory before a launch. It is kept, as new memory costs more than the copy.
@@ -85,7 +97,8 @@ class FastChecks:
         form = self._usable_form()
         if form is None:
             return None
-        written = _written(form, arguments)
+        fresh = fresh_memory(arguments)
+        written = _written(form, arguments, fresh)
         if written is None:
             return None
         from metalloid.compiler.ir.types import Unsupported  # here, as few launches are checked
@@ -99,7 +112,10 @@ class FastChecks:
         unit_bits = max(form.shadow_unit, 1).bit_length() - 1
         nbytes = form.variable_bytes + arguments.threadgroup_bytes
         ranges = [_ShadowRange(0, nbytes, None, unit_bits, _THREADGROUP)]
-        ranges += (_ShadowRange(m.first, m.nbytes, None, m.unit_bits) for m in written)
+        ranges += (
+            _ShadowRange(m.first, m.nbytes, None, m.unit_bits, _DEVICE, _contents_of(m, fresh))
+            for m in written
+        )
         if not runtime.shadow_begin((_ShadowRange * len(ranges))(*ranges), len(ranges)):
             return None
         saved = _saved(written)
@@ -139,8 +155,31 @@ def _is_usable(form: CpuProgram) -> bool:
     return not (form.logs or signature.textures or pointer_slots(signature))
 
 
-def _written(form: CpuProgram, arguments: Arguments) -> list[_Memory] | None:
-    """The memory that a launch may write to; None if that is unknown, or also read otherwise."""
+def fresh_memory(arguments: Arguments) -> list[FreshMemory]:
+    """The buffers of a launch that nothing has written to."""
+    return [
+        FreshMemory(buffer.address, buffer.nbytes, _ZEROS if buffer.is_zeroed else _NO_CONTENTS)
+        for buffer in arguments.buffers
+        if buffer.is_fresh
+    ]
+
+
+def _contents_of(memory: _Memory, fresh: list[FreshMemory]) -> int:
+    """The contents of memory before a launch."""
+    for each in fresh:
+        if memory.first < each.first + each.nbytes and each.first < memory.end:
+            return each.contents
+    return WRITTEN
+
+
+def _written(
+    form: CpuProgram, arguments: Arguments, fresh: list[FreshMemory]
+) -> list[_Memory] | None:
+    """The memory that a launch may write to.
+
+    None if that is unknown or also read otherwise, and if reads that the form does not look at are
+    of memory without contents.
+    """
     written: list[_Memory] = []
     read: list[_Memory] = []
     for parameter in form.signature.buffers:
@@ -155,6 +194,8 @@ def _written(form: CpuProgram, arguments: Arguments) -> list[_Memory] | None:
     if len(joined) >= _MAX_RANGES:
         return None
     if any(r.first < w.end and w.first < r.end for r in read for w in joined):
+        return None
+    if any(_contents_of(memory, fresh) != WRITTEN for memory in read):
         return None
     return joined
 

@@ -91,7 +91,7 @@ class Runtime:
         )  # fmt: skip
         self.sanitizer_begin = _function(
             library, "mtl_sanitizer_begin", None, ctypes.c_uint32, ctypes.c_bool, ctypes.c_bool,
-            ctypes.c_char_p, ctypes.c_uint32,
+            ctypes.c_char_p, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_uint32,
         )  # fmt: skip
         self.schedule_begin = _function(
             library, "mtl_schedule_begin", None, ctypes.c_uint64, ctypes.c_uint32

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.backends.cpu.runtime.fast_checks import FastChecks
+from metalloid.backends.cpu.runtime.fast_checks import WRITTEN, FastChecks, fresh_memory
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.errors import LaunchError
 from metalloid.msl.signature import BoundParameter
@@ -34,14 +34,14 @@ from metalloid.runtime.launch.findings import (
     report,
     without_duplicates,
 )
-from metalloid.runtime.launch.launches import Arguments
+from metalloid.runtime.launch.launches import Arguments, note_writes
 from metalloid.runtime.launch.program import Size
 from metalloid.runtime.launch.schedules import count_scheduled_launch
 from metalloid.settings import settings
 
 _READ, _WRITE, _ATOMIC = 1, 2, 4  # sanitizer.h
 _VARIABLE, _MISALIGNED = 16, 64
-_MEMORY = struct.Struct("=2Q")
+_MEMORY = struct.Struct("=3Q")
 _KINDS = {
     1: RACE, 2: UNINITIALISED, 4: INACTIVE_LANE, 8: CONVERSION, _VARIABLE: UNINITIALISED, 32: NAN,
     _MISALIGNED: MISALIGNED,
@@ -144,12 +144,16 @@ class CheckedProgram(CpuProgram):
                 runtime.schedule_begin(seed, groups)
                 count_scheduled_launch()
             memory = _memory_of(arguments)
+            fresh = b"".join(_MEMORY.pack(*each) for each in fresh_memory(arguments))
             runtime.sanitizer_begin(
-                groups, checks, settings.check_nan, memory, len(memory) // _MEMORY.size
-            )
+                groups, checks, settings.check_nan, memory, len(memory) // _MEMORY.size,
+                fresh, len(fresh) // _MEMORY.size,
+            )  # fmt: skip
             try:
                 status = runtime.run(self.job(arguments, grid, group), outcome)
             finally:
+                if fresh:
+                    note_writes(self.signature, arguments)
                 self.flags = self._usual_flags
                 reports = ctypes.POINTER(_Report)()
                 count = runtime.sanitizer_end(ctypes.byref(reports))
@@ -188,6 +192,8 @@ class CheckedProgram(CpuProgram):
             hint = _race_hint(report, accesses)
         elif kind == MISALIGNED:
             hint = _ALIGNMENT_HINT.format(self._alignment(report))
+        elif kind == UNINITIALISED and report.kind != _VARIABLE and report.space == _DEVICE:
+            hint = _BUFFER_HINT
         else:
             hint = _VARIABLE_HINT if report.kind == _VARIABLE else _HINTS[kind]
         return Finding(kind, self.signature.name, about, accesses, report.count, hint)
@@ -254,7 +260,7 @@ def _memory_of(arguments: Arguments) -> bytes:
     """The memory of a launch's arguments, as the runtime takes it."""
     words = arguments.words
     known = arguments.extents.items()
-    return b"".join(_MEMORY.pack(words[position], nbytes) for position, nbytes in known)
+    return b"".join(_MEMORY.pack(words[position], nbytes, WRITTEN) for position, nbytes in known)
 
 
 def _variable(read: Participant) -> str:
@@ -338,6 +344,13 @@ _HINTS = {
     NAN: "0 / 0, inf - inf, 0 * inf, and functions outside of their domain have no value: treat "
     "such numbers before.",
 }
+
+
+_BUFFER_HINT = (
+    "Nothing has written the element: fill the buffer first, or let the kernel write each element "
+    "before it reads it. If zeros are meant, say so: mtl.Buffer(numpy.zeros(...)), or init_value=0 "
+    "for an output of a metal_kernel."
+)
 
 
 _VARIABLE_HINT = "Variables have no value at first: give it one before it is read, on all paths."

@@ -45,10 +45,14 @@ typedef struct mtl_range {
  * memory 1. Times are numbers of ticks, which are threadgroups and barriers of all launches. */
 enum { MTL_SHADOW_RANGES = 64, MTL_SHADOW_SIMDGROUPS = 32, MTL_SHADOW_TICK = 1 << 19 };
 
+/* Of device memory before a launch: written by something; zeros, as nothing has written to it; or nothing. */
+enum mtl_contents { MTL_WRITTEN, MTL_ZEROS, MTL_NO_CONTENTS };
+
 typedef struct mtl_shadow_range {
     unsigned long long first, bytes; /* memory */
     unsigned long long *words;       /* one for each unit of 1 << unit_bits bytes */
     unsigned int unit_bits, space;
+    unsigned int contents, unused;   /* enum mtl_contents */
 } mtl_shadow_range;
 
 typedef struct mtl_shadow_state {

@@ -46,7 +46,7 @@ struct access {
   word uninitialised;  // 1 if memory without a value must not be read
   word first_thread;   // of lane 0
 
-  METALLOID_INLINE access(uint space, uint mode) {
+  METALLOID_INLINE access(uint space, uint contents, uint mode) {
     const mtl_shadow_state& state = mtl_shadow;
     first_thread = word(state.index) << THREAD_AT;
     floor = state.floor[space];
@@ -56,7 +56,10 @@ struct access {
     if (simdgroup < epoch) simdgroup = epoch;
     now = state.time;
     kinds = mode & READ ? READS : mode & ATOMIC ? ATOMICS : 0;
-    uninitialised = space == 1 && mode & USES_VALUE;
+    // An atomic update of a fresh buffer counts from the zeros that it has.
+    const bool has_no_values = space == 1 || contents == MTL_NO_CONTENTS ||
+                               (contents == MTL_ZEROS && !(mode & ATOMIC));
+    uninitialised = has_no_values && mode & USES_VALUE;
   }
 };
 
@@ -114,7 +117,7 @@ METALLOID_INLINE void access_unit(const mtl_shadow_range& range, const access& n
   const word offset = address - range.first, unit = word(1) << range.unit_bits;
   const word threads = now.first_thread + (word(lane) << THREAD_AT);
   // A value for a part of a unit is none for the unit.
-  if (range.space == 1 && (offset | size) & (unit - 1)) bad = 1;
+  if ((range.space == 1 || range.contents) && (offset | size) & (unit - 1)) bad = 1;
   const word last = (offset + size - 1) >> range.unit_bits;
   for (word i = offset >> range.unit_bits; i <= last; ++i)
     range.words[i] = after<word>(range.words[i], threads, now, shared, bad);
@@ -181,7 +184,7 @@ METALLOID_SHADOW __attribute__((noinline)) void mtl_shadow_row(char* base, unsig
              high = start + stride * (stride < 0 ? first : last);
   const mtl_shadow_range* range = range_of(word(low), word(high - low) + size);
   if (!range) return alarm();
-  const access now(range->space, mode);
+  const access now(range->space, range->contents, mode);
   const uint unit = 1u << range->unit_bits, per_lane = uint(size >> range->unit_bits);
   word bad = 0;
   const long offset = start - long(range->first);
@@ -209,7 +212,7 @@ METALLOID_SHADOW __attribute__((noinline)) void mtl_shadow_uniform(char* address
   if (!active) return;
   const mtl_shadow_range* range = range_of(word(address), size);
   if (!range) return alarm();
-  const access now(range->space, mode);
+  const access now(range->space, range->contents, mode);
   word bad = 0;
   access_unit(*range, now, word(address), size, uint(__builtin_ctz(active)),
               active & (active - 1) ? THREAD_SHARED : 0, bad);
@@ -220,13 +223,14 @@ METALLOID_SHADOW __attribute__((noinline)) void mtl_shadow_uniform(char* address
 METALLOID_SHADOW __attribute__((noinline)) void mtl_shadow_gather(unsigned long size, uint mode, uint active) {
   using namespace metalloid::shadow;
   word bad = 0;
-  const access spaces[] = {{0, mode}, {1, mode}};
+  const access kinds[] = {{0, MTL_WRITTEN, mode}, {1, MTL_WRITTEN, mode}, {0, MTL_ZEROS, mode},
+                          {0, MTL_NO_CONTENTS, mode}};
   for (uint left = active; left; left &= left - 1) {
     const uint lane = uint(__builtin_ctz(left));
     const word address = word(mtl_shadow_addresses[lane]);
     const mtl_shadow_range* range = range_of(address, size);
     if (!range) return alarm();
-    access_unit(*range, spaces[range->space], address, size, lane, 0, bad);
+    access_unit(*range, kinds[range->contents ? 1 + range->contents : range->space], address, size, lane, 0, bad);
   }
   if (bad) alarm();
 }

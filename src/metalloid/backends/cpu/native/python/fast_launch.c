@@ -39,7 +39,7 @@ struct job {
 typedef PyObject* binder(PyObject* array, PyObject* device, PyObject* dtype, bool writes,
                          uint64_t* address, uint64_t* bytes);
 
-static PyObject *address_, *device_, *dtype_, *failure_, *nbytes_, *pending_, *observes_,
+static PyObject *address_, *device_, *dtype_, *failure_, *is_fresh_, *nbytes_, *pending_, *observes_,
     *recording_, *strict_barriers_;
 
 static bool fits(const struct parameter* p, uint64_t address, uint64_t bytes) {
@@ -68,6 +68,9 @@ static bool bind_buffer(PyObject* plan, const struct parameter* p, PyObject* buf
                         uint64_t* extent) {
   if (!is(buffer, device_, PyTuple_GetItem(plan, DEVICE))) return false;
   if (!is(buffer, failure_, &_Py_NoneStruct)) return false;
+  if (p->writes && !is(buffer, is_fresh_, &_Py_FalseStruct) &&
+      PyObject_SetAttr(buffer, is_fresh_, &_Py_FalseStruct))
+    return false;
   return number_of(buffer, nbytes_, extent) && number_of(buffer, address_, word) &&
          fits(p, *word, *extent);
 }
@@ -248,6 +251,7 @@ MTL_EXPORT PyObject* mtl_fast_launch(PyObject* plan) {
     address_ = PyUnicode_InternFromString("address");
     device_ = PyUnicode_InternFromString("device");
     failure_ = PyUnicode_InternFromString("failure");
+    is_fresh_ = PyUnicode_InternFromString("is_fresh");
     nbytes_ = PyUnicode_InternFromString("nbytes");
     pending_ = PyUnicode_InternFromString("_pending");
     dtype_ = PyUnicode_InternFromString("dtype");

@@ -23,8 +23,8 @@ static struct {
     /* Reports of an access that has not been done yet: what it writes is not known. The second one is
      * made only if it differs from what the memory has. */
     mtl_report *unfinished, rewrite;
-    const mtl_memory *arguments;
-    uint32_t argument_count;
+    const mtl_memory *arguments, *fresh;
+    uint32_t argument_count, fresh_count;
     bool are_aligned; /* all arguments */
 } sanitizer;
 
@@ -206,8 +206,20 @@ static void check_both(visit *now, const mtl_access slots[2], uint32_t kind) {
 
 /* ---- the accesses of a cell ---- */
 
+/* Whether an access is in a buffer that nothing has written to before the launch. Atomic updates count from
+ * the zeros that it may have. */
+static bool is_fresh(const visit *now) {
+    for (uint32_t i = 0; i < sanitizer.fresh_count; i++) {
+        const mtl_memory *memory = &sanitizer.fresh[i];
+        if (now->address - memory->address >= memory->bytes) continue;
+        return memory->contents == MTL_NO_CONTENTS || !(now->kind & MTL_ATOMIC);
+    }
+    return false;
+}
+
 static bool is_initialised(mtl_cell *cell, const visit *now) {
-    if (now->space == MTL_DEVICE || !is_stale(&cell->write, now)) return true;
+    if (now->space == MTL_DEVICE && !is_fresh(now)) return true;
+    if (!is_stale(&cell->write, now)) return true;
     return cell->atomics && !is_stale(&mtl_shadow_atomics(cell)->writes[0], now);
 }
 
@@ -366,12 +378,16 @@ void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgro
     else clock->barriers++;
 }
 
-/* Begins a checked launch of so many threadgroups: one at a time in the process. */
+/* Begins a checked launch of so many threadgroups: one at a time in the process. The arrays are the
+ * caller's until it ends. */
 MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups, bool looks, bool looks_for_nan,
-                                    const mtl_memory *arguments, uint32_t argument_count) {
+                                    const mtl_memory *arguments, uint32_t argument_count,
+                                    const mtl_memory *fresh, uint32_t fresh_count) {
     memset(&sanitizer, 0, sizeof sanitizer);
     sanitizer.arguments = arguments;
     sanitizer.argument_count = argument_count;
+    sanitizer.fresh = fresh;
+    sanitizer.fresh_count = fresh_count;
     sanitizer.are_aligned = true;
     for (uint32_t i = 0; i < argument_count; i++) {
         sanitizer.are_aligned &= arguments[i].address % MTL_MAX_ALIGNMENT == 0;

@@ -19,9 +19,9 @@ enum {
 /* Of the binary logarithm of the alignment, in the kind that mtl_sanitizer_access gets. */
 enum { MTL_ALIGNMENT_SHIFT = 8, MTL_MAX_ALIGNMENT = 16 };
 
-/* Memory that an argument of a launch points to. */
+/* Memory that an argument of a launch points to, and what it has before the launch. */
 typedef struct mtl_memory {
-    uint64_t address, bytes;
+    uint64_t address, bytes, contents; /* enum mtl_contents */
 } mtl_memory;
 enum mtl_space { MTL_DEVICE, MTL_THREADGROUP, MTL_SPACES };
 enum { MTL_MAX_THREADS = 1024, MTL_REPORTS = 256, MTL_VALUE_BYTES = 16 };
