@@ -124,8 +124,8 @@ def test_instructions_of_a_loop_are_those_counted_by_hand(n, threads):
     # An addition, a comparison and a branch.
     assert row_of(lines, "for (").cost.instructions == pytest.approx(3 * iterations, rel=0.05)
     total = p.launches[0].counts.total.instructions
-    beside = 30 * threads  # ids, loads and stores of each thread, at most
-    assert 9 * iterations <= total <= 9 * iterations * 1.001 + beside
+    others = 30 * threads  # ids, loads and stores of each thread, at most
+    assert 9 * iterations <= total <= 9 * iterations * 1.001 + others
     assert sum(row.cost.instructions for row in lines) == total
 
 
