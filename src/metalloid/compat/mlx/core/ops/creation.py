@@ -146,7 +146,8 @@ def _arange(numbers: list[Any], dtype: Dtype | None) -> array:
     start, stop, step = numbers
     if dtype is None:
         is_integral = all(isinstance(v, int) for v in (start, stop, step))
-        dtype = dtypes.int32 if is_integral else dtypes.float32
+        is_wide = is_integral and any(not -(2**31) <= v < 2**31 for v in (start, stop - 1))
+        dtype = dtypes.int64 if is_wide else dtypes.int32 if is_integral else dtypes.float32
     if as_dtype(dtype, "arange") is dtypes.bool_:
         raise ValueError("[arange] bool is not supported.")
     if any(math.isnan(v) for v in (start, stop, step)):

@@ -125,9 +125,7 @@ def _isfinite(a: mtl.Array) -> mtl.Array:
 
 def _signed_infinity(sign: float) -> Function:
     def compute(a: mtl.Array) -> mtl.Array:
-        if a.dtype.kind == "c":
-            raise ValueError("[isposinf, isneginf] Not supported for complex64.")
-        return a == sign * math.inf
+        return a.real == sign * math.inf
 
     return compute
 
@@ -201,7 +199,7 @@ sqrt = _of_floats("sqrt", "Square root.", mtl.sqrt)
 rsqrt = _of_floats("rsqrt", "Reciprocal of the square root.", _rsqrt)
 reciprocal = _of_floats("reciprocal", "Reciprocal.", mtl.reciprocal)
 exp = _of_floats("exp", "Exponential.", mtl.exp)
-expm1 = _of_floats("expm1", "Exponential minus 1.", mtl.expm1)
+expm1 = _of_floats("expm1", "Exponential minus 1.", _real_floats(mtl.expm1))
 erf = _of_floats("erf", "Error function.", _real_floats(mtl.erf))
 erfinv = _of_floats("erfinv", "Inverse of the error function.", _real_floats(mtl.erfinv))
 sin = _of_floats("sin", "Sine.", mtl.sin)
@@ -222,7 +220,7 @@ log = _of_floats("log", "Natural logarithm.", mtl.log)
 log2 = _of_floats("log2", "Logarithm to base 2.", mtl.log2)
 log10 = _of_floats("log10", "Logarithm to base 10.", mtl.log10)
 log1p = _of_floats("log1p", "Natural logarithm of 1 plus the value.", _log1p)
-sigmoid = _of_floats("sigmoid", "Logistic sigmoid.", _sigmoid)
+sigmoid = _of_floats("sigmoid", "Logistic sigmoid.", _real_floats(_sigmoid))
 
 
 # -- two operands
@@ -284,11 +282,24 @@ def _less_as_complex(strict: Function, name: str) -> Function:
 
 
 def _power(a: Any, b: Any) -> mtl.Array:
+    own = next(x.dtype for x in (a, b) if isinstance(x, mtl.Array))
+    if own.kind == "i":
+        if isinstance(b, int):
+            return mtl.pow(a, b) if b >= 0 else mtl.zeros_like(a)
+        return mtl.where(b < 0, 0, mtl.pow(a, mtl.maximum(b, 0)))
     if isinstance(a, mtl.Array) and a.dtype.kind == "b":
         a, b = a.astype(mtl.uint8), (b.astype(mtl.uint8) if isinstance(b, mtl.Array) else int(b))
-    if isinstance(b, int) and b < 0 and not isinstance(b, bool):
-        b = mtl.asarray(b, a.dtype)
     return mtl.pow(a, b)
+
+
+def log_of_sum(a: Any, b: Any) -> mtl.Array:
+    """The logarithm of the sum of exponentials, of complex numbers, too."""
+    if not any(isinstance(x, mtl.Array) and x.dtype.kind == "c" for x in (a, b)):
+        return mtl.logaddexp(a, b)
+    x, y = (mtl.asarray(v, mtl.complex64) for v in (a, b))
+    larger, smaller = mtl.where(x.real > y.real, x, y), mtl.where(x.real > y.real, y, x)
+    shifted = larger + mtl.log(1 + mtl.exp(smaller - larger))
+    return mtl.where(mtl.isinf(smaller.real), larger, shifted)
 
 
 def _extreme(function: Function, name: str) -> Function:
@@ -326,7 +337,7 @@ greater_equal = _binary("greater_equal", "Whether the first operand is not less.
 logical_and = _binary("logical_and", "Logical conjunction.", _logical(mtl.logical_and))
 logical_or = _binary("logical_or", "Logical disjunction.", _logical(mtl.logical_or))
 logical_xor = _binary("logical_xor", "Logical exclusive disjunction.", _logical(mtl.logical_xor))
-logaddexp = _of_two_floats("logaddexp", "Logarithm of the sum of exponentials.", mtl.logaddexp)
+logaddexp = _of_two_floats("logaddexp", "Logarithm of the sum of exponentials.", log_of_sum)
 arctan2 = atan2 = _of_two_floats("arctan2", "Angle of a vector in the plane.",
                                  _real_only("arctan2", mtl.atan2))  # fmt: skip
 bitwise_and = _binary("bitwise_and", "Conjunction of bits.",

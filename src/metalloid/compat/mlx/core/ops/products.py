@@ -138,6 +138,8 @@ def tensordot(a: Any, b: Any, /, axes: int | Sequence[Sequence[int]] = 2) -> arr
 def kron(a: Any, b: Any) -> array:
     """Kronecker product."""
     x, y, _ = pair_of_arrays(a, b)
+    if not x.size or not y.size:
+        raise ValueError("[kron] Input arrays cannot be empty.")
     rank = builtins.max(x.ndim, y.ndim)
     x = x.reshape((*(1,) * (rank - x.ndim), *x.shape))
     y = y.reshape((*(1,) * (rank - y.ndim), *y.shape))
