@@ -28,6 +28,7 @@ from metalloid.compat.mlx.core.ops.memory import *
 from metalloid.compat.mlx.core.ops.numerics import *
 from metalloid.compat.mlx.core.ops.products import *
 from metalloid.compat.mlx.core.ops.reductions import *
+from metalloid.compat.mlx.core.ops.selection import *
 from metalloid.compat.mlx.core.ops.shapes import *
 from metalloid.compat.mlx.core.printing import *
 from metalloid.compat.mlx.core.transforms import *

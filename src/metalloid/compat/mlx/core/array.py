@@ -149,7 +149,11 @@ class array:
         return text_of(np.asarray(self._a))
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec else str(self)
+        if not spec:
+            return str(self)
+        if self._a.size != 1:
+            raise TypeError("unsupported format string passed to mlx.core.array.__format__")
+        return format(self.item(), spec)
 
     # -- copies
 

@@ -83,6 +83,7 @@ class Stream:
 
     def __init__(self, device: Device, index: int) -> None:
         self._device, self.index = device, index
+        self._thread: int | None = None
 
     @property
     def device(self) -> Device:
@@ -112,6 +113,8 @@ class _Defaults(threading.local):
 
 
 _defaults = _Defaults()
+#: Errors of computations that `async_eval` has started.
+failures: list[Exception] = []
 _numbers = itertools.count(2)
 _first_streams = {kind: Stream(Device(kind), kind.value) for kind in DeviceType}
 
@@ -180,12 +183,16 @@ def new_stream(device: Device | DeviceType) -> Stream:
     device = _device(device, "new_stream")
     if not is_available(device):
         raise ValueError("[new_stream] Cannot make gpu stream without gpu backend.")
-    return Stream(device, next(_numbers))
+    stream = Stream(device, next(_numbers))
+    stream._thread = threading.get_ident()
+    return stream
 
 
 def new_thread_unsafe_stream(device: Device | DeviceType) -> Stream:
-    """A new stream of a device; all streams may be used from all threads."""
-    return new_stream(device)
+    """A new stream of a device, for all threads."""
+    stream = new_stream(device)
+    stream._thread = None
+    return stream
 
 
 def new_thread_local_stream(device: Device | DeviceType) -> ThreadLocalStream:
@@ -205,6 +212,8 @@ class StreamContext:
 
     def __enter__(self) -> None:
         device = self._stream.device
+        if self._stream._thread not in (None, threading.get_ident()):
+            raise RuntimeError(f"There is no {self._stream} in current thread.")
         self._before = _defaults.device, _defaults.streams.get(device)
         set_default_device(device)
         set_default_stream(self._stream)
@@ -242,10 +251,20 @@ def check_stream(value: Any, where: str) -> None:
 
 
 def synchronize(stream: Any = None) -> None:
-    """Wait for all computations."""
+    """Wait for all computations.
+
+    Raises
+    ------
+    RuntimeError
+        If one that `async_eval` has started failed.
+    """
     if stream is not None:
         check_stream(stream, "synchronize")
     _own().synchronize()
+    if failures:
+        message = str(failures.pop())
+        failures.clear()
+        raise RuntimeError(message)
 
 
 def _own() -> OwnDevice:
@@ -271,7 +290,9 @@ def _total_memory() -> int:
 
 # -- memory
 
-_limits = {"memory": 0, "cache": 0, "wired": 0}
+_limits: dict[str, int | None] = {"memory": None, "cache": None, "wired": None}
+#: The peak at the last reset, of which MLX forgets what was in use.
+_peak_at_reset: list[int | None] = [None]
 
 
 def get_active_memory() -> int:
@@ -281,16 +302,20 @@ def get_active_memory() -> int:
 
 def get_peak_memory() -> int:
     """Maximum of `get_active_memory` since the last `reset_peak_memory`."""
-    return mtl.get_peak_memory()
+    peak = mtl.get_peak_memory()
+    return 0 if peak == _peak_at_reset[0] else peak
 
 
 def reset_peak_memory() -> None:
     """Restart `get_peak_memory`."""
     mtl.reset_peak_memory()
+    _peak_at_reset[0] = mtl.get_peak_memory()
 
 
 def get_cache_memory() -> int:
     """Bytes of memory that is held for reuse."""
+    if _limits["cache"] == 0:
+        mtl.clear_cache()
     return mtl.get_cache_memory()
 
 
@@ -305,7 +330,8 @@ def get_array_buffer_size(*args: Any) -> int:
 
 
 def _set_limit(name: str, limit: int) -> int:
-    before = _limits[name] or (0 if name == "wired" else _total_memory())
+    given = _limits[name]
+    before = (0 if name == "wired" else _total_memory()) if given is None else given
     _limits[name] = limit
     return before
 
@@ -317,7 +343,8 @@ def set_memory_limit(limit: int) -> int:
 
 def get_memory_limit() -> int:
     """The limit of `set_memory_limit`."""
-    return _limits["memory"] or _total_memory()
+    limit = _limits["memory"]
+    return _total_memory() if limit is None else limit
 
 
 def set_cache_limit(limit: int) -> int:

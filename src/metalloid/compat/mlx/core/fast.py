@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-import numpy as np
-
 import metalloid as mtl
 from metalloid import nn
 from metalloid.compat.mlx.core import dtypes, kernels
@@ -143,38 +141,9 @@ def scaled_dot_product_attention(q: Any, k: Any, v: Any, *, scale: float, mask: 
                 )
             given = given.astype(dtype.numpy)
     parts = (x.astype(dtype.numpy) for x in (queries, keys, values))
-    function = getattr(nn, "scaled_dot_product_attention", _attention)
-    return wrap(function(*parts, scale=scale, mask=given, sinks=_optional(sinks)))
-
-
-def _attention(q: mtl.Array, k: mtl.Array, v: mtl.Array, *, scale: float, mask: Any,
-               sinks: mtl.Array | None) -> mtl.Array:  # fmt: skip
-    """Attention as an expression, with a matrix of scores."""
-    batch, heads, length, width = q.shape
-    groups = k.shape[1]
-    queries = (q * scale).reshape((batch, groups, heads // groups, length, width))
-    scores = mtl.matmul(queries, mtl.matrix_transpose(mtl.expand_dims(k, 2))).astype(mtl.float32)
-    if isinstance(mask, str):
-        rows = mtl.arange(k.shape[2] - length, k.shape[2], dtype=mtl.int32)
-        mask = rows[:, None] >= mtl.arange(k.shape[2], dtype=mtl.int32)[None]
-    if mask is not None:
-        if mask.ndim >= 3:
-            mask = mtl.broadcast_to(mask, (*mask.shape[:-3], mask.shape[-3], *mask.shape[-2:]))
-            if mask.shape[-3] != 1:
-                mask = mask.reshape((*mask.shape[:-3], groups, heads // groups, *mask.shape[-2:]))
-            else:
-                mask = mtl.expand_dims(mask, -3)
-        lowest = float(np.finfo(np.float32).min)
-        scores = (mtl.where(mask, scores, lowest) if mask.dtype.kind == "b"
-                  else scores + mask.astype(mtl.float32))  # fmt: skip
-    if sinks is not None:
-        extra = sinks.astype(mtl.float32).reshape((groups, heads // groups, 1, 1))
-        extra = mtl.broadcast_to(extra, (*scores.shape[:-1], 1))
-        weights = nn.softmax(mtl.concat([extra, scores], axis=-1), axis=-1)[..., 1:]
-    else:
-        weights = nn.softmax(scores, axis=-1)
-    result = mtl.matmul(weights.astype(v.dtype), mtl.expand_dims(v, 2))
-    return result.reshape((batch, heads, length, v.shape[-1]))
+    result = nn.scaled_dot_product_attention(*parts, scale=scale, mask=given,
+                                             sinks=_optional(sinks))  # fmt: skip
+    return wrap(result)
 
 
 @with_stream

@@ -12,7 +12,7 @@ import numpy as np
 _MAGIC = b"GGUF"
 _ALIGNMENT = 32
 _MAX_COUNT = 2**24
-_MAX_AXES = 4
+_MAX_AXES = 8
 #: Types of elements by code.
 _TYPES: dict[int, np.dtype[Any]] = {
     0: np.dtype("<f4"), 1: np.dtype("<f2"), 24: np.dtype("<i1"), 25: np.dtype("<i2"),
@@ -61,7 +61,7 @@ class _Reader:
         if code == _STRING:
             return self.string()
         if code != _ARRAY:
-            return self._numbers(code, 1)[0].reshape(())
+            return self._numbers(code, 1).reshape(())
         item, count = self.number("<I"), self.count()
         if item == _STRING:
             return [self.string() for _ in range(count)]

@@ -26,6 +26,8 @@ __all__ = [
 ]  # fmt: skip
 
 _FORMATS = ("npy", "npz", "safetensors", "gguf")
+#: Types of safetensors that MLX has as bits.
+_EIGHT_BITS = dict.fromkeys(("F8_E4M3", "F8_E5M2", "F8_E8M0"), np.dtype(np.uint8))
 
 
 @contextmanager
@@ -159,11 +161,14 @@ def load(file: Any, /, format: str | None = None, return_metadata: bool = False)
 def _loaded(file: IO[bytes], format: str, where: str, return_metadata: bool) -> Any:
     metadata: dict[str, Any] = {}
     if format == "npy":
-        return wrap(mtl.asarray(read_npy(file, where)))
+        array_read = read_npy(file, where)
+        if array_read.dtype == np.complex128:
+            raise ValueError(f"[load] {where} has elements of type complex128.")
+        return wrap(mtl.asarray(array_read))
     if format == "npz":
         values = read_npz(file, where)
     elif format == "safetensors":
-        values, metadata = read_safetensors(file, where)
+        values, metadata = read_safetensors(file, where, _EIGHT_BITS)
     else:
         values, metadata = gguf.read_gguf(file, where)
         metadata = {key: wrap(mtl.asarray(v)) if isinstance(v, np.ndarray) else v

@@ -11,6 +11,7 @@ import metalloid as mtl
 from metalloid.compat.mlx.core.array import array, created, wrap
 from metalloid.compat.mlx.core.devices import cpu, gpu, is_available
 from metalloid.compat.mlx.core.dtypes import Dtype
+from metalloid.compat.mlx.core.tape import OPERATIONS, current
 
 _MAX_THREADS = 1024
 _MODES = ("safe", "relaxed", "fast")
@@ -30,6 +31,8 @@ def metal_kernel(name: str, input_names: Sequence[str], output_names: Sequence[s
     """
     if not output_names:
         raise ValueError("[metal_kernel] Must specify at least one output.")
+    definition = [name, list(input_names), list(output_names), source, header,
+                  ensure_row_contiguous, atomic_outputs, compile_options]  # fmt: skip
     kernel = mtl.metal_kernel(
         name, list(input_names), list(output_names), source, header=header,
         ensure_row_contiguous=ensure_row_contiguous, atomic_outputs=atomic_outputs,
@@ -41,6 +44,17 @@ def metal_kernel(name: str, input_names: Sequence[str], output_names: Sequence[s
              template: Sequence[tuple[str, Any]] | None = None, init_value: float | None = None,
              verbose: bool = False, stream: Any = None) -> list[array]:  # fmt: skip
         """Run the kernel."""
+        tape = current.tape
+        if tape is not None and not tape.is_inside:
+            named = {
+                "inputs": list(inputs), "output_shapes": list(output_shapes),
+                "output_dtypes": list(output_dtypes), "grid": grid, "threadgroup": threadgroup,
+                "template": template, "init_value": init_value,
+            }  # fmt: skip
+            recorded: list[array] = tape.call(
+                "kernels:launch", lambda _, **options: call(**options), (definition,), named
+            )
+            return recorded
         _check("inputs", inputs, kernel.input_names)
         _check("output_shapes", output_shapes, kernel.output_names)
         _check("output_dtypes", output_dtypes, kernel.output_names)
@@ -68,6 +82,14 @@ def metal_kernel(name: str, input_names: Sequence[str], output_names: Sequence[s
         return [wrap(result) for result in results]
 
     return call
+
+
+def launch(definition: Sequence[Any], **options: Any) -> list[array]:
+    """Run a kernel of a recorded function."""
+    return metal_kernel(*definition)(**options)
+
+
+OPERATIONS["kernels:launch"] = launch
 
 
 def _math_mode(options: Mapping[str, str] | None) -> Any:

@@ -144,7 +144,8 @@ def inv(a: Any) -> array:
 def tri_inv(a: Any, upper: bool = False) -> array:
     """Inverses of triangles."""
     x = _matrices(a, "tri_inv", is_square=True)
-    return wrap(mtl.linalg.inv(mtl.triu(x) if upper else mtl.tril(x)))
+    triangle = mtl.triu if upper else mtl.tril
+    return wrap(triangle(mtl.linalg.inv(triangle(x))))
 
 
 @with_stream
@@ -166,6 +167,8 @@ def cholesky_inv(a: Any, upper: bool = False) -> array:
 def pinv(a: Any) -> array:
     """Pseudo-inverses."""
     x = _matrices(a, "pinv")
+    if not x.size:
+        return wrap(mtl.matrix_transpose(x))
     u, s, vt = mtl.linalg.svd(x, full_matrices=False)
     limit = np.finfo(x.dtype).eps * max(x.shape[-2:]) * mtl.max(s, axis=-1, keepdims=True)
     reciprocals = mtl.where(s > limit, 1 / mtl.where(s > limit, s, 1), 0)
@@ -195,14 +198,15 @@ def cross(a: Any, b: Any, axis: int = -1) -> array:
 @with_stream
 def eig(a: Any) -> tuple[array, array]:
     """Eigenvalues and eigenvectors."""
-    values, vectors = mtl.linalg.eig(_matrices(a, "eig", is_square=True))
-    return wrap(values), wrap(vectors)
+    values, vectors = mtl.linalg.eig(_matrices(a, "eig", is_square=True, complex_too=True))
+    return wrap(values.astype(mtl.complex64)), wrap(vectors.astype(mtl.complex64))
 
 
 @with_stream
 def eigvals(a: Any) -> array:
     """Eigenvalues."""
-    return wrap(mtl.linalg.eigvals(_matrices(a, "eigvals", is_square=True)))
+    values = mtl.linalg.eigvals(_matrices(a, "eigvals", is_square=True, complex_too=True))
+    return wrap(values.astype(mtl.complex64))
 
 
 def _symmetric(a: Any, UPLO: str, where: str) -> mtl.Array:
@@ -295,15 +299,13 @@ def solve_triangular(a: Any, b: Any, *, upper: bool = False) -> array:
 @with_stream
 def det(a: Any) -> array:
     """Determinants."""
-    return wrap(mtl.linalg.det(_matrices(_floats(a), "det", is_square=True, complex_too=True)))
+    return wrap(mtl.linalg.det(_matrices(_floats(a), "det", is_square=True)))
 
 
 @with_stream
 def slogdet(a: Any) -> tuple[array, array]:
     """Signs, and logarithms of absolute values, of determinants."""
-    sign, logarithm = mtl.linalg.slogdet(
-        _matrices(_floats(a), "slogdet", is_square=True, complex_too=True)
-    )
+    sign, logarithm = mtl.linalg.slogdet(_matrices(_floats(a), "slogdet", is_square=True))
     return wrap(sign), wrap(logarithm)
 
 

@@ -16,6 +16,7 @@ from metalloid.compat.mlx.core.ops import (
     memory,
     numerics,
     products,
+    selection,
     shapes,
 )
 from metalloid.compat.mlx.core.ops import reductions as r
@@ -44,13 +45,14 @@ _COMPARISONS = (
 )
 _METHODS = {
     elementwise: ("abs", "square", "sqrt", "rsqrt", "reciprocal", "exp", "log", "log2", "log10",
-                  "log1p", "sin", "cos", "round", "conj"),
+                  "log1p", "sin", "cos", "conj"),
     r: ("all", "any", "sum", "prod", "min", "max", "mean", "std", "var", "argmin", "argmax",
         "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"),
     shapes: ("moveaxis", "swapaxes", "flatten", "squeeze", "astype"),
     numerics: ("logsumexp",),
     creation: ("diagonal", "diag"),
     joining: ("split",),
+    selection: ("round",),
     memory: ("view",),
 }  # fmt: skip
 

@@ -6,9 +6,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import metalloid as mtl
+from metalloid.arrays.ir.node import TRACED
 from metalloid.compat.mlx.core import dtypes
 from metalloid.compat.mlx.core.array import array, wrap
+from metalloid.compat.mlx.core.devices import failures
 from metalloid.compat.mlx.core.tree import (
     arrays_of,
     copy_writes,
@@ -34,14 +38,22 @@ def eval(*args: Any) -> None:
     """Evaluate arrays, or trees of them."""
     arrays = _evaluated(args, "eval")
     if arrays:
-        mtl.eval(*arrays)
+        try:
+            mtl.eval(*arrays)
+        except np.linalg.LinAlgError as error:
+            raise RuntimeError(str(error)) from None
 
 
 def async_eval(*args: Any) -> None:
     """Start to evaluate arrays, or trees of them."""
     arrays = _evaluated(args, "async_eval")
+    if any(a._node.flags & TRACED for a in arrays):
+        raise ValueError("[async_eval] Not allowed inside a graph transformation.")
     if arrays:
-        mtl.async_eval(*arrays)
+        try:
+            mtl.async_eval(*arrays)
+        except np.linalg.LinAlgError as error:
+            failures.append(error)
 
 
 def _evaluated(trees: Any, where: str) -> list[mtl.Array]:

@@ -13,7 +13,7 @@ import metalloid as mtl
 from metalloid.compat.mlx.core import dtypes
 from metalloid.compat.mlx.core.array import array, created, operand, wrap
 from metalloid.compat.mlx.core.dtypes import Dtype, as_dtype, dtype_of
-from metalloid.compat.mlx.core.ops.wrapping import normalized_axis, with_stream
+from metalloid.compat.mlx.core.ops.wrapping import check_extents, normalized_axis, with_stream
 
 __all__ = [
     "arange", "asarray", "bartlett", "blackman", "diag", "diagonal", "empty", "empty_like", "eye",
@@ -33,8 +33,7 @@ def _shape(value: Shape, where: str) -> tuple[int, ...]:
         ) from None
     if any(n < 0 for n in shape):
         raise ValueError("[full] Negative dimensions not allowed.")
-    if any(n >= 2**31 for n in shape):
-        raise ValueError(f"[{where}] Extents are 32-bit integers, got {shape}.")
+    check_extents(shape)
     return shape
 
 
@@ -126,7 +125,7 @@ def arange(*args: Any, dtype: Dtype | None = None, **named: Any) -> array:
     if "stop" in named and len(values) < 2:
         values = [named.pop("start", 0) if not values else values[0], named.pop("stop")]
     if "start" in named:
-        values = [named.pop("start"), *values]
+        raise TypeError("arange(): incompatible function arguments: start needs a stop.")
     step = named.pop("step", None)
     if named or not 1 <= len(values) <= 3:
         raise TypeError(f"arange(): incompatible function arguments: {args}, {named}.")
@@ -146,7 +145,10 @@ def _arange(numbers: list[Any], dtype: Dtype | None) -> array:
     start, stop, step = numbers
     if dtype is None:
         is_integral = all(isinstance(v, int) for v in (start, stop, step))
-        dtype = dtypes.int32 if is_integral else dtypes.float32
+        is_wide = is_integral and any(
+            not -(2**31) <= v < 2**31 for v in (start, stop - (step > 0), step)
+        )
+        dtype = dtypes.int64 if is_wide else dtypes.int32 if is_integral else dtypes.float32
     if as_dtype(dtype, "arange") is dtypes.bool_:
         raise ValueError("[arange] bool is not supported.")
     if any(math.isnan(v) for v in (start, stop, step)):

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Callable
 from typing import Any
 
 import metalloid as mtl
+from metalloid import nn
 from metalloid.compat.mlx.core import dtypes
 from metalloid.compat.mlx.core.array import array, operand, wrap
-from metalloid.compat.mlx.core.dtypes import dtype_of
 from metalloid.compat.mlx.core.ops.wrapping import (
-    alike,
     as_float,
     function_from,
-    normalized_axis,
     pair,
-    with_stream,
 )
 
 __all__ = [
-    "abs", "acos", "acosh", "add", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
-    "arctan2", "arctanh", "array_equal", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "abs", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
+    "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
     "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "ceil", "clip", "conj", "conjugate", "cos", "cosh", "degrees", "diff", "divide", "divmod",
+    "ceil", "conj", "conjugate", "cos", "cosh", "degrees", "divide",
     "equal", "erf", "erfinv", "exp", "expm1", "floor", "floor_divide", "greater", "greater_equal",
-    "imag", "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "left_shift", "less",
+    "imag", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "left_shift", "less",
     "less_equal", "log", "log1p", "log2", "log10", "logaddexp", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "maximum", "minimum", "multiply", "nan_to_num", "negative",
+    "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative",
     "not_equal", "positive", "pow", "power", "radians", "real", "reciprocal", "remainder",
-    "right_shift", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square",
-    "stop_gradient", "subtract", "tan", "tanh", "trunc", "where",
+    "right_shift", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square",
+    "stop_gradient", "subtract", "tan", "tanh", "trunc",
 ]  # fmt: skip
 
 Function = Callable[..., mtl.Array]
@@ -125,9 +121,7 @@ def _isfinite(a: mtl.Array) -> mtl.Array:
 
 def _signed_infinity(sign: float) -> Function:
     def compute(a: mtl.Array) -> mtl.Array:
-        if a.dtype.kind == "c":
-            raise ValueError("[isposinf, isneginf] Not supported for complex64.")
-        return a == sign * math.inf
+        return a.real == sign * math.inf
 
     return compute
 
@@ -139,12 +133,6 @@ def _real_floats(function: Function) -> Function:
         return function(a)
 
     return compute
-
-
-def _sigmoid(a: mtl.Array) -> mtl.Array:
-    # exp(-|a|) does not overflow, and both branches have finite derivatives.
-    e = mtl.exp(-mtl.abs(a))
-    return mtl.where(a < 0, e / (1 + e), 1 / (1 + e))
 
 
 def _real(a: mtl.Array) -> mtl.Array:
@@ -201,7 +189,7 @@ sqrt = _of_floats("sqrt", "Square root.", mtl.sqrt)
 rsqrt = _of_floats("rsqrt", "Reciprocal of the square root.", _rsqrt)
 reciprocal = _of_floats("reciprocal", "Reciprocal.", mtl.reciprocal)
 exp = _of_floats("exp", "Exponential.", mtl.exp)
-expm1 = _of_floats("expm1", "Exponential minus 1.", mtl.expm1)
+expm1 = _of_floats("expm1", "Exponential minus 1.", _real_floats(mtl.expm1))
 erf = _of_floats("erf", "Error function.", _real_floats(mtl.erf))
 erfinv = _of_floats("erfinv", "Inverse of the error function.", _real_floats(mtl.erfinv))
 sin = _of_floats("sin", "Sine.", mtl.sin)
@@ -222,7 +210,7 @@ log = _of_floats("log", "Natural logarithm.", mtl.log)
 log2 = _of_floats("log2", "Logarithm to base 2.", mtl.log2)
 log10 = _of_floats("log10", "Logarithm to base 10.", mtl.log10)
 log1p = _of_floats("log1p", "Natural logarithm of 1 plus the value.", _log1p)
-sigmoid = _of_floats("sigmoid", "Logistic sigmoid.", _sigmoid)
+sigmoid = _of_floats("sigmoid", "Logistic sigmoid.", _real_floats(nn.sigmoid))
 
 
 # -- two operands
@@ -284,11 +272,24 @@ def _less_as_complex(strict: Function, name: str) -> Function:
 
 
 def _power(a: Any, b: Any) -> mtl.Array:
+    own = next(x.dtype for x in (a, b) if isinstance(x, mtl.Array))
+    if own.kind == "i":
+        if isinstance(b, int):
+            return mtl.pow(a, b) if b >= 0 else mtl.zeros_like(a)
+        return mtl.where(b < 0, 0, mtl.pow(a, mtl.maximum(b, 0)))
     if isinstance(a, mtl.Array) and a.dtype.kind == "b":
         a, b = a.astype(mtl.uint8), (b.astype(mtl.uint8) if isinstance(b, mtl.Array) else int(b))
-    if isinstance(b, int) and b < 0 and not isinstance(b, bool):
-        b = mtl.asarray(b, a.dtype)
     return mtl.pow(a, b)
+
+
+def log_of_sum(a: Any, b: Any) -> mtl.Array:
+    """The logarithm of the sum of exponentials, of complex numbers, too."""
+    if not any(isinstance(x, mtl.Array) and x.dtype.kind == "c" for x in (a, b)):
+        return mtl.logaddexp(a, b)
+    x, y = (mtl.asarray(v, mtl.complex64) for v in (a, b))
+    larger, smaller = mtl.where(x.real > y.real, x, y), mtl.where(x.real > y.real, y, x)
+    shifted = larger + mtl.log(1 + mtl.exp(smaller - larger))
+    return mtl.where(mtl.isinf(smaller.real), larger, shifted)
 
 
 def _extreme(function: Function, name: str) -> Function:
@@ -326,7 +327,7 @@ greater_equal = _binary("greater_equal", "Whether the first operand is not less.
 logical_and = _binary("logical_and", "Logical conjunction.", _logical(mtl.logical_and))
 logical_or = _binary("logical_or", "Logical disjunction.", _logical(mtl.logical_or))
 logical_xor = _binary("logical_xor", "Logical exclusive disjunction.", _logical(mtl.logical_xor))
-logaddexp = _of_two_floats("logaddexp", "Logarithm of the sum of exponentials.", mtl.logaddexp)
+logaddexp = _of_two_floats("logaddexp", "Logarithm of the sum of exponentials.", log_of_sum)
 arctan2 = atan2 = _of_two_floats("arctan2", "Angle of a vector in the plane.",
                                  _real_only("arctan2", mtl.atan2))  # fmt: skip
 bitwise_and = _binary("bitwise_and", "Conjunction of bits.",
@@ -340,111 +341,3 @@ left_shift = bitwise_left_shift = _binary("left_shift", "Bits moved to the left.
 right_shift = bitwise_right_shift = _binary("right_shift", "Bits moved to the right.",
                                             _shift("right_shift",
                                                    mtl.bitwise_right_shift))  # fmt: skip
-
-
-@with_stream
-def divmod(a: Any, b: Any) -> list[array]:
-    """Quotient and remainder, which are constants for derivatives."""
-    return [stop_gradient(floor_divide(a, b)), stop_gradient(remainder(a, b))]
-
-
-# -- more operands
-
-
-@with_stream
-def where(condition: Any, x: Any, y: Any, /) -> array:
-    """Elements of one array where a condition holds, and of another elsewhere."""
-    first, second, _ = pair(x, y)
-    is_true = operand(condition).astype(mtl.bool)
-    own = (first if isinstance(first, mtl.Array) else second).dtype
-    chosen: Any = mtl.where(is_true, mtl.asarray(first, own), mtl.asarray(second, own))
-    return wrap(chosen)
-
-
-@with_stream
-def clip(a: Any, /, a_min: Any, a_max: Any) -> array:
-    """Values limited to an interval."""
-    if a_min is None and a_max is None:
-        raise ValueError("[clip] At most one of a_min and a_max may be None.")
-    result = a
-    if a_min is not None:
-        result = maximum(result, a_min)
-    return result if a_max is None else minimum(result, a_max)
-
-
-@with_stream
-def round(a: Any, /, decimals: int = 0) -> array:
-    """Values rounded to decimals, half to even."""
-    x = operand(a)
-    if x.dtype.kind in "bu" or (x.dtype.kind == "i" and decimals >= 0):
-        return wrap(x)
-    if decimals == 0:
-        return wrap(mtl.round(x))
-    scale = 10.0 ** builtins.abs(decimals)
-    floats = as_float(x)
-    scaled = floats * scale if decimals > 0 else floats / scale
-    rounded = mtl.round(scaled)
-    result = rounded / scale if decimals > 0 else rounded * scale
-    return wrap(result.astype(x.dtype))
-
-
-@with_stream
-def nan_to_num(a: Any, nan: float = 0, posinf: float | None = None,
-               neginf: float | None = None) -> array:  # fmt: skip
-    """Finite numbers instead of NaN and infinities."""
-    x = operand(a)
-    if x.dtype.kind in "biu":
-        return wrap(x)
-    limits = dtypes.finfo(dtype_of(x.dtype))
-    x = mtl.where(mtl.isnan(x), nan, x)
-    x = mtl.where(x == math.inf, limits.max if posinf is None else posinf, x)
-    return wrap(mtl.where(x == -math.inf, limits.min if neginf is None else neginf, x))
-
-
-@with_stream
-def isclose(a: Any, b: Any, /, rtol: float = 1e-05, atol: float = 1e-08, *,
-            equal_nan: bool = False) -> array:  # fmt: skip
-    """Whether elements differ by no more than ``atol + rtol * abs(b)``."""
-    x, y = (as_float(v) for v in alike([a, b]))
-    if x.dtype.kind == "c":
-        is_infinite = mtl.logical_or(mtl.isinf(x), mtl.isinf(y))
-    else:
-        is_infinite = mtl.logical_or(mtl.isinf(x), mtl.isinf(y))
-    is_near = mtl.abs(x - y) <= atol + rtol * mtl.abs(y)
-    result = mtl.where(is_infinite, x == y, is_near)
-    if equal_nan:
-        result = mtl.logical_or(result, mtl.logical_and(mtl.isnan(x), mtl.isnan(y)))
-    return wrap(result)
-
-
-@with_stream
-def allclose(a: Any, b: Any, /, rtol: float = 1e-05, atol: float = 1e-08, *,
-             equal_nan: bool = False) -> array:  # fmt: skip
-    """Whether all elements are close; see `isclose`."""
-    return wrap(mtl.all(isclose(a, b, rtol, atol, equal_nan=equal_nan)._a))
-
-
-@with_stream
-def array_equal(a: Any, b: Any, equal_nan: bool = False) -> array:
-    """Whether shapes and all elements are equal."""
-    x, y = alike([a, b])
-    if x.shape != y.shape:
-        return wrap(mtl.full((), False, mtl.bool))
-    result = x == y
-    if equal_nan and x.dtype.kind in "fcV":
-        result = mtl.logical_or(result, mtl.logical_and(mtl.isnan(x), mtl.isnan(y)))
-    return wrap(mtl.all(result))
-
-
-@with_stream
-def diff(a: Any, /, n: int = 1, axis: int = -1) -> array:
-    """Differences between consecutive elements along an axis."""
-    x = operand(a)
-    if n < 0:
-        raise ValueError(f"[diff] n must not be negative, got {n}.")
-    k = normalized_axis(axis, x.ndim, "diff")
-    before = (slice(None),) * k
-    for _ in range(n):
-        last, first = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
-        x = last != first if x.dtype.kind == "b" else last - first
-    return wrap(x)

@@ -74,7 +74,7 @@ def _key_item(item: Any, takes_masks: bool) -> Any:
             return mtl.asarray(bool(item))
         raise ValueError("boolean indices are not yet supported")
     if isinstance(item, int | np.integer) or hasattr(item, "__index__"):
-        return int(item.__index__())
+        return _bound(item)
     raise ValueError("Cannot index mlx array using the given type.")
 
 
@@ -145,10 +145,17 @@ def _assign(self: array, key: Any, value: Any) -> None:
         self._a = _masked(a, index, update)
         return
     update = _fitting(a, index, update)
-    if sys.getrefcount(a) <= _SOLE_REFERENCES:
-        a[index] = update  # in place, if nothing else uses the memory
-    else:
-        self._a = a.at[index].set(update)
+    try:
+        if sys.getrefcount(a) <= _SOLE_REFERENCES:
+            a[index] = update  # in place, if nothing else uses the memory
+        else:
+            self._a = a.at[index].set(update)
+    except IndexError as error:
+        raise IndexOutOfRange(str(error)) from None
+
+
+class IndexOutOfRange(IndexError, ValueError):
+    """An index of an assignment is out of range: MLX raises ValueError for shapes that differ."""
 
 
 def _fitting(a: mtl.Array, index: Any, update: mtl.Array) -> mtl.Array:
@@ -243,6 +250,8 @@ class ArrayAt:
 
 def _integral(indices: Any, where: str) -> mtl.Array:
     index = operand(indices)
+    if not index.size:
+        return index.astype(mtl.int32)
     if index.dtype.kind not in "biu":
         raise ValueError(f"[{where}] Got indices with invalid dtype. Indices must be integral.")
     return index.astype(mtl.uint8) if index.dtype.kind == "b" else index

@@ -14,6 +14,7 @@ from metalloid.compat.mlx.core.ops.shapes import broadcast_arrays, text
 from metalloid.compat.mlx.core.ops.wrapping import (
     alike,
     arrays_only,
+    check_extents,
     normalized_axis,
     with_stream,
     wrapped_all,
@@ -45,6 +46,7 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> array:
                 f"concatenation axis. However, the provided shapes are {shapes}, and the "
                 f"concatenation axis is {axis}."
             )
+    check_extents((sum(x.shape[k] for x in items),))
     return wrap(mtl.concat(items, axis=k))
 
 
@@ -133,7 +135,11 @@ def roll(a: Any, shift: int | Sequence[int], axis: Axes = None, /) -> array:
         amount = shift if isinstance(shift, int) else builtins.sum(shift)
         return wrap(mtl.roll(x.reshape(-1), amount, axis=0).reshape(x.shape)) if x.size else wrap(x)
     axes = [axis] if isinstance(axis, int) else list(axis)
-    shifts = [shift] * len(axes) if isinstance(shift, int) else list(shift)
+    shifts = [shift] if isinstance(shift, int) else list(shift)
+    if len(shifts) == 1:
+        shifts *= len(axes)
+    elif len(axes) == 1:
+        axes *= len(shifts)
     if len(shifts) != len(axes):
         raise ValueError("[roll] At least one shift value is required for each axis.")
     if not x.size:

@@ -65,11 +65,9 @@ _ARRAYS = ("x", "w", "scales", "biases", "lhs_indices", "rhs_indices", "global_s
 
 def _quantised(name: str, doc: str) -> Callable[..., Any]:
     """A function of the same name and arguments of `metalloid.nn`."""
+    implementation = getattr(nn, name)
 
     def function(*args: Any, **named: Any) -> Any:
-        implementation = getattr(nn, name, None)
-        if implementation is None:
-            raise NotImplementedError(f"[{name}] metalloid.nn has no {name}.")
         given = [a._a if isinstance(a, array) else a for a in args]
         named = {k: v._a if isinstance(v, array) else v for k, v in named.items()}
         if isinstance(named.get("dtype"), Dtype):
@@ -138,6 +136,8 @@ def hadamard_transform(a: Any, scale: float | None = None) -> array:
     if not x.ndim:
         raise ValueError("[hadamard_transform] Does not work on scalars.")
     size = x.shape[-1]
+    if not size:
+        raise ValueError("[hadamard_transform] Does not work on an empty axis.")
     power = size & -size
     factor = size // power
     for m in (12, 20, 28):

@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import metalloid as mtl
 from metalloid.compat.mlx.core import dtypes
 from metalloid.compat.mlx.core.array import array, operand, wrap
@@ -138,6 +140,8 @@ def tensordot(a: Any, b: Any, /, axes: int | Sequence[Sequence[int]] = 2) -> arr
 def kron(a: Any, b: Any) -> array:
     """Kronecker product."""
     x, y, _ = pair_of_arrays(a, b)
+    if not x.size or not y.size:
+        raise ValueError("[kron] Input arrays cannot be empty.")
     rank = builtins.max(x.ndim, y.ndim)
     x = x.reshape((*(1,) * (rank - x.ndim), *x.shape))
     y = y.reshape((*(1,) * (rank - y.ndim), *y.shape))
@@ -159,7 +163,8 @@ def einsum_path(subscripts: str, *operands: Any) -> tuple[list[Any], str]:
     """The order of products that `einsum` uses, and its cost."""
     items = alike(operands)
     _check_einsum(subscripts, items, "einsum_path")
-    path, report = mtl.einsum_path(subscripts, *items)
+    shapes = [np.broadcast_to(np.float32(0), item.shape) for item in items]
+    path, report = np.einsum_path(subscripts, *shapes)
     return [step for step in path if not isinstance(step, str)], report
 
 

@@ -11,6 +11,7 @@ import metalloid as mtl
 from metalloid.compat.mlx.core import dtypes
 from metalloid.compat.mlx.core.array import array, operand, wrap
 from metalloid.compat.mlx.core.dtypes import Dtype, dtype_of
+from metalloid.compat.mlx.core.ops.elementwise import log_of_sum
 from metalloid.compat.mlx.core.ops.wrapping import (
     arrays_only,
     as_float,
@@ -233,11 +234,16 @@ def _limit(largest: bool) -> Any:
 
 def _logcumsumexp(x: mtl.Array, axis: int) -> mtl.Array:
     x = as_float(x)
-    # Relative to running maxima, sums of exponentials neither overflow nor vanish.
-    top = mtl.stop_gradient(mtl.max(x, axis=axis, keepdims=True))
-    top = mtl.where(mtl.isfinite(top), top, 0)
-    shifted = mtl.log(mtl.cumulative_sum(mtl.exp(x - top), axis=axis)) + top
-    return mtl.where(mtl.isnan(shifted), mtl.cummax(x, axis=axis), shifted)
+    # Each pass doubles the number of elements that a logarithm covers (W. D. Hillis, G. L. Steele,
+    # "Data parallel algorithms", 1986); no sum of exponentials overflows.
+    before = (slice(None),) * axis
+    distance = 1
+    while distance < x.shape[axis]:
+        first, rest = x[(*before, slice(0, distance))], x[(*before, slice(distance, None))]
+        added = log_of_sum(rest, x[(*before, slice(0, -distance))])
+        x = mtl.concat([first, added], axis=axis)
+        distance *= 2
+    return x
 
 
 cumsum = _scan("cumsum", "Running sums.", mtl.cumulative_sum, lambda dtype: 0)

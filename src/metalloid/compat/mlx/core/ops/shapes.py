@@ -14,6 +14,7 @@ from metalloid.compat.mlx.core.array import array, operand, wrap
 from metalloid.compat.mlx.core.dtypes import Dtype, as_dtype
 from metalloid.compat.mlx.core.ops.wrapping import (
     arrays_only,
+    check_extents,
     normalized_axes,
     normalized_axis,
     with_stream,
@@ -35,11 +36,12 @@ def text(shape: Sequence[int]) -> str:
 
 def _shape(value: Any, where: str) -> tuple[int, ...]:
     try:
-        return tuple(operator.index(n) for n in ([value] if isinstance(value, int) else value))
+        shape = tuple(operator.index(n) for n in ([value] if isinstance(value, int) else value))
     except TypeError:
         raise TypeError(
             f"{where}(): incompatible function arguments: {value!r} is no shape."
         ) from None
+    return check_extents(shape)
 
 
 @with_stream

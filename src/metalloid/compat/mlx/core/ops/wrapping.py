@@ -13,11 +13,18 @@ import numpy as np
 import metalloid as mtl
 from metalloid.compat.mlx.core import dtypes
 from metalloid.compat.mlx.core.array import array, number_type, operand, wrap
-from metalloid.compat.mlx.core.devices import check_stream
+from metalloid.compat.mlx.core.devices import (
+    Device,
+    DeviceType,
+    Stream,
+    ThreadLocalStream,
+    check_stream,
+)
 from metalloid.compat.mlx.core.dtypes import Dtype, dtype_of
 from metalloid.compat.mlx.core.tape import OPERATIONS, current
 
 Function = Callable[..., Any]
+_STREAMS = frozenset((Device, DeviceType, Stream, ThreadLocalStream))
 F = TypeVar("F", bound=Function)
 #: The function that returns the next key of the default sequence of random numbers.
 next_key: list[Function] = []
@@ -32,6 +39,8 @@ def with_stream(function: F) -> F:
 
     @functools.wraps(function)
     def wrapped(*args: Any, stream: Any = None, **named: Any) -> Any:
+        if args and type(args[-1]) in _STREAMS:
+            *args, stream = args  # type: ignore[assignment]
         if stream is not None:
             check_stream(stream, name)
         tape = current.tape
@@ -175,6 +184,23 @@ def function_from(name: str, doc: str, compute: Function, module: str = "") -> F
     compute.__doc__ = doc
     compute.__module__ = "metalloid.compat.mlx.core" + module
     return with_stream(compute)
+
+
+def check_extents(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape.
+
+    Raises
+    ------
+    OverflowError
+        If an extent has more than 31 bits.
+    """
+    for n in shape:
+        if not -(2**31) <= n < 2**31:
+            raise OverflowError(
+                f"Shape dimension {n} is outside the supported range [-2147483648, 2147483647]. "
+                "MLX currently uses 32-bit integers for shape dimensions."
+            )
+    return shape
 
 
 def wrapped_all(values: Sequence[mtl.Array]) -> list[array]:
