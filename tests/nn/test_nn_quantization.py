@@ -117,10 +117,15 @@ def test_matrices_chosen_by_indices():
     exact = exact_matrix(quantized, "affine", 4, 64)
     x = _rng.standard_normal((4, 2, 64)).astype(np.float32)
     right, left = np.array([[2, 0], [1, 1]]), np.array([3, 0])
-    result = nn.gather_qmm(x, *quantized, lhs_indices=mtl.asarray(left),
-                           rhs_indices=mtl.asarray(right))  # fmt: skip
+    result = nn.gather_qmm(x, *quantized, lhs_indices=left, rhs_indices=right)
     expected = x[left][None] @ exact[right].swapaxes(-1, -2)
     np.testing.assert_allclose(np.asarray(result), expected, atol=1e-4)
+    plain = nn.gather_mm(x, exact.swapaxes(-1, -2).astype(np.float32), left, right)
+    np.testing.assert_allclose(np.asarray(plain), expected, atol=1e-4)
+    gradient = mtl.grad(lambda x: nn.gather_qmm(x, *quantized, rhs_indices=right[:, :1]).sum())
+    assert gradient(mtl.asarray(x[:1])).shape == (1, 2, 64)
+    with pytest.raises(IndexError):
+        nn.gather_qmm(x, *quantized, lhs_indices=left, rhs_indices=right + 1).tolist()
 
 
 def test_floats_of_eight_bits():

@@ -39,6 +39,7 @@ from metalloid.nn.convolutions import (
     conv_transpose3d,
 )
 from metalloid.nn.embeddings import dropout, embedding
+from metalloid.nn.gathered_products import gather_mm
 from metalloid.nn.normalization import layer_norm, rms_norm
 from metalloid.nn.quantization import (
     dequantize,
@@ -67,6 +68,7 @@ __all__ = [
     "elu",
     "embedding",
     "from_fp8",
+    "gather_mm",
     "gather_qmm",
     "gelu",
     "gelu_approx",

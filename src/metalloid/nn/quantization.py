@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from metalloid.arrays.array import Array, as_array
-from metalloid.arrays.functions.creation import arange
-from metalloid.arrays.functions.manipulation import reshape
+from metalloid.arrays.functions.manipulation import broadcast_to, reshape
 from metalloid.arrays.functions.searching import take
 from metalloid.arrays.ir.dtypes import (
     as_dtype,
@@ -22,6 +21,7 @@ from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.primitives import Implementation
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.nn import quantized_formats as formats
+from metalloid.nn.gathered_products import pairs_of
 from metalloid.nn.primitives import as_float, call, define_composition
 from metalloid.nn.quantized_formats import Format, format_of
 from metalloid.nn.quantized_launches import MAX_ROWS, product_of_rows
@@ -187,8 +187,9 @@ def gather_qmm(x: Any, w: Any, /, scales: Any, biases: Any = None, lhs_indices: 
     >>> import metalloid as mtl
     >>> w = mtl.nn.quantize(mtl.arange(3.0).reshape(3, 1, 1) * mtl.ones((1, 64)))
     >>> x = mtl.ones((1, 1, 64))
-    >>> chosen = mtl.asarray([2, 1])
-    >>> mtl.nn.gather_qmm(x, *w, lhs_indices=mtl.asarray([0, 0]), rhs_indices=chosen).flatten()
+    >>> left, right = mtl.asarray([0, 0]), mtl.asarray([2, 1])
+    >>> products = mtl.nn.gather_qmm(x, *w, lhs_indices=left, rhs_indices=right)
+    >>> mtl.round(products).flatten()
     array([128.,  64.], dtype=float32)
     """
     where = "gather_qmm"
@@ -196,9 +197,7 @@ def gather_qmm(x: Any, w: Any, /, scales: Any, biases: Any = None, lhs_indices: 
     x, operands = as_float(where, x), _operands(where, w, scales, biases, fmt)
     outer = _outer_extent(where, x, operands[0], transpose, fmt)
     dtype = promote(x.dtype, operands[1].dtype) if mode == "affine" else x.dtype
-    left = _indices(where, lhs_indices, x)
-    right = _indices(where, rhs_indices, operands[0])
-    stack = broadcast_shape(where, left.shape, right.shape)
+    stack, left, right = pairs_of(where, x, operands[0], lhs_indices, rhs_indices)
     shape = (*stack, x.shape[-2], outer)
     params = fmt, transpose, dtype, stack
     result = call(f"nn.{where}", [x, *operands, left, right], params, dtype, shape)
@@ -271,16 +270,6 @@ def _outer_extent(where: str, x: Array, words: Array, transpose: bool, fmt: Form
     return outer
 
 
-def _indices(where: str, indices: Any, x: Array) -> Array:
-    stack = x.shape[:-2]
-    if indices is None:
-        return reshape(arange(math.prod(stack), dtype=uint32, device=x.device), stack)
-    array = as_array(indices, where, x.device)
-    if kind_of(array.dtype) not in "iu":
-        raise TypeError(f"[{where}] indices must be integers, got {array.dtype}.")
-    return array
-
-
 # -- compositions and implementations
 
 
@@ -322,6 +311,25 @@ def _narrow_product(*operands: Any) -> Node:
     return reshape(result, (*x.shape[:-1], arrays[0].shape[-2]))._node
 
 
+def _has_narrow_pairs(x: Node, words: Node, *rest: Any) -> bool:
+    *_, transpose, dtype, stack = rest
+    return (transpose and dtype.itemsize <= 4 and 0 < x.shape[-2] <= MAX_ROWS
+            and x.size > 0 and words.size > 0 and math.prod(stack) > 0)  # fmt: skip
+
+
+def _narrow_gather(*operands: Any) -> Node:
+    *nodes, fmt, _, dtype, stack = operands
+    x, *arrays, left, right = map(Array, nodes)
+    indices = broadcast_to(left, stack), broadcast_to(right, stack)
+    result = product_of_rows(x, *_three(arrays), fmt, dtype, indices)
+    return reshape(result, (*stack, x.shape[-2], arrays[0].shape[-2]))._node
+
+
 define_composition("nn.dequantize", _dequantized, is_stackable=False)
 define_composition("nn.quantized_matmul", _matmul, Implementation(_narrow_product, _is_narrow))
-define_composition("nn.gather_qmm", _gather_matmul, is_stackable=False)
+define_composition(
+    "nn.gather_qmm",
+    _gather_matmul,
+    Implementation(_narrow_gather, _has_narrow_pairs),
+    is_stackable=False,
+)
