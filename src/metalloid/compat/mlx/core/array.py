@@ -45,7 +45,6 @@ class array:
     """
 
     __slots__ = ("__weakref__", "_a")
-    __array_priority__ = 2000
     _a: mtl.Array
 
     def __init__(self, val: Any, dtype: Dtype | None = None) -> None:

@@ -125,6 +125,16 @@ def scaled_dot_product_attention(q: Any, k: Any, v: Any, *, scale: float, mask: 
             "[scaled_dot_product_attention] Invalid mask option. The only allowed string is "
             f"'causal', got {mask!r}."
         )
+    if sinks is not None and operand(sinks).shape != (queries.shape[1],):
+        raise ValueError(
+            "[scaled_dot_product_attention] Received invalid shape for sinks "
+            f"{text(operand(sinks).shape)}."
+        )
+    if sinks is not None and dtypes.promoted(dtype_of(operand(sinks).dtype), dtype) is not dtype:
+        raise ValueError(
+            "[scaled_dot_product_attention] Type of sinks must promote to output type "
+            f"{dtype._name}."
+        )
     given: Any = mask or None if isinstance(mask, str) else _optional(mask)
     if isinstance(given, mtl.Array):
         if given.ndim > 4:

@@ -31,9 +31,9 @@ def _shape(value: Shape, where: str) -> tuple[int, ...]:
         raise TypeError(
             f"{where}(): incompatible function arguments: {value!r} is no shape."
         ) from None
+    check_extents(shape)
     if any(n < 0 for n in shape):
         raise ValueError("[full] Negative dimensions not allowed.")
-    check_extents(shape)
     return shape
 
 

@@ -114,6 +114,7 @@ def repeat(array: Any, repeats: int, axis: int | None = None) -> Any:
     if axis is None:
         x, axis = x.reshape(-1), 0
     k = normalized_axis(axis, x.ndim, "repeat")
+    check_extents((x.shape[k] * repeats,))
     shape = x.shape
     spread = mtl.broadcast_to(
         mtl.expand_dims(x, k + 1), (*shape[: k + 1], repeats, *shape[k + 1 :])

@@ -134,7 +134,7 @@ def hadamard_transform(a: Any, scale: float | None = None) -> array:
     """The Hadamard transform along the last axis, of extent m * 2^k with m in 1, 12, 20, 28."""
     x = as_float(operand(a))
     if not x.ndim:
-        raise ValueError("[hadamard_transform] Does not work on scalars.")
+        return wrap(x if scale is None else x * scale)
     size = x.shape[-1]
     if not size:
         raise ValueError("[hadamard_transform] Does not work on an empty axis.")

@@ -13,7 +13,13 @@ import metalloid as mtl
 from metalloid.compat.mlx.core import dtypes
 from metalloid.compat.mlx.core.array import array, operand, wrap
 from metalloid.compat.mlx.core.ops.shapes import broadcast_shapes, text
-from metalloid.compat.mlx.core.ops.wrapping import alike, pair_of_arrays, with_stream
+from metalloid.compat.mlx.core.ops.wrapping import (
+    alike,
+    check_extents,
+    normalized_axis,
+    pair_of_arrays,
+    with_stream,
+)
 
 __all__ = [
     "addmm", "block_masked_mm", "einsum", "einsum_path", "gather_mm", "inner", "kron", "matmul",
@@ -95,7 +101,8 @@ def vecdot(a: Any, b: Any, /, *, axis: int = -1) -> array:
         raise ValueError("[vecdot] Inputs must have at least one dimension.")
     if x.dtype.kind == "c":
         x = mtl.conj(x)
-    if x.shape[axis] != y.shape[axis]:
+    first, second = (normalized_axis(axis, z.ndim, "vecdot") for z in (x, y))
+    if x.shape[first] != y.shape[second]:
         raise ValueError(
             f"[vecdot] axis {axis} of {text(x.shape)} and {text(y.shape)} must be the same."
         )
@@ -147,7 +154,7 @@ def kron(a: Any, b: Any) -> array:
     y = y.reshape((*(1,) * (rank - y.ndim), *y.shape))
     left = x.reshape([n for extent in x.shape for n in (extent, 1)])
     right = y.reshape([n for extent in y.shape for n in (1, extent)])
-    shape = [n * m for n, m in zip(x.shape, y.shape, strict=True)]
+    shape = check_extents(tuple(n * m for n, m in zip(x.shape, y.shape, strict=True)))
     return wrap((left * right).reshape(shape))
 
 

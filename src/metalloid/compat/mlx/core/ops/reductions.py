@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -126,8 +127,7 @@ def var(a: array, /, axis: Axes = None, keepdims: bool = False, ddof: int = 0, *
         return wrap(builtins.sum(parts))  # type: ignore[arg-type]
     count = math.prod(x.shape[k] for k in axes)
     if ddof >= count > 0:
-        scale = count / (count - ddof) if ddof > count else math.inf
-        return wrap(mtl.var(x, axis=axes, keepdims=keepdims) * scale)
+        return wrap(mtl.var(x, axis=axes, keepdims=keepdims) * math.inf)
     return wrap(mtl.var(x, axis=axes, correction=ddof, keepdims=keepdims))
 
 
@@ -205,7 +205,7 @@ def _scan(name: str, doc: str, function: Any, start: Any) -> Callable[..., array
             x = x.astype(mtl.int32)
         if reverse:
             x = mtl.flip(x, axis=k)
-        result = function(x, axis=k)
+        result = function(x, axis=k).astype(x.dtype)
         if not inclusive:
             first = mtl.full((*x.shape[:k], 1, *x.shape[k + 1 :]), start(x.dtype), x.dtype)
             rest = result[(*(slice(None),) * k, slice(0, -1))]
@@ -330,6 +330,7 @@ def argpartition(a: array, /, kth: int, axis: int | None = -1) -> array:
 def topk(a: array, /, k: int, axis: int | None = -1) -> array:
     """The `k` largest elements along an axis, in ascending order."""
     x, where = _along(a, axis, "topk")
+    k = operator.index(k)
     if not 0 <= k <= x.shape[where]:
         raise ValueError(
             f"[topk] Received invalid k={k} along axis {where} for array with shape {x.shape}."
