@@ -177,7 +177,7 @@ SIGNATURES = {
     "round": "{f}, {k}|{z}",
     "row_stack": "[{z}, {s}]",
     "searchsorted": "np.sort({rv}), {last}, side='{side}'",
-    "select": "[{r} > 0, {last} < -1], [{last}, 9], 4",
+    "select": "[{f} > 0, {last} < -1], [{last}, 9], 4",
     "split": "{z}, [1, 2], axis={one}",
     "stack": "[{z}, {s}], axis={one}",
     "swapaxes": "{z}, 0, -1",

@@ -208,7 +208,10 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     limits = [None] * rank if range is None else list(range)
     if len(each) != rank or len(limits) != rank:
         raise ValueError(f"[histogramdd] expected bins and ranges of {rank} axes.")
-    edges = [_edges(x, b, r, None) for x, b, r in zip(columns, each, limits, strict=True)]
+    edges = [
+        _edges(x if r is None else x.astype(promote(x.dtype, default_float())), b, r, None)
+        for x, b, r in zip(columns, each, limits, strict=True)
+    ]
     index, is_inside = full((columns[0].size,), 0, int64), full((columns[0].size,), True)
     shape = []
     for values, edge, of_axis in zip(columns, edges, each, strict=True):
