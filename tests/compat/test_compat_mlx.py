@@ -1,6 +1,6 @@
 """`compat.mlx` as MLX's documentation and tests use `mx.fast.metal_kernel`, in both dialects.
 
-With MLX installed the same cases run on its arrays, and unchanged programs after `install`.
+With MLX installed the same cases run on its arrays, and unchanged programs after `patch`.
 """
 
 import sys
@@ -283,7 +283,7 @@ def test_memory_of_mlx_is_read_in_place(mx):
 
 def test_installed_it_serves_unchanged_programs(mx):
     original = mx.fast.metal_kernel
-    compat.install()
+    compat.patch()
     try:
         kernel = mx.fast.metal_kernel(
             name="double", input_names=["x"], output_names=["y"],
@@ -294,7 +294,7 @@ def test_installed_it_serves_unchanged_programs(mx):
         with pytest.raises(ValueError, match="Only supports the GPU"):
             call(kernel, mx.zeros(10), dtype=mx.float32, stream=mx.cpu)
     finally:
-        compat.uninstall()
+        compat.unpatch()
     assert mx.fast.metal_kernel is original
 
 
@@ -307,8 +307,8 @@ def test_large_results_are_allocated_in_memory_of_mlx(mx, dtype, template, monke
     )  # fmt: skip
     x = array(np.arange(count) % 2).astype(getattr(mx, dtype))
     mx.eval(x)
-    monkeypatch.setattr(compat, "_MIN_SHARED_ELEMENTS", count)
-    monkeypatch.setattr(compat.np, "empty", lambda *_: pytest.fail("a copy would be made"))
+    monkeypatch.setattr(compat.patching, "_MIN_SHARED_ELEMENTS", count)
+    monkeypatch.setattr(compat.patching.np, "empty", lambda *_: pytest.fail("a copy would be made"))
     (y,) = kernel(
         inputs=[x], grid=(count, 1, 1), threadgroup=(256, 1, 1), output_shapes=[(count // 2, 2)],
         output_dtypes=[x.dtype], template=template,

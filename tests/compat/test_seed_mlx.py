@@ -16,7 +16,7 @@ HALF_ULP = 2.0**-11  # of a half that is rounded once
 def mx():
     module = pytest.importorskip("mlx.core", reason="the package mlx is not installed")
     yield module
-    compat.uninstall()
+    compat.unpatch()
 
 
 def is_exp(result, x):

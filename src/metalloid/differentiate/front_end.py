@@ -15,7 +15,8 @@ from metalloid.differentiate.tree import Parameter, Program
 from metalloid.differentiate.types import Type, parse_type
 from metalloid.errors import ArgumentError, CompileError
 from metalloid.kernels.kernel import Kernel
-from metalloid.msl.diagnostics import SourceMap, report
+from metalloid.msl.clang_messages import SourceMap
+from metalloid.msl.diagnostics import report
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.lower import lower_stream
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation, parse_dump

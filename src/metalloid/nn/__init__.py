@@ -31,6 +31,7 @@ from metalloid.nn.activations import (
     softsign,
     step,
 )
+from metalloid.nn.attention import scaled_dot_product_attention
 from metalloid.nn.convolutions import (
     conv_general,
     conv_transpose1d,
@@ -38,7 +39,16 @@ from metalloid.nn.convolutions import (
     conv_transpose3d,
 )
 from metalloid.nn.embeddings import dropout, embedding
+from metalloid.nn.gathered_products import gather_mm
 from metalloid.nn.normalization import layer_norm, rms_norm
+from metalloid.nn.quantization import (
+    dequantize,
+    from_fp8,
+    gather_qmm,
+    quantize,
+    quantized_matmul,
+    to_fp8,
+)
 from metalloid.nn.rotary import rope
 from metalloid.nn.softmax import cross_entropy, log_softmax, logsumexp, softmax, softmin
 
@@ -53,9 +63,13 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "cross_entropy",
+    "dequantize",
     "dropout",
     "elu",
     "embedding",
+    "from_fp8",
+    "gather_mm",
+    "gather_qmm",
     "gelu",
     "gelu_approx",
     "gelu_fast_approx",
@@ -71,11 +85,14 @@ __all__ = [
     "max_pool",
     "mish",
     "prelu",
+    "quantize",
+    "quantized_matmul",
     "relu",
     "relu2",
     "relu6",
     "rms_norm",
     "rope",
+    "scaled_dot_product_attention",
     "selu",
     "sigmoid",
     "silu",
@@ -85,4 +102,5 @@ __all__ = [
     "softshrink",
     "softsign",
     "step",
+    "to_fp8",
 ]

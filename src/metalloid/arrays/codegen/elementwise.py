@@ -258,8 +258,10 @@ class Writer:
         elif op.kind == "load":
             text = f"{self.axes.accesses[index].pointer}[{self._index(index, row)}]"
         elif op.kind == "gather":
-            steps = [
-                f"long({arg}) * " + self._member(f"g{index}_{k}", "long", "q", step)
+            steps = [  # products of long vectors take as long as a gather
+                f"long({arg})"
+                if step == 1
+                else f"long({arg}) * " + self._member(f"g{index}_{k}", "long", "q", step)
                 for k, (arg, step) in enumerate(zip(args, op.steps, strict=True))
             ]
             inner = self._index(index, row)

@@ -148,7 +148,8 @@ class RowWriter(Writer):
         if blocked:
             self._open_block([index for index in reductions if index not in searches])
         more = self._accumulate_independently(reductions, searches, known)
-        row = self._open_loops(blocked, "unrolled_end" if more else "0")
+        begin = "unrolled_end" if more else self._accumulate_full(reductions, known, blocked)
+        row = self._open_loops(blocked, begin)
         self._accumulate(reductions, searches, known, row, "partial" if blocked else "v")
         self._close_loops()
         if blocked:
@@ -215,6 +216,22 @@ class RowWriter(Writer):
         self._depth -= 1
         self._line("}")
         return more
+
+    def _accumulate_full(self, reductions: list[int], known: set[int], blocked: bool) -> str:
+        """Combine the elements of most of a long block without masks; where the others begin."""
+        if not blocked or len(self.axes.row) > 1:
+            return "0"
+        is_search = any(self._is_search(index) for index in reductions)
+        if self.axes.form != "row" or self._cached_op >= 0 or is_search:
+            return "block"
+        self._line(f"const uint full_end = block_end / {LANES} * {LANES};")
+        self._line(f"for (uint lanes = block; lanes < full_end; lanes += {LANES}) {{")
+        self._depth += 1
+        self._line("const uint j0 = lanes + at.x;")
+        self._accumulate(reductions, [], known, ["j0"], "partial")
+        self._depth -= 1
+        self._line("}")
+        return "full_end"
 
     def _float_extremes(self, reductions: list[int]) -> list[int]:
         """Reductions that ignore NaN and record it in a flag: half of the instructions."""
@@ -376,7 +393,7 @@ class RowWriter(Writer):
                 continue  # the loop over blocks is this axis
             end = "row_end" if axis == 0 else self._extent_of_row(axis)
             if blocked and len(names) == 1:
-                first, end = "block", "block_end"
+                end = "block_end"
             if is_inner and self.axes.form == "row":
                 self._open_loop_of_lanes(name, first, end)
                 continue

@@ -137,7 +137,9 @@ class RepeatedPlan:
         recorder = device.recording
         run_frame = None if recorder is None or device.memory == "own" else recorder.run_frame
         addresses = [memory.address for memory in leaves]
-        if offsets is not None:
+        if offsets is not None and any(offsets):
+            if recorder is not None:  # an observer reads the memory from an address on
+                return None
             addresses = list(map(operator.add, addresses, offsets))
         if (recorder is not None and run_frame is None) or any(
             addresses[leaf] % nbytes for leaf, nbytes in self.alignments.items()

@@ -78,8 +78,14 @@ def write_safetensors(
         file.write(to_bytes(np.asarray(arrays[name])))
 
 
-def read_safetensors(file: IO[bytes], where: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def read_safetensors(file: IO[bytes], where: str, more_types: Mapping[str, DType] | None = None,
+                     ) -> tuple[dict[str, np.ndarray], dict[str, str]]:  # fmt: skip
     """Read all arrays by name, and the metadata.
+
+    Parameters
+    ----------
+    more_types : mapping, optional
+        How to read elements of types that metalloid's arrays do not have, by code.
 
     Raises
     ------
@@ -94,7 +100,7 @@ def read_safetensors(file: IO[bytes], where: str) -> tuple[dict[str, np.ndarray]
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise ValueError(f"[load] the metadata of {where} is not a mapping of strings to strings.")
-    entries = {name: _entry(name, entry, where) for name, entry in header.items()}
+    entries = {name: _entry(name, entry, where, more_types or {}) for name, entry in header.items()}
     arrays: dict[str, np.ndarray] = {}
     end = 0
     for name in sorted(entries, key=lambda name: entries[name][2]):
@@ -133,7 +139,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _entry(name: str, entry: Any, where: str) -> tuple[DType, tuple[int, ...], tuple[int, int]]:
+def _entry(name: str, entry: Any, where: str, more_types: Mapping[str, DType],
+           ) -> tuple[DType, tuple[int, ...], tuple[int, int]]:  # fmt: skip
     """Return type, shape and byte range of one array."""
     try:
         code, shape, (start, stop) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
@@ -144,7 +151,7 @@ def _entry(name: str, entry: Any, where: str) -> tuple[DType, tuple[int, ...], t
         is_plain = False
     if not is_plain or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"[load] the header of {where} does not say where {name!r} is.")
-    dtype = _TYPES.get(code)
+    dtype = _TYPES.get(code) or more_types.get(code)
     if dtype is None:
         raise ValueError(
             f"[load] {name!r} in {where} has elements of unsupported type {code[:40]}."

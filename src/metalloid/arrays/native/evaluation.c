@@ -86,7 +86,10 @@ static bool address_of(const struct plan* plan, PyObject* node, PyObject* kind,
                        const struct element* element, uint64_t* address) {
   if (!mtl_memory_address(plan, node, kind, address)) return false;
   const long long offset = PyLong_AsLongLong(PyTuple_GetItem(get(node, NODE, NODE_DATA), 1));
-  *address += (uint64_t)offset * element->item_bytes + element->shift;
+  const uint64_t bytes = (uint64_t)offset * element->item_bytes + element->shift;
+  // An observer reads as many bytes from an address as the memory has.
+  if (bytes && mtl_is_recording(plan)) return false;
+  *address += bytes;
   return *address % element->alignment == 0;
 }
 

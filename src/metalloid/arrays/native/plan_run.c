@@ -171,7 +171,7 @@ static int64_t run_in_stream(const struct run* run, PyObject* const* memories) {
   return done;
 }
 
-static bool is_recording(const struct plan* plan) {
+bool mtl_is_recording(const struct plan* plan) {
   PyObject* recorder = PyDict_GetItemWithError(plan->device, recording_);
   return recorder && recorder != &_Py_NoneStruct;
 }
@@ -191,7 +191,7 @@ bool mtl_run_plan(struct plan* plan, uint64_t* addresses,
                   PyObject** memories) {
   const struct plan_head* head = plan->head;
   PyObject* observer = 0;
-  if (is_recording(plan) && !(observer = observer_of(plan))) return false;
+  if (mtl_is_recording(plan) && !(observer = observer_of(plan))) return false;
   if (!take_memory(plan, addresses, memories)) {
     drop(observer);
     return false;

@@ -32,6 +32,9 @@ struct plan* mtl_plan_of(PyObject* capsule);
 
 static inline bool has_stream(const struct plan* plan) { return plan->stream != &_Py_NoneStruct; }
 
+// Whether something observes the launches of the device, or records them to run later.
+bool mtl_is_recording(const struct plan* plan);
+
 // The address of the memory of a leaf of this kind (node.BUFFER), if Python need not know of the use.
 bool mtl_memory_address(const struct plan* plan, PyObject* node, PyObject* kind, uint64_t* address);
 

@@ -1,5 +1,5 @@
 import mlx.core as mx
-import metalloid.compat.mlx; metalloid.compat.mlx.install()
+import metalloid.compat.mlx; metalloid.compat.mlx.patch()
 
 def exp_elementwise(a: mx.array):
     source = """

@@ -2,7 +2,7 @@
 
     from metalloid.compat.mlx import metal_kernel  # for mx.fast.metal_kernel
     # or, before an unchanged program:
-    import metalloid.compat.mlx as compat; compat.install()
+    import metalloid.compat.mlx as compat; compat.patch()
 
 Both dialects are taken: lists, as today, and dictionaries, as in MLX 0.17.0 to 0.17.2. Arrays of
 MLX give arrays of MLX (the kernel reads their memory in place), metalloid's give metalloid's, and
@@ -424,7 +424,7 @@ def _refuse(transformation: str, *_: Any) -> Any:
 # -- programs that are not changed
 
 
-def install() -> None:
+def patch() -> None:
     """Let `mlx.core.fast.metal_kernel` be ours: custom kernels of unchanged programs run here.
 
     Raises
@@ -438,7 +438,7 @@ def install() -> None:
         mx.fast.metal_kernel = metal_kernel
 
 
-def uninstall() -> None:
+def unpatch() -> None:
     """Give MLX its own back."""
     if _originals:
         mx = importlib.import_module("mlx.core")
