@@ -1,8 +1,9 @@
 """Functions of `metalloid.numpy` and of NumPy: ratios of times, in turns, best of many.
 
-    python benchmarks/numpy_functions.py [--elements 1000000] [function ...]
+    python benchmarks/numpy_functions.py [--elements 1000000] [--processor-time] [function ...]
 
-The last line is the geometric mean of the ratios; below 1, metalloid is faster.
+The last line is the geometric mean of the ratios; below 1, metalloid is faster. The time of the
+processor, which is that of all threads, depends less on other processes.
 """
 
 from __future__ import annotations
@@ -52,22 +53,26 @@ CALLS: dict[str, Callable[..., Any]] = {
 }
 
 
-def seconds(call: Callable[..., Any], np: Any, x: Any, y: Any) -> float:
+Clock = Callable[[], float]
+
+
+def seconds(call: Callable[..., Any], np: Any, x: Any, y: Any, clock: Clock) -> float:
     """Time of a call and of the evaluation of its result."""
-    start = time.perf_counter()
+    start = clock()
     result = call(np, x, y)
     numpy.asarray(result)
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def ratio(name: str, elements: int, repeat: int) -> tuple[float, float]:
+def ratio(name: str, elements: int, repeat: int, clock: Clock) -> tuple[float, float]:
     """Best times of metalloid and of NumPy, called in turns."""
     rng = numpy.random.default_rng(0)
     x, y = rng.random(elements), rng.random(elements)
     own_x, own_y = own.asarray(x), own.asarray(y)
     best = [math.inf, math.inf]
     for k in range(repeat + 1):
-        times = (seconds(CALLS[name], own, own_x, own_y), seconds(CALLS[name], numpy, x, y))
+        call = CALLS[name]
+        times = (seconds(call, own, own_x, own_y, clock), seconds(call, numpy, x, y, clock))
         if k:  # the first call compiles
             best = [min(pair) for pair in zip(best, times, strict=True)]
     return best[0], best[1]
@@ -79,10 +84,12 @@ def main() -> None:
     parser.add_argument("functions", nargs="*", default=list(CALLS))
     parser.add_argument("--elements", type=int, default=1_000_000)
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--processor-time", action="store_true")
     options = parser.parse_args()
+    clock = time.process_time if options.processor_time else time.perf_counter
     logarithms = []
     for name in options.functions:
-        ours, theirs = ratio(name, options.elements, options.repeat)
+        ours, theirs = ratio(name, options.elements, options.repeat, clock)
         logarithms.append(math.log(ours / theirs))
         print(f"{name:14s} {ours * 1e3:9.3f} ms {theirs * 1e3:9.3f} ms {ours / theirs:7.2f}")
     print(f"geometric mean {math.exp(sum(logarithms) / len(logarithms)):.2f}")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +12,12 @@ if TYPE_CHECKING:
 _MIN_EXTENT = 16  # smaller arrays are read as numbers
 _MAX_EXTENT = 8192
 _CHANNELS = (3, 4)
+
+
+def _escaped(text: str) -> str:
+    import html  # here, as most programs show nothing
+
+    return html.escape(text)
 
 
 def is_image(shape: Sequence[int], dtype: np.dtype[Any]) -> bool:
@@ -55,14 +60,41 @@ def html_table(title: str, rows: Iterable[Sequence[object]], heads: Sequence[str
     >>> html_table("kernel", [("engine", "a < b")])
     '<b>kernel</b><table><tr><td>engine</td><td>a &lt; b</td></tr></table>'
     """
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)
+    head = "".join(f"<th>{_escaped(name)}</th>" for name in heads)
     body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
+        "<tr>" + "".join(f"<td>{_escaped(str(cell))}</td>" for cell in row) + "</tr>"
         for row in rows
     )
-    return (
-        f"<b>{html.escape(title)}</b><table>" + f"<tr>{head}</tr>" * bool(heads) + f"{body}</table>"
-    )
+    return f"<b>{_escaped(title)}</b><table>" + f"<tr>{head}</tr>" * bool(heads) + f"{body}</table>"
+
+
+def html_tabs(texts: Mapping[str, str]) -> str:
+    """Texts of which the one is shown whose tab is chosen, as HTML.
+
+    Examples
+    --------
+    >>> shown = html_tabs({"source": "a < b", "ll": "define void @f()"})
+    >>> shown.count('<input type="radio"'), "<label" in shown, "<pre>a &lt; b</pre>" in shown
+    (2, True, True)
+    """
+    import secrets
+
+    group = f"metalloid-{secrets.token_hex(4)}"  # other objects on the page have tabs, too
+    style = f"#{group} > input, #{group} > pre {{ display: none }}"
+    tabs = ""
+    for number, name in enumerate(texts):
+        chosen = " checked" if number == 0 else ""
+        tab = f"{group}-{number}"
+        style += (
+            f" #{tab}:checked ~ pre:nth-of-type({number + 1}) {{ display: block }}"
+            f" #{tab}:checked + label {{ font-weight: bold; text-decoration: underline }}"
+        )
+        tabs += (
+            f'<input type="radio" name="{group}" id="{tab}"{chosen}>'
+            f'<label for="{tab}" style="margin-right: 1em">{_escaped(name)}</label>'
+        )
+    pages = "".join(f"<pre>{_escaped(text)}</pre>" for text in texts.values())
+    return f'<style>{style}</style><div id="{group}">{tabs}{pages}</div>'
 
 
 def html_section(title: str, text: str) -> str:
@@ -73,6 +105,4 @@ def html_section(title: str, text: str) -> str:
     >>> html_section("source", "a < b")
     '<details><summary>source</summary><pre>a &lt; b</pre></details>'
     """
-    return (
-        f"<details><summary>{html.escape(title)}</summary><pre>{html.escape(text)}</pre></details>"
-    )
+    return f"<details><summary>{_escaped(title)}</summary><pre>{_escaped(text)}</pre></details>"

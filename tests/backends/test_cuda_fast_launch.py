@@ -38,6 +38,7 @@ LAUNCH = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint32] * 7, *[ctypes.c_void_p] * 3
 )
 RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+CREATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.c_uint)
 ENTER = QUERY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 COPY = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p
@@ -68,6 +69,7 @@ class Card(CudaDevice):
     """A GPU as far as launches go."""
 
     words = WORDS
+    create_status = 0
 
     def __init__(self, native):
         self.name, self.target = "cuda:0", cuda_target("sm_90")
@@ -83,7 +85,7 @@ class Card(CudaDevice):
         self._allocated, self.notes, self.status = 1 << 30, [], 0
         self.native = native
         self._callbacks = (LAUNCH(self._launch), RECORD(self._record), ENTER(self._enter_it),
-                           COPY(self._copy), QUERY(self._query))  # fmt: skip
+                           COPY(self._copy), QUERY(self._query), CREATE(self._create))  # fmt: skip
         self.native.use_driver(*(ctypes.cast(f, ctypes.c_void_p).value for f in self._callbacks))
 
     def compile(self, unit, entry, constants):
@@ -133,6 +135,11 @@ class Card(CudaDevice):
     def _copy(self, to, address, nbytes, stream):
         self.notes.append(("copy", address, nbytes))
         return 0
+
+    def _create(self, event, flags):
+        self.notes.append(("create", flags))
+        event[0] = 100 + len(self.notes)
+        return self.create_status
 
     def _query(self, stream):
         self.notes.append(("query", stream))
@@ -239,18 +246,32 @@ def test_other_counts_of_arguments_are_left_to_pythons_road(kernel, usual):
         kernel(*usual[:-1], **SIZES)
 
 
-def test_a_device_that_records_or_is_lost_and_marks_in_use_are_left_to_pythons_road(
-    kernel, usual, card
-):
+def test_a_device_that_records_or_is_lost_is_left_to_pythons_road(kernel, usual, card):
     slowly(kernel, *usual, **SIZES)
     card.recording = object()
     assert quickly(kernel, *usual) == (None, [])
     card.recording, card._lost = None, "gone"
     assert quickly(kernel, *usual) == (None, [])
     card._lost = ""
-    event, _ = quickly(kernel, *usual)
-    assert quickly(kernel, *usual) == (None, [])  # the event has the only marks
-    assert event.done
+    assert quickly(kernel, *usual)[0] is not None
+
+
+def test_marks_are_created_where_events_of_the_program_use_all(kernel, usual, card):
+    slowly(kernel, *usual, **SIZES)
+    events = [quickly(kernel, *usual) for _ in range(3)]
+    kinds = [[note[0] for note in notes] for _, notes in events]
+    assert kinds[0] == ["enter", "mark", "launch", "mark"]
+    assert kinds[1] == kinds[2] == ["enter", "create", "create", *kinds[0]]
+    assert [n[1] for n in events[1][1] if n[0] == "mark"] == [102, 103]
+    usual[0]._pending = usual[2]._pending = None
+    del events
+    gc.collect()
+    assert sorted(card.timer.free) == [(21, 22), (102, 103), (102, 103)]
+    card.timer.free.clear()
+    card.create_status = 2
+    event, notes = quickly(kernel, *usual)
+    assert event is None  # Python's road raises the error
+    assert [note[0] for note in notes] == ["enter", "create"]
 
 
 def test_what_python_may_have_written_goes_to_the_device_first(kernel, usual):

@@ -3,8 +3,9 @@
 import re
 
 from metalloid.compiler.bounds.objects import vector_interface
+from metalloid.compiler.bounds.operations import Op
 from metalloid.compiler.bounds.pipeline import BoundsContext, add_checks
-from metalloid.compiler.bounds.range_program import Op, Variable
+from metalloid.compiler.bounds.range_program import Variable
 from metalloid.compiler.ir.parser import parse_function
 from metalloid.compiler.ir.printer import function_text
 

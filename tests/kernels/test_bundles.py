@@ -241,6 +241,25 @@ mtl.library({known!r} + "//" + secrets.token_hex(), device="cpu").f
     assert "DeviceUnavailable: [compiler] no clang" in outcome.stderr
 
 
+def test_loading_imports_neither_the_compiler_nor_what_few_programs_need(bundle):
+    outcome = _run(
+        "import sys, numpy; before = set(sys.modules); import metalloid as mtl\n"
+        "mtl.load_library(sys.argv[1], 'cpu').transpose; print(*(set(sys.modules) - before))",
+        bundle,
+    )
+    imported = set(outcome.stdout.split())
+    own = {name for name in imported if name.partition(".")[0] == "metalloid"}
+    assert "metalloid.backends.cpu.runtime.program" in own
+    # Each takes about 0.3 ms.
+    assert len(own) < 90, sorted(own)
+    unneeded = (
+        "metalloid.arrays", "metalloid.backends.cpu.compile.engines", "metalloid.msl.tokens",
+        "metalloid.runtime.launch.log_messages", "metalloid.runtime.textures", "concurrent.futures",
+        "html", "logging", "secrets", "subprocess", "sysconfig",
+    )  # fmt: skip
+    assert not imported.intersection(unneeded)
+
+
 # Which variants a bundle needs.
 
 

@@ -2,6 +2,9 @@
 
 import base64
 import io
+import itertools
+import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ import metalloid as mtl
 from metalloid.display import html_table
 from metalloid.notebook import magics
 
+SVG = "{http://www.w3.org/2000/svg}"
 TEXT = """#include <metal_stdlib>
 using namespace metal;
 kernel void scale(device float *x, constant float &by, uint i [[thread_position_in_grid]])
@@ -72,10 +76,32 @@ def test_html():
     assert "scale(device float *x, constant float &amp;by)" in shown
     assert lib.scale.engine in shown
     for stage in ("source", *lib.scale.asm):
-        assert f"<summary>{stage}</summary>" in shown
+        assert f">{stage}</label>" in shown
     assert "METALLOID_CACHE_DIR" in mtl.config._repr_html_()
     assert mtl.default_device().info().description in mtl.default_device()._repr_html_()
     assert html_table("<t>", []) == "<b>&lt;t&gt;</b><table></table>"
+
+
+def test_plans_are_drawn():
+    x = mtl.asarray(np.ones((64, 64), np.float32))
+    explained = mtl.explain(mtl.sum(mtl.exp(x) @ x, axis=0))
+    svg, sections = explained._repr_html_().split("</svg>")
+    drawing = ElementTree.fromstring(svg + "</svg>")
+    names = [text.text for text in drawing.iter(f"{SVG}text")]
+    steps = [line.split(" -> ")[0] for line in explained.splitlines() if re.match(r"\d+\. ", line)]
+    assert len(steps) > 1
+    assert set(steps) <= set(names)
+    assert names.count("float32[64, 64]") >= 2
+    boxes = [{k: float(box.get(k)) for k in ("x", "y", "width", "height")}
+             for box in drawing.iter(f"{SVG}rect")]  # fmt: skip
+    for box, other in itertools.combinations(boxes, 2):
+        assert (
+            box["x"] + box["width"] <= other["x"] or other["x"] + other["width"] <= box["x"]
+            or box["y"] + box["height"] <= other["y"] or other["y"] + other["height"] <= box["y"]
+        )  # fmt: skip
+    assert all(box["x"] + box["width"] <= float(drawing.get("width")) for box in boxes)
+    assert "kernel void" in sections
+    assert "<svg" not in mtl.explain(x)._repr_html_()
 
 
 @pytest.mark.slow
@@ -90,6 +116,10 @@ def test_a_notebook():
         "mtl.asarray(np.zeros((32, 32, 3), np.uint8))",
         "scale",
         "mtl.config",
+        "mtl.explain(mtl.exp(mtl.ones(8)) + 1)",
+        "from metalloid.compiler.toolchain import progress\nprogress.PATIENCE = 0\n"
+        "import secrets\ntext = 'kernel void f(device int* x) { *x = 1; } //' + secrets.token_hex()\n"
+        "mtl.library(text).f",
         f"%%metal\n{TEXT.replace('*= by', '*= bi')}",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
@@ -102,9 +132,12 @@ def test_a_notebook():
     assert outputs[2][-1].data["text/plain"] == "True"
     assert outputs[3][-1].text.startswith("2 runs\n2 launches")
     assert pixels_of(base64.b64decode(outputs[4][-1].data["image/png"])).shape == (32, 32, 3)
-    assert "<summary>source</summary>" in outputs[5][-1].data["text/html"]
+    assert "source</label>" in outputs[5][-1].data["text/html"]
     assert "<table>" in outputs[6][-1].data["text/html"]
-    (error,) = outputs[7]
+    assert "<svg" in outputs[7][-1].data["text/html"]
+    assert "metalloid: compiling" in outputs[8][0].text
+    assert outputs[8][0].name == "stderr"
+    error = outputs[9][-1]
     assert error.ename == "CellError"
     assert error.traceback[0].startswith("cell:6:13: error: use of undeclared identifier 'bi'")
     assert error.traceback[2].strip(" ~") == "^"

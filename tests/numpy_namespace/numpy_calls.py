@@ -156,6 +156,14 @@ PADDING = [
     "pad(A,1,'minimum')",
     "pad([1,2,3],2,'reflect',reflect_type='odd')",
     "pad(A,{-1:(1,2)})",
+    "pad(uint64([2**64-1]),1,constant_values=2**64-1)",
+    "choose([0,1],[U8[:2],7])",
+    "select([I8>1,I8<0],[I8,9],4)",
+    "logaddexp2(I8,F4)",
+    "vander(F4,3)",
+    "poly(F4)",
+    "einsum('i,i->',A[0],A[0],out=array(0),dtype=float,casting='unsafe')",
+    "astype(C,float)",
 ]
 
 INDEXING = [

@@ -178,3 +178,36 @@ def test_medians_and_seeds():
         np.random.RandomState(seed).rand(3) for seed in ([1, 2], (1, 2), [2, 1])
     )
     assert first.tolist() == second.tolist() != other.tolist()
+
+
+@pytest.mark.parametrize("source", "CF")
+@pytest.mark.parametrize("order", "CFAK")
+def test_the_order_of_elements_in_memory(order, source):
+    x = numpy.arange(24.0).reshape(2, 3, 4, order=source)
+    empty = lambda module, v: module.empty_like(v[:, ::2].swapaxes(0, 1), order=order)  # noqa: E731
+    functions = (
+        empty,
+        lambda module, v: module.array(v, order=order), lambda module, v: v.copy(order),
+        lambda module, v: module.asarray(v, order=order), lambda module, v: v.astype(int, order=order),
+        lambda module, v: module.array(v.transpose(1, 0, 2), order=order),
+        lambda module, v: module.zeros((2, 3), order="F" if order == "F" else "C"),
+    )  # fmt: skip
+    for function in functions:
+        expected, result = function(numpy, x), function(np, np.array(x, order=source))
+        flags = result.flags.c_contiguous, result.flags.f_contiguous
+        assert flags == (expected.flags.c_contiguous, expected.flags.f_contiguous)
+        assert result.strides == expected.strides
+        if function is not empty:
+            numpy.testing.assert_array_equal(numpy.asarray(result), expected)
+
+
+@pytest.mark.parametrize("module", [numpy, np])
+def test_strides_of_a_transpose(module):
+    x = module.arange(6).reshape(2, 3).T
+    windows = module.lib.stride_tricks.as_strided(x, (2, 2), x.strides)
+    assert windows.tolist() == [[0, 3], [1, 4]]
+    filled = module.asfortranarray(module.ones((2, 3)))
+    filled.fill(3)
+    assert filled.strides == (8, 16)
+    with pytest.raises(ValueError, match="order"):
+        module.zeros((2, 3), order="Q")

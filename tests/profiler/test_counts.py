@@ -101,6 +101,34 @@ def test_control_flow_that_depends_on_memory(lib):
     assert row_of(lines, "n = n % 2").cost.instructions >= 3 * sum(steps)
 
 
+@pytest.mark.parametrize(("n", "threads"), [(1000, 10), (40, 300)])
+def test_instructions_of_a_loop_are_those_counted_by_hand(n, threads):
+    """Marsaglia's xorshift: each step needs the one before, so that compilers keep the loop."""
+    text = """kernel void mix(device uint *x, constant uint &n, uint i [[thread_position_in_grid]])
+{
+    uint s = x[i];
+    for (uint k = 0; k < n; ++k) {
+        s ^= s << 13;
+        s ^= s >> 17;
+        s ^= s << 5;
+    }
+    x[i] = s;
+}
+"""
+    with mtl.profile() as p:
+        mtl.library(text, device="cpu").mix(np.ones(threads, np.uint32), n, threads=threads)
+    lines = p.lines("mix")
+    iterations = n * threads
+    for shift in ("<< 13", ">> 17", "<< 5"):  # a shift, and an exclusive or
+        assert row_of(lines, shift).cost.instructions == 2 * iterations
+    # An addition, a comparison and a branch.
+    assert row_of(lines, "for (").cost.instructions == pytest.approx(3 * iterations, rel=0.05)
+    total = p.launches[0].counts.total.instructions
+    others = 30 * threads  # ids, loads and stores of each thread, at most
+    assert 9 * iterations <= total <= 9 * iterations * 1.001 + others
+    assert sum(row.cost.instructions for row in lines) == total
+
+
 @pytest.mark.slow
 def test_vectors_and_numbers(lib):
     x = np.ones((100, 4), np.float32)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metalloid.display import html_section, html_table
+from metalloid.display import html_table, html_tabs
 from metalloid.errors import ArgumentError, LaunchError, MetalloidError
 from metalloid.kernels.proven_launches import ProvenLaunches
 from metalloid.kernels.stubs import stub_of
@@ -278,7 +278,7 @@ class Kernel:
             f"[{self.name}] timeout must be a number of seconds greater than 0, got {timeout!r}."
         )
 
-    def run(
+    def _run(
         self, args: tuple[Any, ...], threads: int | Size, group_size: int | Size | None
     ) -> None:
         """Run the kernel as a call does that waits; faster."""
@@ -289,16 +289,21 @@ class Kernel:
         else:
             event.wait()
 
+    run = _run
+
     def sized(
         self, threads: int | Sequence[int], group_size: int | Sequence[int] | None = None
-    ) -> Callable[[Sequence[Any]], Launch]:
-        """A function from arguments to a launch of a grid of this size, for `launch_batch`."""
+    ) -> Callable[..., Launch]:
+        """A function from arguments to a launch of a grid of this size, for `launch_batch`.
+
+        It takes the arguments by position, and those by name as a mapping.
+        """
         program, bind = self._program, self._binder.bind
         grid, group = self._check_sizes(threads, group_size)
         refutation = self._refutation
 
-        def launch(args: Sequence[Any]) -> Launch:
-            arguments = bind(args, _UNNAMED)
+        def launch(args: Sequence[Any], named: Mapping[str, Any] = _UNNAMED) -> Launch:
+            arguments = bind(args, named)
             if refutation is not None:
                 refutation.check(arguments, grid, group)
             return Launch(program, arguments, grid, group)
@@ -369,8 +374,7 @@ class Kernel:
         stages = {"source": self.source}
         with contextlib.suppress(MetalloidError):  # a kernel of a bundle has no text
             stages |= self.asm
-        sections = (html_section(name, text) for name, text in stages.items())
-        return html_table(self.name, rows) + "".join(sections)
+        return html_table(self.name, rows) + html_tabs(stages)
 
     def __repr__(self) -> str:
         return f"<Kernel {self.signature} on {self.device.name}>"
@@ -381,6 +385,25 @@ def _is_size(value: Any) -> bool:
     if type(value) is tuple:
         return all(type(extent) is int for extent in value)
     return value is None or type(value) is int
+
+
+def observe_calls(
+    observer: Callable[[Callable[..., Event]], Callable[..., Event]] | None,
+) -> None:
+    """Let an observer replace the function that makes calls, which it gets; None ends it.
+
+    Without an observer, calls take no longer.
+    """
+    calls: Any = Kernel
+    if observer is None:
+        calls.__call__, calls.run = Kernel._call, Kernel._run
+        return
+    call = observer(Kernel._call)
+
+    def run(kernel: Kernel, args: Any, threads: Any, group_size: Any) -> None:
+        call(kernel, *args, threads=threads, group_size=group_size, wait=True)
+
+    calls.__call__, calls.run = call, run
 
 
 def launch_batch(device: Device, launches: Sequence[Launch], wait: bool) -> None:

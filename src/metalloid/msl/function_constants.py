@@ -9,10 +9,13 @@ import math
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from metalloid.errors import ArgumentError
-from metalloid.msl.attributes import Attribute
-from metalloid.msl.tokens import TokenStream
+
+if TYPE_CHECKING:
+    from metalloid.msl.attributes import Attribute
+    from metalloid.msl.tokens import TokenStream
 
 _NOT_PART_OF_A_TYPE = {"constant", "constexpr", "const", "static", "inline", "extern"}
 

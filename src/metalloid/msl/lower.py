@@ -15,7 +15,8 @@ from metalloid.msl.address_spaces import (
     lower_threadgroup_variables,
 )
 from metalloid.msl.attributes import Attribute, lower_attributes
-from metalloid.msl.entry_points import EntryPoint, find_entry_points
+from metalloid.msl.entry_point_parser import find_entry_points
+from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.function_constants import FunctionConstant, lower_function_constants
 from metalloid.msl.inlined_size import largest_inlined_size
 from metalloid.msl.linkage import lower_linkage

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from metalloid.cli.source_options import add_source_options, source_arguments
 from metalloid.compiler.frontend.unit import PROGRAM_SOURCE
+from metalloid.compiler.toolchain import progress
 from metalloid.errors import ArgumentError, CompileError
 from metalloid.kernels.library import Library, library
 from metalloid.profiler.profile import profile
@@ -34,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def register(shell: Any) -> None:
-    """Add the magics to an interactive shell of IPython."""
+    """Add the magics to an interactive shell of IPython, and show the progress of compilations."""
 
     def metal(line: str, cell: str) -> Library:
         return metal_cell(line, cell, shell.user_ns)
@@ -42,6 +43,7 @@ def register(shell: Any) -> None:
     def metal_time(line: str, cell: str | None = None) -> None:
         print(timed(line, cell, shell.user_ns))
 
+    progress.shows_lines = True
     shell.register_magic_function(metal, "cell", "metal")
     shell.register_magic_function(metal_time, "line_cell", "metal_time")
 

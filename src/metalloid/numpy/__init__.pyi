@@ -215,10 +215,10 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> ndarray:
     """Convert an object to an array, and check that all numbers are finite."""
     ...
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> ndarray:
-    """Convert an object to an array of at least one axis; all results are contiguous."""
+    """Convert an object to a row-major array of at least one axis."""
     ...
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> ndarray:
-    """Convert an object to an array, which is row-major all the same."""
+    """Convert an object to a column-major array of at least one axis."""
     ...
 asin: ufunc
 asinh: ufunc

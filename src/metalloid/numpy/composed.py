@@ -23,6 +23,7 @@ from metalloid.arrays.ir.dtypes import (
 )
 from metalloid.arrays.ir.dtypes import float_for as _float_for
 from metalloid.arrays.ir.node import apply
+from metalloid.arrays.ir.operands import binary_operands
 from metalloid.arrays.ir.ops import BITS
 from metalloid.numpy import complex_order
 
@@ -113,7 +114,10 @@ def heaviside(x1: Any, x2: Any) -> Array:
 
 def logaddexp2(x1: Any, x2: Any) -> Array:
     """``log2(2**x1 + 2**x2)``."""
-    return ew.logaddexp(ew.multiply(x1, math.log(2)), ew.multiply(x2, math.log(2))) / math.log(2)
+    first, second = map(Array, binary_operands("logaddexp2", x1, x2))
+    common = promote(first.dtype, second.dtype)
+    first, second = (as_floats(x.astype(common), "logaddexp2") for x in (first, second))
+    return ew.logaddexp(first * math.log(2), second * math.log(2)) / math.log(2)
 
 
 def float_power(x1: Any, x2: Any) -> Array:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.array import Array
+from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions import data_types
 from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import as_dtype, promote
-from metalloid.kernels.strides import row_major
+from metalloid.arrays.ir.node import cast
 from metalloid.numpy.array import numpy_function
+from metalloid.numpy.memory_order import in_memory
 
 #: Names that are NumPy's own: types, constants, errors, settings of text, tools.
 SAME = (
@@ -135,7 +136,10 @@ def min_scalar_type(a: Any) -> Any:
 @numpy_function
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """Convert to another type."""
-    return data_types.astype(x, as_dtype(dtype), copy=copy)
+    result = as_array(x, "astype")
+    if device is not None:
+        result = result.to_device(device)
+    return Array(cast(result._node, as_dtype(dtype)))
 
 
 # -- sizes
@@ -218,7 +222,7 @@ class _StrideTricks:
     @numpy_function
     def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False,
                    writeable: bool = True, *, check_bounds: Any = None) -> Any:  # fmt: skip
-        """Elements of an array at multiples of strides, which count bytes of row-major memory.
+        """Elements of an array at multiples of strides, which count bytes.
 
         Raises
         ------
@@ -235,14 +239,16 @@ class _StrideTricks:
         """
         from metalloid.arrays.array import as_array
         from metalloid.arrays.functions.creation import arange
+        from metalloid.arrays.functions.manipulation import permute_dims
         from metalloid.arrays.functions.searching import take
 
         array = as_array(x, "as_strided")
         extents = array.shape if shape is None else np.broadcast_shapes(shape)
-        steps = row_major(array.shape) if strides is None else tuple(
+        axes, own_steps = in_memory(array)
+        steps = own_steps if strides is None else tuple(
             operator.index(s) // array.itemsize for s in strides)  # fmt: skip
         if len(steps) != len(extents) or any(
-            s % array.itemsize for s, n in zip(strides or (), extents, strict=True) if n > 1
+            s % array.itemsize for s, n in zip(strides or (), extents, strict=False) if n > 1
         ):
             raise ValueError(
                 f"[as_strided] expected a multiple of {array.itemsize} for each axis of shape "
@@ -258,7 +264,8 @@ class _StrideTricks:
         index = arange(1, device=array.device).reshape(())
         for step, extent in zip(steps, extents, strict=True):
             index = index[..., None] + arange(extent, device=array.device) * step
-        return take(array.reshape(array.size), index.reshape(index.size)).reshape(extents)
+        memory = permute_dims(array, axes).reshape(array.size)
+        return take(memory, index.reshape(index.size)).reshape(extents)
 
     @staticmethod
     @numpy_function

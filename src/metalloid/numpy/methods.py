@@ -14,9 +14,8 @@ from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.functions.creation import asarray
 from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, uint8
-from metalloid.arrays.ir.node import apply, cast
+from metalloid.arrays.ir.node import BUFFER, apply, cast
 from metalloid.arrays.ir.ops import BITS
-from metalloid.kernels.strides import row_major
 from metalloid.numpy.array import ndarray, numpy_function
 from metalloid.numpy.functions import (
     indexing,
@@ -27,6 +26,7 @@ from metalloid.numpy.functions import (
     scans,
     sorting,
 )
+from metalloid.numpy.memory_order import in_order, strides_of
 
 #: Functions whose first argument is the array.
 _FUNCTIONS = {
@@ -63,12 +63,12 @@ class _Methods:
         if not np.can_cast(self.dtype, target, casting):
             raise TypeError(f"[astype] {self.dtype} does not convert to {target} by {casting!r}.")
         result = self if device is None else self.to_device(device)
-        return Array(cast(result._node, target))
+        return in_order(Array(cast(result._node, target)), order, self)
 
     @numpy_function
     def copy(self: Any, order: str = "C") -> Array:
         """Return a copy."""
-        return asarray(self, copy=True)
+        return in_order(asarray(self, copy=True), order, self, True)
 
     @numpy_function
     def flatten(self: Any, order: str = "C") -> Array:
@@ -99,7 +99,10 @@ class _Methods:
 
     def fill(self: Any, value: Any) -> None:
         """Set all elements to a number."""
+        before = self._node
         self[...] = value
+        if before.kind is BUFFER:
+            self._node = in_order(self, "K", Array(before))._node
 
     def sort(self: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
              ) -> None:  # fmt: skip
@@ -233,8 +236,8 @@ class _Properties:
 
     @property
     def strides(self: Any) -> tuple[int, ...]:
-        """Bytes between adjacent elements along each axis, of a row-major array."""
-        return tuple(n * self.itemsize for n in row_major(self.shape))
+        """Bytes between adjacent elements along each axis."""
+        return strides_of(self)
 
     @property
     def base(self: Any) -> None:

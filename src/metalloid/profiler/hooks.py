@@ -1,8 +1,7 @@
 """Hooks that see launches: functions that replace those of kernels and graphs.
 
-While there is no profile, nothing of it is called. Calls of kernels are seen by replacing
-`Kernel.__call__`. Launches of arrays are seen by the recorder of their device, which native
-functions call for a plan that has run before.
+While there is no profile, nothing of it is called. Launches of arrays are seen
+by the recorder of their device, which native functions call for a plan that has run before.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from typing import Any, NamedTuple
 from metalloid.arrays.execution import evaluate as evaluation
 from metalloid.arrays.ir.node import BUFFER, Node
 from metalloid.compiler.toolchain import progress
-from metalloid.kernels.kernel import Kernel, mark_used
+from metalloid.kernels.kernel import Kernel, mark_used, observe_calls
 from metalloid.profiler.callers import calling_line
 from metalloid.profiler.counting import Counter
 from metalloid.profiler.records import Counts
 from metalloid.runtime.devices import registry
 from metalloid.runtime.devices.device import Device
-from metalloid.runtime.graph import Graph
+from metalloid.runtime.graph import Graph, observe_graphs
 from metalloid.runtime.launch.event import Event, FinishedEvent
-from metalloid.runtime.launch.launches import Arguments, Launcher, LaunchRecorder
+from metalloid.runtime.launch.launches import Arguments, Launch, Launcher, LaunchRecorder
 from metalloid.runtime.launch.program import Program, Size
 
 _now = time.perf_counter_ns
@@ -110,11 +109,8 @@ class Hooks:
 
     def install(self) -> None:
         """Begin to look."""
-        call, launch = Kernel.__call__, Graph.launch
-        self._original_call, self._original_run, self._original_launch = call, Kernel.run, launch
-        _replace(Kernel, "__call__", self._kernel_call())
-        _replace(Kernel, "run", self._kernel_run())
-        _replace(Graph, "launch", self._graph_launch())
+        observe_calls(self._kernel_call)
+        observe_graphs(self._graph_launch)
         for device in registry.opened():
             self._observe(device)
         evaluation.observe(self._evaluation())
@@ -124,9 +120,8 @@ class Hooks:
         """End it."""
         progress.observers.remove(self._compiled)
         evaluation.observe(None)
-        _replace(Kernel, "__call__", self._original_call)
-        _replace(Kernel, "run", self._original_run)
-        _replace(Graph, "launch", self._original_launch)
+        observe_calls(None)
+        observe_graphs(None)
         for device, (recorder, before) in self._observed.items():
             if device.recording is recorder:
                 device.recording = before
@@ -149,8 +144,8 @@ class Hooks:
 
     # -- kernels
 
-    def _kernel_call(self) -> Any:
-        original, state, launches = self._original_call, self._state, self.launches
+    def _kernel_call(self, original: Callable[..., Event]) -> Callable[..., Event]:
+        state, launches = self._state, self.launches
         calls, observed, has_counts = self._calls, self._observed, self._counter is not None
 
         def call(kernel: Kernel, *args: Any, **named: Any) -> Event:
@@ -184,14 +179,6 @@ class Hooks:
 
         return functools.update_wrapper(call, original)
 
-    def _kernel_run(self) -> Any:
-        call = self._kernel_call()
-
-        def run(kernel: Kernel, args: Sequence[Any], threads: Any, group_size: Any) -> None:
-            call(kernel, *args, threads=threads, group_size=group_size, wait=True)
-
-        return functools.update_wrapper(run, self._original_run)
-
     def _count_call(
         self, kernel: Kernel, args: Sequence[Any], named: dict[str, Any], key: Any
     ) -> Counts | None:
@@ -199,10 +186,9 @@ class Hooks:
         counts: Counts | None = None
         options = ("threads", "group_size", "wait", "timeout", "check")
         try:
-            grid, group = kernel._check_sizes(named["threads"], named.get("group_size"))
             given = {name: value for name, value in named.items() if name not in options}
-            arguments = kernel._binder.bind(args, given)
-            counts = self.count(kernel.device, kernel._program, arguments, grid, group)
+            launch = kernel.sized(named["threads"], named.get("group_size"))(args, given)
+            counts = self.count(kernel.device, *launch)
             if not given:
                 self._calls[key] = counts
         except Exception:  # the launch raises it
@@ -226,30 +212,24 @@ class Hooks:
         self.counting.append((program.signature.name, began, ended, get_ident()))
         return counts
 
-    def _graph_launch(self) -> Any:
-        original = self._original_launch
-
+    def _graph_launch(self, original: Callable[..., Event]) -> Callable[..., Event]:
         def launch(graph: Graph, wait: bool = False) -> Event:
             device, caller = graph.device, calling_line(sys._getframe(1))
             self._observe(device)
-            if type(device).prepare is not Launcher.prepare or graph._replay is None:
-                began = _now()
-                event: Event = original(graph, wait)
-                name = f"graph of {len(graph)} launches"
-                self._add(name, device, caller, (len(graph), 1, 1), None, began, event, None)
-                return event
-            replay = graph._replay
-            graph._replay = functools.partial(self._replay, graph, caller)
-            try:
-                event = original(graph, wait)
-            finally:
-                graph._replay = replay
+            if type(device).prepare is Launcher.prepare:
+                return original(graph, wait, functools.partial(self._run_graph, graph, caller))
+            began = _now()
+            event = original(graph, wait)
+            name = f"graph of {len(graph)} launches"
+            self._add(name, device, caller, (len(graph), 1, 1), None, began, event, None)
             return event
 
-        return functools.update_wrapper(launch, original)
+        return functools.update_wrapper(launch, Graph.launch)
 
-    def _replay(self, graph: Graph, caller: tuple[CodeType, int]) -> Event:
-        for each in graph._launches:
+    def _run_graph(
+        self, graph: Graph, caller: tuple[CodeType, int], launches: Sequence[Launch]
+    ) -> Event:
+        for each in launches:
             counts = self.count(graph.device, *each)
             began = _now()
             event = graph.device.launch(*each, wait=False)
@@ -376,7 +356,3 @@ class _Recorder(LaunchRecorder):
 
     def refuse(self, name: str) -> None:
         """See `LaunchRecorder.refuse`: nothing is refused."""
-
-
-def _replace(type_: type, name: str, function: Any) -> None:
-    setattr(type_, name, function)

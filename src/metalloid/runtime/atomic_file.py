@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,8 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     OSError
         If the old file is not writable, or the new one cannot be written.
     """
+    import secrets  # here, as most programs write no files
+
     target = Path(os.path.realpath(path))
     old = target.stat() if target.exists() else None
     if old is not None and not os.access(target, os.W_OK):

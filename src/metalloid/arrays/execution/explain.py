@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from metalloid.arrays.codegen.kernel_source import render
 from metalloid.arrays.execution.executable import full_text
+from metalloid.arrays.execution.plan_drawing import DrawnStep, draw
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.node import BUFFER, Node
 from metalloid.arrays.planning.plan import Planner, make_plan
@@ -19,6 +20,7 @@ from metalloid.arrays.planning.schedule import (
     LibraryKernel,
     Output,
 )
+from metalloid.display import html_section
 
 
 def msl(roots: Sequence[Node]) -> str:
@@ -34,20 +36,42 @@ def msl(roots: Sequence[Node]) -> str:
     return "\n".join(dict.fromkeys(texts)) or "// No generated kernels: functions of the host.\n"
 
 
-def report(roots: Sequence[Node]) -> str:
+class Explanation(str):
+    """The text of a report, which notebooks show with a drawing of the plan."""
+
+    _drawing: str
+
+    def __new__(cls, text: str, drawing: str = "") -> Explanation:
+        """The text, with the drawing as SVG."""
+        explanation = super().__new__(cls, text)
+        explanation._drawing = drawing
+        return explanation
+
+    def _repr_html_(self) -> str:
+        return f"{self._drawing}{html_section('kernels', self)}"
+
+
+def report(roots: Sequence[Node]) -> Explanation:
     """The steps in order: kernels, without the functions that they call, and bytes moved."""
     planner = _planned(roots)
     if planner is None:
-        return "The values are known: there is nothing to compute."
-    lines = []
+        return Explanation("The values are known: there is nothing to compute.")
+    lines, steps = [], []
     for number, step in enumerate(planner.steps, 1):
         if not isinstance(step, CallStep):
-            lines.append(_of_kernel(number, step, planner))
+            text, drawn = _of_kernel(number, step, planner)
+            lines.append(text)
+            steps.append(drawn)
         else:
             out = ", ".join(_named(planner.sources[source]) for source in step.outs)
             name = planner.graph.nodes[step.index].data.name
             lines.append(f"{number}. {name}, a function of its own -> {out}")
-    return "\n\n".join(lines) or "Nothing to launch: every result is a view of known values."
+            read = tuple(source for source, _ in step.args)
+            steps.append(DrawnStep((f"{number}. {name}",), read, step.outs))
+    if not lines:
+        return Explanation("Nothing to launch: every result is a view of known values.")
+    drawing = draw(steps, [_named(source) for source in planner.sources])
+    return Explanation("\n\n".join(lines), drawing)
 
 
 def _planned(roots: Sequence[Node]) -> Planner | None:
@@ -55,7 +79,7 @@ def _planned(roots: Sequence[Node]) -> Planner | None:
     return make_plan(LinearizedGraph(missing)) if missing else None
 
 
-def _of_kernel(number: int, step: GeneratedKernel, planner: Planner) -> str:
+def _of_kernel(number: int, step: GeneratedKernel, planner: Planner) -> tuple[str, DrawnStep]:
     sources = planner.sources
     rendered = render(step, sources, planner.traits)
     read = sum(_bytes(sources[source]) for source in rendered.buffers[: -rendered.written])
@@ -73,11 +97,11 @@ def _of_kernel(number: int, step: GeneratedKernel, planner: Planner) -> str:
             for output in kernel.outputs
         )
     group = f", groups of {math.prod(rendered.group_size)}" if rendered.group_size else ""
-    return (
-        f"{number}. {rendered.name} -> {names}: {reasons}\n"
-        f"   {grid} threads{group}; reads {_size(read)}, writes {_size(written)}\n"
-        f"\n{rendered.text.rstrip()}"
-    )
+    facts = f"{grid} threads{group}; reads {_size(read)}, writes {_size(written)}"
+    name = f"{number}. {rendered.name}"
+    text = f"{name} -> {names}: {reasons}\n   {facts}\n\n{rendered.text.rstrip()}"
+    inputs = tuple(rendered.buffers[: -rendered.written])
+    return text, DrawnStep((name, *facts.split("; ")), inputs, tuple(outs))
 
 
 def _written(step: FusedKernel, output: Output, out: BufferSpec) -> int:

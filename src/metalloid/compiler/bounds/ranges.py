@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metalloid.compiler.bounds.range_program import Op
+from metalloid.compiler.bounds.operations import Op
 from metalloid.compiler.bounds.value_ranges import (
     BINARY,
     SWAPPED,

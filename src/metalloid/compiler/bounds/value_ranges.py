@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metalloid.compiler.bounds.objects import Addresses
-from metalloid.compiler.bounds.range_program import Op, RangeProgram, Variable
+from metalloid.compiler.bounds.operations import Op
+from metalloid.compiler.bounds.range_program import RangeProgram, Variable
 from metalloid.compiler.ir.cfg import Graph, Loop
 from metalloid.compiler.ir.function import Block, Function, Instruction, Value
 from metalloid.compiler.ir.types import I64, Integer, Vector

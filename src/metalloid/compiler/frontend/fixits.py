@@ -11,7 +11,8 @@ could not have it: one with constructors takes no ``{value}``.)
 
 from __future__ import annotations
 
-from metalloid.msl.diagnostics import Diagnostic, SourceMap
+from metalloid.msl.clang_messages import SourceMap
+from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.tokens import TokenStream, is_identifier
 
 _REPAIRABLE = ("incompatible operand types", "conditional expression is ambiguous")

@@ -11,7 +11,8 @@ from metalloid.compiler.frontend.unit import Options, TranslationUnit
 from metalloid.compiler.toolchain.cache import Cache
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import CompileError
-from metalloid.msl.diagnostics import Diagnostic, SourceMap, parse_messages, report
+from metalloid.msl.clang_messages import SourceMap, parse_messages
+from metalloid.msl.diagnostics import Diagnostic, report
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.lower import lower_stream
 from metalloid.msl.portable.conversions import check_conversions

@@ -9,7 +9,8 @@ from typing import Any
 
 from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.translate import ENTRY_FILE
-from metalloid.msl.diagnostics import Diagnostic, SourceMap
+from metalloid.msl.clang_messages import SourceMap
+from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.tokens import TokenStream
 
 _PACKAGE = Path(__file__).parents[2]

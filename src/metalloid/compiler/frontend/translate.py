@@ -31,14 +31,10 @@ from metalloid.compiler.toolchain.cache import Cache, digest
 from metalloid.compiler.toolchain.progress import compiling
 from metalloid.compiler.toolchain.target import Target, math_flags
 from metalloid.errors import CompileError
-from metalloid.msl.diagnostics import (
-    Diagnostic,
-    SourceMap,
-    parse_messages,
-    report,
-    without_generated_positions,
-)
-from metalloid.msl.entry_points import EntryPoint, parse_line_marker
+from metalloid.msl.clang_messages import SourceMap, parse_messages, without_generated_positions
+from metalloid.msl.diagnostics import Diagnostic, report
+from metalloid.msl.entry_point_parser import parse_line_marker
+from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.features import named_refusal, with_hint
 from metalloid.msl.lower import Lowered, lower_stream
 from metalloid.msl.tokens import TokenStream

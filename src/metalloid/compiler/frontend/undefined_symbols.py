@@ -14,7 +14,8 @@ from metalloid.compiler.frontend.debug_info import location_of
 from metalloid.compiler.frontend.translate import read_source
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.errors import CompileError
-from metalloid.msl.diagnostics import Diagnostic, SourceMap, report
+from metalloid.msl.clang_messages import SourceMap
+from metalloid.msl.diagnostics import Diagnostic, report
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.tokens import TokenStream
 

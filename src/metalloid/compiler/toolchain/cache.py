@@ -13,7 +13,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import logging
 import os
 import time
 from collections.abc import Mapping
@@ -23,7 +22,6 @@ from metalloid.compiler.toolchain.cache_folder import UntrustedFolder, check_ent
 from metalloid.errors import MetalloidError
 from metalloid.settings import settings
 
-_logger = logging.getLogger("metalloid")
 _MANIFEST = "manifest.json"
 _LAYOUT = "v1"  # of this folder; a change makes old entries invisible
 #: Entries are counted, which takes a second for ten thousand, when so many have come, or an eighth.
@@ -76,7 +74,9 @@ class Cache:
                 open_private(self.folder.parent, _LAYOUT, self._is_ours)
             except UntrustedFolder as error:
                 self.refusal = str(error)
-                _logger.warning(
+                import logging  # here, as it is for warnings
+
+                logging.getLogger("metalloid").warning(
                     "the cache of compiled kernels is not used: %s. Set METALLOID_CACHE_DIR to a "
                     "folder of your own, to which nobody else may write.", error,
                 )  # fmt: skip

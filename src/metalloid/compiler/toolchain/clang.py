@@ -7,8 +7,8 @@ import importlib.util
 import math
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from metalloid.errors import DeviceUnavailable
 from metalloid.settings import settings
@@ -16,8 +16,7 @@ from metalloid.settings import settings
 _SIGKILL = 9  # of POSIX
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The outcome of a compiler run: exit status, standard output, diagnostics."""
 
     status: int

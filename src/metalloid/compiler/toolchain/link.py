@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import tempfile
 from pathlib import Path
 
 from metalloid.compiler.toolchain import clang
@@ -20,6 +19,8 @@ def shared_object(objects: dict[str, bytes], name: str) -> bytes:
     name : str
         Of the library, for debuggers.
     """
+    import tempfile  # here, as what has been linked runs without it
+
     with tempfile.TemporaryDirectory(prefix="metalloid-") as folder:
         paths = []
         for file, contents in objects.items():

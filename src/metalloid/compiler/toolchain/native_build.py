@@ -9,7 +9,6 @@ import ctypes
 import functools
 import platform
 import sys
-import sysconfig
 from collections import ChainMap
 from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
@@ -27,9 +26,10 @@ _FLAGS = (
 )  # fmt: skip
 #: Headers of sources that call the interpreter.
 OF_PYTHON = Path(__file__).parents[2] / "runtime" / "native"
-#: macOS links the interpreter's functions differently; free-threaded interpreters have other
-#: structures, and no stable interface.
-_CAN_CALL_PYTHON = sys.platform == "linux" and not sysconfig.get_config_var("Py_GIL_DISABLED")
+#: Free-threaded interpreters have other structures, and no stable interface.
+HAS_GIL = "t" not in getattr(sys, "abiflags", "")
+#: macOS links the interpreter's functions differently.
+_CAN_CALL_PYTHON = sys.platform == "linux" and HAS_GIL
 
 
 #: Shared objects of bundles by `sources_digest`.

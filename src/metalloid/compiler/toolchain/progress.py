@@ -1,7 +1,8 @@
 """Progress of compilations that take longer than a second.
 
-On a terminal one line on standard error says it while it lasts; elsewhere nothing is printed. The
-logger ``metalloid`` gets the same at level INFO, and at the end how long each stage took.
+On a terminal, and in a notebook with the extension ``metalloid``, one line on standard error says
+it while it lasts; elsewhere nothing is printed. The logger ``metalloid`` gets the same at level
+INFO, and at the end how long each stage took.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from metalloid.settings import settings
 #: Seconds until the first line, and between two.
 PATIENCE, _INTERVAL = 1.0, 0.5
 _ERASE = "\r\033[K"
+#: Whether standard error shows lines that replace each other though it is no terminal, as that of
+#: notebooks does.
+shows_lines = False
 
 _logger = logging.getLogger("metalloid")
 
@@ -97,7 +101,7 @@ class _Progress:
         if not compilation.is_shown:
             compilation.is_shown = True
             _logger.info("%s", compilation.line())
-        if settings.progress and sys.stderr is not None and sys.stderr.isatty():
+        if settings.progress and sys.stderr is not None and (shows_lines or sys.stderr.isatty()):
             more = f", and {others} more" if others else ""
             sys.stderr.write(f"{_ERASE}metalloid: {compilation.line()}{more}")
             sys.stderr.flush()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from metalloid.msl.diagnostics import in_msl_words
+from metalloid.msl.clang_messages import in_msl_words
 from metalloid.msl.portable.syntax_tree import Node
 from metalloid.msl.portable.text import Text, is_in_named_space
 

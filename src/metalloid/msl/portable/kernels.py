@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from metalloid.msl.attributes import Attribute
-from metalloid.msl.diagnostics import in_msl_words
+from metalloid.msl.clang_messages import in_msl_words
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.portable.syntax_tree import Node
 from metalloid.msl.portable.text import Text

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from metalloid.msl.address_spaces import SPACES
 from metalloid.msl.attributes import Attribute
-from metalloid.msl.diagnostics import Diagnostic, SourceMap
-from metalloid.msl.entry_points import STAGES, AttributeIndex, declaration_start
+from metalloid.msl.clang_messages import SourceMap
+from metalloid.msl.diagnostics import Diagnostic
+from metalloid.msl.entry_point_parser import STAGES, AttributeIndex, declaration_start
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 from metalloid.msl.tokens import TokenStream
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from metalloid.msl.entry_points import parse_line_marker
+from metalloid.msl.entry_point_parser import parse_line_marker
 from metalloid.msl.portable.text import Text
 from metalloid.msl.tokens import TokenStream
 

@@ -16,6 +16,7 @@ from metalloid.arrays.functions.manipulation import broadcast_to, concat, expand
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64, kind_of, promote
 from metalloid.numpy.array import numpy_function
+from metalloid.numpy.memory_order import in_order
 
 Shape = Any
 
@@ -43,6 +44,7 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, order: str = "K",
     if hasattr(object, "__next__"):
         raise TypeError("[array] expected a sequence, got an iterator. Use fromiter.")
     x = creation.asarray(object, dtype, copy=copy, device=device)
+    x = in_order(x, order, object, copy is True)
     return x.reshape((1,) * (ndmin - x.ndim) + x.shape) if x.ndim < ndmin else x
 
 
@@ -50,27 +52,27 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, order: str = "K",
 def asarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None,
             copy: Any = None, like: Any = None) -> Array:  # fmt: skip
     """Convert an object to an array; see `array`."""
-    return creation.asarray(a, dtype, copy=copy, device=device)
+    return in_order(creation.asarray(a, dtype, copy=copy, device=device), order, a)
 
 
 @numpy_function
 def asanyarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None,
                copy: Any = None, like: Any = None) -> Array:  # fmt: skip
     """Convert an object to an array; see `array`."""
-    return creation.asarray(a, dtype, copy=copy, device=device)
+    return in_order(creation.asarray(a, dtype, copy=copy, device=device), order, a)
 
 
 @numpy_function
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Array:
-    """Convert an object to an array of at least one axis; all results are contiguous."""
-    x = creation.asarray(a, dtype)
+    """Convert an object to a row-major array of at least one axis."""
+    x = in_order(creation.asarray(a, dtype), "C")
     return x if x.ndim else x.reshape(1)
 
 
 @numpy_function
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Array:
-    """Convert an object to an array, which is row-major all the same."""
-    return ascontiguousarray(a, dtype)
+    """Convert an object to a column-major array of at least one axis."""
+    return in_order(ascontiguousarray(a, dtype), "F")
 
 
 @numpy_function
@@ -91,56 +93,59 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Array:
 @numpy_function
 def copy(a: Any, order: str = "K", subok: bool = False) -> Array:
     """Return a copy."""
-    return creation.asarray(a, copy=True)
+    return in_order(creation.asarray(a, copy=True), order, a, True)
 
 
 @numpy_function
 def empty(shape: Shape, dtype: Any = None, order: str = "C", *, device: Any = None,
           like: Any = None) -> Array:  # fmt: skip
     """Array of zeros: lazy arrays are never uninitialised."""
-    return creation.zeros(shape, dtype, device=device)
+    return in_order(creation.zeros(shape, dtype, device=device), order)
 
 
 @numpy_function
 def zeros(shape: Shape, dtype: Any = None, order: str = "C", *, device: Any = None,
           like: Any = None) -> Array:  # fmt: skip
     """Array of zeros."""
-    return creation.zeros(shape, dtype, device=device)
+    return in_order(creation.zeros(shape, dtype, device=device), order)
 
 
 @numpy_function
 def ones(shape: Shape, dtype: Any = None, order: str = "C", *, device: Any = None,
          like: Any = None) -> Array:  # fmt: skip
     """Array of ones."""
-    return creation.ones(shape, dtype, device=device)
+    return in_order(creation.ones(shape, dtype, device=device), order)
 
 
 @numpy_function
 def full(shape: Shape, fill_value: Any, dtype: Any = None, order: str = "C", *,
          device: Any = None, like: Any = None) -> Array:  # fmt: skip
     """Array filled with a number, or with an array that is broadcast."""
-    return creation.full(shape, fill_value, dtype, device=device)
+    return in_order(creation.full(shape, fill_value, dtype, device=device), order)
 
 
 @numpy_function
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
               shape: Shape = None, *, device: Any = None) -> Array:  # fmt: skip
     """`full` with the shape and type of another array by default."""
-    return creation.full_like(a, fill_value, dtype, shape=shape, device=device)
+    result = creation.full_like(a, fill_value, dtype, shape=shape, device=device)
+    return in_order(result, order, a)
 
 
 @numpy_function
 def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True,
                shape: Shape = None, *, device: Any = None) -> Array:  # fmt: skip
     """`zeros` with the shape and type of another array by default."""
-    return creation.full_like(a, 0, dtype, shape=shape, device=device)
+    result = creation.full_like(a, 0, dtype, shape=shape, device=device)
+    return in_order(result, order, a)
 
 
 @numpy_function
 def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True,
               shape: Shape = None, *, device: Any = None) -> Array:  # fmt: skip
     """`ones` with the shape and type of another array by default."""
-    return creation.full_like(a, 1, dtype, shape=shape, device=device)
+    result = creation.full_like(a, 1, dtype, shape=shape, device=device)
+    return in_order(result, order, a)
 
 
 empty_like = zeros_like
@@ -172,7 +177,10 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, de
     """
     limits = start, stop, 1 if step is None else step
     first, last, distance = (x.item() if hasattr(x, "item") else x for x in limits)
-    return creation.arange(first, last, distance, dtype, device=device)
+    result = creation.arange(first, last, distance, dtype, device=device)
+    if result.dtype == bool_ and result.size > 2:
+        raise TypeError("[arange] booleans are 0 and 1: at most two of them are in a range.")
+    return result
 
 
 @numpy_function
@@ -307,7 +315,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     if numbers.ndim != 1:
         raise ValueError(f"[vander] expected one axis, got shape {numbers.shape}.")
     count = numbers.size if N is None else N
-    wide = int64 if kind_of(numbers.dtype) in "biu" else numbers.dtype
+    wide = promote(numbers.dtype, int64)
     powers = creation.arange(count)
     powers = powers if increasing else powers[::-1]
     column = numbers.astype(wide)[:, None]

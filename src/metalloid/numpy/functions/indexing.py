@@ -14,9 +14,10 @@ from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import searching, select
 from metalloid.arrays.functions.creation import arange, asarray, full, tril
+from metalloid.arrays.functions.data_types import result_type
 from metalloid.arrays.functions.manipulation import broadcast_arrays, broadcast_to, moveaxis, stack
 from metalloid.arrays.ir.dtypes import bool_, int64, kind_of
-from metalloid.arrays.ir.operands import axes_of
+from metalloid.arrays.ir.operands import axes_of, is_number
 from metalloid.numpy.array import numpy_function, store
 from metalloid.numpy.functions.creation import indices
 
@@ -30,6 +31,14 @@ def _in_mode(index: Array, extent: int, mode: str) -> Array:
     if mode == "wrap":
         return index % extent
     return select.clip(index, 0, extent - 1) if mode == "clip" else index
+
+
+def _of_one_type(where: str, values: Sequence[Any]) -> list[Array]:
+    """Arrays of the type that all have in common; Python's numbers adopt that of the arrays."""
+    operands = [x if is_number(x) else as_array(x, where) for x in values]
+    arrays = as_arrays(where, *operands)
+    dtype = result_type(*(arrays if all(map(is_number, operands)) else operands))
+    return [x.astype(dtype) for x in arrays]
 
 
 @numpy_function
@@ -94,7 +103,7 @@ def extract(condition: Any, arr: Any) -> Any:
 @numpy_function
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """Elements of several arrays, of which an array of indices chooses one each."""
-    options = broadcast_arrays(as_array(a, "choose"), *as_arrays("choose", *choices))
+    options = broadcast_arrays(as_array(a, "choose"), *_of_one_type("choose", choices))
     index = options[0]
     if kind_of(index.dtype) == "b":
         index = index.astype(int64)
@@ -120,8 +129,8 @@ def select_function(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError("[select] expected as many choices as conditions, at least one.")
-    result = default
-    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+    *choices, result = _of_one_type("select", [*choicelist, default])
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         mask = as_array(condition, "select")
         if kind_of(mask.dtype) != "b":
             raise TypeError(f"[select] conditions must be boolean, got {mask.dtype}.")

@@ -111,8 +111,8 @@ _OPTIONS: dict[Any, set[str]] = {
 
 def _constant(x: Array, axis: int, width: int, value: Any, is_after: bool) -> Array:
     shape = tuple(width if k == axis else n for k, n in enumerate(x.shape))
-    number = as_array(0 if value is None else value, "pad", x.device).astype(x.dtype)
-    return broadcast_to(number, shape)
+    number = np.asarray(0 if value is None else value)  # also of integers from 2**63 on
+    return broadcast_to(as_array(number, "pad", x.device).astype(x.dtype), shape)
 
 
 def _line(x: Array, axis: int, index: int) -> Array:

@@ -133,7 +133,8 @@ def poly(seq_of_zeros: Any) -> Any:
         raise ValueError("[poly] expected one axis, or a square matrix.")
     if not numbers.size:
         return as_array(1.0, "poly")
-    numbers = numbers.astype(promote(numbers.dtype, default_float()))
+    if kind_of(numbers.dtype) not in "fc" or numbers.dtype.itemsize < 4:
+        numbers = numbers.astype(default_float())
     result = atleast_1d(as_array(1, "poly").astype(numbers.dtype))
     one = result
     for k in range(numbers.size):

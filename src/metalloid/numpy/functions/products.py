@@ -100,7 +100,7 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
         result = contractions.einsum(text, *(x.astype(int64) for x in arrays)).astype(bool_)
     else:
         result = contractions.einsum(text, *arrays)
-    return store(result, out, "einsum")
+    return store(result, out, "einsum", "same_kind" if casting == "safe" else casting)
 
 
 def _is_view(text: str, arrays: Sequence[Array]) -> bool:

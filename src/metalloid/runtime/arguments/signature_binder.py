@@ -7,13 +7,16 @@ the caller's arrays.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter, Signature
-from metalloid.runtime.arguments.argument_binder import ThreadgroupMemory, describe
-from metalloid.runtime.arguments.struct_binder import binder_for
+from metalloid.runtime.arguments.argument_binder import (
+    ArgumentBinder,
+    ThreadgroupMemory,
+    describe,
+)
+from metalloid.runtime.arguments.buffer_binder import BufferBinder
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.launches import Arguments, PlainParameter
 
@@ -44,12 +47,21 @@ def threadgroup_memory(nbytes: int) -> ThreadgroupMemory:
     return ThreadgroupMemory(nbytes)
 
 
+def _binder_for(kernel: str, parameter: BoundParameter, device: Device) -> ArgumentBinder:
+    layout = parameter.layout
+    if layout.form in ("pointer", "reference", "value") and not (layout.members or layout.count):
+        return BufferBinder(kernel, parameter, device)
+    from metalloid.runtime.arguments.struct_binder import binder_for  # here: most need none
+
+    return binder_for(kernel, parameter, device)
+
+
 class SignatureBinder:
     """Binds arguments to one signature."""
 
     def __init__(self, signature: Signature, device: Device) -> None:
         self.signature = signature
-        self._binders = [binder_for(signature.name, p, device) for p in signature.arguments]
+        self._binders = [_binder_for(signature.name, p, device) for p in signature.arguments]
         self._binds = [(binder.position, binder.bind) for binder in self._binders]
         self._threadgroup = signature.threadgroup
         self._names = {p.name: p for p in signature.arguments + signature.threadgroup if p.name}
@@ -82,6 +94,8 @@ class SignatureBinder:
         ArgumentError
             With the most similar name.
         """
+        from difflib import get_close_matches  # here, as it is for errors
+
         for name in named:
             if name in self._names or name in self.signature.absent:
                 continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import difflib
 import importlib
 import threading
 from typing import Any
@@ -168,6 +167,8 @@ def _device(name: str) -> Device:
         return device
     kind, _, number = name.partition(":")
     if kind not in _KINDS or not (number.isdecimal() or name == kind):
+        import difflib  # here, as it is for errors
+
         near = difflib.get_close_matches(name, _KINDS, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise DeviceUnavailable(

@@ -7,7 +7,6 @@ reported when the process ends.
 
 from __future__ import annotations
 
-import logging
 import os
 import warnings
 from collections.abc import Iterable
@@ -15,7 +14,6 @@ from typing import NoReturn, Protocol
 
 from metalloid.errors import LaunchCancelled, LaunchTimeout, MetalloidError
 
-_logger = logging.getLogger("metalloid")
 _MAX_REPORTED = 10  # failures that are reported singly
 _unseen: list[Failure] = []
 os.register_at_fork(after_in_child=_unseen.clear)
@@ -77,11 +75,14 @@ def _forget_seen() -> None:
 
 def report() -> None:
     """Log failures that were never raised and warn about them, at the end of the process."""
+    import logging  # here, as most programs have no failures
+
+    logger = logging.getLogger("metalloid")
     errors = [str(failure.error) for failure in _unseen]
     _unseen.clear()
     for error in errors[:_MAX_REPORTED]:
-        _logger.error("a launch failed and the program did not wait for it: %s", error)
+        logger.error("a launch failed and the program did not wait for it: %s", error)
     if len(errors) > _MAX_REPORTED:
-        _logger.error("%d more launches failed", len(errors) - _MAX_REPORTED)
+        logger.error("%d more launches failed", len(errors) - _MAX_REPORTED)
     for error in errors[:_MAX_REPORTED]:
         warnings.warn(f"failed launch never waited for: {error}", ResourceWarning, stacklevel=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from metalloid.backends.cpu.compile.variants import Variant, parse_variant
 from metalloid.compiler.bounds.table import BoundsTable
@@ -19,8 +19,7 @@ from metalloid.errors import MetalloidError
 VERSIONS = "versions.json"
 
 
-@dataclass(frozen=True)
-class BoundsRequest:
+class BoundsRequest(NamedTuple):
     """The accesses of a kernel that its code checks.
 
     Attributes
@@ -54,8 +53,7 @@ class Sanitizer(StrEnum):
     FAST = "fast"
 
 
-@dataclass(frozen=True)
-class AccessTable:
+class AccessTable(NamedTuple):
     """Facts of the accesses of a kernel by number of the site, as JSON has them.
 
     Attributes
@@ -70,8 +68,7 @@ class AccessTable:
     unit: int = 0
 
 
-@dataclass(frozen=True)
-class CounterTable:
+class CounterTable(NamedTuple):
     """The costs of the blocks of a kernel that counts them, as JSON has them.
 
     Attributes
@@ -83,6 +80,9 @@ class CounterTable:
     """
 
     blocks: tuple[dict[str, list[list[Any]]], ...] = ()
+
+
+_NO_COUNTERS = CounterTable()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,7 @@ class CompiledKernel(CodeProperties):
     stages: dict[str, Path]
     bounds: BoundsTable
     accesses: AccessTable
-    counters: CounterTable = CounterTable()
+    counters: CounterTable = _NO_COUNTERS
 
     def asm(self) -> dict[str, str]:
         """Text of each stage: the lowered C++, LLVM IR, and assembly.
@@ -207,6 +207,6 @@ def facts_of(kernel: CompiledKernel) -> dict[str, Any]:
     return facts | {
         "variant": str(kernel.variant or ""),
         "bounds": asdict(kernel.bounds),
-        "accesses": asdict(kernel.accesses),
-        "counters": asdict(kernel.counters),
+        "accesses": kernel.accesses._asdict(),
+        "counters": kernel.counters._asdict(),
     }

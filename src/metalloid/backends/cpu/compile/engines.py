@@ -164,7 +164,7 @@ def _where(error: Unsupported, request: KernelRequest, cache: Cache) -> Iterator
 def _kernel_ir(engine: Engine, request: KernelRequest, cache: Cache) -> KernelIR:
     bounds = request.bounds
     if engine is reference and bounds.checks:  # its loops over threads have no ranges
-        bounds = replace(bounds, every=True)
+        bounds = bounds._replace(every=True)
     functions = functools.partial(
         engine.functions, variant=request.variant, parameters=len(request.entry.parameters)
     )
@@ -211,8 +211,8 @@ def _compiled_by(
         "threadgroup_bytes": distances(kernel.ir)[1],
         "logs": kernel.logs,
         "bounds": asdict(kernel.bounds),
-        "accesses": asdict(kernel.accesses),
-        "counters": asdict(kernel.counters),
+        "accesses": kernel.accesses._asdict(),
+        "counters": kernel.counters._asdict(),
     }
     objects = {"kernel.o": code.output}
     if request.is_linked:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from metalloid.msl.signature import Signature
-from metalloid.runtime.textures.descriptor import read_descriptor
 
 #: Launches with the same formats and settings get a variant after this many threads.
 FEW_THREADS = 1 << 14
@@ -91,6 +90,8 @@ class TextureVariants:
         return known if all_threads >= FEW_THREADS else ()
 
     def _known(self, words: Sequence[int]) -> Iterator[KnownWord]:
+        from metalloid.runtime.textures.descriptor import read_descriptor  # here: few need it
+
         for position in self._textures:
             word = words[position]
             code, levels = read_descriptor(word) if word else (0, [])

@@ -8,7 +8,7 @@ import struct
 from metalloid.backends.cpu.compile.compiled_kernel import BoundsRequest
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.native_library import Outcome
-from metalloid.compiler.bounds.range_program import Op
+from metalloid.compiler.bounds.operations import Op
 from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.msl.signature import Signature
 from metalloid.runtime.launch.outside import describe_site

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from metalloid.backends.cpu import host
-from metalloid.backends.cpu.compile.compiled_kernel import (
-    BoundsRequest,
-    CompiledKernel,
-    Sanitizer,
-)
-from metalloid.backends.cpu.compile.variants import Variant
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.bundled import BundledVersions
-from metalloid.backends.cpu.runtime.counted import CountedProgram
-from metalloid.backends.cpu.runtime.fast_checks import FastChecks
 from metalloid.backends.cpu.runtime.fast_launch import (
     fast_launch,
 )
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.backends.cpu.runtime.queued_event import FastArguments, QueuedEvent
 from metalloid.backends.cpu.runtime.repeater import CpuRepeater
-from metalloid.backends.cpu.runtime.sanitizer import CheckedProgram
-from metalloid.compiler.frontend.stdlib_pch import precompiled_header
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import shared_cache
@@ -47,11 +34,12 @@ from metalloid.runtime.launch.launches import (
     PlainParameter,
     Repeater,
 )
-from metalloid.runtime.launch.log_messages import emit
 from metalloid.runtime.launch.program import Size
 from metalloid.settings import settings
 
 if TYPE_CHECKING:
+    from metalloid.backends.cpu.runtime.counted import CountedProgram
+    from metalloid.backends.cpu.runtime.sanitizer import CheckedProgram
     from metalloid.runtime.launch.refutation import ThreadCode
 
 
@@ -81,13 +69,7 @@ class CpuDevice(Device):
 
     def __init__(self) -> None:
         self.target = host.host_target()
-        # Both are slow the first time on a machine, and cached later.
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            if clang.is_available():  # bundles and what is in the cache need none
-                prelude = pool.submit(precompiled_header, shared_cache(), self.target, "safe")
-            self.runtime = native_library.runtime()
-        if clang.is_available():
-            prelude.result()
+        self.runtime = self._open_runtime()
         self._run = self.runtime.run
         self._names: dict[int | None, str] = {}  # of kernels that log, by address
         self._in_flight: deque[QueuedEvent] = deque()
@@ -95,6 +77,20 @@ class CpuDevice(Device):
         settings.observe("check", self._choose_path)
         settings.observe("schedule", self._choose_path)
         os.register_at_fork(after_in_child=self._forget_in_flight)
+
+    def _open_runtime(self) -> native_library.Runtime:
+        if not clang.is_available():  # bundles and what is in the cache need none
+            return native_library.runtime()
+        from concurrent.futures import ThreadPoolExecutor
+
+        from metalloid.compiler.frontend.stdlib_pch import precompiled_header
+
+        # Both are slow the first time on a machine, and cached later.
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            prelude = pool.submit(precompiled_header, shared_cache(), self.target, "safe")
+            runtime = native_library.runtime()
+        prelude.result()
+        return runtime
 
     def info(self) -> DeviceInfo:
         """See `Device.info`."""
@@ -111,50 +107,9 @@ class CpuDevice(Device):
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
     ) -> CpuProgram:
         """See `Device.compile`."""
-        from metalloid.backends.cpu.compile.engines import KernelRequest, compile_kernel
+        from metalloid.backends.cpu.runtime.compiled import compile_program  # bundles need none
 
-        first = KernelRequest(unit, entry, constants, self.target, settings.cpu_engine)
-        has_checks = unit.options.bounds != "unchecked"
-
-        def compile_variant(
-            variant: Variant | None, bounds: BoundsRequest, debug_lines: bool = False
-        ) -> CompiledKernel:
-            request = replace(first, variant=variant, debug_lines=debug_lines, bounds=bounds)
-            return compile_kernel(request, shared_cache())
-
-        def compile_fast_checks() -> CpuProgram:
-            # Lines say which conversions and variables are the user's.
-            fast = replace(first, engine="simd", debug_lines=True, sanitize=Sanitizer.FAST)
-
-            def compile_form(
-                variant: Variant | None, bounds: BoundsRequest, debug_lines: bool = False
-            ) -> CompiledKernel:
-                return compile_kernel(replace(fast, variant=variant, bounds=bounds), shared_cache())
-
-            bounds = BoundsRequest(checks=has_checks)
-            form = compile_form(None, bounds)
-            return CpuProgram(form, entry, compile_form, self._names, bounds)
-
-        def compile_checked() -> CheckedProgram:
-            bounds = BoundsRequest(checks=has_checks, every=has_checks)
-            checked = replace(
-                first, engine="reference", bounds=bounds, debug_lines=True,
-                sanitize=Sanitizer.EXACT,
-            )  # fmt: skip
-            kernel = compile_kernel(checked, shared_cache())
-            program = CheckedProgram(kernel, entry, lambda *_, **__: kernel, self._names, bounds)
-            program.fast_checks = FastChecks(compile_fast_checks)
-            return program
-
-        if unit.options.check:
-            checked = compile_checked()
-            checked.checks_all = True
-            return checked
-        bounds = BoundsRequest(checks=has_checks)
-        kernel = compile_variant(None, bounds)
-        program = CpuProgram(kernel, entry, compile_variant, self._names, bounds)
-        program.compile_checked = functools.cache(compile_checked)
-        return program
+        return compile_program(unit, entry, constants, self.target, self._names)
 
     def counted(
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
@@ -166,15 +121,9 @@ class CpuDevice(Device):
         MetalloidError
             If it does not compile for the CPU.
         """
-        from metalloid.backends.cpu.compile.engines import KernelRequest, compile_kernel
+        from metalloid.backends.cpu.runtime.compiled import compile_counted
 
-        bounds = BoundsRequest(checks=True, every=True)
-        request = KernelRequest(
-            unit, entry, constants, self.target, "reference", debug_lines=True, bounds=bounds,
-            counts=True,
-        )  # fmt: skip
-        kernel = compile_kernel(request, shared_cache())
-        return CountedProgram(kernel, entry, lambda *_, **__: kernel, self._names, bounds)
+        return compile_counted(unit, entry, constants, self.target, self._names)
 
     def restore(self, entry: EntryPoint, files: Mapping[str, bytes], target: str) -> CpuProgram:
         """See `Device.restore`."""
@@ -211,15 +160,13 @@ class CpuDevice(Device):
 
     def _checked(self, program: CpuProgram, arguments: Arguments) -> CheckedProgram | None:
         """The program for a launch that is to be checked or scheduled; None if it is neither."""
-        if isinstance(program, CheckedProgram):
-            return program
+        if program.is_sanitized:
+            return cast("CheckedProgram", program)
         if program.compile_checked is None:
             return None
         if not (arguments.check or self._needs_instrumentation()):
             return None
-        checked = program.compile_checked()
-        assert isinstance(checked, CheckedProgram)
-        return checked
+        return cast("CheckedProgram", program.compile_checked())
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""
@@ -299,7 +246,7 @@ class CpuDevice(Device):
                    sizes: tuple[Size, Size]) -> QueuedEvent:  # fmt: skip
             return self._queued(ticket, program, (memory, args), sizes)
 
-        if isinstance(program, CheckedProgram):
+        if program.is_sanitized:
             return None
         return fast_launch(self, program, parameters, sizes, queued, self.emit_messages)
 
@@ -353,6 +300,8 @@ class CpuDevice(Device):
 
     def emit_messages(self) -> None:
         """Log the messages of kernels so far."""
+        from metalloid.runtime.launch.log_messages import emit  # here: most kernels log nothing
+
         block, dropped = self.runtime.take_messages()
         emit(block, dropped, lambda entry: self._names.get(entry, "?"))
 

@@ -65,6 +65,8 @@ class CpuProgram(Program):
     """
 
     compile_checked: Callable[[], CpuProgram] | None = None
+    #: Whether its code is instrumented for the sanitizer: a `CheckedProgram`.
+    is_sanitized = False
     #: Flags of all launches.
     launch_flags = 0
 

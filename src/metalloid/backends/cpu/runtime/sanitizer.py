@@ -104,6 +104,7 @@ class CheckedProgram(CpuProgram):
         The vector form.
     """
 
+    is_sanitized = True
     checks_all = False
     fast_checks: FastChecks | None = None
 

@@ -114,7 +114,30 @@ static bool is_timed(PyObject* plan) {
   return is_on;
 }
 
-// The event of the launch, with a free pair of timing events.
+// A pair of timing events that no launch uses, and their handles. More are created where launches
+// whose events the program holds use all: while it profiles.
+static PyObject* free_pair(PyObject* plan, uint64_t* started, uint64_t* ended) {
+  PyObject* free_events = PyTuple_GetItem(plan, FREE_EVENTS);
+  const Py_ssize_t count = PyList_Size(free_events);
+  if (count > 0) {
+    PyObject* pair = PyList_GetItem(free_events, count - 1);
+    Py_IncRef(pair);
+    if (!PyList_SetSlice(free_events, count - 1, count, 0) &&
+        as_word(PyTuple_GetItem(pair, 0), started) && as_word(PyTuple_GetItem(pair, 1), ended))
+      return pair;
+    Py_DecRef(pair);
+    return 0;
+  }
+  const struct head* head = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, HEAD));
+  if (mtl_enter(head->context) || mtl_create_event(started) || mtl_create_event(ended)) return 0;
+  PyObject* first = PyLong_FromUnsignedLongLong(*started);
+  PyObject* second = PyLong_FromUnsignedLongLong(*ended);
+  PyObject* pair = first && second ? PyTuple_Pack(2, first, second) : 0;
+  drop(first), drop(second);
+  return pair;
+}
+
+// The event of the launch, with a pair of timing events.
 static PyObject* event_of(PyObject* plan, PyObject* arguments, struct launch* launch) {
   PyObject* device = PyTuple_GetItem(plan, DEVICE);
   PyObject* program = PyTuple_GetItem(plan, PROGRAM);
@@ -124,18 +147,12 @@ static PyObject* event_of(PyObject* plan, PyObject* arguments, struct launch* la
     return PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, EVENT), device, program, uses_printf,
                                         arguments, (void*)0);
   }
-  PyObject* free_events = PyTuple_GetItem(plan, FREE_EVENTS);
-  const Py_ssize_t count = PyList_Size(free_events);
-  if (count < 1) return 0;
-  PyObject* events = PyList_GetItem(free_events, count - 1);
-  Py_IncRef(events);
   uint64_t started = 0, ended = 0;
-  PyObject* event = 0;
-  if (!PyList_SetSlice(free_events, count - 1, count, 0) &&
-      as_word(PyTuple_GetItem(events, 0), &started) && as_word(PyTuple_GetItem(events, 1), &ended))
-    event = PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, TIMED_EVENT), device, program,
-                                         uses_printf, arguments, events, (void*)0);
-  Py_DecRef(events);
+  PyObject* pair = free_pair(plan, &started, &ended);
+  if (!pair) return 0;
+  PyObject* event = PyObject_CallFunctionObjArgs(PyTuple_GetItem(plan, TIMED_EVENT), device,
+                                                 program, uses_printf, arguments, pair, (void*)0);
+  Py_DecRef(pair);
   launch->started = (handle)started, launch->ended = (handle)ended;
   return event;
 }

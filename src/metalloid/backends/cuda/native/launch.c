@@ -10,6 +10,7 @@ typedef int record_event(handle event, handle stream);
 typedef int set_current(handle context);
 typedef int copy_to_host(void* to, uint64_t address, size_t bytes, handle stream);
 typedef int query_stream(handle stream);
+typedef int create_event(handle* event, unsigned flags);
 
 enum { INVALID_VALUE = 1, NOT_READY = 600, MAX_POLLS = 4096 };
 
@@ -18,17 +19,27 @@ static record_event* record_it;
 static set_current* enter_it;
 static copy_to_host* copy_it;
 static query_stream* query_it;
+static create_event* create_it;
 
 __attribute__((visibility("default"))) void mtl_use_driver(void* launch, void* record, void* enter,
-                                                           void* copy, void* query) {
+                                                           void* copy, void* query,
+                                                           void* create) {
   launch_it = (launch_kernel*)launch;
   record_it = (record_event*)record;
   enter_it = (set_current*)enter;
   copy_it = (copy_to_host*)copy;
   query_it = (query_stream*)query;
+  create_it = (create_event*)create;
 }
 
 int mtl_enter(handle context) { return enter_it(context); }
+
+int mtl_create_event(uint64_t* event) {
+  handle created = 0;
+  const int status = create_it(&created, 0);
+  *event = (uint64_t)created;
+  return status;
+}
 
 __attribute__((visibility("default"))) int mtl_launch(const struct shape* shape,
                                                       const struct launch* launch) {

@@ -30,6 +30,7 @@ struct pair {
 // These return the driver's status, 0 for success.
 int mtl_launch(const struct shape* shape, const struct launch* launch);
 int mtl_enter(handle context);  // makes it the current one of this thread
+int mtl_create_event(uint64_t* event);
 
 // Stops at the first failure, and writes its status. Returns the number of launches that have succeeded.
 uint32_t mtl_launch_row(const struct pair* pairs, uint32_t count, int* status);

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
 from metalloid.backends.cuda.runtime.program import CudaProgram
+from metalloid.compiler.toolchain.native_build import HAS_GIL
 from metalloid.runtime.launch.launches import FastLaunch, PlainParameter
 from metalloid.runtime.launch.number_types import INTEGERS, OTHER_NUMBERS
 from metalloid.runtime.memory.buffer import Buffer
@@ -17,8 +17,6 @@ from metalloid.settings import settings
 
 _HEAD, _PARAMETER = struct.Struct("=6Q"), struct.Struct("=3Q2I")
 _ALIGNMENT_MASK = 15  # bits that addresses may not have
-#: Free-threaded interpreters have other structures, and no stable interface.
-_HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 class _Plan(NamedTuple):
@@ -52,7 +50,7 @@ def fast_launch(
 ) -> FastLaunch | None:
     """See `Launcher.quick`."""
     words = max(1, len(program.signature.sources))
-    if not _HAS_GIL:
+    if not HAS_GIL:
         return None
     head = _HEAD.pack(
         int(device.context), device.stream_handle, program.dynamic_shared_bytes, words,

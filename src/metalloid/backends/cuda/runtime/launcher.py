@@ -21,6 +21,7 @@ _SOURCES = Path(__file__).parents[1] / "native"
 _MIN_CUDA = 12000  # the version of the functions; later drivers have them, too
 _FUNCTIONS = (
     "cuLaunchKernel", "cuEventRecord", "cuCtxSetCurrent", "cuMemcpyDtoHAsync", "cuStreamQuery",
+    "cuEventCreate",
 )  # fmt: skip
 _SHAPE = struct.Struct("=2Q6I10I")
 
@@ -45,8 +46,8 @@ class Native(NamedTuple):
     Attributes
     ----------
     use_driver : callable
-        Takes the addresses of cuLaunchKernel, cuEventRecord, cuCtxSetCurrent, cuMemcpyDtoHAsync
-        and cuStreamQuery.
+        Takes the addresses of cuLaunchKernel, cuEventRecord, cuCtxSetCurrent, cuMemcpyDtoHAsync,
+        cuStreamQuery and cuEventCreate.
     launch : callable
     launch_row : callable
         Takes an array of `struct pair`, their number, and memory for the status of a launch that
@@ -58,7 +59,7 @@ class Native(NamedTuple):
         Takes a plan (fast_launch.py); returns the function that launches by it.
     """
 
-    use_driver: Callable[[int, int, int, int, int], None]
+    use_driver: Callable[[int, int, int, int, int, int], None]
     launch: LaunchFunction
     launch_row: Any
     copy_out: Callable[[bytes, int, int, int], int]
@@ -81,7 +82,7 @@ def load(path: Path) -> Native:
     use, launch = library.mtl_use_driver, library.mtl_launch
     row, copy_out = library.mtl_launch_row, library.mtl_copy_out
     fast_launch = interpreters.mtl_fast_launch
-    use.argtypes, use.restype = (ctypes.c_void_p,) * 5, None
+    use.argtypes, use.restype = (ctypes.c_void_p,) * 6, None
     launch.argtypes, launch.restype = (ctypes.c_char_p, ctypes.c_char_p), ctypes.c_int
     fast_launch.argtypes, fast_launch.restype = (ctypes.py_object,), ctypes.py_object
     row.argtypes, row.restype = (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p), ctypes.c_uint32

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from metalloid.errors import CompileError
-from metalloid.msl.diagnostics import Diagnostic, parse_messages, report
+from metalloid.msl.clang_messages import parse_messages
+from metalloid.msl.diagnostics import Diagnostic, report
 from metalloid.msl.entry_points import EntryPoint
 
 

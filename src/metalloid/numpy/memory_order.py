@@ -1,0 +1,95 @@
+"""The order of elements in memory, as NumPy's parameter `order` asks for it.
+
+Results are row-major otherwise. An order is only about memory that is passed on: it changes no
+value, and expressions of an array do not have it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.evaluate import evaluate
+from metalloid.arrays.functions.manipulation import permute_dims
+from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.node import BUFFER, TRACED
+from metalloid.kernels.strides import row_major
+
+_ORDERS = ("C", "F", "A", "K")
+
+
+def in_memory(x: Array) -> tuple[Ints, Ints]:
+    """The axes, from that with the largest stride on, and the strides of all axes in elements.
+
+    Those of a row-major array if elements are not adjacent in memory, and while `x` is traced.
+    """
+    node, rows = x._node, tuple(range(x.ndim))
+    if not node.flags & TRACED:
+        (node,) = evaluate([node])
+    if node.kind is BUFFER:
+        strides = node.data[0]
+        axes = _sorted_axes(strides)
+        if strides == _strides_in(axes, x.shape):
+            return axes, strides
+    return rows, row_major(x.shape)
+
+
+def strides_of(x: Array) -> Ints:
+    """Bytes between adjacent elements along each axis."""
+    return tuple(n * x.dtype.itemsize for n in in_memory(x)[1])
+
+
+def _strides_in(axes: Ints, shape: Ints) -> Ints:
+    """Strides of adjacent elements whose axes are in this order in memory."""
+    steps = row_major(tuple(shape[axis] for axis in axes))
+    return tuple(steps[axes.index(axis)] for axis in range(len(shape)))
+
+
+def _axes(order: str, rank: int, like: Any) -> Ints:
+    """The axes, of which the first one has the largest strides."""
+    rows, columns = tuple(range(rank)), tuple(reversed(range(rank)))
+    if order in "CF" or not isinstance(like, Array | np.ndarray) or like.ndim != rank:
+        return columns if order == "F" else rows
+    strides: Ints = ()
+    if isinstance(like, np.ndarray):
+        strides = tuple(n // like.itemsize for n in like.strides)
+    elif like._node.kind is BUFFER:
+        strides = like._node.data[0]
+    if order == "A":
+        is_column_major = strides == _strides_in(columns, like.shape)
+        return columns if is_column_major else rows
+    return _sorted_axes(strides) if strides else rows
+
+
+def _sorted_axes(strides: Ints) -> Ints:
+    """The axes, from that with the largest stride on."""
+    return tuple(sorted(range(len(strides)), key=lambda axis: (-abs(strides[axis]), axis)))
+
+
+def in_order(x: Array, order: Any, like: Any = None, is_copied: bool = False) -> Array:
+    """The array with its elements in memory in an order of NumPy; K and A follow `like`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such order.
+    """
+    order = "K" if order is None else str(order).upper()
+    if order not in _ORDERS:
+        raise ValueError(f"[order] expected one of 'C', 'F', 'A' and 'K', got {order!r}.")
+    if x.ndim < 2 or x._node.flags & TRACED:
+        return x
+    axes = _axes(order, x.ndim, like)
+    is_free = order == "K" and not is_copied
+    if axes == tuple(range(x.ndim)) and (is_free or x._node.kind is not BUFFER):
+        return x
+    if x._node.kind is BUFFER and x._node.data[0] == _strides_in(axes, x.shape):
+        return x
+    rows = permute_dims(x, axes)
+    memory = rows.reshape(-1).reshape(rows.shape)
+    evaluate([memory._node])
+    result = permute_dims(memory, tuple(axes.index(axis) for axis in range(x.ndim)))
+    evaluate([result._node])
+    return result
