@@ -14,6 +14,7 @@ TUTORIALS = ROOT / "docs/internals/tutorials"
 PAGES = [
     ROOT / "docs/debugging.md",
     ROOT / "docs/kernels.md",
+    ROOT / "docs/kernel-gradients.md",
     ROOT / "docs/scaling.md",
     *sorted(page for page in TUTORIALS.glob("*.md") if page.name != "README.md"),
 ]

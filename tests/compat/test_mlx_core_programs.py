@@ -205,3 +205,13 @@ def test_views_reinterpret_bits():
         expected = values.view(dtype)
         result = np.array(mx.view(mx.array(values), getattr(mx, dtype)))
         assert result.tolist() == expected.tolist(), dtype
+
+
+def test_quantised_products_refuse_integers():
+    w = mx.arange(64).reshape(1, 64)
+    with pytest.raises(ValueError, match=r"\[quantize\] expected floats, got int32"):
+        mx.quantize(w)
+    packed, scales, biases = mx.quantize(w.astype(mx.float32), bits=8)
+    np.testing.assert_allclose(
+        np.array(mx.dequantize(packed, scales, biases, bits=8)), np.array(w), atol=0.2
+    )

@@ -35,6 +35,7 @@ FUNCTIONS = (
         for name in ("products", "tiles", "panels", "vectors", "packing", "wide_products",
                      "tensor_blocks", "tensor_products")
     ),
+    "nn/attention", "nn/quantized",
 )  # fmt: skip
 
 
@@ -111,7 +112,7 @@ JOINED = {
     "scan": scan,
 }
 SHIPPED = sorted(PACKAGE.rglob("*.metal"))
-FOLDERS = "metal", "doubles", "products", "sorts", "fft", "kernels", "builders"
+FOLDERS = "metal", "doubles", "products", "sorts", "nn", "fft", "kernels", "builders"
 IN_JOINED = {path for path in SHIPPED if path.parent.name in FOLDERS}
 ALONE = [path for path in (*SHIPPED, *sorted(EXAMPLES.glob("*.metal"))) if path not in IN_JOINED]
 

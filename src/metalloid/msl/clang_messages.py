@@ -160,12 +160,20 @@ class SourceMap:
 
     def token_at(self, diagnostic: Diagnostic) -> int | None:
         """Position of the token a (not yet localised) diagnostic points at."""
+        offset = self._offset_of(diagnostic)
+        position = len(self._stream) if offset is None else self._stream.locate(offset)
+        return position if position < len(self._stream) else None
+
+    def text_at(self, diagnostic: Diagnostic) -> str:
+        """The lowered text at a (not yet localised) diagnostic, up to the end of its line."""
+        offset = self._offset_of(diagnostic)
+        return "" if offset is None else self._rendered[offset:].partition("\n")[0]
+
+    def _offset_of(self, diagnostic: Diagnostic) -> int | None:
         for start, end in self._offsets.get((diagnostic.file, diagnostic.line), ()):
             text = self._rendered[start:end].encode()
             if diagnostic.column <= len(text):
-                characters = len(text[: diagnostic.column - 1].decode("utf-8", "ignore"))
-                position = self._stream.locate(start + characters)
-                return position if position < len(self._stream) else None
+                return start + len(text[: diagnostic.column - 1].decode("utf-8", "ignore"))
         return None
 
     def _column(self, position: int, diagnostic: Diagnostic, source_line: str) -> int:

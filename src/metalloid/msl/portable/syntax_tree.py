@@ -13,10 +13,12 @@ from metalloid.msl.diagnostics import Diagnostic
 
 _LOCATION = r"(?:([^\s,>][^,>]*?):(\d+):(\d+)|col:(\d+)|<invalid sloc>)"
 _NODE = re.compile(
-    r"^(?P<tree>[ |`-]*)(?P<kind>[A-Z]\w*) 0x[0-9a-f]+ "
+    r"^(?P<tree>[ |`-]*)(?P<kind>[A-Z]\w*) (?P<address>0x[0-9a-f]+) "
     r"(?:parent 0x[0-9a-f]+ )?(?:prev 0x[0-9a-f]+ )?"
     rf"<{_LOCATION}(?:, {_LOCATION})?>(?: {_LOCATION}(?= |$))?(?P<rest>.*)$"
 )
+#: A child that a node could have: the condition of ``for (;;)``.
+_MISSING = re.compile(r"^(?P<tree>[ |`-]*)<<<NULL>>>$")
 _BEFORE_TYPE = re.compile(r"(?:^| )'")
 _TYPE = re.compile(r"'([^']*)'(?::'([^']*)')?")
 
@@ -47,7 +49,10 @@ class Node:
     text : str
         The rest of its line.
     parent : Node or None
+    address : str
+        Names it where others refer to it.
     children : list of Node
+        Of kind ``"Missing"`` where the text leaves one out.
     """
 
     kind: str
@@ -56,6 +61,7 @@ class Node:
     name: SourceLocation | None
     text: str
     parent: Node | None
+    address: str = ""
     children: list[Node] = field(default_factory=list)
 
     @property
@@ -104,10 +110,15 @@ def parse_dump(dump: str) -> list[Node]:
     for text in dump.splitlines():
         match = _NODE.match(text)
         if match is None:
+            if path and (missing := _MISSING.match(text)):
+                while path[-1][0] >= len(missing["tree"]):
+                    path.pop()
+                above = path[-1][1]
+                above.children.append(Node("Missing", None, None, None, "", above))
             continue
         locations: list[SourceLocation | None] = []
         groups = match.groups()
-        for first in (2, 6, 10):
+        for first in (3, 7, 11):
             where, in_line, in_column, column = groups[first : first + 4]
             if where is not None:
                 file, line = (file if where == "line" else where), int(in_line)
@@ -118,7 +129,15 @@ def parse_dump(dump: str) -> list[Node]:
             path.pop()
         parent = path[-1][1] if path else None
         begin, end, name = locations
-        node = Node(match["kind"], begin, end or begin, name, match["rest"].strip(), parent)
+        node = Node(
+            match["kind"],
+            begin,
+            end or begin,
+            name,
+            match["rest"].strip(),
+            parent,
+            match["address"],
+        )
         if parent is not None:
             parent.children.append(node)
         path.append((depth, node))

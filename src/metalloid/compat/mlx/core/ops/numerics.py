@@ -73,7 +73,12 @@ def _quantised(name: str, doc: str) -> Callable[..., Any]:
         if isinstance(named.get("dtype"), Dtype):
             named["dtype"] = named["dtype"].numpy
         given = [a.numpy if isinstance(a, Dtype) else a for a in given]
-        result = implementation(*given, **named)
+        try:
+            result = implementation(*given, **named)
+        except TypeError as error:
+            if str(error).startswith("["):  # a type of elements, which MLX refuses so
+                raise ValueError(*error.args) from None
+            raise
         return tuple(map(wrap, result)) if isinstance(result, tuple) else wrap(result)
 
     functools.update_wrapper(function, lambda: None)

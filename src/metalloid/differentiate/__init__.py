@@ -1,0 +1,5 @@
+"""Adjoints of kernels: from MSL to MSL."""
+
+from metalloid.differentiate.adjoint import AdjointKernel, vjp
+
+__all__ = ["AdjointKernel", "vjp"]

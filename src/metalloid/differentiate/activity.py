@@ -1,0 +1,174 @@
+"""Which variables derivatives flow through, and which values the reverse sweep reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from metalloid.differentiate.rules import CONSTANT
+from metalloid.differentiate.tree import (
+    Assign,
+    AtomicAdd,
+    Expression,
+    If,
+    Loop,
+    Program,
+    Statement,
+    assigned,
+    flatten,
+)
+
+
+def float_variables(value: Expression) -> set[str]:
+    """The variables that a small change of would change a value, if their types are floating."""
+    if not value.type.is_float and value.op != "pointer":
+        return set()
+    if value.op == "variable":
+        return {value.name}
+    if value.op == "call" and value.name in CONSTANT:
+        return set()
+    args: Iterable[Expression] = value.args
+    if value.op == "element":
+        args = value.args[:1]
+    elif value.op == "select":
+        args = value.args[1:]
+    return {name for arg in args for name in float_variables(arg)}
+
+
+def active_variables(
+    program: Program, wrt: Collection[str], outputs: Collection[str]
+) -> tuple[set[str], set[str]]:
+    """The variables and buffers that depend on inputs, and those of them that outputs depend on."""
+    stores = [s for s in flatten(program.body) if isinstance(s, Assign | AtomicAdd)]
+    stores = [s for s in stores if s.target.type.is_float]
+    varied, useful = set(wrt), set(outputs)
+    changed = True
+    while changed:
+        before = len(varied) + len(useful)
+        for store in stores:
+            read, base = float_variables(store.value), store.target.base.name
+            if read & varied:
+                varied.add(base)
+            if base in useful:
+                useful |= read
+        changed = len(varied) + len(useful) != before
+    return varied, varied & useful
+
+
+def reads_of_bits(program: Program, names: Collection[str]) -> Iterator[Assign | AtomicAdd]:
+    """Statements that read the bits of floating-point variables as integers."""
+    for statement in flatten(program.body):
+        if isinstance(statement, Assign | AtomicAdd):
+            for each in statement.value.walk():
+                is_bits = each.op == "call" and each.name == "as_type" and not each.type.is_float
+                if is_bits and float_variables(each.args[0]) & set(names):
+                    yield statement
+
+
+def all_reads(statements: list[Statement]) -> Iterator[Expression]:
+    """The values, indices and conditions of statements."""
+    for statement in flatten(statements):
+        match statement:
+            case Assign(target=target, value=value) | AtomicAdd(target=target, value=value):
+                yield value
+                yield from indices_of(target)
+            case If(condition=condition) | Loop(condition=condition):
+                yield condition
+
+
+def indices_of(target: Expression) -> Iterator[Expression]:
+    """The indices of a target."""
+    while target.op in ("element", "component"):
+        yield from target.args[1:]
+        target = target.args[0]
+
+
+def needed_closure(program: Program, values: Iterable[str]) -> set[str]:
+    """The variables that must be computed again for some values.
+
+    Those are the variables that they depend on, and all that conditions and indices read.
+    """
+    needed = set(values)
+    for statement in flatten(program.body):
+        match statement:
+            case If(condition=condition) | Loop(condition=condition):
+                needed |= condition.variables()
+            case Assign(target=target) | AtomicAdd(target=target):
+                for index in indices_of(target):
+                    needed |= index.variables()
+    changed = True
+    while changed:
+        before = len(needed)
+        for statement in flatten(program.body):
+            if isinstance(statement, Assign) and statement.target.base.name in needed:
+                needed |= statement.value.variables()
+        changed = len(needed) != before
+    return needed
+
+
+def live_in(statements: list[Statement], names: Collection[str]) -> set[str]:
+    """Variables, of those named, that statements may read before they assign them."""
+    names_read: set[str] = set()
+
+    def visit(block: list[Statement], known: set[str]) -> set[str]:
+        for statement in block:
+            match statement:
+                case Assign(target=target, value=value):
+                    read(value, known)
+                    for index in indices_of(target):
+                        read(index, known)
+                    if target.op == "variable":
+                        known = known | {target.name}
+                    elif target.base.name not in known:
+                        names_read.add(target.base.name)
+                case AtomicAdd(target=target, value=value):
+                    read(value, known)
+                    read(target, known)
+                case If(condition=condition, then=then, other=other):
+                    read(condition, known)
+                    known = visit(then, known) & visit(other, known)
+                case Loop(condition=condition, body=body, step=step):
+                    read(condition, known)
+                    visit([*body, *step], known)
+        return known
+
+    def read(value: Expression, known: set[str]) -> None:
+        names_read.update(value.variables() - known)
+
+    visit(statements, set())
+    return names_read & set(names)
+
+
+def assignments_of(program: Program) -> dict[str, int]:
+    """The number of statements that assign each variable."""
+    counts: dict[str, int] = {}
+    for statement in flatten(program.body):
+        if isinstance(statement, Assign):
+            name = statement.target.base.name
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def stored_repeatedly(program: Program) -> set[str]:
+    """The buffers of which an element may be stored more than once."""
+    names: list[str] = []
+
+    def visit(block: list[Statement], times: int) -> None:
+        for statement in block:
+            match statement:
+                case Assign(target=target) if target.is_buffer_element:
+                    names.extend([target.base.name] * times)
+                case If(then=then, other=other):
+                    visit(then, times)
+                    visit(other, times)
+                case Loop(body=body):
+                    visit(body, 2)
+
+    visit(program.body, 1)
+    return {name for name in names if names.count(name) > 1}
+
+
+def carried(loop: Loop, needed: Collection[str]) -> list[str]:
+    """The variables whose values an iteration takes from the one before."""
+    steps = assigned(loop.step)
+    names = live_in(loop.body, assigned(loop.body) & set(needed))
+    return sorted(names - steps)

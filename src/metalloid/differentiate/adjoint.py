@@ -1,0 +1,217 @@
+"""Adjoints of kernels: `vjp` writes the MSL text of one, and launches it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metalloid.differentiate.expressions import Refused
+from metalloid.differentiate.front_end import text_of_kernel
+from metalloid.differentiate.sweep import Sweep
+from metalloid.differentiate.tree import Parameter, Program
+from metalloid.errors import ArgumentError
+from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.library import Library, library
+from metalloid.runtime.launch.event import Event
+from metalloid.runtime.memory.buffer import Buffer
+
+_THREAD = (
+    "  const ulong tape_threads = ulong(tape_grid.x) * tape_grid.y * tape_grid.z;\n"
+    "  const ulong tape_row = ulong(tape_position.z) * tape_grid.y + tape_position.y;\n"
+    "  const ulong tape_thread = tape_row * tape_grid.x + tape_position.x;\n"
+)
+_HEAD = "#include <metal_stdlib>\nusing namespace metal;\n\n"
+_IDS = (
+    "uint3 tape_position [[thread_position_in_grid]]",
+    "uint3 tape_grid [[threads_per_grid]]",
+)
+_WORD = 4
+
+
+class AdjointKernel:
+    """The adjoint of a kernel.
+
+    Call it with the kernel's arguments, then the adjoints of the outputs, in the order of
+    `outputs`, then those of the inputs, in the order of `wrt`, to which it adds.
+
+    Attributes
+    ----------
+    source : str
+        MSL text: that of the kernel's library, and the adjoint.
+    wrt, outputs : tuple of str
+    kernel : Kernel
+        The adjoint as a kernel. Where `has_tape`, its last argument is memory for the values that
+        loops go through.
+    has_tape : bool
+    """
+
+    def __init__(
+        self, name: str, source: str, compiled: Library, wrt: tuple[str, ...],
+        outputs: tuple[str, ...], has_tape: bool, consumed: set[str],
+    ) -> None:  # fmt: skip
+        self._consumed = [name in consumed for name in outputs]
+        self.source, self.wrt, self.outputs, self.has_tape = source, wrt, outputs, has_tape
+        self.kernel: Kernel = compiled[f"{name}_vjp"]
+        self._count: Kernel | None = compiled[f"{name}_tape"] if has_tape else None
+
+    def __call__(
+        self,
+        *args: Any,
+        threads: int | Sequence[int],
+        group_size: int | Sequence[int] | None = None,
+    ) -> Event:
+        """Run it.
+
+        Raises
+        ------
+        ArgumentError
+            As calls of `Kernel`.
+        KernelFault
+            If it failed.
+        """
+        first = len(args) - len(self.outputs) - len(self.wrt)
+        given = [
+            np.array(arg) if is_consumed else arg
+            for arg, is_consumed in zip(args[first:], self._consumed, strict=False)
+        ]
+        args = (*args[:first], *given, *args[first + len(given) :])
+        if self._count is None:
+            return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
+        device = self.kernel.device
+        words = Buffer(np.zeros(1, np.uint32), device)
+        self._count(*args[:first], words, threads=threads, group_size=group_size, wait=True)
+        extents = (threads,) if isinstance(threads, int) else tuple(threads)
+        words_of_thread = int(np.asarray(words)[0])
+        tape = Buffer(max(1, words_of_thread) * _WORD * int(np.prod(extents)), device)
+        return self.kernel(*args, tape, threads=threads, group_size=group_size, wait=True)
+
+
+def vjp(kernel: Kernel, wrt: Sequence[str], outputs: Sequence[str]) -> AdjointKernel:
+    """The adjoint of a kernel: from adjoints of its outputs to those of its inputs.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    wrt : sequence of str
+        Parameters whose adjoints are wanted: pointers or references to floating-point numbers, or
+        to vectors of them, which the kernel only reads.
+    outputs : sequence of str
+        Parameters whose adjoints are given: those that the kernel writes.
+
+    Returns
+    -------
+    AdjointKernel
+
+    Raises
+    ------
+    CompileError
+        At the line of what is not differentiated.
+    ArgumentError
+        If there is no such parameter.
+
+    Notes
+    -----
+    Threads keep their order and their indices: the adjoint runs on the same grid. Adjoints of
+    inputs are added by atomic functions, so their order, and the last bits of sums, differ between
+    runs.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, numpy as np
+    >>> from metalloid.differentiate import vjp
+    >>> lib = mtl.library('''
+    ... kernel void square(device const float *x, device float *y,
+    ...                    uint i [[thread_position_in_grid]]) {
+    ...   y[i] = x[i] * x[i];
+    ... }''', device="cpu")
+    >>> adjoint = vjp(lib.square, wrt=["x"], outputs=["y"])
+    >>> x, d_x = np.array([1, 2, 3], np.float32), np.zeros(3, np.float32)
+    >>> event = adjoint(x, np.empty(3, np.float32), np.ones(3, np.float32), d_x, threads=3)
+    >>> d_x
+    array([2., 4., 6.], dtype=float32)
+    """
+    text, source, entry, options = text_of_kernel(kernel)
+    try:
+        program = text.program()
+        _check_names(kernel.name, program, wrt, outputs)
+        order = [parameter.name for parameter in kernel.signature.arguments]
+        program.parameters.sort(
+            key=lambda p: order.index(p.name) if p.name in order else len(order)
+        )
+        written, has_tape, consumed = _adjoint_text(program, entry.name, tuple(wrt), tuple(outputs))
+    except Refused as refused:
+        raise text.error(refused, kernel.name) from None
+    adjoint = f"{source.rstrip()}\n\n{_HEAD}{written}"
+    compiled = library(
+        adjoint, device=kernel.device, math_mode=options.math_mode,
+        include_dirs=options.include_dirs, defines=dict(options.defines),
+    )  # fmt: skip
+    return AdjointKernel(
+        entry.name, adjoint, compiled, tuple(wrt), tuple(outputs), has_tape, consumed
+    )
+
+
+def _check_names(kernel: str, program: Program, wrt: Sequence[str], outputs: Sequence[str]) -> None:
+    known = {p.name: p for p in program.parameters if p.type.is_pointer and p.type.is_float}
+    for name in (*wrt, *outputs):
+        if name not in known:
+            raise ArgumentError(
+                f"[{kernel}] {name!r} is no pointer or reference to floating-point numbers; "
+                f"these are: {', '.join(known) or 'none'}."
+            )
+
+
+def _adjoint_text(
+    program: Program, name: str, wrt: tuple[str, ...], outputs: tuple[str, ...]
+) -> tuple[str, bool, set[str]]:
+    """The text of the adjoint and of the kernel that counts its tape.
+
+    And whether it has one, and the outputs whose adjoints it changes.
+    """
+    sweep = Sweep(program, wrt, outputs)
+    sweep.write()
+    types = {parameter.name: parameter.type for parameter in program.parameters}
+    adjoints = [
+        f"device {'' if n in sweep.consumed else 'const '}{types[n].element.adjoint.msl} *d_{n}"
+        for n in outputs
+    ]
+    adjoints += [f"device atomic_float *d_{n}" for n in wrt]
+    lines, declared = sweep.lines, sweep.declared
+    extra = list(adjoints)
+    if sweep.has_tape:
+        extra += ["device uint *tape", *_IDS]
+        declared = ["uint top = 0;", *declared]
+    text = _kernel(f"{name}_vjp", program.parameters, extra, declared, lines,
+                   _THREAD if sweep.has_tape else "",
+                   f"The adjoint of {name}: adds to d_{', d_'.join(wrt)}.")  # fmt: skip
+    if sweep.has_tape:
+        counting = Sweep(program, wrt, outputs)
+        counting.write_count()
+        ends = ["atomic_fetch_max_explicit(tape_words, peak, memory_order_relaxed);"]
+        text += "\n" + _kernel(
+            f"{name}_tape", program.parameters, ["device atomic_uint *tape_words"],
+            counting.declared, [*counting.lines, *ends], "",
+            "Words of the tape of a thread.",
+        )  # fmt: skip
+    return text, sweep.has_tape, sweep.consumed
+
+
+def _kernel(
+    name: str, parameters: Sequence[Parameter], extra: Sequence[str], declared: Sequence[str],
+    lines: Sequence[str], head: str, comment: str,
+) -> str:  # fmt: skip
+    """The text of a kernel."""
+    ids = [p for p in parameters if not p.type.is_pointer and p.attributes]
+    values = [p for p in parameters if p not in ids]
+    texts = [
+        *(f"{p.declaration}" for p in values),
+        *(text for text in extra if "[[" not in text),
+        *(f"{p.declaration}{p.attributes}" for p in ids),
+        *(text for text in extra if "[[" in text),
+    ]
+    indent = " " * len(f"kernel void {name}(")
+    body = "".join(f"  {line}\n" for line in (*declared, *lines))
+    joined = f",\n{indent}".join(texts)
+    return f"// {comment}\nkernel void {name}({joined}) {{\n{head}{body}}}\n"

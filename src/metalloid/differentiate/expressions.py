@@ -1,0 +1,354 @@
+"""Expressions of clang's syntax tree as those of a `Program`; side effects become statements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from metalloid.differentiate.tree import Assign, AtomicAdd, Expression, If, Statement
+from metalloid.differentiate.types import Type, parse_type
+from metalloid.msl.portable.syntax_tree import Node, SourceLocation
+
+_REFERENCE = re.compile(r"\b(Var|ParmVar|Function|CXXMethod|EnumConstant) (0x\w+) '([^']*)'")
+_CAST = re.compile(r"<(\w+)[^>]*>")
+_OPERATOR = re.compile(r"(?:^|\s)'([^\w\s']+)'")
+_MEMBER = re.compile(r"(?:\.|->)(\w+) 0x\w+")
+_SWIZZLE = re.compile(r"\.(get|put)_([xyzwrgba]+)\b")
+_LANES = str.maketrans("rgba", "xyzw")
+#: Nodes that stand for their last child.
+_TRANSPARENT = (
+    "ParenExpr", "ExprWithCleanups", "MaterializeTemporaryExpr", "CXXBindTemporaryExpr",
+    "ConstantExpr", "SubstNonTypeTemplateParmExpr", "PseudoObjectExpr", "AttributedStmt",
+)  # fmt: skip
+_CASTS = ("ImplicitCastExpr", "CStyleCastExpr", "CXXFunctionalCastExpr", "CXXStaticCastExpr")
+_CONVERSIONS = (
+    "IntegralToFloating", "FloatingCast", "IntegralCast", "FloatingToIntegral",
+    "IntegralToBoolean", "FloatingToBoolean", "BooleanToSignedIntegral",
+)  # fmt: skip
+_CONSTRUCTORS = ("CXXConstructExpr", "CXXTemporaryObjectExpr", "CXXUnresolvedConstructExpr")
+_ATOMIC_ADD = "atomic_fetch_add_explicit"
+#: Names that adjoints of kernels declare.
+GENERATED = re.compile(r"d_\w+|(?:g|saved|taken|count|entry)_\w+|tape\w*|top|peak")
+BOOL, INT = Type("bool"), Type("int")
+TRUE, FALSE, ZERO = (
+    Expression("constant", t, n) for t, n in ((BOOL, "true"), (BOOL, "false"), (INT, "0"))
+)
+
+
+class Refused(Exception):
+    """Something that is not differentiated, and where it is."""
+
+    def __init__(self, location: SourceLocation | None, why: str) -> None:
+        super().__init__(why)
+        self.location, self.why = location, why
+
+
+def type_of(node: Node) -> Type:
+    """The type of a node, with typedefs resolved."""
+    return parse_type(node.types[1])
+
+
+def binary(
+    operator: str, left: Expression, right: Expression, type_: Type | None = None
+) -> Expression:
+    """An operation of two operands."""
+    return Expression("binary", type_ or left.type, operator, (left, right))
+
+
+def negated(condition: Expression) -> Expression:
+    """The opposite of a condition."""
+    return Expression("unary", BOOL, "!", (condition,))
+
+
+class ExpressionReader:
+    """Reads expressions; what they do is appended to `statements`.
+
+    Attributes
+    ----------
+    variables : dict
+        Types of the variables so far.
+    known : dict
+        What a declaration stands for, by its address: a variable, or an alias.
+    statements : list of Statement
+        The block that is being read.
+    """
+
+    def __init__(self, literal_at: Callable[[SourceLocation], str]) -> None:
+        self.variables: dict[str, Type] = {}
+        self.known: dict[str, Expression] = {}
+        self.statements: list[Statement] = []
+        self._literal_at = literal_at
+
+    # -- names
+
+    def new_variable(self, name: str, type_: Type) -> Expression:
+        """A variable with a name that no other has."""
+        if GENERATED.fullmatch(name):
+            name += "_local"
+        unique, number = name, 1
+        while unique in self.variables:
+            number += 1
+            unique = f"{name}_{number}"
+        self.variables[unique] = type_
+        return Expression("variable", type_, unique)
+
+    def assign(self, target: Expression, value: Expression, node: Node | None = None) -> None:
+        """Append an assignment."""
+        self.statements.append(Assign(target, value, node.begin if node else None))
+
+    def block_of(self, read: Callable[[], object]) -> list[Statement]:
+        """The statements that a function appends."""
+        outer, self.statements = self.statements, []
+        try:
+            read()
+            return self.statements
+        finally:
+            self.statements = outer
+
+    # -- values
+
+    def value(self, node: Node) -> Expression:
+        """The value of an expression, or the object that it names."""
+        if node.kind in _TRANSPARENT:
+            return self.value(node.children[-1])
+        if node.kind in _CASTS:
+            return self._cast(node)
+        if node.kind in _CONSTRUCTORS:
+            return self._construct(node)
+        read = getattr(self, f"_read_{node.kind}", None)
+        if read is None:
+            raise Refused(node.begin, f"{node.kind} has no rule")
+        result: Expression = read(node)
+        return result
+
+    def _cast(self, node: Node) -> Expression:
+        kind = _CAST.search(node.text)
+        child = self.value(node.children[-1])
+        if kind is None or kind[1] not in _CONVERSIONS:
+            return child
+        to = type_of(node)
+        return child if child.type.element == to.element else Expression("cast", to, args=(child,))
+
+    def _construct(self, node: Node) -> Expression:
+        to = type_of(node)
+        args = tuple(self.value(child) for child in node.children)
+        if len(args) == 1 and args[0].type.msl == to.msl and args[0].type.extents == to.extents:
+            return args[0]
+        if not to.scalar:
+            raise Refused(node.begin, f"values of type {to.text!r} have no rule")
+        return Expression("construct", to, args=args or (ZERO,))
+
+    def _read_IntegerLiteral(self, node: Node) -> Expression:
+        return Expression("constant", type_of(node), node.text.split()[-1])
+
+    def _read_FloatingLiteral(self, node: Node) -> Expression:
+        assert node.begin is not None
+        return Expression("constant", type_of(node), self._literal_at(node.begin))
+
+    def _read_CXXBoolLiteralExpr(self, node: Node) -> Expression:
+        return Expression("constant", BOOL, node.text.split()[-1])
+
+    def _read_OpaqueValueExpr(self, node: Node) -> Expression:
+        if node.address not in self.known:
+            self.known[node.address] = self.value(node.children[-1])
+        return self.known[node.address]
+
+    def _read_DeclRefExpr(self, node: Node) -> Expression:
+        reference = _REFERENCE.search(node.text)
+        if reference is None:
+            raise Refused(node.begin, "this name has no rule")
+        if reference[1] == "EnumConstant":
+            return Expression("constant", type_of(node), reference[3])
+        if reference[2] not in self.known:
+            raise Refused(node.begin, f"{reference[3]!r} is not a variable of the kernel")
+        return self.known[reference[2]]
+
+    def _read_ArraySubscriptExpr(self, node: Node) -> Expression:
+        base, index = (self.value(child) for child in node.children)
+        return self.element(base, index, type_of(node))
+
+    def element(self, base: Expression, index: Expression, type_: Type) -> Expression:
+        """An element of an array, or of what a pointer points to."""
+        if base.op == "pointer":  # to an element
+            (buffer, offset) = base.args
+            index = index if offset is ZERO else binary("+", offset, index)
+            return Expression("element", type_, "", (buffer, index))
+        if base.op == "element" and base.type.extents:  # a row
+            return Expression("element", type_, "", (*base.args, index))
+        return Expression("element", type_, "", (base, index))
+
+    def _read_MemberExpr(self, node: Node) -> Expression:
+        if ".union (anonymous" in node.text or ".struct (anonymous" in node.text:
+            return self.value(node.children[-1])
+        member = _MEMBER.search(node.text)
+        base = self.value(node.children[-1])
+        if member is None:
+            raise Refused(node.begin, "this member has no rule")
+        if base.type.scalar:
+            return Expression("component", base.type.lane(), member[1].translate(_LANES), (base,))
+        return Expression("member", type_of(node).element, member[1], (base,))
+
+    # -- operators
+
+    def _operator(self, node: Node) -> str:
+        operator = _OPERATOR.search(node.text)
+        if operator is None:
+            raise Refused(node.begin, "this operator has no rule")
+        return operator[1]
+
+    def _read_UnaryOperator(self, node: Node) -> Expression:
+        operator, target = self._operator(node), self.value(node.children[0])
+        if operator in ("++", "--"):
+            return self._stepped(node, target, operator[0])
+        if operator == "*":
+            return self.element(target, ZERO, type_of(node))
+        if operator == "&":
+            if target.op == "element" and len(target.args) == 2:
+                return Expression("pointer", target.type, "", target.args)
+            return target
+        return (
+            target if operator == "+" else Expression("unary", type_of(node), operator, (target,))
+        )
+
+    def _stepped(self, node: Node, target: Expression, operator: str) -> Expression:
+        before = target
+        is_used = node.parent is not None and node.parent.kind not in ("CompoundStmt", "ForStmt")
+        if "postfix" in node.text and is_used:
+            before = self.new_variable("before", target.type)
+            self.assign(before, target, node)
+        one = Expression("constant", INT, "1")
+        self._update(node, target, operator, one)
+        return before
+
+    def _update(self, node: Node, target: Expression, operator: str, value: Expression) -> None:
+        """``target operator= value``; of a pointer, its offset."""
+        if target.op == "pointer":
+            target = target.args[1]
+            if target.op != "variable":
+                raise Refused(node.begin, "this pointer cannot change")
+        if operator == "+" and target.is_buffer_element:
+            self.statements.append(AtomicAdd(target, value, node.begin))
+            return
+        self.assign(target, binary(operator, target, value), node)
+
+    def _read_BinaryOperator(self, node: Node) -> Expression:
+        operator = self._operator(node)
+        left_node, right_node = node.children
+        if operator == "=":
+            return self.store(node, self.value(left_node), self.value(right_node))
+        left = self.value(left_node)
+        if operator == ",":
+            return self.value(right_node)
+        if operator in ("&&", "||"):
+            return self._short_circuit(operator, left, right_node)
+        right = self.value(right_node)
+        if left.op == "pointer" or right.op == "pointer":
+            return self._moved(node, operator, left, right)
+        return binary(operator, left, right, type_of(node))
+
+    def _moved(self, node: Node, operator: str, left: Expression, right: Expression) -> Expression:
+        pointer, distance = (left, right) if left.op == "pointer" else (right, left)
+        if operator not in "+-" or distance.op == "pointer":
+            raise Refused(node.begin, "comparisons and differences of pointers have no rule")
+        buffer, offset = pointer.args
+        if operator == "-" or offset is not ZERO:
+            distance = binary(operator, offset, distance)
+        return Expression("pointer", pointer.type, "", (buffer, distance))
+
+    def _short_circuit(self, operator: str, left: Expression, right_node: Node) -> Expression:
+        values: list[Expression] = []
+        block = self.block_of(lambda: values.append(self.value(right_node)))
+        if not block:
+            return binary(operator, left, values[0], BOOL)
+        result = self.new_variable("condition", BOOL)
+        self.assign(result, left)
+        block.append(Assign(result, values[0]))
+        self.statements.append(If(result if operator == "&&" else negated(result), block))
+        return result
+
+    def _read_ConditionalOperator(self, node: Node) -> Expression:
+        condition = self.value(node.children[0])
+        values: list[Expression] = []
+        blocks = [
+            self.block_of(lambda child=child: values.append(self.value(child)))  # type: ignore[misc]
+            for child in node.children[1:]
+        ]
+        if not any(blocks):
+            return Expression("select", type_of(node), "", (condition, *values))
+        result = self.new_variable("chosen", type_of(node).element)
+        for block, value in zip(blocks, values, strict=True):
+            block.append(Assign(result, value, node.begin))
+        self.statements.append(If(condition, *blocks))
+        return result
+
+    def _read_CompoundAssignOperator(self, node: Node) -> Expression:
+        operator = self._operator(node)[:-1]
+        target, value = (self.value(child) for child in node.children)
+        self._update(node, target, operator, value)
+        return target
+
+    def store(self, node: Node, target: Expression, value: Expression) -> Expression:
+        """``target = value``."""
+        if target.op == "pointer":
+            if target.args[1].op != "variable" or value.op != "pointer" or (
+                value.args[0] != target.args[0]
+            ):  # fmt: skip
+                raise Refused(node.begin, "a pointer that is chosen at run time has no rule")
+            target, value = target.args[1], value.args[1]
+        self.assign(target, value, node)
+        return target
+
+    def _read_CXXOperatorCallExpr(self, node: Node) -> Expression:
+        operator = self._operator(node)
+        args = [self.value(child) for child in node.children[1:]]
+        if operator == "=":
+            return self.store(node, *args)
+        if operator == "[]":
+            return Expression("element", type_of(node).element, "", tuple(args))
+        if any(not arg.type.scalar for arg in args):
+            raise Refused(node.begin, f"{operator!r} of values of this type has no rule")
+        if operator in ("++", "--"):
+            return self._stepped(node, args[0], operator[0])
+        if operator.endswith("=") and operator not in ("==", "!=", "<=", ">="):
+            self._update(node, args[0], operator[:-1], args[1])
+            return args[0]
+        if len(args) == 1:
+            return Expression("unary", type_of(node), operator, tuple(args))
+        return binary(operator, args[0], args[1], type_of(node))
+
+    def _read_CXXMemberCallExpr(self, node: Node) -> Expression:
+        member = node.children[0]
+        swizzle = _SWIZZLE.search(member.text)
+        if ".operator vec" in member.text:  # of a packed vector
+            packed = self.value(member.children[0])
+            return Expression("construct", type_of(node), args=(packed,))
+        if swizzle is None:
+            raise Refused(node.begin, "this member function has no rule")
+        base, lanes = self.value(member.children[0]), swizzle[2].translate(_LANES)
+        kind = Type(base.type.scalar, len(lanes))
+        part = Expression("component", kind, lanes, (base,))
+        return part if swizzle[1] == "get" else self.store(node, part, self.value(node.children[1]))
+
+    # -- calls
+
+    def _read_CallExpr(self, node: Node) -> Expression:
+        callee = next((n for n in node.children[0].descendants() if n.kind == "DeclRefExpr"), None)
+        reference = _REFERENCE.search(callee.text) if callee else None
+        if reference is None:
+            raise Refused(node.begin, "a call through a value has no rule")
+        name = reference[3]
+        if name == _ATOMIC_ADD:
+            pointer, added = (self.value(child) for child in node.children[1:3])
+            parent = node.parent
+            if parent is not None and parent.kind != "CompoundStmt":
+                raise Refused(node.begin, f"the result of {name} has no derivative")
+            target = self.element(pointer, ZERO, added.type)
+            self.statements.append(AtomicAdd(target, added, node.begin))
+            return ZERO
+        return self.call(node, reference[2], name)
+
+    def call(self, node: Node, address: str, name: str) -> Expression:
+        """The result of a function: a builtin, or one that is inlined."""
+        given = [child for child in node.children[1:] if child.kind != "CXXDefaultArgExpr"]
+        args = tuple(map(self.value, given))
+        return Expression("call", type_of(node), name, args)

@@ -1,0 +1,198 @@
+"""From the adjoint of a value to those of what it was computed from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metalloid.differentiate.expressions import Refused
+from metalloid.differentiate.rules import CONSTANT, PARTIALS, VECTOR_PRODUCTS
+from metalloid.differentiate.text import text_of, widened
+from metalloid.differentiate.tree import Expression
+from metalloid.differentiate.types import Type
+
+_LANES = "xyzw"
+
+
+class Propagation:
+    """Writes the statements that add to adjoints.
+
+    Attributes
+    ----------
+    read : set of str
+        The variables whose values these statements read.
+    """
+
+    def __init__(self, sweep: Any) -> None:
+        self._sweep = sweep
+        self.read: set[str] = set()
+        self._seeds = 0
+        self._location: Any = None
+
+    def new_seed(self, type_: Type) -> str:
+        """The name of a new adjoint of a value."""
+        self._seeds += 1
+        return f"g_{self._seeds}"
+
+    def note_indices(self, target: Expression) -> None:
+        """Note what the address of a target depends on."""
+        while target.op in ("element", "component"):
+            for index in target.args[1:]:
+                self.read |= index.variables()
+            target = target.args[0]
+
+    def run(self, value: Expression, seed: str, location: Any) -> None:
+        """Add what an adjoint `seed` of a value adds to others."""
+        self._location = location
+        if self._is_active(value):
+            self._add(value, seed)
+
+    def _is_active(self, value: Expression) -> bool:
+        from metalloid.differentiate.activity import float_variables
+
+        return bool(float_variables(value) & self._sweep.active)
+
+    def _value(self, value: Expression) -> str:
+        self.read |= value.variables()
+        return widened(value)
+
+    def _bound(self, text: str, type_: Type) -> str:
+        """A name for an adjoint that several statements use."""
+        if text.replace("_", "").isalnum():
+            return text
+        name = self.new_seed(type_)
+        self._sweep.line(f"const {type_.element.adjoint.msl} {name} = {text};")
+        return name
+
+    def _add(self, value: Expression, seed: str) -> None:
+        if not self._is_active(value):
+            return
+        rule = getattr(self, f"_add_{value.op}", None)
+        if rule is None:
+            raise Refused(self._location, f"{text_of(value)} has no rule")
+        rule(value, seed)
+
+    def _add_variable(self, value: Expression, seed: str) -> None:
+        if value.type.space:  # a reference to memory
+            self._add_to_buffer(value, seed)
+        else:
+            self._sweep.line(f"d_{value.name} += {seed};")
+
+    def _add_element(self, value: Expression, seed: str) -> None:
+        if value.is_buffer_element:
+            self._add_to_buffer(value, seed)
+            return
+        if value.args[0].type.lanes > 1 and not value.args[0].type.extents:
+            self._sweep.line(f"d_{text_of(value)} += {seed};")
+            self.note_indices(value)
+            return
+        self.note_indices(value)
+        self._sweep.line(f"d_{text_of(value)} += {seed};")
+
+    def _add_to_buffer(self, value: Expression, seed: str) -> None:
+        self.note_indices(value)
+        name, lanes = value.base.name, value.type.lanes
+        index = text_of(value.args[1]) if value.op == "element" else "0"
+        bound = self._bound(seed, value.type)
+        for lane in range(lanes):
+            part = f"{bound}.{_LANES[lane]}" if lanes > 1 else bound
+            at = f"ulong({index}) * {lanes} + {lane}" if lanes > 1 else index
+            self._sweep.line(f"if ({part} != 0) {{")
+            self._sweep.line(
+                f"  atomic_fetch_add_explicit(&d_{name}[{at}], {part}, memory_order_relaxed);"
+            )
+            self._sweep.line("}")
+
+    def _add_component(self, value: Expression, seed: str) -> None:
+        vector = value.args[0]
+        bound = self._bound(seed, value.type)
+        lanes = value.name
+        parts = {
+            lane: " + ".join(
+                f"{bound}.{_LANES[k]}" if len(lanes) > 1 else bound
+                for k, each in enumerate(lanes)
+                if each == lane
+            )
+            for lane in _LANES[: vector.type.lanes]
+        }
+        if vector.op in ("variable", "element") and not vector.is_buffer_element and (
+            not vector.base.type.space
+        ):  # fmt: skip
+            self.note_indices(vector)
+            for lane, text in parts.items():
+                if text:
+                    self._sweep.line(f"d_{text_of(vector)}.{lane} += {text};")
+            return
+        texts = ", ".join(text or "0" for text in parts.values())
+        self._add(vector, f"{vector.type.element.adjoint.msl}({texts})")
+
+    def _add_cast(self, value: Expression, seed: str) -> None:
+        self._add(value.args[0], seed)
+
+    def _add_construct(self, value: Expression, seed: str) -> None:
+        bound = self._bound(seed, value.type)
+        if len(value.args) == 1 and value.args[0].type.lanes == 1:
+            self._add(value.args[0], self._summed(bound, value.type, value.args[0].type))
+            return
+        first = 0
+        for arg in value.args:
+            lanes = _LANES[first : first + arg.type.lanes]
+            self._add(arg, f"{bound}.{lanes}" if value.type.lanes > 1 else bound)
+            first += arg.type.lanes
+
+    def _add_unary(self, value: Expression, seed: str) -> None:
+        self._add(value.args[0], f"-({seed})")
+
+    def _add_select(self, value: Expression, seed: str) -> None:
+        condition, then, other = value.args
+        bound = self._bound(seed, value.type)
+        self.read |= condition.variables()
+        with self._sweep.block(f"if ({text_of(condition)})"):
+            self._add(then, bound)
+        with self._sweep.block("else"):
+            self._add(other, bound)
+
+    def _summed(self, text: str, of: Type, to: Type) -> str:
+        """An adjoint of the type of an operand that was broadcast."""
+        if of.lanes == 1 or to.lanes > 1:
+            return text
+        bound = self._bound(text, of)
+        return " + ".join(f"{bound}.{lane}" for lane in _LANES[: of.lanes])
+
+    def _add_binary(self, value: Expression, seed: str) -> None:
+        left, right = value.args
+        active = [self._is_active(arg) for arg in (left, right)]
+        if value.name not in "+-*/" or value.name == "":
+            raise Refused(self._location, f"the operator {value.name} has no derivative")
+        bound = self._bound(seed, value.type) if all(active) else f"({seed})"
+        if value.name in "+-":
+            texts = bound, bound if value.name == "+" else f"-{bound}"
+        elif value.name == "*":
+            texts = (f"{bound} * {self._value(right)}" if active[0] else "",
+                     f"{bound} * {self._value(left)}" if active[1] else "")  # fmt: skip
+        else:
+            divisor = self._value(right)
+            quotient = f"{self._value(left)} / {divisor}" if active[1] else ""
+            texts = f"{bound} / {divisor}", f"-{bound} * ({quotient}) / {divisor}"
+        for arg, text, is_active in zip((left, right), texts, active, strict=True):
+            if is_active:
+                self._add(arg, self._summed(text, value.type, arg.type))
+
+    def _add_call(self, value: Expression, seed: str) -> None:
+        name = value.name
+        products = VECTOR_PRODUCTS.get(name)
+        rows = products or PARTIALS.get(name)
+        if name in CONSTANT:
+            return
+        if rows is None:
+            raise Refused(self._location, f"{name} has no derivative here")
+        bound = self._bound(seed, value.type)
+        texts = dict(zip("abc", (self._value(arg) for arg in value.args), strict=False))
+        texts["x"], texts["g"] = texts["a"], bound
+        adjoint = value.type.element.adjoint.msl
+        texts["y"] = f"{adjoint}({text_of(value)})"
+        texts["bool"] = adjoint
+        for arg, row in zip(value.args, rows, strict=True):
+            if self._is_active(arg) and row != "0":
+                derivative = row.format(**texts)
+                product = derivative if products else f"{bound} * ({derivative})"
+                self._add(arg, self._summed(product, value.type, arg.type))

@@ -1,0 +1,417 @@
+"""From clang's syntax tree to a `Program`: jumps become conditions, calls are inlined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from metalloid.differentiate.expressions import (
+    BOOL,
+    FALSE,
+    GENERATED,
+    TRUE,
+    ZERO,
+    ExpressionReader,
+    Refused,
+    binary,
+    negated,
+    type_of,
+)
+from metalloid.differentiate.tree import (
+    Assign,
+    Expression,
+    If,
+    Loop,
+    Parameter,
+    Program,
+    Statement,
+    assigned,
+)
+from metalloid.differentiate.types import Type
+from metalloid.msl.portable.syntax_tree import Node, SourceLocation
+
+_JUMPS = {"ReturnStmt": "return", "BreakStmt": "break", "ContinueStmt": "continue"}
+_LOOPS = ("ForStmt", "WhileStmt", "DoStmt")
+_MAX_INLINED = 32
+
+
+@dataclass
+class _Frame:
+    """A function or a loop that jumps leave.
+
+    Attributes
+    ----------
+    flags : dict
+        By jump, the variable that says that it has happened.
+    result : Expression or None
+        What a function returns.
+    """
+
+    flags: dict[str, Expression]
+    result: Expression | None = None
+
+
+def jumps_in(node: Node) -> set[str]:
+    """The jumps out of a statement."""
+    if node.kind in _JUMPS:
+        return {_JUMPS[node.kind]}
+    if node.kind == "LambdaExpr":
+        return set()
+    jumps = {jump for child in node.children for jump in jumps_in(child)}
+    if node.kind in _LOOPS:
+        jumps -= {"break", "continue"}
+    return jumps - {"break"} if node.kind == "SwitchStmt" else jumps
+
+
+class Reader(ExpressionReader):
+    """Reads a kernel.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        Of the whole text.
+    literal_at : callable
+        The text of a number at a location.
+    """
+
+    def __init__(self, nodes: Sequence[Node], literal_at: Callable[[SourceLocation], str]) -> None:
+        super().__init__(literal_at)
+        self._functions = {
+            n.address: n for n in nodes if n.kind in ("FunctionDecl", "CXXMethodDecl")
+        }
+        self._frames: list[_Frame] = []
+        self._depth = 0
+
+    def read(self, kernel: Node, parameters: list[Parameter]) -> Program:
+        """The kernel as a program."""
+        declared = [child for child in kernel.children if child.kind == "ParmVarDecl"]
+        names = {parameter.name for parameter in parameters}
+        for parameter, node in zip(parameters, declared, strict=True):
+            if GENERATED.fullmatch(parameter.name):
+                why = f"adjoints declare names like {parameter.name!r}: choose another one"
+                raise Refused(node.name, why)
+            if parameter.type.space == "threadgroup":
+                raise Refused(node.name, "threadgroup memory has no rule yet")
+            if parameter.type.scalar == "double":
+                raise Refused(node.name, "doubles have no adjoints")
+            variable = Expression("variable", parameter.type, parameter.name)
+            self.variables[parameter.name] = parameter.type
+            is_array = parameter.type.is_pointer and not parameter.declaration.count("&")
+            self.known[node.address] = (
+                Expression("pointer", parameter.type, "", (variable, ZERO))
+                if is_array
+                else variable
+            )
+        body = next(child for child in kernel.children if child.kind == "CompoundStmt")
+        statements = self.block_of(lambda: self._function(body, None))
+        local = {name: type_ for name, type_ in self.variables.items() if name not in names}
+        return Program(kernel.label, parameters, local, statements)
+
+    # -- functions
+
+    def call(self, node: Node, address: str, name: str) -> Expression:
+        """The result of a function, whose body is inlined if it is the user's."""
+        function = self._functions.get(address)
+        body = function and next((c for c in function.children if c.kind == "CompoundStmt"), None)
+        if function is None or body is None:
+            return super().call(node, address, name)
+        if self._depth == _MAX_INLINED:
+            raise Refused(node.begin, f"{name} is recursive, or calls are nested too deeply")
+        declared = [child for child in function.children if child.kind == "ParmVarDecl"]
+        for parameter, child in zip(declared, node.children[1:], strict=True):
+            argument, type_ = self.value(child), type_of(parameter)
+            if type_.is_pointer or argument.op == "pointer":
+                self.known[parameter.address] = self._fixed(argument)
+            else:
+                local = self.new_variable(parameter.label or "unused", type_)
+                self.assign(local, argument, node)
+                self.known[parameter.address] = local
+        result = None
+        if type_of(node).text != "void":
+            result = self.new_variable(f"{name}_result", type_of(node).element)
+        self._depth += 1
+        frames, self._frames = self._frames, []
+        self._function(body, result)
+        self._depth, self._frames = self._depth - 1, frames
+        return result or ZERO
+
+    def _fixed(self, argument: Expression) -> Expression:
+        """A target whose indices no later statement changes."""
+        if argument.op not in ("element", "pointer", "component"):
+            return argument
+        first, *others = argument.args
+        fixed = []
+        for index in others:
+            if index.variables():
+                variable = self.new_variable("index", index.type)
+                self.assign(variable, index)
+                index = variable
+            fixed.append(index)
+        return Expression(argument.op, argument.type, argument.name, (self._fixed(first), *fixed))
+
+    def _function(self, body: Node, result: Expression | None) -> None:
+        frame = _Frame({}, result)
+        self._frames.append(frame)
+        block = self.block_of(lambda: self._block(body.children, frozenset({"return"})))
+        self.statements += [*(Assign(flag, FALSE) for flag in frame.flags.values()), *block]
+        self._frames.pop()
+
+    # -- blocks and jumps
+
+    def _block(self, nodes: Sequence[Node], tail: frozenset[str]) -> None:
+        """Read statements; the jumps in `tail` lead to their end."""
+        for number, node in enumerate(nodes):
+            jumps = jumps_in(node)
+            rest = nodes[number + 1 :]
+            if node.kind == "IfStmt" and jumps and jumps <= tail and len(node.children) == 2:
+                inner = node.children[1]
+                last = inner.children[-1:] if inner.kind == "CompoundStmt" else [inner]
+                before = inner.children[:-1] if inner.kind == "CompoundStmt" else []
+                if last and last[0].kind in _JUMPS and not any(map(jumps_in, before)):
+                    condition = self.value(node.children[0])
+                    then = self.block_of(
+                        lambda before=before, last=last: self._block([*before, *last], tail)  # type: ignore[misc]
+                    )
+                    other = self.block_of(lambda rest=rest: self._block(rest, tail))  # type: ignore[misc]
+                    self.statements.append(
+                        If(condition, then, other) if then else If(negated(condition), other)
+                    )
+                    return
+            is_last = not rest
+            self.statement(node, tail if is_last else frozenset())
+            if jumps and rest and node.kind not in _JUMPS:
+                remaining = self.block_of(lambda rest=rest: self._block(rest, tail))  # type: ignore[misc]
+                self.statements.append(If(negated(self._any_flag(jumps)), remaining))
+                return
+            if node.kind in _JUMPS:
+                return
+
+    def _frame_of(self, jump: str) -> _Frame:
+        return self._frames[0] if jump == "return" else self._frames[-1]
+
+    def _flag(self, jump: str) -> Expression:
+        flags = self._frame_of(jump).flags
+        if jump not in flags:
+            names = {"return": "has_returned", "break": "is_broken", "continue": "is_skipped"}
+            flags[jump] = self.new_variable(names[jump], BOOL)
+        return flags[jump]
+
+    def _any_flag(self, jumps: set[str]) -> Expression:
+        first, *others = [self._flag(jump) for jump in sorted(jumps)]
+        for other in others:
+            first = binary("||", first, other, BOOL)
+        return first
+
+    def statement(self, node: Node, tail: frozenset[str] = frozenset()) -> None:
+        """Read one statement."""
+        if node.kind == "CompoundStmt":
+            self._block(node.children, tail)
+        elif node.kind == "AttributedStmt":
+            self.statement(node.children[-1], tail)
+        elif node.kind in _JUMPS:
+            self._jump(node, tail)
+        elif node.kind == "DeclStmt":
+            for child in node.children:
+                self._declaration(child)
+        elif node.kind == "IfStmt":
+            condition = self.value(node.children[0])
+            blocks = [
+                self.block_of(lambda child=child: self._block([child], tail))  # type: ignore[misc]
+                for child in node.children[1:]
+            ]
+            self.statements.append(If(condition, *blocks))
+        elif node.kind in _LOOPS:
+            self._loop(node)
+        elif node.kind == "SwitchStmt":
+            self._switch(node)
+        elif node.kind not in ("NullStmt", "Missing"):
+            self._effect(self.value(node), node)
+
+    def _effect(self, value: Expression, node: Node) -> None:
+        """Refuse a statement that is a call of an unknown function."""
+        if value.op == "call":
+            raise Refused(node.begin, f"{value.name} has no rule")
+
+    def _jump(self, node: Node, tail: frozenset[str]) -> None:
+        jump = _JUMPS[node.kind]
+        result = self._frames[0].result
+        if jump == "return" and node.children and result is not None:
+            self.assign(result, self.value(node.children[0]), node)
+        if jump not in tail:
+            self.assign(self._flag(jump), TRUE)
+
+    def _declaration(self, node: Node) -> None:
+        if node.kind != "VarDecl":
+            return
+        type_ = type_of(node)
+        initial = node.children[0] if node.children else None
+        if type_.is_pointer:
+            if initial is None:
+                raise Refused(node.begin, f"the pointer {node.label!r} points to nothing at first")
+            value = self.value(initial)
+            if value.op == "pointer":  # its offset is a variable
+                offset = self.new_variable(f"{node.label}_offset", Type("long"))
+                self.assign(offset, value.args[1], node)
+                value = Expression("pointer", value.type, "", (value.args[0], offset))
+            self.known[node.address] = self._fixed(value) if value.op != "pointer" else value
+            return
+        if type_.space:
+            raise Refused(node.begin, "threadgroup memory has no rule yet")
+        if not type_.scalar or type_.scalar == "double":
+            raise Refused(node.begin, f"variables of type {type_.text!r} have no rule")
+        variable = self.new_variable(node.label, type_)
+        self.known[node.address] = variable
+        if initial is not None and initial.kind == "InitListExpr":
+            self._initialise(variable, initial, type_.extents)
+        elif initial is not None and not (
+            initial.kind == "CXXConstructExpr" and not initial.children
+        ):
+            self.assign(variable, self.value(initial), node)
+
+    def _initialise(self, target: Expression, values: Node, extents: tuple[int, ...]) -> None:
+        """Assign the elements of an initialiser list, and zeros to the others."""
+        if not extents:
+            self.assign(target, self._construct(values), values)
+            return
+        filler = [child for child in values.children if child.kind != "array_filler"]
+        for index in range(extents[0]):
+            at = Expression("constant", ZERO.type, str(index))
+            inner = Type(target.type.scalar, target.type.lanes, extents[1:])
+            part = self.element(target, at, inner)
+            child = filler[index] if index < len(filler) else None
+            if child is not None and child.kind == "InitListExpr":
+                self._initialise(part, child, extents[1:])
+            elif child is not None and child.kind != "ImplicitValueInitExpr":
+                self.assign(part, self.value(child), child)
+            else:
+                self._clear(part, extents[1:])
+
+    def _clear(self, target: Expression, extents: tuple[int, ...]) -> None:
+        if not extents:
+            self.assign(target, ZERO)
+            return
+        for index in range(extents[0]):
+            at = Expression("constant", ZERO.type, str(index))
+            inner = Type(target.type.scalar, target.type.lanes, extents[1:])
+            self._clear(self.element(target, at, inner), extents[1:])
+
+    # -- loops
+
+    def _loop(self, node: Node) -> None:
+        first, condition, step, body = _parts_of_loop(node)
+        outside = set(self.variables)
+        if first is not None:
+            self.statement(first)
+        frame = _Frame({})
+        self._frames.append(frame)
+        jumps = {jump for child in body for jump in jumps_in(child)}
+        if "break" in jumps:
+            self.assign(self._flag("break"), FALSE)
+        block = self.block_of(lambda: self._block(body, frozenset({"continue"})))
+        if "continue" in frame.flags:
+            block.insert(0, Assign(frame.flags["continue"], FALSE))
+        ends = self.block_of(lambda: self.statement(step) if step is not None else None)
+        if not all(_is_step(end, block) for end in ends) or jumps & {"break", "return"}:
+            if jumps & {"break", "return"} and ends:
+                ends = [If(negated(self._any_flag(jumps & {"break", "return"})), ends)]
+            block, ends = [*block, *ends], []
+        test = self._condition(condition, jumps & {"break", "return"}, block, ends)
+        if node.kind == "DoStmt":
+            is_first = self.new_variable("is_first", BOOL)
+            self.assign(is_first, TRUE)
+            block.insert(0, Assign(is_first, FALSE))
+            test = binary("||", is_first, test, BOOL)
+        self._frames.pop()
+        own = frozenset(set(self.variables) - outside)
+        self.statements.append(Loop(test, block, ends, own))
+
+    def _condition(
+        self, node: Node | None, jumps: set[str], block: list[Statement], ends: list[Statement]
+    ) -> Expression:
+        """The condition of a loop, whose side effects are moved before it and to its end."""
+        values = [TRUE]
+        before = self.block_of(lambda: values.append(self.value(node)) if node else None)
+        test = values[-1]
+        if before:
+            goes_on = self.new_variable("goes_on", BOOL)
+            self.statements += [*before, Assign(goes_on, test)]
+            repeated = [*before, Assign(goes_on, test)]
+            block += [
+                *ends,
+                *([If(negated(self._any_flag(jumps)), repeated)] if jumps else repeated),
+            ]
+            ends.clear()
+            test = goes_on
+        if jumps:
+            test = binary("&&", negated(self._any_flag(jumps)), test, BOOL)
+        return test
+
+    # -- switch
+
+    def _switch(self, node: Node) -> None:
+        """A switch without fall-through, as a chain of conditions."""
+        value = self.new_variable("switched", ZERO.type)
+        self.assign(value, self.value(node.children[0]), node)
+        sections: list[tuple[list[Node], list[Node]]] = []
+        for child in node.children[1].children:
+            labels: list[Node] = []
+            while child.kind in ("CaseStmt", "DefaultStmt"):
+                labels.append(child)
+                child = child.children[-1]
+            if labels:
+                sections.append((labels, [child]))
+            elif sections:
+                sections[-1][1].append(child)
+        chain: list[Statement] = []
+        ordered = sorted(sections, key=lambda section: _is_default(section[0]))
+        for labels, body in reversed(ordered):
+            last = body[-1] if body else None
+            if last is not None and last.kind == "BreakStmt":
+                body = body[:-1]
+            elif last is not None and last.kind != "ReturnStmt" and body is not sections[-1][1]:
+                raise Refused(last.begin, "a case that falls through has no rule")
+            if any("break" in jumps_in(child) for child in body):
+                raise Refused(node.begin, "a break within a case has no rule")
+            block = self.block_of(lambda body=body: self._block(body, frozenset()))  # type: ignore[misc]
+            if _is_default(labels):
+                chain = block
+                continue
+            tests = [binary("==", value, self.value(label.children[0]), BOOL) for label in labels]
+            test = tests[0]
+            for other in tests[1:]:
+                test = binary("||", test, other, BOOL)
+            chain = [If(test, block, chain)]
+        self.statements += chain
+
+
+def _is_default(labels: list[Node]) -> bool:
+    return any(label.kind == "DefaultStmt" for label in labels)
+
+
+def _parts_of_loop(
+    node: Node,
+) -> tuple[Node | None, Node | None, Node | None, list[Node]]:
+    """The initial statement, the condition, the step and the body of a loop."""
+    children = node.children
+    if node.kind == "ForStmt":
+        first, _, condition, step, body = children
+        given = [None if part.kind == "Missing" else part for part in (first, condition, step)]
+        return given[0], given[1], given[2], [body]
+    if node.kind == "DoStmt":
+        return None, children[1], None, [children[0]]
+    if len(children) != 2:
+        raise Refused(node.begin, "a declaration as a condition has no rule")
+    return None, children[0], None, [children[1]]
+
+
+def _is_step(statement: Statement, body: list[Statement]) -> bool:
+    """Whether a statement adds to an integer what the loop does not change."""
+    if not isinstance(statement, Assign) or statement.target.op != "variable":
+        return False
+    target, value = statement.target, statement.value
+    changed = assigned(body)
+    return (
+        not target.type.is_float and target.name not in changed and value.op == "binary"
+        and value.name in "+-" and value.args[0] == target
+        and not value.args[1].variables() & {*changed, target.name}
+    )  # fmt: skip

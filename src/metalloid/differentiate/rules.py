@@ -1,0 +1,69 @@
+"""Derivatives of MSL's functions: a row each.
+
+``{x}`` is the argument of a function of one, ``{a}``, ``{b}``, ``{c}`` those of others, ``{y}`` the
+result. Where a function has no derivative, at a kink, the row has one of both sides, or their mean.
+"""
+
+from __future__ import annotations
+
+#: The partial derivatives of functions that work element by element, one for each argument.
+PARTIALS: dict[str, tuple[str, ...]] = {
+    "sin": ("cos({x})",),
+    "cos": ("-sin({x})",),
+    "tan": ("1 + {y} * {y}",),
+    "sinpi": ("3.14159265f * cospi({x})",),
+    "cospi": ("-3.14159265f * sinpi({x})",),
+    "asin": ("rsqrt(1 - {x} * {x})",),
+    "acos": ("-rsqrt(1 - {x} * {x})",),
+    "atan": ("1 / (1 + {x} * {x})",),
+    "sinh": ("cosh({x})",),
+    "cosh": ("sinh({x})",),
+    "tanh": ("1 - {y} * {y}",),
+    "asinh": ("rsqrt({x} * {x} + 1)",),
+    "acosh": ("rsqrt({x} * {x} - 1)",),
+    "atanh": ("1 / (1 - {x} * {x})",),
+    "exp": ("{y}",),
+    "exp2": ("0.693147181f * {y}",),
+    "exp10": ("2.30258509f * {y}",),
+    "log": ("1 / {x}",),
+    "log2": ("1.44269504f / {x}",),
+    "log10": ("0.434294482f / {x}",),
+    "sqrt": ("0.5f / {y}",),
+    "rsqrt": ("-0.5f * {y} / {x}",),
+    "abs": ("sign({x})",),
+    "fabs": ("sign({x})",),
+    "fract": ("1",),
+    "saturate": ("{bool}({x} > 0) * {bool}({x} < 1)",),
+    "pow": ("{b} * pow({a}, {b} - 1)", "{y} * log(max({a}, 1.17549435e-38f))"),
+    "powr": ("{b} * powr({a}, {b} - 1)", "{y} * log({a})"),
+    "atan2": ("{b} / ({a} * {a} + {b} * {b})", "-{a} / ({a} * {a} + {b} * {b})"),
+    "fmod": ("1", "-trunc({a} / {b})"),
+    "max": ("0.5f * ({bool}({a} >= {b}) + {bool}({a} > {b}))",
+            "0.5f * ({bool}({b} >= {a}) + {bool}({b} > {a}))"),
+    "min": ("0.5f * ({bool}({a} <= {b}) + {bool}({a} < {b}))",
+            "0.5f * ({bool}({b} <= {a}) + {bool}({b} < {a}))"),
+    "copysign": ("sign({a}) * sign({y})", "0"),
+    "fdim": ("{bool}({a} > {b})", "-{bool}({a} > {b})"),
+    "fma": ("{b}", "{a}", "1"),
+    "mad": ("{b}", "{a}", "1"),
+    "mix": ("1 - {c}", "{c}", "{b} - {a}"),
+    "clamp": ("{bool}({a} > {b}) * {bool}({a} < {c})", "{bool}({a} <= {b})", "{bool}({a} >= {c})"),
+}  # fmt: skip
+PARTIALS["fmax"], PARTIALS["fmin"] = PARTIALS["max"], PARTIALS["min"]
+
+#: Products of an adjoint ``{g}`` of the result and the derivatives by vectors.
+VECTOR_PRODUCTS: dict[str, tuple[str, ...]] = {
+    "dot": ("{g} * {b}", "{g} * {a}"),
+    "length": ("{g} * {x} / {y}",),
+    "length_squared": ("2 * {g} * {x}",),
+    "distance": ("{g} * ({a} - {b}) / {y}", "{g} * ({b} - {a}) / {y}"),
+    "distance_squared": ("2 * {g} * ({a} - {b})", "2 * {g} * ({b} - {a})"),
+    "normalize": ("({g} - {y} * dot({y}, {g})) / length({x})",),
+    "cross": ("cross({b}, {g})", "cross({g}, {a})"),
+}
+
+#: Functions whose results do not change with small changes of their arguments.
+CONSTANT = frozenset(
+    ("floor", "ceil", "round", "rint", "trunc", "sign", "step", "isnan", "isinf", "isfinite",
+     "signbit", "ilogb", "all", "any")
+)  # fmt: skip

@@ -1,0 +1,50 @@
+"""MSL text of expressions."""
+
+from __future__ import annotations
+
+from metalloid.differentiate.tree import Expression
+from metalloid.differentiate.types import Type
+
+
+def text_of(expression: Expression) -> str:
+    """An expression in MSL."""
+    args = [text_of(arg) for arg in expression.args]
+    match expression.op:
+        case "constant" | "variable":
+            return expression.name
+        case "element":
+            return args[0] + "".join(f"[{index}]" for index in args[1:])
+        case "component" | "member":
+            return f"{args[0]}.{expression.name}"
+        case "cast" | "construct":
+            return f"{expression.type.element.msl}({', '.join(args)})"
+        case "unary":
+            return f"{expression.name}{_inner(expression.args[0])}"
+        case "binary":
+            left, right = map(_inner, expression.args)
+            return f"{left} {expression.name} {right}"
+        case "select":
+            condition, then, other = map(_inner, expression.args)
+            return f"{condition} ? {then} : {other}"
+        case "call":
+            return f"{expression.name}({', '.join(args)})"
+    raise AssertionError(expression.op)
+
+
+def _inner(expression: Expression) -> str:
+    """An operand, in parentheses if it is an operation."""
+    text = text_of(expression)
+    return f"({text})" if expression.op in ("binary", "select", "unary") else text
+
+
+def widened(expression: Expression) -> str:
+    """A floating-point value in the type of adjoints, as an operand."""
+    type_ = expression.type
+    if type_.is_float and (type_.scalar != type_.adjoint.scalar or type_.is_packed):
+        return f"{type_.element.adjoint.msl}({text_of(expression)})"
+    return _inner(expression)
+
+
+def declaration(name: str, type_: Type) -> str:
+    """The declaration of a variable without a value."""
+    return f"{type_.element.msl} {name}" + "".join(f"[{extent}]" for extent in type_.extents)

@@ -1,0 +1,104 @@
+"""Types of MSL, as clang's syntax tree names them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+#: Names of clang by those of MSL.
+_SCALARS = {
+    "float": "float", "double": "double", "_Float16": "half", "half": "half", "__bf16": "bfloat",
+    "bfloat": "bfloat", "bool": "bool", "char": "char", "signed char": "char",
+    "unsigned char": "uchar", "short": "short", "unsigned short": "ushort", "int": "int",
+    "unsigned int": "uint", "long": "long", "unsigned long": "ulong", "long long": "long",
+    "unsigned long long": "ulong", "void": "void", "uint": "uint", "uchar": "uchar",
+    "ushort": "ushort", "ulong": "ulong", "uint8_t": "uchar", "uint16_t": "ushort",
+    "uint32_t": "uint", "int32_t": "int", "size_t": "ulong",
+}  # fmt: skip
+_SPACES = {"__global_device": "device", "__global": "constant", "__local": "threadgroup"}
+_VECTOR = re.compile(r"(?:metal::)?(packed_)?vec<(.+), (\d)>$")
+_ATOMIC = re.compile(r"^(?:metal::)?_?atomic(?:_|<)(\w+)>?$")
+_NAMED_VECTOR = re.compile(r"(packed_)?(\w+?)([234])$")
+_EXTENT = re.compile(r"\[(\d+)\]")
+FLOATS = ("float", "half", "bfloat", "double")
+
+
+@dataclass(frozen=True)
+class Type:
+    """The type of a value, of an array, or of what a pointer points to.
+
+    Attributes
+    ----------
+    scalar : str
+        Of an element, in MSL: ``"float"``; empty for types that are not differentiated.
+    lanes : int
+        Of a vector; 1 of a scalar.
+    extents : tuple of int
+        Of an array.
+    space : str
+        ``"device"``, ``"constant"``, ``"threadgroup"`` of memory that several threads see; empty
+        of a thread's own.
+    is_pointer : bool
+    is_packed : bool
+        Of a packed vector.
+    text : str
+        As clang has it.
+    """
+
+    scalar: str
+    lanes: int = 1
+    extents: tuple[int, ...] = ()
+    space: str = ""
+    is_pointer: bool = False
+    is_packed: bool = False
+    text: str = ""
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it has a derivative."""
+        return self.scalar in FLOATS
+
+    @property
+    def element(self) -> Type:
+        """The type of an element, or of what a pointer points to."""
+        return replace(self, extents=(), is_pointer=False, space="")
+
+    @property
+    def msl(self) -> str:
+        """The name of an element."""
+        if self.lanes == 1:
+            return self.scalar
+        return f"{'packed_' if self.is_packed else ''}{self.scalar}{self.lanes}"
+
+    @property
+    def adjoint(self) -> Type:
+        """The type of its adjoint."""
+        return replace(self, scalar="float", is_packed=False, is_pointer=False, space="", text="")
+
+    def lane(self) -> Type:
+        """The type of a component."""
+        return replace(self.element, lanes=1, is_packed=False)
+
+
+def parse_type(text: str) -> Type:
+    """A type of clang: ``"const __global_device float *"``, ``"metal::vec<float, 4>"``."""
+    words = text.replace("volatile ", "").replace("const ", "").strip()
+    space = ""
+    for name, own in _SPACES.items():
+        if name in words.split():
+            space = own
+            words = " ".join(word for word in words.split() if word != name)
+    is_pointer = words.endswith(("*", "&", "*const"))
+    words = re.sub(r"\s*[*&](const)?$", "", words).removesuffix(" const").strip()
+    extents = tuple(map(int, _EXTENT.findall(words)))
+    words = _EXTENT.sub("", words).strip()
+    words = _ATOMIC.sub(r"\1", words)
+    vector = _VECTOR.match(words)
+    lanes, is_packed = 1, False
+    if vector is not None:
+        is_packed, words, lanes = bool(vector[1]), vector[2], int(vector[3])
+    scalar = _SCALARS.get(words, "")
+    named = _NAMED_VECTOR.match(words)
+    if named is not None and named[2] in _SCALARS:
+        is_packed, scalar, lanes = bool(named[1]), _SCALARS[named[2]], int(named[3])
+    return Type(scalar, lanes, extents, space, is_pointer, is_packed, text)
