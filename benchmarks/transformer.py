@@ -53,11 +53,17 @@ MODELS = {
 CACHED, PROMPT, GROUP = 128, 512, 64
 
 
+def complete(*arrays: Any) -> None:
+    """Evaluate arrays, and wait until the device has."""
+    mtl.eval(*arrays)
+    arrays[0].device.synchronize()
+
+
 class Metalloid:
     """The functions of a model."""
 
     name = "metalloid"
-    eval, concat = staticmethod(mtl.eval), staticmethod(mtl.concat)
+    eval, concat = staticmethod(complete), staticmethod(mtl.concat)
     compile, permute = staticmethod(mtl.compile), staticmethod(mtl.permute_dims)
     rms_norm, rope, silu = staticmethod(nn.rms_norm), staticmethod(nn.rope), staticmethod(nn.silu)
     attention = staticmethod(nn.scaled_dot_product_attention)
@@ -181,7 +187,7 @@ def reading(nbytes: int) -> Callable[[], object]:
     """A call that reads so many bytes."""
     x = mtl.zeros(nbytes // 4) + mtl.asarray(1.0)
     mtl.eval(x)
-    return lambda: mtl.eval(x.sum())
+    return lambda: complete(x.sum())
 
 
 def products(shape: Shape) -> Callable[[], object]:
@@ -191,7 +197,7 @@ def products(shape: Shape) -> Callable[[], object]:
         x, w = mtl.ones((PROMPT, columns), dtype=mtl.bfloat16), mtl.ones((rows, columns)) / 64
         pairs.append((x, w.astype(mtl.bfloat16)))
     mtl.eval(*(array for pair in pairs for array in pair))
-    return lambda: mtl.eval(*(x @ w.T for x, w in pairs))
+    return lambda: complete(*(x @ w.T for x, w in pairs))
 
 
 def measure(name: str, bits: int, layers: int, others: Sequence[Any], repeat: int) -> None:

@@ -161,7 +161,8 @@ def test_an_order_is_followed():
     for path, size in (([(0, 1), (0, 1)], (2, 40)), ([(1, 2), (0, 1)], (30, 5))):
         got = mtl.einsum("ij,jk,kl", *arrays, optimize=path)
         plan = make_plan(LinearizedGraph([got._node]))
-        first = plan.steps[0]
+        # A device whose products are calls materializes the operands first, in one launch.
+        first = next(step for step in plan.steps if not isinstance(step, HorizontalKernel))
         out = first.out if isinstance(first, FusedKernel) else first.outs[0]
         assert sorted(plan.sources[out].shape) == sorted(size)
 

@@ -146,7 +146,7 @@ def _assign(self: array, key: Any, value: Any) -> None:
         return
     update = _fitting(a, index, update)
     try:
-        if sys.getrefcount(a) <= _SOLE_REFERENCES:
+        if sys.getrefcount(self._a) <= _SOLE_REFERENCES:
             a[index] = update  # in place, if nothing else uses the memory
         else:
             self._a = a.at[index].set(update)
