@@ -246,6 +246,15 @@ def test_other_counts_of_arguments_are_left_to_pythons_road(kernel, usual):
         kernel(*usual[:-1], **SIZES)
 
 
+def test_buffers_of_failed_launches_are_left_to_pythons_road(kernel, usual):
+    slowly(kernel, *usual, **SIZES)
+    buffer = next(value for value in usual if isinstance(value, mtl.Buffer))
+    buffer.failure = object()
+    assert quickly(kernel, *usual) == (None, [])
+    buffer.failure = None
+    assert quickly(kernel, *usual)[0] is not None
+
+
 def test_a_device_that_records_or_is_lost_is_left_to_pythons_road(kernel, usual, card):
     slowly(kernel, *usual, **SIZES)
     card.recording = object()

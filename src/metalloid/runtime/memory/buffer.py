@@ -47,7 +47,7 @@ class Buffer:
         Of a launch that wrote to it and failed; reads raise it.
     is_fresh : bool
         Whether it still has its first zeros: it was made from a number of bytes, and neither Python
-        nor a launch has had access that may write to it.
+        nor a launch on the CPU has had access that may write to it.
     is_zeroed : bool
         Whether a program may rely on these zeros.
 

@@ -22,12 +22,13 @@ struct head {
   struct parameter parameters[];
 };
 
-static PyObject *address_, *device_, *host_copy_, *is_current_, *is_blocked_, *nbytes_, *pending_,
+static PyObject *address_, *device_, *failure_, *host_copy_, *is_current_, *is_blocked_, *nbytes_, *pending_,
     *observes_, *recording_, *timing_, *values_;
 
 static void make_names(void) {
   address_ = PyUnicode_InternFromString("address");
   device_ = PyUnicode_InternFromString("device");
+  failure_ = PyUnicode_InternFromString("failure");
   host_copy_ = PyUnicode_InternFromString("host_copy");
   is_current_ = PyUnicode_InternFromString("is_current");
   is_blocked_ = PyUnicode_InternFromString("is_blocked");
@@ -63,6 +64,7 @@ static bool bind_buffer(PyObject* plan, const struct parameter* p, PyObject* buf
                         uint64_t* word) {
   uint64_t bytes;
   if (!is(buffer, device_, PyTuple_GetItem(plan, DEVICE))) return false;
+  if (!is(buffer, failure_, &_Py_NoneStruct)) return false;  // which the general path forgets
   if (!number_of(buffer, nbytes_, &bytes)) return false;
   if (bytes % p->bytes || bytes < p->least_bytes) return false;
   PyObject* copy = PyObject_GetAttr(buffer, host_copy_);
