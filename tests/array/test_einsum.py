@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import metalloid as mtl
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.planning.plan import FusedKernel, make_plan
+from metalloid.arrays.planning.schedule import HorizontalKernel
 
 CASES = {
     "ij,jk->ik": ((2, 3), (3, 4)),
