@@ -64,7 +64,7 @@ def inputs(seed, dtype):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_compiled_equals_eager(seed):
+def test_compiled_equals_eager(seed, without_vendor_products):
     run, values = program(seed), [mtl.asarray(v) for v in inputs(seed, "float32")]
     gradient = mtl.value_and_grad(lambda a, b: run(mtl, a, b), argnums=(0, 1))
     value, slopes = gradient(*values)
