@@ -211,6 +211,6 @@ def test_random_program(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 2000, 100))
+@pytest.mark.parametrize("first", range(0, 2000, 20))
 def test_many_random_programs(first):
-    assert sum(map(check, range(first, first + 100))) > 70
+    assert sum(map(check, range(first, first + 20))) > 10
