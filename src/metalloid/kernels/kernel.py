@@ -19,7 +19,13 @@ from metalloid.runtime.arguments.signature_binder import SignatureBinder
 from metalloid.runtime.arguments.struct_dtypes import dtype_of
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event
-from metalloid.runtime.launch.launches import Arguments, Launch, nanoseconds, note_writes
+from metalloid.runtime.launch.launches import (
+    Arguments,
+    Launch,
+    clear_seen_failures,
+    nanoseconds,
+    note_first_writes,
+)
 from metalloid.runtime.launch.program import Program, Size
 
 if TYPE_CHECKING:
@@ -423,5 +429,7 @@ def mark_used(program: Program, arguments: Arguments, event: Event) -> None:
     """Tell the buffers of a launch that it uses them."""
     for buffer in arguments.buffers:
         buffer.used_by(event)
-        if buffer.is_fresh or buffer.failure is not None:
-            note_writes(program.signature, arguments)
+        if buffer.failure is not None:
+            clear_seen_failures(program.signature, arguments)
+    if arguments.first_writes:
+        note_first_writes(arguments)

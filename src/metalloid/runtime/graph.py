@@ -15,7 +15,8 @@ from metalloid.runtime.launch.launches import (
     Launch,
     LaunchBuffer,
     buffers_of,
-    note_writes,
+    clear_seen_failures,
+    note_first_writes,
 )
 from metalloid.runtime.launch.program import Size
 
@@ -146,9 +147,11 @@ class Graph:
             event = run(self._launches) if run else self._replay()
         for buffer in self._buffers:
             buffer.used_by(event)
-        if any(buffer.failure or buffer.is_fresh for buffer in self._buffers):
+        for recorded in self._launches:
+            note_first_writes(recorded.arguments)
+        if any(buffer.failure for buffer in self._buffers):
             for recorded in self._launches:
-                note_writes(recorded.program.signature, recorded.arguments)
+                clear_seen_failures(recorded.program.signature, recorded.arguments)
         if wait:
             event.wait()
         return event

@@ -128,6 +128,8 @@ class BufferBinder(ArgumentBinder):
             ):  # fmt: skip
                 return self._bind_buffer(buffer, bound)  # raises the error
             bound.buffers.append(buffer)
+            if self._writes and buffer.is_fresh:
+                bound.first_writes.append(buffer)
             bound.extents[self.position] = nbytes
             return buffer.address
         if kind is float and self._takes_floats:
@@ -245,6 +247,8 @@ class BufferBinder(ArgumentBinder):
             raise self._wrong_size(buffer, buffer.nbytes)
         bound.keep_alive.append(buffer)
         bound.buffers.append(buffer)
+        if self._writes and buffer.is_fresh:
+            bound.first_writes.append(buffer)
         bound.extents[self.position] = buffer.nbytes
         return buffer.address
 
@@ -258,6 +262,8 @@ class BufferBinder(ArgumentBinder):
             raise self._wrong_size(window, window.nbytes)
         bound.keep_alive.append(buffer)
         bound.buffers.append(buffer)
+        if self._writes and buffer.is_fresh:
+            bound.first_writes.append(buffer)
         bound.extents[self.position] = window.nbytes
         return buffer.address + window.start
 

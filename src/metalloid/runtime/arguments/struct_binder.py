@@ -60,6 +60,7 @@ class EncodedStruct:
         """Address of the bytes; the objects they refer to are added to `bound`."""
         bound.keep_alive.append(self)
         bound.buffers += self.arguments.buffers
+        bound.first_writes += self.arguments.first_writes
         bound.host_memory |= self.arguments.host_memory
         bound.staged += self.arguments.staged
         bound.pointers += self.arguments.pointers

@@ -30,6 +30,7 @@ class TensorBinder(ArgumentBinder):
             if value.device is not self.device:
                 raise self.refuse_device(value, value.device)
             bound.buffers.append(value)
+            value.is_fresh = False  # the sanitizer looks at buffers of pointers alone
             address, strides = value.address, contiguous_strides(value.shape, value.dtype.itemsize)
             memory: Any = value
             before, nbytes = 0, value.nbytes

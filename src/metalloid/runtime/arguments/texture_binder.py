@@ -54,6 +54,7 @@ class TextureBinder(ArgumentBinder):
                 raise self.refuse_device(value, value.device)
             strides = contiguous_strides(value.shape, value.dtype.itemsize)
             bound.buffers.append(value)
+            value.is_fresh = False  # the sanitizer looks at buffers of pointers alone
             bound.keep_alive.append(value)
             return self._describe(value, value.dtype, value.shape, strides, value.address, bound)
         array = self._as_array(value)

@@ -116,6 +116,8 @@ class Arguments:
         Objects that must live until the launch has ended.
     buffers : list of Buffer
         Buffers that the launch reads or writes.
+    first_writes : list of Buffer
+        Those that it may be the first one to write to.
     host_memory : bool
         Whether it uses NumPy arrays or other host memory, so that the launch has to be synchronous.
     constants : list of (int, bytes)
@@ -139,8 +141,8 @@ class Arguments:
     """
 
     __slots__ = (
-        "buffers", "check", "constants", "extents", "fault_record", "host_memory", "keep_alive",
-        "limit_ns", "pointees", "pointers", "staged", "threadgroup_bytes", "words",
+        "buffers", "check", "constants", "extents", "fault_record", "first_writes", "host_memory",
+        "keep_alive", "limit_ns", "pointees", "pointers", "staged", "threadgroup_bytes", "words",
     )  # fmt: skip
 
     def __init__(self, parameters: int) -> None:
@@ -148,6 +150,7 @@ class Arguments:
         self.threadgroup_bytes = 0
         self.keep_alive: list[Any] = []
         self.buffers: list[LaunchBuffer] = []
+        self.first_writes: list[LaunchBuffer] = []
         self.host_memory = False
         self.constants: list[tuple[int, bytes]] = []
         self.staged: list[HostMemory] = []
@@ -317,10 +320,15 @@ def written_buffers(signature: Signature, arguments: Arguments) -> list[LaunchBu
     return [buffer for buffer in arguments.buffers if is_written(buffer)]
 
 
-def note_writes(signature: Signature, arguments: Arguments) -> None:
-    """Note that a launch writes to buffers: failures that the program has seen are cleared."""
-    for buffer in written_buffers(signature, arguments):
+def note_first_writes(arguments: Arguments) -> None:
+    """Note that a launch has written to buffers."""
+    for buffer in arguments.first_writes:
         buffer.is_fresh = False
+
+
+def clear_seen_failures(signature: Signature, arguments: Arguments) -> None:
+    """Clear failures that the program has seen, for buffers that another launch writes to."""
+    for buffer in written_buffers(signature, arguments):
         if buffer.failure is not None and buffer.failure.is_seen:
             buffer.failure = None
 

@@ -34,7 +34,7 @@ from metalloid.runtime.launch.findings import (
     report,
     without_duplicates,
 )
-from metalloid.runtime.launch.launches import Arguments, note_writes
+from metalloid.runtime.launch.launches import Arguments, note_first_writes
 from metalloid.runtime.launch.program import Size
 from metalloid.runtime.launch.schedules import count_scheduled_launch
 from metalloid.settings import settings
@@ -153,8 +153,7 @@ class CheckedProgram(CpuProgram):
             try:
                 status = runtime.run(self.job(arguments, grid, group), outcome)
             finally:
-                if fresh:
-                    note_writes(self.signature, arguments)
+                note_first_writes(arguments)
                 self.flags = self._usual_flags
                 reports = ctypes.POINTER(_Report)()
                 count = runtime.sanitizer_end(ctypes.byref(reports))
