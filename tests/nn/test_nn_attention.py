@@ -67,6 +67,7 @@ def test_values(case, dtype, has_sinks):
     assert error.max() <= BOUNDS[dtype] * max(np.abs(expected).max(), 1)
 
 
+@pytest.mark.slow
 def test_derivatives_and_batches():
     q, k, v = operands(np.float64, 4, 2, 3, 5, 8, 8, batch=1)
     sinks = _rng.standard_normal(4)

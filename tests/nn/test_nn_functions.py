@@ -97,6 +97,7 @@ def test_derivatives(name):
     check_derivatives(lambda x: called(name, x), _rng.standard_normal((2, 3, 8)) * 2 + 0.01)
 
 
+@pytest.mark.slow
 def test_derivatives_of_large_numbers_are_finite():
     x = mtl.asarray([-1e4, -200.0, 0.0, 200.0, 1e4])
     for name in ACTIVATIONS:
@@ -111,6 +112,7 @@ def test_rows_of_infinities():
     assert nn.softmax(x[2:], -1).tolist() == [[0, 1]]
 
 
+@pytest.mark.slow
 def test_normalization_with_weights_and_their_gradients():
     x, w, b = (_rng.standard_normal(shape) for shape in ((3, 6), (6,), (6,)))
     check_derivatives(lambda *a: nn.layer_norm(*a, 1e-5), x, w, b)
