@@ -29,6 +29,7 @@ GALLERY = ROOT / "examples" / "gallery"
 MODULES = {
     "metalloid": "Kernels, arrays and transforms",
     "metalloid.linalg": "Linear algebra",
+    "metalloid.differentiate": "Gradients of kernels",
     "metalloid.fft": "Fourier transforms",
     "metalloid.random": "Random numbers",
     "metalloid.nn": "Neural networks",

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from metalloid import fft, linalg, metal, nn, numpy, random
+    from metalloid import differentiate, fft, linalg, metal, nn, numpy, random
     from metalloid.arrays import api
     from metalloid.arrays.api import *  # noqa: F403
     from metalloid.arrays.functions.io import load
@@ -116,7 +116,7 @@ __all__: list[str] = [
 
 if TYPE_CHECKING:  # of an installed package checkers take as public what stands in __all__
     __all__ += api.__all__
-    __all__ += ["fft", "linalg", "metal", "nn", "numpy", "random"]
+    __all__ += ["differentiate", "fft", "linalg", "metal", "nn", "numpy", "random"]
 
 #: Where each public name lives, if not under its own name: module, or module and name there.
 _HOMES = {
@@ -159,7 +159,7 @@ _HOMES = {
 
 
 #: Parts that are attributes without an import.
-_PARTS = frozenset({"fft", "linalg", "metal", "nn", "numpy", "random"})
+_PARTS = frozenset({"differentiate", "fft", "linalg", "metal", "nn", "numpy", "random"})
 #: Names other than functions that the array API requires of a namespace.
 _OF_NAMESPACES = frozenset({"__array_api_version__", "__array_namespace_info__"})
 
