@@ -254,6 +254,20 @@ def test_short_floats(type_):
     assert np.abs(d_x - slope).max() < (0.004 if type_ == "half" else 0.03) * np.abs(slope).max()
 
 
+def test_references_to_outputs():
+    source = """
+    kernel void k(device const float2 &x, device float2 &y, device float &z) {
+      for (int j = 0; j < 3; j++) z += x.x * x.y;
+      y.x = x.x * x.x;
+      y.y = 3 * x.y;
+    }"""
+    arguments = {"x": floats(2), "y": np.zeros(2, np.float32), "z": np.zeros(1, np.float32)}
+    given = {"y": np.array([2.0, 3.0]), "z": np.array([0.5])}
+    computed = adjoints(source, "k", arguments, ["x"], ["y", "z"], given, threads=1)
+    a, b = arguments["x"]
+    assert np.allclose(computed["x"], [4 * a + 1.5 * b, 9 + 1.5 * a], 1e-6)
+
+
 REFUSED = {
     "float t = simd_sum(x[i]); y[i] = t;": "simd_sum has no derivative here",
     "y[i] = as_type<float>(as_type<int>(x[i]) + 1);": "the bits of integers",

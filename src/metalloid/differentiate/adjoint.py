@@ -45,6 +45,16 @@ class AdjointKernel:
         The adjoint as a kernel. Where `has_tape`, its last argument is memory for the values that
         loops go through.
     has_tape : bool
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> from metalloid.differentiate import vjp
+    >>> text = "kernel void twice(device const float *x, device float *y) { *y = 2 * *x; }"
+    >>> lib = mtl.library(text)
+    >>> adjoint = vjp(lib.twice, wrt=["x"], outputs=["y"])
+    >>> adjoint.has_tape
+    False
     """
 
     def __init__(

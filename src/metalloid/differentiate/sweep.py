@@ -269,7 +269,10 @@ class Sweep:
     def _adjoint(self, target: Any) -> str:
         """The adjoint of a target, where it is stored."""
         self._propagation.note_indices(target)
-        return f"d_{text_of(target)}"
+        text, name = text_of(target), target.base.name
+        if target.is_buffer_element and not text.startswith(f"{name}["):  # through a reference
+            text = f"{name}[0]{text[len(name) :]}"
+        return f"d_{text}"
 
     def _check_output(self, statement: Assign | AtomicAdd) -> None:
         """Refuse stores that are read again, or that overwrite others."""

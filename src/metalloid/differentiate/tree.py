@@ -54,7 +54,7 @@ class Expression:
         """Whether it is in memory that other threads see."""
         if self.op == "component":
             return self.args[0].is_buffer_element
-        return self.op == "element" and bool(self.base.type.space)
+        return self.op in ("element", "variable") and bool(self.base.type.space)
 
 
 @dataclass(frozen=True)
