@@ -81,10 +81,6 @@ class Propagation:
         if value.is_buffer_element:
             self._add_to_buffer(value, seed)
             return
-        if value.args[0].type.lanes > 1 and not value.args[0].type.extents:
-            self._sweep.line(f"d_{text_of(value)} += {seed};")
-            self.note_indices(value)
-            return
         self.note_indices(value)
         self._sweep.line(f"d_{text_of(value)} += {seed};")
 
@@ -161,7 +157,7 @@ class Propagation:
     def _add_binary(self, value: Expression, seed: str) -> None:
         left, right = value.args
         active = [self._is_active(arg) for arg in (left, right)]
-        if value.name not in "+-*/" or value.name == "":
+        if value.name not in ("+", "-", "*", "/"):
             raise Refused(self._location, f"the operator {value.name} has no derivative")
         bound = self._bound(seed, value.type) if all(active) else f"({seed})"
         if value.name in "+-":

@@ -16,7 +16,7 @@ _MESSAGE = re.compile(
     r"(?P<severity>fatal error|error|warning|note): (?P<message>.*)$"
 )
 _OPTION = re.compile(r" \[-W[^\]]*\]$")
-#: How clang prints what our prelude makes of MSL's words, and the words.
+#: Types and spaces as clang prints them after the prelude, and their names in MSL.
 _SPELLINGS = (
     (re.compile(r"\bconst __global\b|\b__global const\b|\b__global\b(?!_)"), "constant"),
     (re.compile(r"\b__global_device\b|\b__device\b"), "device"),
@@ -59,7 +59,7 @@ def without_generated_positions(
     Parameters
     ----------
     is_own : callable
-        Whether a file is one of ours.
+        Whether a file belongs to the package.
     """
     reported: list[Diagnostic] = []
     homeless: Diagnostic | None = None
