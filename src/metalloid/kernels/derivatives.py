@@ -113,6 +113,76 @@ class Differentiable(DefinesVjp):
             self._adjoints[key] = differentiate.vjp(self, *key)
         return self._adjoints[key]
 
+    def torch(self) -> Callable[..., Any]:
+        """Return the kernel as a function of torch tensors, through which gradients flow.
+
+        It takes the arguments of the kernel, writes to tensors in place, and returns those that it
+        writes: one, or a tuple.
+
+        Returns
+        -------
+        callable
+
+        Raises
+        ------
+        ImportError
+            If torch is not installed.
+        CompileError
+            From the function: at the line of what is not differentiated.
+
+        Examples
+        --------
+        >>> import metalloid as mtl
+        >>> import torch  # doctest: +SKIP
+        >>> lib = mtl.library('''
+        ... kernel void square(device const float *x, device float *y,
+        ...                    uint i [[thread_position_in_grid]]) { y[i] = x[i] * x[i]; }''')
+        >>> square = lib.square.torch()  # doctest: +SKIP
+        >>> x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)  # doctest: +SKIP
+        >>> square(x, torch.empty(3), threads=3).sum().backward()  # doctest: +SKIP
+        >>> x.grad  # doctest: +SKIP
+        tensor([2., 4., 6.])
+        """
+        function: Callable[..., Any] = _frameworks().torch_function(self)
+        return function
+
+    def jax(self) -> Callable[..., Any]:
+        """Return the kernel as a function of jax arrays, through which gradients flow.
+
+        It takes the arguments of the kernel and returns the arrays that it writes, for which
+        ``jax.ShapeDtypeStruct(shape, dtype)`` may be passed: one, or a tuple.
+
+        Returns
+        -------
+        callable
+
+        Raises
+        ------
+        ImportError
+            If jax is not installed.
+        CompileError
+            From the function: at the line of what is not differentiated.
+
+        Examples
+        --------
+        >>> import metalloid as mtl
+        >>> import jax  # doctest: +SKIP
+        >>> lib = mtl.library('''
+        ... kernel void square(device const float *x, device float *y,
+        ...                    uint i [[thread_position_in_grid]]) { y[i] = x[i] * x[i]; }''')
+        >>> square = lib.square.jax()  # doctest: +SKIP
+        >>> x = jax.numpy.array([1.0, 2.0, 3.0])  # doctest: +SKIP
+        >>> y = jax.ShapeDtypeStruct(x.shape, x.dtype)  # doctest: +SKIP
+        >>> jax.grad(lambda x: square(x, y, threads=3).sum())(x)  # doctest: +SKIP
+        Array([2., 4., 6.], dtype=float32)
+        """
+        function: Callable[..., Any] = _frameworks().jax_function(self)
+        return function
+
+
+def _frameworks() -> Any:
+    return importlib.import_module("metalloid.differentiate.frameworks")
+
 
 def launch_traced(
     kernel: Kernel, values: Sequence[Any], threads: Size, group: Size, error: TracedArgument,
