@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metalloid.display import html_table, html_tabs
-from metalloid.errors import ArgumentError, LaunchError, MetalloidError
+from metalloid.errors import ArgumentError, LaunchError, MetalloidError, TracedArgument
+from metalloid.kernels.derivatives import Differentiable, launch_traced
 from metalloid.kernels.proven_launches import ProvenLaunches
 from metalloid.kernels.stubs import stub_of
 from metalloid.msl.signature import Signature
@@ -39,7 +40,7 @@ _SIZES_REMEMBERED = 1024
 _UNNAMED: Mapping[str, Any] = {}
 
 
-class Kernel:
+class Kernel(Differentiable):
     """A kernel of a library, ready to run on the library's device.
 
     Call it with its arguments, in the order of their buffer indices or by name, and with the number
@@ -229,7 +230,11 @@ class Kernel:
         is_known = _is_size(threads) and _is_size(group_size)
         sizes = self._sizes.get((threads, group_size)) if is_known else None
         grid, group = sizes or self._check_sizes(threads, group_size)
-        arguments = self._binder.bind(args, named)
+        try:
+            arguments = self._binder.bind(args, named)
+        except TracedArgument as error:
+            values = self._binder.values(args, named)
+            return launch_traced(self, values, grid, group, error, timeout, check)
         if timeout is not None:
             arguments.limit_ns = nanoseconds(self._seconds(timeout))
         if check:
