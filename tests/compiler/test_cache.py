@@ -249,7 +249,7 @@ def test_two_users_do_not_run_each_others_code(tmp_path):
 
     def act(user, script):
         text = f"""
-import os, shutil, tempfile  # the users cannot read the interpreter's folder
+import logging, os, shutil, tempfile  # the users cannot read the interpreter's folder
 from pathlib import Path
 from metalloid.compiler.toolchain.cache import Cache
 os.setuid({user})
