@@ -16,8 +16,6 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, overload
 
-from metalloid.display import html_table
-
 _T = TypeVar("_T")
 _versions = itertools.count(1)
 _PREFIX = "METALLOID_"
@@ -413,6 +411,8 @@ class Settings:
         return "\n".join(("<metalloid.config", *rows)) + ">"
 
     def _repr_html_(self) -> str:
+        from metalloid.display import html_table
+
         return html_table("metalloid.config", self.table(), ("name", "variable", "value", ""))
 
     @classmethod
