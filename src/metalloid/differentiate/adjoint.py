@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +12,12 @@ from metalloid.differentiate.expressions import Refused
 from metalloid.differentiate.front_end import text_of_kernel
 from metalloid.differentiate.sweep import Sweep
 from metalloid.differentiate.tree import Assign, AtomicAdd, Parameter, Program, flatten
-from metalloid.errors import ArgumentError
+from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.memory.buffer import Buffer
+from metalloid.settings import settings
 
 _THREAD = (
     "  const ulong tape_threads = ulong(tape_grid.x) * tape_grid.y * tape_grid.z;\n"
@@ -59,8 +61,9 @@ class AdjointKernel:
 
     def __init__(
         self, name: str, source: str, compiled: Library, wrt: tuple[str, ...],
-        outputs: tuple[str, ...], has_tape: bool, consumed: set[str],
+        outputs: tuple[str, ...], has_tape: bool, consumed: set[str], primal: Kernel,
     ) -> None:  # fmt: skip
+        self._primal = primal
         self._consumed = [name in consumed for name in outputs]
         self.source, self.wrt, self.outputs, self.has_tape = source, wrt, outputs, has_tape
         self.kernel: Kernel = compiled[f"{name}_vjp"]
@@ -101,15 +104,36 @@ class AdjointKernel:
         of `adjoint_of` with `in_place`.
         """
         first = len(args) - len(self.outputs) - len(self.wrt)
+        # Simdgroups have the same threads as in the kernel.
+        group_size = self._primal._check_sizes(threads, group_size)[1]
         if self._count is None:
             return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
-        device = self.kernel.device
-        words = Buffer(np.zeros(1, np.uint32), device)
-        self._count(*args[:first], words, threads=threads, group_size=group_size, wait=True)
         extents = (threads,) if isinstance(threads, int) else tuple(threads)
-        words_of_thread = int(np.asarray(words)[0])
-        tape = Buffer(max(1, words_of_thread) * _WORD * int(np.prod(extents)), device)
-        return self.kernel(*args, tape, threads=threads, group_size=group_size, wait=True)
+        count, budget = math.prod(extents), settings.tape_bytes
+        stride, least = 1, None
+        while True:
+            nbytes = max(1, self._words(args[:first], stride, threads, group_size)) * _WORD * count
+            if nbytes <= budget:
+                break
+            if least is not None and nbytes >= least:
+                raise OutOfMemory(
+                    f"[{self.kernel.name}] the tape needs {least} bytes, more than "
+                    f"config.tape_bytes ({budget}). Raise it, or launch fewer threads at a time."
+                )
+            least, stride = nbytes, 2 * stride
+        tape = Buffer(nbytes, self.kernel.device)
+        return self.kernel(
+            *args, tape, np.uint32(stride), threads=threads, group_size=group_size, wait=True
+        )
+
+    def _words(self, args: Sequence[Any], stride: int, threads: Any, group_size: Any) -> int:
+        """Words of the tape of a thread, with a checkpoint each `stride` iterations of loops."""
+        words = Buffer(np.zeros(1, np.uint32), self.kernel.device)
+        assert self._count is not None
+        self._count(
+            *args, words, np.uint32(stride), threads=threads, group_size=group_size, wait=True
+        )
+        return int(np.asarray(words)[0])
 
 
 def vjp(
@@ -191,7 +215,7 @@ def adjoint_of(
         adjoint, device=kernel.device, math_mode=options.math_mode,
         include_dirs=options.include_dirs, defines=dict(options.defines),
     )  # fmt: skip
-    return AdjointKernel(entry.name, adjoint, compiled, wrt, outputs, has_tape, consumed)
+    return AdjointKernel(entry.name, adjoint, compiled, wrt, outputs, has_tape, consumed, kernel)
 
 
 def written_parameters(kernel: Kernel) -> set[str]:
@@ -256,8 +280,10 @@ def _adjoint_text(
     lines, declared = sweep.lines, sweep.declared
     extra = list(adjoints)
     if sweep.has_tape:
-        extra += ["device uint *tape", *_IDS]
+        extra += ["device uint *tape", "constant uint &tape_stride", *_IDS]
         declared = ["uint top = 0;", *declared]
+    if sweep.uses_lanes:
+        extra.append("uint adjoint_lane [[thread_index_in_simdgroup]]")
     text = _kernel(f"{name}_vjp", program.parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
                    f"The adjoint of {name}: adds to d_{', d_'.join(wrt)}.")  # fmt: skip
@@ -266,7 +292,8 @@ def _adjoint_text(
         counting.write_count()
         ends = ["atomic_fetch_max_explicit(tape_words, peak, memory_order_relaxed);"]
         text += "\n" + _kernel(
-            f"{name}_tape", program.parameters, ["device atomic_uint *tape_words"],
+            f"{name}_tape", program.parameters,
+            ["device atomic_uint *tape_words", "constant uint &tape_stride"],
             counting.declared, [*counting.lines, *ends], "",
             "Words of the tape of a thread.",
         )  # fmt: skip
