@@ -85,11 +85,16 @@ def fresh_cache(tmp_path):
 #: What a test may need of the default device, and the kinds of device that lack it.
 LACKING = {
     # Its engines, choices by cost, stages of compilation, messages, faults.
-    "the CPU": {"cuda", "metal", "own"},
-    "the process's memory": {"cuda", "metal", "own"},  # in place, where it lies
+    "the CPU": {"cuda", "metal", "opencl", "own"},
+    "the process's memory": {"cuda", "metal", "opencl", "own"},  # in place, where it lies
     "a context that outlives a fault": {"cuda"},
-    "checks in PTX": {"cpu", "metal", "own"},  # of accesses, where bounds="checked" is asked for
-    "an end to launches": {"metal", "own"},  # by Ctrl-C, time limits and Event.cancel
+    "checks in PTX": {
+        "cpu",
+        "metal",
+        "opencl",
+        "own",
+    },  # of accesses, where bounds="checked" is asked for
+    "an end to launches": {"metal", "opencl", "own"},  # by Ctrl-C, time limits and Event.cancel
     "every kind of texture": {"metal"},  # multisampled ones, texture buffers
     "tensors": {"metal"},
     "more than 31 buffers": {"metal"},

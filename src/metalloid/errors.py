@@ -182,3 +182,7 @@ class DeviceUnavailable(MetalloidError, RuntimeError):
 
 class TraceError(MetalloidError, ValueError):
     """A function cannot be traced, differentiated, vectorised or compiled."""
+
+
+class TracedArgument(TraceError):
+    """A kernel is launched on an array that a transform traces."""

@@ -159,6 +159,16 @@ def test_thousands_of_operations():
     assert np.asarray(x).tolist() == [3001.0] * 3
 
 
+def test_chains_of_costly_functions_are_cut_into_kernels_that_compile_quickly(x):
+    y = x
+    for _ in range(500):
+        y = mtl.sin(y)
+    chain = kernels(y)
+    assert len(chain) < 50
+    for kernel in chain:
+        assert sum(op.data.cost for op in kernel.ops if op.kind == "elementwise") <= 512
+
+
 def test_many_successive_reductions():
     x = mtl.ones((4, 3))
     for _ in range(30):

@@ -7,6 +7,8 @@ CREATION = [
     "asarray(I,float)",
     "asarray(B,'float64')",
     "asfortranarray(A)",
+    "isfortran(zeros((2,3),order='F'))",
+    "isfortran(array([1,2],order='F'))",
     "A[[]]",
     "A[[[]]]",
     "A[[],[]]",

@@ -190,7 +190,7 @@ def test_checkpoint_holds_fewer_values(without_vendor_products):
 
 
 MISUSE = {
-    "no derivative": (TraceError, "no derivative", lambda f: mtl.grad(lambda x: f(x).sum())(X)),
+    "no second derivative": (TraceError, "second derivatives", lambda f: mtl.grad(lambda x: mtl.grad(lambda x: f(x).sum())(x).sum())(X)),
     "few cotangents": (ValueError, "must return 1 arrays", lambda f: [f.vjp(lambda *_: []), mtl.grad(lambda x: f(x).sum())(X)]),
     "few tangents": (ValueError, "0 arrays for 1", lambda f: [f.jvp(lambda *_: []), mtl.eval(mtl.jvp(f, [X], [X])[1])]),
     "no axes": (ValueError, "results and their axes", lambda f: [f.vmap(lambda x, axis: x), mtl.vmap(f)(X[None])]),

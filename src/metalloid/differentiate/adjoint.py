@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,12 +11,13 @@ import numpy as np
 from metalloid.differentiate.expressions import Refused
 from metalloid.differentiate.front_end import text_of_kernel
 from metalloid.differentiate.sweep import Sweep
-from metalloid.differentiate.tree import Parameter, Program
-from metalloid.errors import ArgumentError
+from metalloid.differentiate.tree import Assign, AtomicAdd, Parameter, Program, flatten
+from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.memory.buffer import Buffer
+from metalloid.settings import settings
 
 _THREAD = (
     "  const ulong tape_threads = ulong(tape_grid.x) * tape_grid.y * tape_grid.z;\n"
@@ -59,8 +61,9 @@ class AdjointKernel:
 
     def __init__(
         self, name: str, source: str, compiled: Library, wrt: tuple[str, ...],
-        outputs: tuple[str, ...], has_tape: bool, consumed: set[str],
+        outputs: tuple[str, ...], has_tape: bool, consumed: set[str], primal: Kernel,
     ) -> None:  # fmt: skip
+        self._primal = primal
         self._consumed = [name in consumed for name in outputs]
         self.source, self.wrt, self.outputs, self.has_tape = source, wrt, outputs, has_tape
         self.kernel: Kernel = compiled[f"{name}_vjp"]
@@ -87,28 +90,65 @@ class AdjointKernel:
             for arg, is_consumed in zip(args[first:], self._consumed, strict=False)
         ]
         args = (*args[:first], *given, *args[first + len(given) :])
+        return self.launch(args, threads, group_size)
+
+    def launch(
+        self,
+        args: Sequence[Any],
+        threads: int | Sequence[int],
+        group_size: int | Sequence[int] | None = None,
+    ) -> Event:
+        """Run it on adjoints of outputs that it may overwrite.
+
+        Afterwards they are those of what the outputs held before the kernel, if the adjoint is one
+        of `adjoint_of` with `in_place`.
+        """
+        first = len(args) - len(self.outputs) - len(self.wrt)
+        # Simdgroups have the same threads as in the kernel.
+        group_size = self._primal._check_sizes(threads, group_size)[1]
         if self._count is None:
             return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
-        device = self.kernel.device
-        words = Buffer(np.zeros(1, np.uint32), device)
-        self._count(*args[:first], words, threads=threads, group_size=group_size, wait=True)
         extents = (threads,) if isinstance(threads, int) else tuple(threads)
-        words_of_thread = int(np.asarray(words)[0])
-        tape = Buffer(max(1, words_of_thread) * _WORD * int(np.prod(extents)), device)
-        return self.kernel(*args, tape, threads=threads, group_size=group_size, wait=True)
+        count, budget = math.prod(extents), settings.tape_bytes
+        stride, least = 1, None
+        while True:
+            nbytes = max(1, self._words(args[:first], stride, threads, group_size)) * _WORD * count
+            if nbytes <= budget:
+                break
+            if least is not None and nbytes >= least:
+                raise OutOfMemory(
+                    f"[{self.kernel.name}] the tape needs {least} bytes, more than "
+                    f"config.tape_bytes ({budget}). Raise it, or launch fewer threads at a time."
+                )
+            least, stride = nbytes, 2 * stride
+        tape = Buffer(nbytes, self.kernel.device)
+        return self.kernel(
+            *args, tape, np.uint32(stride), threads=threads, group_size=group_size, wait=True
+        )
+
+    def _words(self, args: Sequence[Any], stride: int, threads: Any, group_size: Any) -> int:
+        """Words of the tape of a thread, with a checkpoint each `stride` iterations of loops."""
+        words = Buffer(np.zeros(1, np.uint32), self.kernel.device)
+        assert self._count is not None
+        self._count(
+            *args, words, np.uint32(stride), threads=threads, group_size=group_size, wait=True
+        )
+        return int(np.asarray(words)[0])
 
 
-def vjp(kernel: Kernel, wrt: Sequence[str], outputs: Sequence[str]) -> AdjointKernel:
+def vjp(
+    kernel: Kernel, wrt: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+) -> AdjointKernel:
     """The adjoint of a kernel: from adjoints of its outputs to those of its inputs.
 
     Parameters
     ----------
     kernel : Kernel
-    wrt : sequence of str
+    wrt : sequence of str, optional
         Parameters whose adjoints are wanted: pointers or references to floating-point numbers, or
-        to vectors of them, which the kernel only reads.
-    outputs : sequence of str
-        Parameters whose adjoints are given: those that the kernel writes.
+        to vectors of them, which the kernel only reads. By default all of them.
+    outputs : sequence of str, optional
+        Parameters whose adjoints are given: those that the kernel writes. By default all of them.
 
     Returns
     -------
@@ -142,15 +182,32 @@ def vjp(kernel: Kernel, wrt: Sequence[str], outputs: Sequence[str]) -> AdjointKe
     >>> d_x
     array([2., 4., 6.], dtype=float32)
     """
+    return adjoint_of(kernel, wrt, outputs)
+
+
+def adjoint_of(
+    kernel: Kernel,
+    wrt: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    in_place: bool = False,
+) -> AdjointKernel:
+    """The adjoint of a kernel; see `vjp`.
+
+    Parameters
+    ----------
+    in_place : bool
+        Whether its `launch` turns the adjoints of outputs into those of what they held before: 0
+        where the kernel stores, the same where it adds.
+    """
     text, source, entry, options = text_of_kernel(kernel)
     try:
         program = text.program()
-        _check_names(kernel.name, program, wrt, outputs)
+        wrt, outputs = _resolve_names(kernel.name, program, wrt, outputs)
         order = [parameter.name for parameter in kernel.signature.arguments]
         program.parameters.sort(
             key=lambda p: order.index(p.name) if p.name in order else len(order)
         )
-        written, has_tape, consumed = _adjoint_text(program, entry.name, tuple(wrt), tuple(outputs))
+        written, has_tape, consumed = _adjoint_text(program, entry.name, wrt, outputs, in_place)
     except Refused as refused:
         raise text.error(refused, kernel.name) from None
     adjoint = f"{source.rstrip()}\n\n{_HEAD}{written}"
@@ -158,29 +215,61 @@ def vjp(kernel: Kernel, wrt: Sequence[str], outputs: Sequence[str]) -> AdjointKe
         adjoint, device=kernel.device, math_mode=options.math_mode,
         include_dirs=options.include_dirs, defines=dict(options.defines),
     )  # fmt: skip
-    return AdjointKernel(
-        entry.name, adjoint, compiled, tuple(wrt), tuple(outputs), has_tape, consumed
-    )
+    return AdjointKernel(entry.name, adjoint, compiled, wrt, outputs, has_tape, consumed, kernel)
 
 
-def _check_names(kernel: str, program: Program, wrt: Sequence[str], outputs: Sequence[str]) -> None:
-    known = {p.name: p for p in program.parameters if p.type.is_pointer and p.type.is_float}
+def written_parameters(kernel: Kernel) -> set[str]:
+    """The parameters whose memory a kernel writes.
+
+    Raises
+    ------
+    CompileError
+        At the line of what is not differentiated.
+    """
+    text = text_of_kernel(kernel)[0]
+    try:
+        return names_written(text.program())
+    except Refused as refused:
+        raise text.error(refused, kernel.name) from None
+
+
+def names_written(program: Program) -> set[str]:
+    """The parameters that a program assigns or adds to."""
+    targets = {
+        statement.target.base.name
+        for statement in flatten(program.body)
+        if isinstance(statement, Assign | AtomicAdd)
+    }
+    return targets & {parameter.name for parameter in program.parameters}
+
+
+def _resolve_names(
+    kernel: str, program: Program, wrt: Sequence[str] | None, outputs: Sequence[str] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of `wrt` and `outputs`, by default those that the kernel only reads and writes."""
+    known = [p.name for p in program.parameters if p.type.is_pointer and p.type.is_float]
+    written = names_written(program)
+    wrt = [name for name in known if name not in written] if wrt is None else wrt
+    outputs = [name for name in known if name in written] if outputs is None else outputs
     for name in (*wrt, *outputs):
         if name not in known:
             raise ArgumentError(
                 f"[{kernel}] {name!r} is no pointer or reference to floating-point numbers; "
                 f"these are: {', '.join(known) or 'none'}."
             )
+    return tuple(wrt), tuple(outputs)
 
 
 def _adjoint_text(
-    program: Program, name: str, wrt: tuple[str, ...], outputs: tuple[str, ...]
+    program: Program, name: str, wrt: tuple[str, ...], outputs: tuple[str, ...], in_place: bool
 ) -> tuple[str, bool, set[str]]:
     """The text of the adjoint and of the kernel that counts its tape.
 
     And whether it has one, and the outputs whose adjoints it changes.
     """
     sweep = Sweep(program, wrt, outputs)
+    if in_place:
+        sweep.consumed = set(outputs)
     sweep.write()
     types = {parameter.name: parameter.type for parameter in program.parameters}
     adjoints = [
@@ -191,8 +280,10 @@ def _adjoint_text(
     lines, declared = sweep.lines, sweep.declared
     extra = list(adjoints)
     if sweep.has_tape:
-        extra += ["device uint *tape", *_IDS]
+        extra += ["device uint *tape", "constant uint &tape_stride", *_IDS]
         declared = ["uint top = 0;", *declared]
+    if sweep.uses_lanes:
+        extra.append("uint adjoint_lane [[thread_index_in_simdgroup]]")
     text = _kernel(f"{name}_vjp", program.parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
                    f"The adjoint of {name}: adds to d_{', d_'.join(wrt)}.")  # fmt: skip
@@ -201,7 +292,8 @@ def _adjoint_text(
         counting.write_count()
         ends = ["atomic_fetch_max_explicit(tape_words, peak, memory_order_relaxed);"]
         text += "\n" + _kernel(
-            f"{name}_tape", program.parameters, ["device atomic_uint *tape_words"],
+            f"{name}_tape", program.parameters,
+            ["device atomic_uint *tape_words", "constant uint &tape_stride"],
             counting.declared, [*counting.lines, *ends], "",
             "Words of the tape of a thread.",
         )  # fmt: skip

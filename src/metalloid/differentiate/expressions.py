@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from metalloid.differentiate.lane_rules import is_lane_function
 from metalloid.differentiate.tree import Assign, AtomicAdd, Expression, If, Statement
 from metalloid.differentiate.types import Type, parse_type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
-_REFERENCE = re.compile(r"\b(Var|ParmVar|Function|CXXMethod|EnumConstant) (0x\w+) '([^']*)'")
+#: The declaration that a name refers to: its kind, its address and the name.
+REFERENCE = re.compile(r"\b(Var|ParmVar|Function|CXXMethod|EnumConstant) (0x\w+) '([^']*)'")
 _CAST = re.compile(r"<(\w+)[^>]*>")
 _OPERATOR = re.compile(r"(?:^|\s)'([^\w\s']+)'")
 _MEMBER = re.compile(r"(?:\.|->)(\w+) 0x\w+")
@@ -28,7 +30,9 @@ _CONVERSIONS = (
 _CONSTRUCTORS = ("CXXConstructExpr", "CXXTemporaryObjectExpr", "CXXUnresolvedConstructExpr")
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
 #: Names that adjoints of kernels declare.
-GENERATED = re.compile(r"d_\w+|(?:g|saved|taken|count|entry)_\w+|tape\w*|top|peak")
+GENERATED = re.compile(
+    r"d_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+|tape\w*|top|peak"
+)
 BOOL, INT = Type("bool"), Type("int")
 TRUE, FALSE, ZERO = (
     Expression("constant", t, n) for t, n in ((BOOL, "true"), (BOOL, "false"), (INT, "0"))
@@ -154,7 +158,7 @@ class ExpressionReader:
         return self.known[node.address]
 
     def _read_DeclRefExpr(self, node: Node) -> Expression:
-        reference = _REFERENCE.search(node.text)
+        reference = REFERENCE.search(node.text)
         if reference is None:
             raise Refused(node.begin, "this name has no rule")
         if reference[1] == "EnumConstant":
@@ -333,7 +337,7 @@ class ExpressionReader:
 
     def _read_CallExpr(self, node: Node) -> Expression:
         callee = next((n for n in node.children[0].descendants() if n.kind == "DeclRefExpr"), None)
-        reference = _REFERENCE.search(callee.text) if callee else None
+        reference = REFERENCE.search(callee.text) if callee else None
         if reference is None:
             raise Refused(node.begin, "a call through a value has no rule")
         name = reference[3]
@@ -351,4 +355,16 @@ class ExpressionReader:
         """The result of a function: a builtin, or one that is inlined."""
         given = [child for child in node.children[1:] if child.kind != "CXXDefaultArgExpr"]
         args = tuple(map(self.value, given))
-        return Expression("call", type_of(node), name, args)
+        if name == "value_of":
+            return args[0]
+        if name == "cast":  # how `lower` writes conversions of half and bfloat
+            to = type_of(node).element
+            return args[0] if args[0].type.msl == to.msl else Expression("cast", to, "", args)
+        value = Expression("call", type_of(node), name, args)
+        if not is_lane_function(name) or not value.type.scalar:
+            return value
+        result = self.new_variable(
+            f"{name[5:]}_of_lanes", value.type
+        )  # all threads of a block run the statement
+        self.assign(result, value, node)
+        return result

@@ -117,6 +117,7 @@ def _declaration(name: str, type_: Type, is_reference: bool) -> str:
     return f"{' '.join(words)} {'&' if is_reference else '*'}{name}"
 
 
+@functools.lru_cache(maxsize=16)
 def text_of_kernel(kernel: Kernel) -> tuple[KernelText, str, EntryPoint, Options]:
     """The parsed text of a kernel's library, its source, the kernel's entry point and the options.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from metalloid.differentiate.expressions import Refused
+from metalloid.differentiate.lane_rules import lane_rule
 from metalloid.differentiate.rules import CONSTANT, PARTIALS, VECTOR_PRODUCTS
 from metalloid.differentiate.text import text_of, widened
 from metalloid.differentiate.tree import Expression
@@ -175,6 +176,9 @@ class Propagation:
 
     def _add_call(self, value: Expression, seed: str) -> None:
         name = value.name
+        if (lane_row := lane_rule(name)) is not None:
+            self._add_lane_call(value, seed, lane_row)
+            return
         products = VECTOR_PRODUCTS.get(name)
         rows = products or PARTIALS.get(name)
         if name in CONSTANT:
@@ -192,3 +196,35 @@ class Propagation:
                 derivative = row.format(**texts)
                 product = derivative if products else f"{bound} * ({derivative})"
                 self._add(arg, self._summed(product, value.type, arg.type))
+
+    def _add_lane_call(self, value: Expression, seed: str, row: tuple[str, ...]) -> None:
+        """A function of which the threads of a simdgroup or a quad have parts of the result."""
+        arg, adjoint = value.args[0], value.type.element.adjoint
+        group = value.name[:4]
+        lane = self._sweep.lane_name
+        texts = {
+            "g": self._bound(seed, value.type), "x": self._value(arg), "T": adjoint.msl,
+            "y": f"{adjoint.msl}({text_of(value)})", "u": group, "simd_lane": lane,
+            "n": "32" if group == "simd" else "4",
+            "lane": lane if group == "simd" else f"({lane} & 3)",
+        }  # fmt: skip
+        if len(value.args) > 1:
+            texts["b"] = f"({self._value(value.args[1])})"
+        if row == ("gather",):
+            total, each = self.new_seed(adjoint), self.new_seed(adjoint)
+            self._sweep.line(f"{adjoint.msl} {total} = 0;")
+            with self._sweep.block(f"for (ushort i = 0; i < {texts['n']}; ++i)"):
+                given = f"{texts['b']} == i ? {texts['g']} : {adjoint.msl}(0)"
+                self._sweep.line(f"const {adjoint.msl} {each} = {group}_sum({given});")
+                self._sweep.line(f"if ({texts['lane']} == i) {total} += {each};")
+            self._add(arg, total)
+            return
+        if "{active}" in row[-1]:
+            texts["active"] = self.new_seed(adjoint)
+            mask = "ulong(simd_active_threads_mask())"
+            self._sweep.line(f"const ulong {texts['active']} = {mask};")
+        for number, text in enumerate(row[:-1]):
+            texts[f"s{number}"] = self.new_seed(adjoint)
+            value_text = text.format(**texts)
+            self._sweep.line(f"const {adjoint.msl} {texts[f's{number}']} = {value_text};")
+        self._add(arg, self._bound(row[-1].format(**texts), value.type))

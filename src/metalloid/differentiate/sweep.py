@@ -36,7 +36,7 @@ class Sweep:
     lines : list of str
     declared : list of str
         Declarations of variables that precede the lines.
-    has_tape : bool
+    has_tape, uses_lanes : bool
     consumed : set of str
         Outputs whose adjoints are set to 0 where they have been read.
     """
@@ -54,7 +54,10 @@ class Sweep:
         self._depth = 0
         self._numbers: dict[int, int] = {}
         self._counts = activity.assignments_of(program)
+        for parameter in program.parameters:  # has a value before
+            self._counts[parameter.name] = self._counts.get(parameter.name, 0) + 1
         self._needed: set[str] = set(program.variables)
+        self.uses_lanes = False
         self._propagation = Propagation(self)
         self._reverse(program.body)  # finds what it reads
         self._needed = activity.needed_closure(program, self._propagation.read)
@@ -80,6 +83,12 @@ class Sweep:
                 self.declared.append(f"{declaration(name, type_)} = {{}};")
             if name in self.active and with_adjoints:
                 self.declared.append(f"{declaration('d_' + name, type_.adjoint)} = {{}};")
+
+    @property
+    def lane_name(self) -> str:
+        """The name of the thread's index in its simdgroup."""
+        self.uses_lanes = True
+        return "adjoint_lane"
 
     # -- lines
 
@@ -129,13 +138,31 @@ class Sweep:
         count = self.variable("count", loop, Type("uint"))
         self.line(f"{count} = 0;")
         with self.block(f"while ({text_of(loop.condition)})"):
-            for name in activity.carried(loop, self._needed):
+            if activity.carried(loop, self._needed):
                 self.has_tape = True
-                for line in push_lines(name, self.program.variables[name]):
-                    self.line(line)
-            self._plain(loop.body)
-            self._plain(loop.step)
+                with self.block(f"if ({count} % tape_stride == 0)"):
+                    self._push(loop)
+            self._plain([*loop.body, *loop.step])
             self.line(f"{count} += 1;")
+
+    def _push(self, loop: Loop) -> None:
+        for name in activity.carried(loop, self._needed):
+            for line in push_lines(name, self.program.variables[name]):
+                self.line(line)
+
+    def _pop(self, loop: Loop) -> None:
+        for name in reversed(activity.carried(loop, self._needed)):
+            for line in pop_lines(name, self.program.variables[name]):
+                self.line(line)
+
+    def _undo(self, loop: Loop, times: str = "") -> None:
+        """Undo the steps of an iteration, or of some."""
+        for step in reversed(activity.undone(loop)):
+            if step.target.name in self._needed:
+                operator = "-" if step.value.name == "+" else "+"
+                by = text_of(step.value.args[1])
+                by = f"({by}) * {step.target.type.scalar}({times})" if times else by
+                self.line(f"{step.target.name} {operator}= {by};")
 
     def _plain(self, statements: list[Statement], counts: bool = False) -> None:
         """Statements that are run again later, so that they record nothing."""
@@ -148,19 +175,30 @@ class Sweep:
                     condition_text = text_of(condition)
                     self._branches(condition_text, then, other, lambda b: self._plain(b, counts))
                 case Loop(condition=condition, body=body, step=step):
-                    names = activity.carried(statement, self._needed)
-                    words = sum(words_of(self.program.variables[name]) for name in names)
+                    if counts:
+                        self._count_loop(statement)
+                        continue
                     with self.block(f"while ({text_of(condition)})"):
-                        if not counts:
-                            self._plain([*body, *step])
-                            continue
-                        # Loops within push while the iteration is reversed, when its own words
-                        # have been popped.
-                        entry = self.variable("entry", statement, Type("uint"))
-                        self.line(f"{entry} = top;")
-                        self._plain([*body, *step], counts)
-                        self.line(f"top = {entry} + {words};")
-                        self.line("peak = max(peak, top);")
+                        self._plain([*body, *step])
+
+    def _count_loop(self, loop: Loop) -> None:
+        """A loop that counts the words of the tape at each iteration of its reverse.
+
+        Then those of the iteration itself have been popped, and loops within push.
+        """
+        names = activity.carried(loop, self._needed)
+        words = sum(words_of(self.program.variables[name]) for name in names)
+        entry = self.variable("entry", loop, Type("uint"))
+        count = self.variable("count", loop, Type("uint"))
+        self.line(f"{entry} = top;")
+        self.line(f"{count} = 0;")
+        with self.block(f"while ({text_of(loop.condition)})"):
+            at = f"({count} / tape_stride + {count} % tape_stride)"
+            self.line(f"top = {entry} + {at} * {words};")
+            self._plain([*loop.body, *loop.step], counts=True)
+            self.line(f"{count} += 1;")
+            self.line(f"peak = max(peak, {entry} + ({at} + 1) * {words});")
+        self.line(f"top = {entry} + ({count} + tape_stride - 1) / tape_stride * {words};")
 
     def _branches(self, condition: str, then: Any, other: Any, write: Any) -> None:
         """An if statement whose empty branches are left out."""
@@ -226,20 +264,52 @@ class Sweep:
                     self._reverse_loop(statement)
 
     def _reverse_loop(self, loop: Loop) -> None:
-        count = self.variable("count", loop, Type("uint"))
-        with self.block(f"for (; {count} > 0; --{count})"):
-            for step in reversed(loop.step):
-                assert isinstance(step, Assign)
-                if step.target.name in self._needed:
-                    operator = "-" if step.value.name == "+" else "+"
-                    self.line(f"{step.target.name} {operator}= {text_of(step.value.args[1])};")
-            for name in reversed(activity.carried(loop, self._needed)):
-                for line in pop_lines(name, self.program.variables[name]):
-                    self.line(line)
-            self._record(loop.body)
-            self._reverse(loop.body)
+        if activity.carried(loop, self._needed):
+            self._reverse_segments(loop)
+        else:
+            count = self.variable("count", loop, Type("uint"))
+            with self.block(self._iterations(loop, "iteration", count)):
+                self._undo(loop)
+                self._record(loop.body)
+                self._reverse(loop.body)
         for name, saved in self._saved_at_entry(loop):
             self._copy(name, saved, self.program.variables[name])
+
+    def _reverse_segments(self, loop: Loop) -> None:
+        """Reverse a loop whose state is on the tape, once for each `tape_stride` iterations."""
+        count = self.variable("count", loop, Type("uint"))
+        length = self.variable("length", loop, Type("uint"))
+        head = f"while ({count} > 0)"
+        end = f"({count} - 1) % tape_stride + 1"
+        if activity.has_lane_functions(loop.body):
+            segment = self.variable("segment", loop, Type("uint"))
+            number = f"(simd_max({count}) + tape_stride - 1) / tape_stride"
+            head = f"for ({segment} = {number}; {segment} > 0; --{segment})"
+            head += f" if ({count} > ({segment} - 1) * tape_stride)"
+            end = f"{count} - ({segment} - 1) * tape_stride"
+        iteration = self.variable("iteration", loop, Type("uint"))
+        with self.block(head):
+            self.line(f"{length} = {end};")
+            self.line(f"{count} -= {length};")
+            self._undo(loop, length)
+            self._pop(loop)
+            with self.block(f"for ({iteration} = 1; {iteration} < {length}; ++{iteration})"):
+                self._push(loop)
+                self._plain([*loop.body, *loop.step])
+            with self.block(self._iterations(loop, "iteration", length)):
+                with self.block(f"if ({iteration} < {length})"):
+                    self._undo(loop)
+                    self._pop(loop)
+                self._record(loop.body)
+                self._reverse(loop.body)
+
+    def _iterations(self, loop: Loop, kind: str, count: str) -> str:
+        """The head of a loop over iterations from the last one to the first."""
+        left = self.variable(kind, loop, Type("uint"))
+        if not activity.has_lane_functions(loop.body):
+            return f"for ({left} = {count}; {left} > 0; --{left})"
+        # All threads of a simdgroup reverse the same iteration at a time.
+        return f"for ({left} = simd_max({count}); {left} > 0; --{left}) if ({left} <= {count})"
 
     def _reverse_assign(self, statement: Assign) -> None:
         target, value = statement.target, statement.value

@@ -13,7 +13,9 @@ _SCALARS = {
     "unsigned int": "uint", "long": "long", "unsigned long": "ulong", "long long": "long",
     "unsigned long long": "ulong", "void": "void", "uint": "uint", "uchar": "uchar",
     "ushort": "ushort", "ulong": "ulong", "uint8_t": "uchar", "uint16_t": "ushort",
-    "uint32_t": "uint", "int32_t": "int", "size_t": "ulong",
+    "uint32_t": "uint", "int32_t": "int", "size_t": "ulong", "int8_t": "char", "int16_t": "short",
+    "int64_t": "long", "uint64_t": "ulong", "float16_t": "half", "bfloat16_t": "bfloat",
+    "metal::bfloat": "bfloat", "ptrdiff_t": "long",
 }  # fmt: skip
 _SPACES = {"__global_device": "device", "__global": "constant", "__local": "threadgroup"}
 _VECTOR = re.compile(r"(?:metal::)?(packed_)?vec<(.+), (\d)>$")

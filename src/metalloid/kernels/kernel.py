@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metalloid.display import html_table, html_tabs
-from metalloid.errors import ArgumentError, LaunchError, MetalloidError
-from metalloid.kernels.proven_launches import ProvenLaunches
-from metalloid.kernels.stubs import stub_of
+from metalloid.errors import ArgumentError, LaunchError, MetalloidError, TracedArgument
+from metalloid.kernels.derivatives import Differentiable, launch_traced
 from metalloid.msl.signature import Signature
 from metalloid.runtime.arguments.signature_binder import SignatureBinder
-from metalloid.runtime.arguments.struct_dtypes import dtype_of
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.launch.launches import (
@@ -29,6 +26,7 @@ from metalloid.runtime.launch.launches import (
 from metalloid.runtime.launch.program import Program, Size
 
 if TYPE_CHECKING:
+    from metalloid.kernels.proven_launches import ProvenLaunches
     from metalloid.runtime.launch.refutation import Refutation
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
@@ -39,7 +37,7 @@ _SIZES_REMEMBERED = 1024
 _UNNAMED: Mapping[str, Any] = {}
 
 
-class Kernel:
+class Kernel(Differentiable):
     """A kernel of a library, ready to run on the library's device.
 
     Call it with its arguments, in the order of their buffer indices or by name, and with the number
@@ -73,6 +71,8 @@ class Kernel:
             None if plain is None else device.fast_launcher(program, plain, self._sizes)
         )
         if refutation is not None and plain is not None and self._fast_launch is not None:
+            from metalloid.kernels.proven_launches import ProvenLaunches
+
             self._fast_launch = self._proven = ProvenLaunches(program, device, plain, refutation)
 
     @property
@@ -121,6 +121,8 @@ class Kernel:
             group_size: int | tuple[int, ...] | None = None,
         ) -> mtl.Event: ...
         """
+        from metalloid.kernels.stubs import stub_of
+
         return stub_of(self.signature)
 
     def dtype(self, parameter: str | int) -> np.dtype[Any]:
@@ -150,6 +152,8 @@ class Kernel:
         >>> bodies["position"][:, 1].tolist()
         [-1.0, -2.0]
         """
+        from metalloid.runtime.arguments.struct_dtypes import dtype_of
+
         arguments = (*self.signature.arguments, *self.signature.threadgroup)
         for index, known in enumerate(arguments):
             if parameter in (known.name, index) and known.layout.form not in ("texture", "sampler"):
@@ -229,7 +233,11 @@ class Kernel:
         is_known = _is_size(threads) and _is_size(group_size)
         sizes = self._sizes.get((threads, group_size)) if is_known else None
         grid, group = sizes or self._check_sizes(threads, group_size)
-        arguments = self._binder.bind(args, named)
+        try:
+            arguments = self._binder.bind(args, named)
+        except TracedArgument as error:
+            values = self._binder.values(args, named)
+            return launch_traced(self, values, grid, group, error, timeout, check)
         if timeout is not None:
             arguments.limit_ns = nanoseconds(self._seconds(timeout))
         if check:
@@ -372,6 +380,8 @@ class Kernel:
         return self._recipe
 
     def _repr_html_(self) -> str:
+        from metalloid.display import html_table, html_tabs
+
         rows = [
             ("signature", self.signature), ("device", self.device.name), ("engine", self.engine),
             ("threads of a threadgroup", f"at most {self.max_group_size}"),

@@ -17,6 +17,7 @@ from metalloid.kernels.bound_calls import (
     KnownSizes,
     Result,
 )
+from metalloid.kernels.derivatives import DefinesVjp
 from metalloid.kernels.generated_kernel import GeneratedKernel, compiled
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import resolve_bounds
@@ -61,10 +62,10 @@ class _CompiledKernel(NamedTuple):
 
     kernel: Kernel
     parameters: tuple[str, ...]
-    text: str
+    generated: GeneratedKernel
 
 
-class MetalKernel:
+class MetalKernel(DefinesVjp):
     """A kernel defined by its body; see `metal_kernel`.
 
     Attributes
@@ -204,8 +205,7 @@ class MetalKernel:
         where = get_device(device)
         key: Any = None
         is_usual = type(inputs) in (list, tuple) and init_value is None and not verbose
-        is_usual = is_usual and not settings.check
-        if is_usual and self._new_names == self.output_names:
+        if is_usual and not settings.check and self._new_names == self.output_names:
             known = ContiguousArguments.of(inputs, where)
             if known is not None and len(known.types) == 2 * len(inputs):  # without numbers
                 sizes = self._sizes.find(grid, threadgroup, output_shapes, output_dtypes, template)
@@ -218,7 +218,8 @@ class MetalKernel:
         outputs = self._new_outputs(output_shapes, output_dtypes, init_value, new)
         result = self._compiled(memories, outputs, template, where)
         if verbose:
-            print(f"Generated source code for `{self.name}`:\n```\n{result.text}\n```")
+            text = result.generated.own_text
+            print(f"Generated source code for `{self.name}`:\n```\n{text}\n```")
         kernel = result.kernel
         threads, group = launch_sizes(self.name, grid, threadgroup, kernel.max_group_size)
         values = self._values(result.parameters, memories, outputs)
@@ -314,12 +315,11 @@ class MetalKernel:
             *[(m.type, not m.shape, m.size < _ELEMENTS_OF_DEVICE_MEMORY) for m in memories],
             *[output.dtype for output in outputs.values()],
         )  # fmt: skip
-        result = self._kernels.get(key)
-        if result is None:
+        if (result := self._kernels.get(key)) is None:
             generated = self._generate(memories, outputs, arguments)
             kernel = compiled(generated, generated.function, self._math_mode, self._bounds, device)
             names = tuple(p.name for p in kernel.signature.buffers)
-            result = self._kernels[key] = _CompiledKernel(kernel, names, generated.own_text)
+            result = self._kernels[key] = _CompiledKernel(kernel, names, generated)
         return result
 
     def _generate(

@@ -555,7 +555,7 @@ def isdtype(dtype: Any, kind: Any) -> _bool:
     ...
 isfinite: ufunc
 def isfortran(a: Any) -> _bool:
-    """Whether the first index changes fastest; never, as results are row-major."""
+    """Whether elements are in column-major order in memory, and not in row-major order, too."""
     ...
 def isin(element: Any, test_elements: Any, assume_unique: _bool = False, invert: _bool = False, *, kind: Any = None) -> ndarray:
     """Whether each element occurs in another array."""

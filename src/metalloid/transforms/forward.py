@@ -30,8 +30,8 @@ from metalloid.arrays.ir.node import (
 )
 from metalloid.arrays.ir.substitute import traced_nodes
 from metalloid.arrays.ir.views import flipped
-from metalloid.errors import TraceError
 from metalloid.transforms import elementwise
+from metalloid.transforms.rules.kernels import tangents_of_call
 from metalloid.transforms.rules.registry import operands_of_tangents, rule_of
 from metalloid.transforms.tangents import added, index_error, zeros_like
 
@@ -48,8 +48,8 @@ def push_forward(roots: Sequence[Node], tangents: dict[Node, Node]) -> list[Node
 
     Raises
     ------
-    TraceError
-        If a user's kernel depends on an input.
+    CompileError
+        If a kernel that depends on an input is not differentiated.
     """
     results: dict[Node, Tangents] = {}  # of primitives
     for node in traced_nodes(roots, operands_of_tangents):
@@ -61,6 +61,9 @@ def push_forward(roots: Sequence[Node], tangents: dict[Node, Node]) -> list[Node
         else:
             below = [tangents.get(arg) for arg in node.args]
             if not any(below):
+                continue
+            if node.kind is CUSTOM_CALL:
+                results[node] = tangents_of_call(node, below)
                 continue
             if node.kind is PRIMITIVE:
                 results[node] = _of_primitive(node, below)
@@ -92,11 +95,6 @@ def _of_primitive(node: Node, below: Tangents) -> Tangents:
 def _of_node(node: Node, below: Tangents) -> Node | None:
     """The tangent of a node, at least one of whose operands has one."""
     kind, first = node.kind, below[0]
-    if kind is CUSTOM_CALL:
-        raise TraceError(
-            f"[grad] the kernel {node.data.name!r} has no derivative. State one with "
-            "custom_function, or stop_gradient its inputs."
-        )
     if kind is ELEMENTWISE:
         if kind_of(node.dtype) in "iu":
             # Integers have no derivative, but those computed from an argument are marked, so that

@@ -23,6 +23,7 @@ from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.native import library
 from metalloid.arrays.ir.node import BUFFER, CUSTOM_CALL, GET_TUPLE_ITEM, TRACED, Node, expression
 from metalloid.arrays.ir.operands import from_numpy, is_number, to_node
+from metalloid.kernels.metal_kernel_instances import MetalKernelInstance
 from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
 
@@ -204,6 +205,34 @@ class KernelCall:
         other.result_nodes = []
         return other
 
+    @property
+    def operand_names(self) -> list[str]:
+        """Names of the inputs that are arrays."""
+        pairs = zip(self.kernel.input_names, self._numbers, strict=True)
+        return [name for name, number in pairs if number is None]
+
+    @property
+    def result_names(self) -> Sequence[str]:
+        """Names of the outputs."""
+        names: Sequence[str] = self.kernel.output_names
+        return names
+
+    @property
+    def vjp_rule(self) -> Any:
+        """The derivative that the user has stated."""
+        return self.kernel.vjp_rule
+
+    def instance(self, arrays: Sequence[Any], device: Device) -> MetalKernelInstance:
+        """The kernel that is launched for arrays."""
+        return MetalKernelInstance(
+            self.kernel, self.inputs(arrays), self.results, self.options, device
+        )
+
+    def inputs(self, arrays: Sequence[Any]) -> list[Any]:
+        """All inputs: arrays and numbers."""
+        left = iter(arrays)
+        return [next(left) if number is None else number for number in self._numbers]
+
     def operands(self, inputs: Sequence[Any], device: Device) -> list[Node]:
         """The nodes of the array inputs, on a device.
 
@@ -231,9 +260,8 @@ class KernelCall:
         if results is not None:
             return results
         read = read_array()
-        arrays = iter([a if (a := read(node)) is not None else to_host(node) for node in args])
-        inputs = [next(arrays) if number is None else number for number in self._numbers]
-        results = self.kernel(inputs=inputs, device=device, **self.options)
+        arrays = [a if (a := read(node)) is not None else to_host(node) for node in args]
+        results = self.kernel(inputs=self.inputs(arrays), device=device, **self.options)
         return [_memory_of(result, device) for result in results]
 
     def _repeated(self, args: Sequence[Node], device: Device) -> list[Memory] | None:

@@ -24,6 +24,7 @@ from metalloid.arrays.interop.numpy_functions import (
     call_ufunc,
     is_external,
 )
+from metalloid.arrays.interop.traced_launches import record_launch
 from metalloid.arrays.ir.dtypes import DType, as_dtype
 from metalloid.arrays.ir.extents import read_sizes
 from metalloid.arrays.ir.layout import Ints, is_contiguous
@@ -32,7 +33,7 @@ from metalloid.arrays.ir.native import library, when_loaded
 from metalloid.arrays.ir.node import BUFFER, Node, fresh, topological_ids
 from metalloid.arrays.ir.operands import from_numpy, unary
 from metalloid.arrays.ir.substitute import is_traced
-from metalloid.errors import TraceError
+from metalloid.errors import TracedArgument
 from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
@@ -201,7 +202,7 @@ class Interop(BufferExporter):
     def __metalloid_memory__(self, is_written: bool) -> np.ndarray | Window:
         """Return memory for a launch, copied if it is written and has other references."""
         if is_traced(self._node):
-            raise TraceError(
+            raise TracedArgument(
                 "[launch] a kernel is launched on an array that grad, vjp, jvp, vmap or compile "
                 "traces: they cannot see what it computes. Wrap it in metal_kernel or "
                 "custom_function."
@@ -245,6 +246,12 @@ class Interop(BufferExporter):
         if native is None:
             return self._new(fresh(as_dtype(dtype), shape, device))
         return native(_recipe(shape, dtype, device))
+
+    def __metalloid_launch__(self, kernel: Any, values: Sequence[Any], threads: Any,
+                             group: Any) -> None:  # fmt: skip
+        """Launch a kernel of a library on traced arrays: those it may write get new values."""
+        for k, node in record_launch(kernel, values, threads, group).items():
+            values[k]._node = node
 
     def __metalloid_call__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
                            results: Sequence[tuple[DType, Ints]],

@@ -30,6 +30,8 @@ from metalloid.runtime.devices.traits import DeviceTraits
 
 #: More outputs would need more registers and streams to memory than a processor has.
 _MAX_OUTPUTS = 8
+#: In additions: the time to compile a larger kernel is more than a launch that is saved.
+_MAX_COST = 512
 #: Elements of a row; one thread or simdgroup computes shorter ones.
 _LONG_ROW = 256
 
@@ -115,6 +117,7 @@ def _merged(earlier: Step, later: FusedKernel,
     outputs = [*earlier.outputs, *(replace(o, result=new_index[o.result]) for o in later.outputs)]
     buffers = {op.data for op in ops if op.kind in ("load", "gather")} | {o.out for o in outputs}
     is_small = len(ops) <= MAX_OPS and len(buffers) <= MAX_LOADS and len(outputs) <= _MAX_OUTPUTS
+    is_small = is_small and sum(map(_cost, ops)) <= _MAX_COST
     # Nodes that both compute at different indices are better materialized.
     common = [graph.nodes[index] for index in earlier.nodes & later.nodes]
     cost = sum(node.data.cost for node in common if node.kind is ELEMENTWISE)

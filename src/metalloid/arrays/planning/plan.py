@@ -56,8 +56,9 @@ from metalloid.arrays.planning.schedule import (
 
 T = TypeVar("T")
 
-#: Maximum depth of elementwise expressions, and of chains of calls or reductions. Deeper values are
-#: materialized, which bounds the size of kernels and the planner's recursion.
+#: Maximum depth of elementwise expressions, in additions (`Op.cost`), and of chains of calls or
+#: reductions. Deeper values are materialized, which bounds the size of kernels and the planner's
+#: recursion.
 MAX_EXPRESSION_DEPTH, MAX_CHAIN_DEPTH = 256, 12
 
 #: From this many chunks of columns on, the chunks of a column are contiguous.
@@ -130,7 +131,8 @@ class Planner:
         indices = []
         for index, node in enumerate(self.graph.nodes):
             below = [depths[arg] for arg in self.graph.args[index]]
-            depth = max((d for d, _ in below), default=0) + (node.kind is ELEMENTWISE)
+            own = node.data.cost if node.kind is ELEMENTWISE else 0
+            depth = max((d for d, _ in below), default=0) + own
             chain = max((c for _, c in below), default=0) + (node.kind not in (ELEMENTWISE, VIEW))
             if depth >= MAX_EXPRESSION_DEPTH or chain >= MAX_CHAIN_DEPTH:
                 indices.append(index)

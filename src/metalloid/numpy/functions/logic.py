@@ -15,7 +15,7 @@ from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64, ki
 from metalloid.arrays.ir.node import broadcast
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.numpy import complex_order
-from metalloid.numpy.array import numpy_function, store
+from metalloid.numpy.array import as_ndarrays, numpy_function, store
 from metalloid.numpy.composed import as_floats
 
 
@@ -109,8 +109,9 @@ def isscalar(element: Any) -> bool:
 
 
 def isfortran(a: Any) -> bool:
-    """Whether the first index changes fastest; never, as results are row-major."""
-    return False
+    """Whether elements are in column-major order in memory, and not in row-major order, too."""
+    array = as_ndarrays(as_array(a, "isfortran"))
+    return bool(array.flags.fnc)
 
 
 def iterable(y: Any) -> bool:

@@ -86,6 +86,12 @@ class SignatureBinder:
             words[position] = bind(value, bound)
         return bound
 
+    def values(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """The arguments in the order of `Signature.arguments`, unbound."""
+        if named or self._threadgroup:
+            args, _ = self._arrange(args, named)
+        return list(args)
+
     def check_names(self, named: Mapping[str, Any]) -> None:
         """Refuse names that are neither parameters nor options of a launch.
 

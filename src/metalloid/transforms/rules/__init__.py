@@ -7,9 +7,10 @@ from metalloid.transforms.rules import (
     control,
     convolution,
     indexing,
+    kernels,
     products,
     searching,
     sorting,
 )
 
-__all__ = ["control", "convolution", "indexing", "products", "searching", "sorting"]
+__all__ = ["control", "convolution", "indexing", "kernels", "products", "searching", "sorting"]
