@@ -99,6 +99,7 @@ from numpy import show_runtime as show_runtime
 from numpy import signedinteger as signedinteger
 from numpy import single as single
 from numpy import str_ as str_
+from numpy import test as test
 from numpy import timedelta64 as timedelta64
 from numpy import typecodes as typecodes
 from numpy import typename as typename
@@ -633,6 +634,9 @@ def max(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False, initi
     """Maximum along axes, or of all elements; NaN if there is one."""
     ...
 maximum: ufunc
+def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> _bool:
+    """Whether the ranges of memory of two arrays overlap; see `shares_memory`."""
+    ...
 def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     """Mean along axes, or of all elements."""
     ...
@@ -877,6 +881,9 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: _bool = False) -> ndarray:
     ...
 def shape(a: Any) -> tuple[int, ...]:
     """Extent of each axis."""
+    ...
+def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> _bool:
+    """Whether elements of two arrays have the same memory; no write to one changes the other."""
     ...
 sign: ufunc
 signbit: ufunc
