@@ -47,6 +47,7 @@ class _Addresses:
     def __init__(self, x: Array) -> None:
         (node,) = evaluate([x._node])
         strides, offset = node.data
+        assert node.memory is not None
         self.__array_interface__ = {
             "version": 3,
             "shape": x.shape,
