@@ -34,13 +34,17 @@ MEMBERS = {
     "backends/cpu": ("host", "compile", "runtime"),
     "backends/cuda": ("compile", "libraries", "runtime"),
     "backends/metal": ("pyobjc", "compile", "runtime"),
+    "backends/opencl": ("compile", "runtime"),
     "profiler": (
         "records", "callers", "counting", "hooks", "text", "lines", "results", "table", "perfetto",
         "plot", "profile",
     ),
 }  # fmt: skip
 #: Packages in which no module imports itself through others, not even for types.
-ACYCLIC = ("arrays", "compiler", "runtime", "backends/cpu", "backends/cuda", "backends/metal")
+ACYCLIC = (
+    "arrays", "compiler", "runtime", "backends/cpu", "backends/cuda", "backends/metal",
+    "backends/opencl",
+)  # fmt: skip
 MAX_FILES = 20
 
 

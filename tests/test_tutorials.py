@@ -1,5 +1,6 @@
 """The tutorials, and some pages for users, do what they show."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +19,12 @@ PAGES = [
     ROOT / "docs/scaling.md",
     *sorted(page for page in TUTORIALS.glob("*.md") if page.name != "README.md"),
 ]
+#: They run with the cache of all tests, which costs less.
+OTHERS = [
+    ROOT / f"docs/{name}.md" for name in ("arrays", "migrate", "numpy", "nvidia", "transforms")
+]
+#: It replaces `mlx.core` in its process.
+MLX = ROOT / "docs/mlx.md"
 #: Pages with pictures, which `tools/build_site.py` runs, too.
 STEPS = sorted((ROOT / "docs/tutorial").glob("[0-9]*.md"))
 
@@ -30,6 +37,26 @@ STEPS = sorted((ROOT / "docs/tutorial").glob("[0-9]*.md"))
 )
 def test_tutorial(page, fresh_cache):
     run_page(page)
+
+
+@pytest.mark.needs("the CPU")
+@pytest.mark.parametrize("page", OTHERS, ids=lambda page: page.stem)
+def test_page(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_page(page)
+
+
+@pytest.mark.slow
+def test_mlx_page():
+    pytest.importorskip("mlx")
+    subprocess.run([sys.executable, ROOT / "tools/run_page.py", MLX], check=True, timeout=300)
+
+
+def test_no_page_is_left_out():
+    pages = {
+        page for page in (ROOT / "docs").rglob("*.md") if "\n```python\n" in page.read_text("utf-8")
+    }
+    assert pages == {*PAGES, *OTHERS, *STEPS, MLX, ROOT / "docs/profiling.md"}
 
 
 @pytest.mark.slow

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-@dataclass(frozen=True)
-class ScalarType:
+class ScalarType(NamedTuple):
     """A scalar of MSL.
 
     Attributes
@@ -30,17 +28,22 @@ class ScalarType:
     kind: str
     bytes: int
 
-    @functools.cached_property
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype; ml_dtypes' for bfloat."""
-        import numpy as np
+        return _dtype(self.numpy_name)
 
-        if self.kind == "V":
-            import ml_dtypes
 
-            brain: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-            return brain
-        return np.dtype(self.numpy_name)
+@functools.cache
+def _dtype(name: str) -> np.dtype[Any]:
+    import numpy as np
+
+    if name == "bfloat16":
+        import ml_dtypes
+
+        brain: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return brain
+    return np.dtype(name)
 
 
 SCALARS = (

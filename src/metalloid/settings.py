@@ -16,8 +16,6 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, overload
 
-from metalloid.display import html_table
-
 _T = TypeVar("_T")
 _versions = itertools.count(1)
 _PREFIX = "METALLOID_"
@@ -157,6 +155,10 @@ class Settings:
         2**30,
         "Maximum size of the cache, such as 512M; 0: nothing is stored on disk.",
     )
+    tape_bytes = _Setting(
+        "METALLOID_TAPE_SIZE", parse_size, 2**29,
+        "Maximum memory of a launch for the values that the gradient of a kernel needs.",
+    )  # fmt: skip
     clang = _Setting(
         "METALLOID_CLANG",
         str,
@@ -409,6 +411,8 @@ class Settings:
         return "\n".join(("<metalloid.config", *rows)) + ">"
 
     def _repr_html_(self) -> str:
+        from metalloid.display import html_table
+
         return html_table("metalloid.config", self.table(), ("name", "variable", "value", ""))
 
     @classmethod

@@ -20,13 +20,13 @@ from metalloid.backends.cuda.compile.compile_ptx import bounds_with_lines, compi
 from metalloid.backends.cuda.compile.target import cuda_target
 from metalloid.backends.cuda.runtime import launcher
 from metalloid.backends.cuda.runtime.cancellation import Cancellation
-from metalloid.backends.cuda.runtime.constants import Constants
 from metalloid.backends.cuda.runtime.device import CudaDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
 from metalloid.backends.cuda.runtime.fault_records import FaultRecords
 from metalloid.backends.cuda.runtime.program import CudaProgram, Function
 from metalloid.backends.cuda.runtime.timing_events import Timer
 from metalloid.compiler.toolchain.cache import shared_cache
+from metalloid.runtime.memory.constants import Constants
 
 SOURCE = """
 kernel void mixed(device float* x, constant float& f, device const float4* v, constant int& i,

@@ -15,21 +15,21 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.cuda.runtime import launcher
-from metalloid.backends.cuda.runtime.constants import SLOT_BYTES, Constants
 from metalloid.backends.cuda.runtime.device import CudaDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
 from metalloid.backends.cuda.runtime.exchange import CudaExchange
 from metalloid.backends.cuda.runtime.geometry import SubGrid
 from metalloid.backends.cuda.runtime.pinned_memory import PinnedMemory
-from metalloid.backends.cuda.runtime.printf_buffer import (
+from metalloid.compiler.toolchain import native_build
+from metalloid.compiler.toolchain.cache import shared_cache
+from metalloid.runtime.launch.launches import Arguments
+from metalloid.runtime.launch.printf_buffer import (
     BUFFER_BYTES,
     HEAD_BYTES,
     deliver,
     read_head,
 )
-from metalloid.compiler.toolchain import native_build
-from metalloid.compiler.toolchain.cache import shared_cache
-from metalloid.runtime.launch.launches import Arguments
+from metalloid.runtime.memory.constants import SLOT_BYTES, Constants
 
 
 class CUresult(enum.IntEnum):

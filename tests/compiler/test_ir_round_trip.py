@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.cuda.compile.name_values import name_values
 from metalloid.backends.cuda.compile.target import cuda_target
 from metalloid.compiler.ir.fresh_names import FreshNames
+from metalloid.compiler.ir.name_values import name_values
 from metalloid.compiler.ir.parser import parse_function, replace_function
 from metalloid.compiler.ir.printer import instruction_text
 from metalloid.compiler.ir.types import I32, Pointer, Struct

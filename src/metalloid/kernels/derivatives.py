@@ -69,7 +69,10 @@ class Differentiable(DefinesVjp):
     _adjoints: dict[Any, AdjointKernel] | None = None
 
     def vjp(
-        self, wrt: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+        self,
+        wrt: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        deterministic: bool = False,
     ) -> AdjointKernel:
         """Return the adjoint of the kernel: from adjoints of its outputs to those of its inputs.
 
@@ -80,6 +83,9 @@ class Differentiable(DefinesVjp):
             floating-point numbers that the kernel only reads.
         outputs : sequence of str, optional
             Parameters whose adjoints are given: by default all that it may write.
+        deterministic : bool, optional
+            Whether to refuse kernels for which the last bits of the result would differ between
+            runs.
 
         Returns
         -------
@@ -107,11 +113,82 @@ class Differentiable(DefinesVjp):
         """
         if self._adjoints is None:
             self._adjoints = {}
-        key = None if wrt is None else tuple(wrt), None if outputs is None else tuple(outputs)
+        names = (None if each is None else tuple(each) for each in (wrt, outputs))
+        key = (*names, deterministic)
         if key not in self._adjoints:
             differentiate = importlib.import_module("metalloid.differentiate")
             self._adjoints[key] = differentiate.vjp(self, *key)
         return self._adjoints[key]
+
+    def torch(self) -> Callable[..., Any]:
+        """Return the kernel as a function of torch tensors, through which gradients flow.
+
+        It takes the arguments of the kernel, writes to tensors in place, and returns those that it
+        writes: one, or a tuple.
+
+        Returns
+        -------
+        callable
+
+        Raises
+        ------
+        ImportError
+            If torch is not installed.
+        CompileError
+            From the function: at the line of what is not differentiated.
+
+        Examples
+        --------
+        >>> import metalloid as mtl
+        >>> import torch  # doctest: +SKIP
+        >>> lib = mtl.library('''
+        ... kernel void square(device const float *x, device float *y,
+        ...                    uint i [[thread_position_in_grid]]) { y[i] = x[i] * x[i]; }''')
+        >>> square = lib.square.torch()  # doctest: +SKIP
+        >>> x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)  # doctest: +SKIP
+        >>> square(x, torch.empty(3), threads=3).sum().backward()  # doctest: +SKIP
+        >>> x.grad  # doctest: +SKIP
+        tensor([2., 4., 6.])
+        """
+        function: Callable[..., Any] = _frameworks().torch_function(self)
+        return function
+
+    def jax(self) -> Callable[..., Any]:
+        """Return the kernel as a function of jax arrays, through which gradients flow.
+
+        It takes the arguments of the kernel and returns the arrays that it writes, for which
+        ``jax.ShapeDtypeStruct(shape, dtype)`` may be passed: one, or a tuple.
+
+        Returns
+        -------
+        callable
+
+        Raises
+        ------
+        ImportError
+            If jax is not installed.
+        CompileError
+            From the function: at the line of what is not differentiated.
+
+        Examples
+        --------
+        >>> import metalloid as mtl
+        >>> import jax  # doctest: +SKIP
+        >>> lib = mtl.library('''
+        ... kernel void square(device const float *x, device float *y,
+        ...                    uint i [[thread_position_in_grid]]) { y[i] = x[i] * x[i]; }''')
+        >>> square = lib.square.jax()  # doctest: +SKIP
+        >>> x = jax.numpy.array([1.0, 2.0, 3.0])  # doctest: +SKIP
+        >>> y = jax.ShapeDtypeStruct(x.shape, x.dtype)  # doctest: +SKIP
+        >>> jax.grad(lambda x: square(x, y, threads=3).sum())(x)  # doctest: +SKIP
+        Array([2., 4., 6.], dtype=float32)
+        """
+        function: Callable[..., Any] = _frameworks().jax_function(self)
+        return function
+
+
+def _frameworks() -> Any:
+    return importlib.import_module("metalloid.differentiate.frameworks")
 
 
 def launch_traced(

@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metalloid.display import html_table, html_tabs
 from metalloid.errors import ArgumentError, LaunchError, MetalloidError, TracedArgument
 from metalloid.kernels.derivatives import Differentiable, launch_traced
-from metalloid.kernels.proven_launches import ProvenLaunches
-from metalloid.kernels.stubs import stub_of
 from metalloid.msl.signature import Signature
 from metalloid.runtime.arguments.signature_binder import SignatureBinder
-from metalloid.runtime.arguments.struct_dtypes import dtype_of
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.launch.launches import (
@@ -30,6 +26,7 @@ from metalloid.runtime.launch.launches import (
 from metalloid.runtime.launch.program import Program, Size
 
 if TYPE_CHECKING:
+    from metalloid.kernels.proven_launches import ProvenLaunches
     from metalloid.runtime.launch.refutation import Refutation
 
 _MAX_EXTENT = 2**32 - 1  # ids are 32-bit
@@ -74,6 +71,8 @@ class Kernel(Differentiable):
             None if plain is None else device.fast_launcher(program, plain, self._sizes)
         )
         if refutation is not None and plain is not None and self._fast_launch is not None:
+            from metalloid.kernels.proven_launches import ProvenLaunches
+
             self._fast_launch = self._proven = ProvenLaunches(program, device, plain, refutation)
 
     @property
@@ -122,6 +121,8 @@ class Kernel(Differentiable):
             group_size: int | tuple[int, ...] | None = None,
         ) -> mtl.Event: ...
         """
+        from metalloid.kernels.stubs import stub_of
+
         return stub_of(self.signature)
 
     def dtype(self, parameter: str | int) -> np.dtype[Any]:
@@ -151,6 +152,8 @@ class Kernel(Differentiable):
         >>> bodies["position"][:, 1].tolist()
         [-1.0, -2.0]
         """
+        from metalloid.runtime.arguments.struct_dtypes import dtype_of
+
         arguments = (*self.signature.arguments, *self.signature.threadgroup)
         for index, known in enumerate(arguments):
             if parameter in (known.name, index) and known.layout.form not in ("texture", "sampler"):
@@ -377,6 +380,8 @@ class Kernel(Differentiable):
         return self._recipe
 
     def _repr_html_(self) -> str:
+        from metalloid.display import html_table, html_tabs
+
         rows = [
             ("signature", self.signature), ("device", self.device.name), ("engine", self.engine),
             ("threads of a threadgroup", f"at most {self.max_group_size}"),

@@ -17,19 +17,16 @@ from metalloid.compiler.frontend.unit import (
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.compiler.toolchain.target import MATH_MODES, MathMode
 from metalloid.errors import ArgumentError, CompileError, MetalloidError, UnknownFunction
-from metalloid.kernels.compile_warnings import show_warnings
 from metalloid.kernels.kernel import Kernel
-from metalloid.kernels.library_arguments import file_and_text, include_folders, macro_definitions
-from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.msl.function_constants import FunctionConstant
 from metalloid.runtime.devices.device import Device
-from metalloid.runtime.devices.offline import OfflineDevice
 from metalloid.runtime.devices.registry import get_device, get_target
 from metalloid.runtime.launch.program import Program
 from metalloid.settings import settings
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # bundles of kernels load without them
+    from metalloid.msl.diagnostics import Diagnostic
+    from metalloid.msl.function_constants import FunctionConstant
     from metalloid.runtime.launch.refutation import Refutation, ThreadCode
 
 
@@ -54,12 +51,13 @@ class Library:
     def __init__(
         self, source: str, file: str, options: Options, device: Device, portable: bool = False
     ) -> None:
+        from metalloid.compiler.frontend.translate import translate  # here and below: bundles
+        from metalloid.runtime.devices.offline import OfflineDevice  # load without them
+
         self.device, self.source = device, source
         self._portable = portable
         is_here = not isinstance(device, OfflineDevice)
         self._recipe: tuple[Any, ...] = (source, file, options, device.name, is_here, portable)
-        from metalloid.compiler.frontend.translate import translate  # not by bundles
-
         self._unit = translate(source, file, options, device.target, shared_cache())
         self._kernels: dict[tuple[str, tuple[tuple[int, str], ...]], Kernel] = {}
         self._file = file
@@ -179,6 +177,8 @@ class Library:
         message = (
             f"{stage} functions ({name!r}) are not supported: metalloid runs compute kernels only"
         )
+        from metalloid.msl.diagnostics import Diagnostic
+
         column = at.start() + 1 if at else 1
         shown = lines[line - 1] if lines else ""
         refused = Diagnostic("error", self._file, line, column, message, shown)
@@ -340,6 +340,13 @@ def library(
     >>> y.tolist()
     [2.5, 3.5, 4.5]
     """
+    from metalloid.kernels.compile_warnings import show_warnings
+    from metalloid.kernels.library_arguments import (
+        file_and_text,
+        include_folders,
+        macro_definitions,
+    )
+
     file, text = file_and_text(source, path)
     if math_mode not in MATH_MODES:
         raise ArgumentError(
@@ -370,6 +377,8 @@ def library(
 
 def generated_library(text: str, macros: Mapping[str, Any], device: Device) -> Library:
     """Compile MSL of the array library, which is right and whose accesses are inside."""
+    from metalloid.kernels.library_arguments import macro_definitions
+
     options = Options(defines=macro_definitions(macros), bounds="unchecked", is_generated=True)
     return Library(text, PROGRAM_SOURCE, options, device)
 
@@ -378,6 +387,8 @@ def compiled_library(
     text: str, math_mode: MathMode, bounds: ResolvedBounds, device: Device
 ) -> Library:
     """Compile MSL that a builder of kernels has generated around what the user wrote."""
+    from metalloid.kernels.compile_warnings import show_warnings
+
     result = Library(text, PROGRAM_SOURCE, Options(math_mode, bounds=bounds), device)
     show_warnings(result.warnings)
     return result

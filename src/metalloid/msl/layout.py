@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from metalloid.dtypes import ScalarType, scalar_of
 
@@ -21,8 +22,7 @@ TEXTURE_KINDS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class TextureType:
+class TextureType(NamedTuple):
     """The declared type of a texture parameter.
 
     Attributes

@@ -9,11 +9,10 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from metalloid.errors import CompileError
-from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.entry_points import EntryPoint, GroupLimits, Parameter
-from metalloid.msl.features import refusal
 from metalloid.msl.integers import integer_value
 from metalloid.msl.layout import Layout, read_layouts
 
@@ -44,10 +43,12 @@ IDS = frozenset(
 )
 
 
+#: Attributes of parameters that are supported.
+_SUPPORTED = frozenset(("buffer", "texture", "sampler", "threadgroup", "function_constant"))
 #: Sources for which a launch gives a value.
 _GIVEN = ("memory", "threadgroup_memory")
 #: Memory of the threadgroup, with or without an attribute that numbers it.
-_THREADGROUP = re.compile(r"\bthreadgroup\b")
+_THREADGROUP = r"\bthreadgroup\b"
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,7 @@ class BoundParameter:
         return f"{self.name or 'parameter'!r} [[{self.resource}({self.index})]]"
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(NamedTuple):
     """The parameters of a kernel that a launch has to bind.
 
     Attributes
@@ -173,10 +173,15 @@ def _source(entry: EntryPoint, parameter: Parameter) -> str:
     for name, _ in parameter.attributes:
         if name in IDS:
             return name
+        if name in _SUPPORTED:
+            continue
+        from metalloid.msl.features import refusal  # here, as bundles of kernels load without it
+
         if message := refusal(name):
-            diagnostic = Diagnostic("error", entry.file, entry.line, 1, message)
-            raise CompileError(str(diagnostic), [diagnostic])
-    if parameter.attribute("threadgroup") is not None or _THREADGROUP.search(parameter.declaration):
+            raise _error(entry, message)
+    if parameter.attribute("threadgroup") is not None or re.search(
+        _THREADGROUP, parameter.declaration
+    ):
         return "threadgroup_memory"
     return "memory"
 
@@ -236,8 +241,14 @@ def _check_indices(entry: EntryPoint, parameters: list[BoundParameter]) -> None:
         other = seen.setdefault(parameter.index, parameter)
         if other is not parameter:
             message = f"parameters {other.name!r} and {parameter.label} share an index"
-            diagnostic = Diagnostic("error", entry.file, entry.line, 1, message)
-            raise CompileError(str(diagnostic), [diagnostic])
+            raise _error(entry, message)
+
+
+def _error(entry: EntryPoint, message: str) -> CompileError:
+    from metalloid.msl.diagnostics import Diagnostic
+
+    diagnostic = Diagnostic("error", entry.file, entry.line, 1, message)
+    return CompileError(str(diagnostic), [diagnostic])
 
 
 def _explicit_index(parameter: Parameter, attribute: str) -> int | None:

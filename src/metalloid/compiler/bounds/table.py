@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metalloid.compiler.toolchain.cache import digest
 from metalloid.msl.layout import Layout
@@ -15,15 +14,15 @@ if TYPE_CHECKING:  # launches do not compile
     from metalloid.compiler.bounds.sites import Site
     from metalloid.compiler.frontend.source_positions import SourcePositions
 
-_PROMISES = re.compile(r"\b(?:willreturn|mustprogress|nofree|norecurse|nosync) |memory\([^)]*\) ?")
+_PROMISES = r"\b(?:willreturn|mustprogress|nofree|norecurse|nosync) |memory\([^)]*\) ?"
 _WORD_BYTES = 8
 #: Pointers in memory whose extents a launch passes.
 _MAX_SLOTS = 64
-_LENGTH = re.compile(r"\d+")
+#: `Op.ARGUMENT`, for launches, which do not import the compiler.
+ARGUMENT = 3
 
 
-@dataclass(frozen=True)
-class BoundsTable:
+class BoundsTable(NamedTuple):
     """Facts of the checks, as JSON has them.
 
     Attributes
@@ -89,17 +88,20 @@ def without_promises(ir: str, attributes: str) -> str:
     """
     for group in re.findall(r"#\d+", attributes):
         pattern = rf"^attributes {group} = .*$"
-        ir = re.sub(pattern, lambda match: _PROMISES.sub("", match[0]), ir, flags=re.M)
+        ir = re.sub(pattern, lambda match: re.sub(_PROMISES, "", match[0]), ir, flags=re.M)
     return ir
 
 
 def bounds_table(context: BoundsContext, ir: str, positions: SourcePositions) -> BoundsTable:
     """The table of a function after `add_checks`."""
+    from metalloid.compiler.bounds.operations import Op
+
     sites = tuple(_facts(site, ir, positions) for site in context.sites)
     shape = [
         [site["word"], site["slot"], site["name"], site["node"], len(site["accesses"])]
         for site in sites
     ]
+    assert Op.ARGUMENT == ARGUMENT
     nodes = tuple((int(n.op) | n.width << 8, n.a, n.b, n.c) for n in context.program.nodes)
     return BoundsTable(digest(repr(shape)), sites, nodes)
 
@@ -125,5 +127,5 @@ def shown_name(name: str) -> str:
     if name.startswith("%"):
         return re.split(r"\.(?:i|sroa)\b", name[1:])[0]
     bare = re.sub(r"_\d+$|\.\d+$", "", name[1:].strip('"'))
-    ends = [(int(match[0]), bare[match.end() :]) for match in _LENGTH.finditer(bare)]
+    ends = [(int(match[0]), bare[match.end() :]) for match in re.finditer(r"\d+", bare)]
     return next((rest for length, rest in reversed(ends) if len(rest) == length), bare)

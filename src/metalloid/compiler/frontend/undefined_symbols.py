@@ -23,7 +23,7 @@ _NAME = r'@("(?:[^"\\]|\\.)*"|[\w.$]+)'
 _DECLARED = re.compile(rf"^declare [^\n]*?{_NAME}\(", re.M)
 _EXTERNAL = re.compile(rf"^{_NAME} = external [^\n]*?(?:global|constant) ", re.M)
 #: C++ writes ``f(float)`` as ``_Z1ff`` and ``a::f()`` as ``_ZN1a1fEv``: lengths before names.
-_MANGLED = re.compile(r"_Z(N?)([KVrR]*)(?=\d)")
+_MANGLED = re.compile(r"_Z(N?)([KVrR]*)L?(?=\d)")
 #: What the compiler itself may call; kernels can do no harm with them.
 MEMORY_FUNCTIONS = frozenset({"memcpy", "memmove", "memset", "memcmp"})
 

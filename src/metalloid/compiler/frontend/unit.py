@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from metalloid.compiler.toolchain.cache import digest
-from metalloid.compiler.toolchain.target import MathMode
-from metalloid.msl.diagnostics import Diagnostic
 from metalloid.msl.entry_points import EntryPoint, GroupLimits, Parameter
-from metalloid.msl.function_constants import FunctionConstant
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # bundles of kernels need none of them
+    from metalloid.compiler.toolchain.target import MathMode
+    from metalloid.msl.diagnostics import Diagnostic
+    from metalloid.msl.function_constants import FunctionConstant
     from metalloid.msl.lower import Lowered
 
 #: Name of a text that came from no file, as Metal calls it.
@@ -26,8 +25,7 @@ ResolvedBounds = Literal["default", "checked", "unchecked"]
 _FACTS, _TEXT = "unit.json", "lowered.cpp"
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """The options of a library, for all devices.
 
     Attributes
@@ -49,9 +47,16 @@ class Options:
     math_mode: MathMode = "safe"
     include_dirs: tuple[str, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
-    bounds: ResolvedBounds = field(default="unchecked", repr=False)  # units do not depend on it
-    check: bool = field(default=False, repr=False)
+    bounds: ResolvedBounds = "unchecked"
+    check: bool = False
     is_generated: bool = False
+
+    def __repr__(self) -> str:
+        """All that units depend on: the key of a unit has it."""
+        return (
+            f"Options(math_mode={self.math_mode!r}, include_dirs={self.include_dirs!r}, "
+            f"defines={self.defines!r}, is_generated={self.is_generated!r})"
+        )
 
 
 class KernelTable(Mapping[str, EntryPoint]):
@@ -99,7 +104,7 @@ class KernelTable(Mapping[str, EntryPoint]):
         return len(self._rows)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class TranslationUnit:
     """A lowered and checked MSL file.
 
@@ -127,8 +132,8 @@ class TranslationUnit:
     constants: tuple[FunctionConstant, ...]
     warnings: tuple[Diagnostic, ...]
     has_large_calls: bool
-    text: str = field(compare=False, repr=False)
-    sources: dict[str, str] = field(compare=False, repr=False)
+    text: str
+    sources: dict[str, str]
 
 
 def encode(
@@ -175,7 +180,7 @@ def restore_bundled(facts: Mapping[str, Any], file: str, source: str) -> Transla
         options=Options(),
         kernels=KernelTable(**facts["kernels"]),
         other_stages=facts["other_stages"],
-        constants=tuple(FunctionConstant(**constant) for constant in facts["constants"]),
+        constants=_constants(facts),
         warnings=(),
         has_large_calls=False,
         text="",
@@ -187,6 +192,8 @@ def restore(
     files: Mapping[str, Path], options: Options, sources: dict[str, str], check: bool = True
 ) -> TranslationUnit | None:
     """The unit in a cache entry; None if `check` finds that a file it included has changed."""
+    from metalloid.msl.diagnostics import Diagnostic
+
     facts = json.loads(files[_FACTS].read_bytes())
     if check and not all(_is_unchanged(*known) for known in facts["dependencies"].items()):
         return None
@@ -195,7 +202,7 @@ def restore(
         options=options,
         kernels=KernelTable(**facts["kernels"]),
         other_stages=facts["other_stages"],
-        constants=tuple(FunctionConstant(**constant) for constant in facts["constants"]),
+        constants=_constants(facts),
         warnings=tuple(Diagnostic(**warning) for warning in facts["warnings"]),
         has_large_calls=facts["has_large_calls"],
         text=files[_TEXT].read_bytes().decode("utf-8", "surrogatepass"),
@@ -203,7 +210,17 @@ def restore(
     )
 
 
+def _constants(facts: Mapping[str, Any]) -> tuple[FunctionConstant, ...]:
+    if not facts["constants"]:
+        return ()
+    from metalloid.msl.function_constants import FunctionConstant
+
+    return tuple(FunctionConstant(**constant) for constant in facts["constants"])
+
+
 def _is_unchanged(file: str, known: str) -> bool:
+    from metalloid.compiler.toolchain.cache import digest
+
     try:
         return digest(Path(file).read_bytes()) == known
     except OSError:

@@ -11,12 +11,16 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import hashlib
 import json
 import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
+
+try:
+    from _blake2 import blake2b  # hashlib also loads OpenSSL, which takes longer than a bundle
+except ImportError:
+    from hashlib import blake2b
 
 from metalloid.compiler.toolchain.cache_folder import UntrustedFolder, check_entry, open_private
 from metalloid.errors import MetalloidError
@@ -30,12 +34,17 @@ _SAVES_BETWEEN_TRIMS = 64
 
 def digest(*contents: str | bytes) -> str:
     """A name for the content of `contents`; their borders count."""
-    state = hashlib.blake2b(digest_size=20)
+    state = blake2b(digest_size=20)
     for content in contents:
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         state.update(len(data).to_bytes(8, "little"))
         state.update(data)
     return state.hexdigest()
+
+
+def checksum(content: bytes) -> str:
+    """The BLAKE2b digest of 160 bits, in hexadecimal."""
+    return blake2b(content, digest_size=20).hexdigest()
 
 
 class Cache:

@@ -91,7 +91,8 @@ def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = (),
         If it must be compiled and there is no compiler.
     """
     target = target or host()
-    file, sources = f"{name}.so", sources_digest(folder, name, headers, subfolders, target)
+    file = f"{name}.so"
+    sources = sources_digest(folder, name, tuple(headers), tuple(subfolders), target)
     key = digest("native", compiler_fingerprint(), sources)
     files = cache.load(key)
     if files is None and sources in _prebuilt:
@@ -104,8 +105,9 @@ def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = (),
     return files[file]
 
 
-def sources_digest(folder: Path, name: str, headers: Sequence[Path] = (),
-                   subfolders: Sequence[str] = (), target: str = "") -> str:  # fmt: skip
+@functools.cache
+def sources_digest(folder: Path, name: str, headers: tuple[Path, ...] = (),
+                   subfolders: tuple[str, ...] = (), target: str = "") -> str:  # fmt: skip
     """Changes when the sources of a library do; see `build`."""
     folders = (folder, *(folder / each for each in subfolders), *headers)
     included = [path for each in folders for path in sorted(each.glob("*.h"))]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 MathMode = Literal["safe", "relaxed", "fast"]
 MATH_MODES: tuple[MathMode, ...] = get_args(MathMode)
@@ -24,8 +23,7 @@ _MATH_FLAGS: dict[MathMode, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A machine that clang can compile MSL for.
 
     Attributes

@@ -304,7 +304,7 @@ class _Scalarizer:
             target = address
             if offset:
                 target = self._emit(
-                    "getelementptr", POINTER, [address, Value(I64, str(offset))], source=I8
+                    "getelementptr", address.type, [address, Value(I64, str(offset))], source=I8
                 )
             align = access.align or size
             addresses.append((component, target, min(align, offset & -offset) if offset else align))

@@ -1,43 +1,18 @@
-// What kernels say to the host on NVIDIA GPUs: messages and failed assertions, written to a block of
-// memory that backends/cuda/runtime/printf_buffer.py reads when a launch has ended.
+// What kernels say to the host on NVIDIA GPUs: report_block.h.
 #pragma once
 
-#include "metal_types.h"
+#include "report_types.h"
+
+// Address of the block; set when the kernel is loaded (backends/cuda/compile/pipeline.py defines it).
+extern "C" constant ulong mtl_report_block;
 
 namespace metalloid {
-namespace nvptx {
+namespace report {
 
-// The numbers are read by name in printf_buffer.py; messages as by runtime/messages.py.
-struct report_block {
-  uint used, dropped, failed, line;
-  uint group[3], position[3];
-  char condition[256], file[256];
-  char messages[1 << 20];
-};
-
-struct report_message {
-  uint bytes, type;
-  ulong entry;
-  uint group[3], position[3];
-  uint count, unused;
-};
-
-// As log_value in metal_logging.h.
-struct report_value {
-  uchar kind, lanes;
-  ulong bits;
-};
-
-METALLOID_INLINE uint text_bytes(constant char* text) {
-  uint bytes = 1;
-  while (text && text[bytes - 1] && bytes < 4096) ++bytes;
-  return bytes;
+METALLOID_INLINE device report_block* report_memory() {
+  return (device report_block*)mtl_report_block;
 }
-METALLOID_INLINE device char* put(device char* to, constant char* text, uint bytes) {
-  for (uint k = 0; k + 1 < bytes; ++k) to[k] = text[k];
-  to[bytes - 1] = 0;
-  return to + bytes;
-}
+METALLOID_INLINE void end_thread() { __nvvm_exit(); }
 METALLOID_INLINE void put_position(device uint* group, device uint* position) {
   group[0] = __nvvm_read_ptx_sreg_ctaid_x();
   group[1] = __nvvm_read_ptx_sreg_ctaid_y();
@@ -47,60 +22,9 @@ METALLOID_INLINE void put_position(device uint* group, device uint* position) {
   position[2] = __nvvm_read_ptx_sreg_tid_z();
 }
 
-}  // namespace nvptx
+}  // namespace report
 }  // namespace metalloid
 
-// Address of the block; set when the kernel is loaded (backends/cuda/compile/pipeline.py defines it).
-extern "C" constant ulong mtl_report_block;
-
-extern "C" inline void __msl_log(uint type, constant char* subsystem, constant char* category,
-                                 constant char* format, thread const void* values, uint count) {
-  using namespace metalloid::nvptx;
-  device report_block* block = (device report_block*)mtl_report_block;
-  thread const report_value* value = (thread const report_value*)values;
-  const uint of[] = {text_bytes(subsystem), text_bytes(category), text_bytes(format)};
-  uint bytes = sizeof(report_message) + 16 * count + of[0] + of[1] + of[2];
-  for (uint k = 0; k < count; ++k)
-    if (value[k].kind == 's') bytes += text_bytes((constant char*)value[k].bits);
-  const uint padded_bytes = (bytes + 7) & ~7u;
-  const uint start = __atomic_fetch_add(&block->used, padded_bytes, __ATOMIC_RELAXED);
-  if (start + padded_bytes > sizeof block->messages) {
-    __atomic_fetch_sub(&block->used, padded_bytes, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&block->dropped, 1, __ATOMIC_RELAXED);
-    return;
-  }
-  device report_message* message = (device report_message*)(block->messages + start);
-  message->bytes = padded_bytes;
-  message->type = type;
-  message->entry = 0;
-  message->count = count;
-  put_position(message->group, message->position);
-  device ulong* to = (device ulong*)(message + 1);
-  for (uint k = 0; k < count; ++k) {
-    to[2 * k] = value[k].kind | ulong(value[k].lanes) << 8;
-    to[2 * k + 1] = value[k].bits;
-  }
-  device char* text = put((device char*)(to + 2 * count), subsystem, of[0]);
-  text = put(text, category, of[1]);
-  text = put(text, format, of[2]);
-  for (uint k = 0; k < count; ++k) {
-    constant char* given = (constant char*)value[k].bits;
-    if (value[k].kind == 's') text = put(text, given, text_bytes(given));
-  }
-}
-
-// The first that fails says so; the thread ends, and the others go on without it.
-extern "C" inline void __msl_assertion_failed(constant char* condition, constant char* file,
-                                              uint line) {
-  using namespace metalloid::nvptx;
-  device report_block* block = (device report_block*)mtl_report_block;
-  if (__atomic_exchange_n(&block->failed, 1u, __ATOMIC_RELAXED) == 0) {
-    block->line = line;
-    put_position(block->group, block->position);
-    const uint condition_bytes = text_bytes(condition), file_bytes = text_bytes(file);
-    put(block->condition, condition, condition_bytes < 256 ? condition_bytes : 256);
-    put(block->file, file, file_bytes < 256 ? file_bytes : 256);
-  }
-  __nvvm_exit();
-  __builtin_unreachable();
-}
+#define METALLOID_ASSERTION_FUNCTION extern "C" inline
+#include "report_block.h"
+#undef METALLOID_ASSERTION_FUNCTION

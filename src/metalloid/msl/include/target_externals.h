@@ -1,6 +1,6 @@
 // The operations that a device supplies: barriers and communication between the threads of a
-// simdgroup and of a quad. On the CPU they are external functions of the C runtime; on NVIDIA GPUs
-// target_nvptx.h defines them.
+// simdgroup and of a quad. On the CPU they are external functions of the C runtime; target_nvptx.h
+// and target_spirv.h define them elsewhere.
 //
 // Numbers travel as 32-bit and 64-bit integers and as float, mere bits as 32-bit and 64-bit words.
 #pragma once
@@ -82,4 +82,6 @@ METALLOID_DECLARE_GROUP(quad)
 
 #if defined(__NVPTX__)
 #include "target_nvptx.h"
+#elif defined(__SPIRV__)
+#include "target_spirv.h"
 #endif

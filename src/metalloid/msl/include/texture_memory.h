@@ -26,7 +26,7 @@ struct texture_descriptor {
 // these stand in the upper bits of the words of textures, and the compiler sees constants; elsewhere
 // the bits are zeros. Vector code cannot efficiently test for a format or a setting: it calls
 // functions for each lane instead.
-#ifdef __NVPTX__
+#if defined(__NVPTX__) || defined(__SPIRV__)
 constexpr bool mtl_textures_are_known = false, mtl_textures_by_lane = false;
 #else
 extern "C" const bool mtl_textures_are_known, mtl_textures_by_lane;

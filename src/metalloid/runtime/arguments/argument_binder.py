@@ -11,7 +11,6 @@ import numpy as np
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.devices.device import Device
-from metalloid.runtime.interop.dlpack import from_dlpack
 from metalloid.runtime.launch.launches import Arguments, HostMemory, PlainParameter
 from metalloid.runtime.memory.buffer import Buffer, ImportedBuffer, Window
 
@@ -103,6 +102,8 @@ class ArgumentBinder(ABC):
         if not hasattr(value, "__dlpack__") or isinstance(value, type):
             return None
         self.check_mutable(value)
+        from metalloid.runtime.interop.dlpack import from_dlpack
+
         try:
             return from_dlpack(value)
         except (ArgumentError, BufferError, RuntimeError) as error:

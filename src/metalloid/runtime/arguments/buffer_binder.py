@@ -12,9 +12,7 @@ import numpy as np
 from metalloid.errors import ArgumentError
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.arguments.argument_binder import ArgumentBinder
-from metalloid.runtime.arguments.struct_dtypes import dtype_text, is_incompatible, layout_text
 from metalloid.runtime.devices.device import Device
-from metalloid.runtime.interop.dlpack import from_dlpack
 from metalloid.runtime.launch.launches import Arguments, PlainParameter
 from metalloid.runtime.memory.buffer import Buffer, Window
 
@@ -194,6 +192,8 @@ class BufferBinder(ArgumentBinder):
             # A struct: a structured dtype of its size, or bytes. `void` takes anything.
             if self._bytes == 1 or dtype.itemsize == 1:
                 return
+            from metalloid.runtime.arguments.struct_dtypes import is_incompatible
+
             if (
                 dtype.fields
                 and layout.members
@@ -217,6 +217,8 @@ class BufferBinder(ArgumentBinder):
         raise self.refuse(array, f"its elements are not {required}", hint)
 
     def _other_layout(self, array: np.ndarray | Window) -> ArgumentError:
+        from metalloid.runtime.arguments.struct_dtypes import dtype_text, layout_text
+
         return self.refuse(
             array,
             f"the struct holds {layout_text(self.parameter.layout)}; "
@@ -286,6 +288,8 @@ class BufferBinder(ArgumentBinder):
         if imported is not None:
             return self._bind_window(Window(imported, 0, imported.dtype, imported.shape), bound)
         if hasattr(value, "__dlpack__"):
+            from metalloid.runtime.interop.dlpack import from_dlpack
+
             try:
                 array = from_dlpack(value)
             except (ArgumentError, BufferError, RuntimeError) as error:

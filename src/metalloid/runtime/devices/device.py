@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain.target import Target
-from metalloid.display import html_table
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.runtime.devices.libraries import Libraries
 from metalloid.runtime.devices.traits import MANY_THREADS, DeviceTraits
 from metalloid.runtime.interop.exchange import Exchange
 from metalloid.runtime.launch.launches import Launcher
@@ -20,11 +17,11 @@ from metalloid.runtime.launch.program import Program
 if TYPE_CHECKING:
     import numpy as np
 
+    from metalloid.runtime.devices.libraries import Libraries
     from metalloid.runtime.launch.refutation import ThreadCode
 
 
-@dataclass(frozen=True)
-class DeviceInfo:
+class DeviceInfo(NamedTuple):
     """A description of a device.
 
     Attributes
@@ -107,6 +104,8 @@ class Device(Launcher, metaclass=_Opening):
     @functools.cached_property
     def libraries(self) -> Libraries:
         """Vendor libraries of this device."""
+        from metalloid.runtime.devices.libraries import Libraries
+
         return Libraries()
 
     def info(self) -> DeviceInfo:
@@ -229,6 +228,8 @@ class Device(Launcher, metaclass=_Opening):
         """
 
     def _repr_html_(self) -> str:
+        from metalloid.display import html_table
+
         info = self.info()
         rows = {
             "description": info.description,

@@ -19,6 +19,7 @@ _KINDS = {
     "metal": "metalloid.backends.metal.runtime.device",
     "cuda": "metalloid.backends.cuda.runtime.device",
     "cpu": "metalloid.backends.cpu.runtime.device",
+    "opencl": "metalloid.backends.opencl.runtime.device",
 }
 
 #: Kinds of device by DLPack's types.
@@ -28,6 +29,7 @@ _DLPACK_KINDS = {2: "cuda", 13: "cuda"}
 _TARGETS = {
     "cuda": "metalloid.backends.cuda.runtime.offline",
     "cpu": "metalloid.backends.cpu.runtime.offline",
+    "spirv": "metalloid.backends.opencl.runtime.offline",
 }
 
 _open: dict[str, Device] = {}

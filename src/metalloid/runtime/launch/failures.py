@@ -75,6 +75,8 @@ def _forget_seen() -> None:
 
 def report() -> None:
     """Log failures that were never raised and warn about them, at the end of the process."""
+    if not _unseen:
+        return
     import logging  # here, as most programs have no failures
 
     logger = logging.getLogger("metalloid")

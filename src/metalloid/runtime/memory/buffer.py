@@ -5,21 +5,20 @@ from __future__ import annotations
 import gc
 import math
 import weakref
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
-from metalloid.runtime.interop.dlpack import capsule_of_array
-from metalloid.runtime.interop.export import Exported, exports_in_place, require_cuda
-from metalloid.runtime.interop.strided import Imported
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.launch.failures import Failure
-from metalloid.runtime.memory.host_copy import Bytes, HostCopy
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from metalloid.runtime.interop.export import Exported
+    from metalloid.runtime.interop.strided import Imported
+    from metalloid.runtime.memory.host_copy import HostCopy
 
 
 class Buffer:
@@ -154,6 +153,8 @@ class Buffer:
         """Its bytes, which Python can read and write, after the launches so far."""
         import numpy as np
 
+        from metalloid.runtime.memory.host_copy import Bytes, HostCopy
+
         self.wait()
         self.is_fresh = False  # Python may write to the view
         if self._is_visible:
@@ -187,6 +188,8 @@ class Buffer:
 
     def _exported(self) -> Exported:
         """The memory for other libraries, which may write to it from now on."""
+        from metalloid.runtime.interop.export import Exported
+
         self._is_exported, self.is_fresh = True, False
         if self.host_copy is not None:
             self.host_copy.to_device()
@@ -199,6 +202,9 @@ class Buffer:
     def __dlpack__(self, *, stream: int | None = None, max_version: Any = None,
                    dl_device: tuple[int, int] | None = None,
                    copy: bool | None = None) -> Any:  # fmt: skip
+        from metalloid.runtime.interop.dlpack import capsule_of_array
+        from metalloid.runtime.interop.export import exports_in_place
+
         if not exports_in_place(self.device.exchange, dl_device, copy):
             return capsule_of_array(self.__array__(copy=copy), max_version, bool(copy))
         if copy:
@@ -207,6 +213,8 @@ class Buffer:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        from metalloid.runtime.interop.export import require_cuda
+
         require_cuda(self.device.exchange)
         return self._exported().to_cuda()
 
@@ -249,8 +257,7 @@ class ImportedBuffer(Buffer):
             self._memory.then()
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """An array in part of a buffer.
 
     Attributes

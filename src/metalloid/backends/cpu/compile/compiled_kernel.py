@@ -1,11 +1,12 @@
 """A compiled kernel, and the requests that its code answers.
 
-Nothing here compiles: a bundle of kernels runs without importing the compiler.
+Nothing here compiles: a bundle of kernels runs without importing the compiler. Each method that
+`dataclass` generates takes a tenth of a millisecond of the time to load a bundle.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,7 +86,7 @@ class CounterTable(NamedTuple):
 _NO_COUNTERS = CounterTable()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(eq=False, repr=False, kw_only=True)
 class CodeProperties:
     """Properties of a kernel's code on which its compilation and launches depend.
 
@@ -125,7 +126,7 @@ class CodeProperties:
     axis: str = "x"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(eq=False, repr=False, kw_only=True)
 class CompiledKernel(CodeProperties):
     """A kernel as machine code.
 
@@ -206,7 +207,7 @@ def facts_of(kernel: CompiledKernel) -> dict[str, Any]:
     }  # fmt: skip
     return facts | {
         "variant": str(kernel.variant or ""),
-        "bounds": asdict(kernel.bounds),
+        "bounds": kernel.bounds._asdict(),
         "accesses": kernel.accesses._asdict(),
         "counters": kernel.counters._asdict(),
     }

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
 from metalloid.backends.cpu.compile import reference, vector
@@ -210,7 +210,7 @@ def _compiled_by(
         "shares": kernel.shares,
         "threadgroup_bytes": distances(kernel.ir)[1],
         "logs": kernel.logs,
-        "bounds": asdict(kernel.bounds),
+        "bounds": kernel.bounds._asdict(),
         "accesses": kernel.accesses._asdict(),
         "counters": kernel.counters._asdict(),
     }

@@ -144,7 +144,7 @@ class KernelIR:
     counters: CounterTable
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(eq=False, repr=False, kw_only=True)
 class Lowered(CodeProperties):
     """A kernel from an engine, ready for clang's back end.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from metalloid.backends.cpu.compile.lane_axes import axis_first, lane_axis
 from metalloid.backends.cpu.compile.texture_specialization import KnownWord
@@ -42,8 +42,7 @@ class Kind(enum.Enum):
     SINGLE_COLUMN = "single_column"
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(NamedTuple):
     """One variant of a kernel's vector code; ``str(variant)`` is its name.
 
     Attributes
@@ -94,7 +93,7 @@ class Variant:
         """The variant for one size of threadgroups only, if all of a grid have that size."""
         if any(n % m for n, m in zip(grid, group, strict=True)):
             return self
-        return replace(self, group=group)
+        return self._replace(group=group)
 
 
 def parse_variant(name: str) -> Variant:
@@ -114,16 +113,16 @@ def parse_variant(name: str) -> Variant:
     variant = Variant(Kind(kind), int(width))
     for option in options:
         if option in ("y", "z"):
-            variant = replace(variant, axis=option)
+            variant = variant._replace(axis=option)
         elif option == "relaxed":
-            variant = replace(variant, is_relaxed=True)
+            variant = variant._replace(is_relaxed=True)
         elif option == "streaming":
-            variant = replace(variant, streams=True)
+            variant = variant._replace(streams=True)
         elif "x" in option:
             x, y, z = map(int, option.split("x"))
-            variant = replace(variant, group=(x, y, z))
+            variant = variant._replace(group=(x, y, z))
         else:
-            variant = replace(variant, textures=(*variant.textures, KnownWord.parse(option)))
+            variant = variant._replace(textures=(*variant.textures, KnownWord.parse(option)))
     return variant
 
 
@@ -193,7 +192,7 @@ def shipped_variants(initial: Variant, widths: Sequence[int], waits: bool) -> li
     if not waits:
         return [Variant(Kind.FULL, width), Variant(Kind.TAIL, width)]
     chosen = [
-        initial, replace(initial, group=None), Variant(Kind.TAIL, width),
+        initial, initial._replace(group=None), Variant(Kind.TAIL, width),
         Variant(Kind.MULTI_ROW, width),
     ]  # fmt: skip
     return list(dict.fromkeys(chosen))
@@ -201,11 +200,11 @@ def shipped_variants(initial: Variant, widths: Sequence[int], waits: bool) -> li
 
 def substitutes(variant: Variant, widths: Sequence[int], waits: bool) -> Iterator[Variant]:
     """Variants that can run what a variant can run, the fastest first; it is the first."""
-    plain = replace(variant, textures=(), streams=False)
-    yield from (variant, plain, replace(plain, group=None))
+    plain = variant._replace(textures=(), streams=False)
+    yield from (variant, plain, plain._replace(group=None))
     if not waits:
         yield Variant(Kind.FULL, widths[0])
         return
     if variant.kind is Kind.SINGLE_ROW and variant.axis == "x":
-        yield replace(plain, kind=Kind.TAIL, group=None)
+        yield plain._replace(kind=Kind.TAIL, group=None)
     yield Variant(Kind.MULTI_ROW, widths[0], is_relaxed=variant.is_relaxed)

@@ -1,4 +1,4 @@
-"""Launches against the extents of their arguments: proofs, and messages of failed accesses."""
+"""Launches against the extents of their arguments: proofs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,7 @@ import struct
 
 from metalloid.backends.cpu.compile.compiled_kernel import BoundsRequest
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.backends.cpu.runtime.native_library import Outcome
-from metalloid.compiler.bounds.operations import Op
-from metalloid.compiler.bounds.table import BoundsTable
-from metalloid.msl.signature import Signature
-from metalloid.runtime.launch.outside import describe_site
+from metalloid.compiler.bounds.table import ARGUMENT, BoundsTable
 
 _NODE, _CHECK, _READ = struct.Struct("=4q"), struct.Struct("=6q"), struct.Struct("=3Q")
 _HEAD = struct.Struct("=4Q4Q")
@@ -48,7 +44,7 @@ class RangeProof:
         )
         self._checks = ctypes.create_string_buffer(self._packed_checks() or b"\0")
         reads = sorted(
-            {(n[1], n[2], (n[0] >> 8) // 8) for n in table.nodes if n[0] & 0xFF == Op.ARGUMENT}
+            {(n[1], n[2], (n[0] >> 8) // 8) for n in table.nodes if n[0] & 0xFF == ARGUMENT}
         )
         self._reads = ctypes.create_string_buffer(
             b"".join(_READ.pack(*read) for read in reads) or b"\0"
@@ -99,11 +95,3 @@ class RangeProof:
     def _set(self, request: BoundsRequest) -> None:
         self.request = request
         ctypes.memmove(self._checks, self._packed_checks(), ctypes.sizeof(self._checks) - 1)
-
-
-def describe_outside(
-    outcome: Outcome, table: BoundsTable, signature: Signature
-) -> tuple[str, tuple[str, int] | None, str]:
-    """Describe a failed access: in words, its file and line, and the line with a caret."""
-    offset = ctypes.c_int64(outcome.address).value
-    return describe_site(signature, table.sites[outcome.lane], offset, outcome.limit_ns)

@@ -188,7 +188,7 @@ def build(cache: Cache, target: str = "") -> Path:
 
 def sources_digest(target: str = "") -> str:
     """Changes when the runtime does, and so what the code of kernels expects of it."""
-    return native_build.sources_digest(SOURCES, "runtime", [HEADERS], _SUBFOLDERS, target)
+    return native_build.sources_digest(SOURCES, "runtime", (HEADERS,), _SUBFOLDERS, target)
 
 
 def objects(target: str) -> dict[str, bytes]:

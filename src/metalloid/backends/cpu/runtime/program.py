@@ -7,7 +7,6 @@ import ctypes
 import math
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Protocol
 
 from metalloid.backends.cpu import host
@@ -20,9 +19,7 @@ from metalloid.backends.cpu.compile.lane_axes import lane_axis
 from metalloid.backends.cpu.compile.texture_specialization import KnownWord, TextureVariants
 from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.backends.cpu.runtime.bounds import RangeProof, describe_outside
-from metalloid.backends.cpu.runtime.faults import INTERRUPTED, OUTSIDE, error_of
-from metalloid.backends.cpu.runtime.source_lines import load_address, source_line
+from metalloid.backends.cpu.runtime.bounds import RangeProof
 from metalloid.backends.cpu.runtime.threadgroup_fusion import (
     default_group_size,
     fused,
@@ -140,11 +137,8 @@ class CpuProgram(Program):
         if variant.for_group_of(grid, group) == initial:
             variant = initial
         streams = self._first.streamable * math.prod(grid) >= host.cache_bytes()
-        variant = replace(
-            variant,
-            textures=textures,
-            is_relaxed=is_relaxed,
-            streams=streams and not is_relaxed,
+        variant = variant._replace(
+            textures=textures, is_relaxed=is_relaxed, streams=streams and not is_relaxed
         )
         bounds = self._bounds_of(variant)
         code = self._variants.get((variant, bounds))
@@ -194,12 +188,16 @@ class CpuProgram(Program):
 
     def failure(self, outcome: native_library.Outcome, grid: Size, group: Size) -> BaseException:
         """The exception for a synchronous launch: its error, or the exception of Ctrl-C."""
+        from metalloid.backends.cpu.runtime.faults import INTERRUPTED  # here: most do not fail
+
         if outcome.status == INTERRUPTED:
             return native_library.runtime().interruption()
         return self.error(outcome, grid, group)
 
     def error(self, outcome: native_library.Outcome, grid: Size, group: Size) -> MetalloidError:
         """The error of a failed launch."""
+        from metalloid.backends.cpu.runtime.faults import OUTSIDE, error_of
+
         fusion = self._fusion(grid, group)
 
         def fused_groups(position: Size) -> tuple[Size, Size]:
@@ -218,7 +216,13 @@ class CpuProgram(Program):
     def _describe_outside(
         self, outcome: native_library.Outcome
     ) -> tuple[str, tuple[str, int] | None, str]:
-        """See `describe_outside`; with the line if the kernel can be compiled again."""
+        """A failed access: in words, its file and line, and the line with a caret.
+
+        The line is known if the kernel can be compiled again.
+        """
+        from metalloid.backends.cpu.runtime.source_lines import load_address
+        from metalloid.runtime.launch.outside import describe_site
+
         base = load_address(outcome.code)
         table = self._first.bounds
         for (variant, bounds), kernel in self._kernels.items():
@@ -227,10 +231,13 @@ class CpuProgram(Program):
                 table = kernel.bounds
                 with contextlib.suppress(MetalloidError):  # such as on a full disk
                     table = self._compile_variant(variant, bounds, debug_lines=True).bounds
-        return describe_outside(outcome, table, self.signature)
+        offset = ctypes.c_int64(outcome.address).value
+        return describe_site(self.signature, table.sites[outcome.lane], offset, outcome.limit_ns)
 
     def _source_line(self, address: int) -> tuple[str, int] | None:
         """File and line of an instruction of this kernel; None if it is unknown."""
+        from metalloid.backends.cpu.runtime.source_lines import load_address, source_line
+
         base = load_address(address)
         for (variant, bounds), kernel in self._kernels.items():
             entry, _ = self._variants.get((variant, bounds), (0, 0))

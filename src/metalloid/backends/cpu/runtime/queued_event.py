@@ -8,7 +8,6 @@ from typing import Any
 
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.fast_launch import general_arguments, queued_outcome
-from metalloid.backends.cpu.runtime.faults import nested
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.launch.failures import Failure, record
@@ -99,6 +98,8 @@ class QueuedEvent(Event):
         if result == native_library.INTERRUPTED:
             raise runtime.interruption()
         if result == native_library.NESTED:
+            from metalloid.backends.cpu.runtime.faults import nested
+
             raise nested(self._kernel)
         if result == native_library.STILL_RUNNING:
             return False

@@ -28,6 +28,7 @@ def bundle_files(
                                              MAX_THREADS_PER_THREADGROUP))):  # fmt: skip
         kernel = compile_ptx(unit, entry, constants, target, cache, threads)
         facts = {name: value for name, value in asdict(kernel).items() if name != "stages"}
+        facts["bounds"] = kernel.bounds and kernel.bounds._asdict()
         files[f"{threads}.ptx"] = kernel.text.encode()
         files[f"{threads}.json"] = json.dumps(facts).encode()
     return files

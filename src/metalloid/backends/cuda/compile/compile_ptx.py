@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +231,6 @@ def _compile(source: _KernelSource, max_threads: int) -> dict[str, bytes | str]:
             "coarsening": module.coarsening,
             "is_vectorized": module.is_vectorized,
             "is_cancellable": CANCEL_SYMBOL in ptx,
-            "bounds": asdict(module.bounds) if _is_checked(unit) else None,
+            "bounds": module.bounds._asdict() if _is_checked(unit) else None,
         }),
     }  # fmt: skip

@@ -20,7 +20,6 @@ from metalloid.backends.cuda.compile.full_warp_loops import version_full_warp_lo
 from metalloid.backends.cuda.compile.launch_data import constant_pointers, layout_of
 from metalloid.backends.cuda.compile.member_masks import materialize_member_masks
 from metalloid.backends.cuda.compile.module_edits import declare_intrinsics, prepare_module
-from metalloid.backends.cuda.compile.name_values import name_values
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
 from metalloid.backends.cuda.compile.warp_divergence import analyse_warp
 from metalloid.compiler.bounds.table import NO_CHECKS, BoundsTable, without_promises
@@ -28,6 +27,7 @@ from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.name_values import name_values
 from metalloid.compiler.ir.parser import definition, parse_function, replace_function
 from metalloid.compiler.ir.pass_manager import Pass, run_passes
 from metalloid.compiler.ir.printer import function_text

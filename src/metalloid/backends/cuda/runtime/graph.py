@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metalloid.backends.cuda.runtime.constants import SLOT_BYTES
 from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.driver import check
 from metalloid.backends.cuda.runtime.events import CudaEvent, record_event
 from metalloid.runtime.launch.launches import Launch, buffers_of
+from metalloid.runtime.memory.constants import SLOT_BYTES
 
 
 class CudaGraph:

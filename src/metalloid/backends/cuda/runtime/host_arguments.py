@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 
-from metalloid.backends.cuda.runtime.constants import SLOT_BYTES
 from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.driver import check
 from metalloid.runtime.launch.launches import Arguments
+from metalloid.runtime.memory.constants import SLOT_BYTES
 from metalloid.runtime.memory.staging import Block, blocks_of, contents, point_words
 
 

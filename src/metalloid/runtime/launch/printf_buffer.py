@@ -8,7 +8,7 @@ from typing import NamedTuple
 from metalloid.errors import KernelFault
 from metalloid.runtime.launch.log_messages import emit
 
-#: report_block in report_nvptx.h.
+#: report_block in report_types.h.
 _HEAD = struct.Struct("=IIII3I3I256s256s")
 HEAD_BYTES = _HEAD.size
 BUFFER_BYTES = HEAD_BYTES + 2**20

@@ -29,7 +29,7 @@ class Constants(dict[bytes, int]):
 
     def __init__(self, address: int, copy_in: Callable[[int, bytes], None]) -> None:
         super().__init__()
-        self._address, self._copy_in = address, copy_in
+        self.address, self._copy_in = address, copy_in
         self._values: list[bytes | None] = [None] * _SLOTS
         self._next = 0
 
@@ -43,7 +43,7 @@ class Constants(dict[bytes, int]):
             if before is not None:
                 self.pop(before, None)  # another of its slots may have been overwritten
             self._values[number] = value
-        address = self._address + first * SLOT_BYTES
+        address = self.address + first * SLOT_BYTES
         self._copy_in(address, value)
         self[value] = address
         return address

@@ -1,0 +1,141 @@
+"""From a kernel of a translation unit to SPIR-V."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from metalloid.backends.opencl.compile.imports import imported_names
+from metalloid.backends.opencl.compile.module_edits import reports
+from metalloid.backends.opencl.compile.pipeline import run_pipeline
+from metalloid.compiler.frontend.debug_info import LINE_TABLES
+from metalloid.compiler.frontend.entry import entry_text, read_layouts
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
+from metalloid.compiler.frontend.translate import compile_command, compile_entry
+from metalloid.compiler.frontend.undefined_symbols import undefined
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.ir.pass_manager import observes_passes
+from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.toolchain import clang
+from metalloid.compiler.toolchain.cache import Cache, digest
+from metalloid.compiler.toolchain.progress import compiling
+from metalloid.compiler.toolchain.target import Target
+from metalloid.errors import MetalloidError
+from metalloid.msl.entry_points import EntryPoint
+
+_ENTRY = (
+    f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
+    "(metalloid::launch_data<mtl_entry_type::parameter_count> launch, threadgroup char* memory)"
+    " { metalloid::run_thread<mtl_entry_type>(launch, memory); }"
+)
+#: SPIR-V has integers of 8, 16, 32 and 64 bits. LLVM computes values after loops with others.
+_LOOPS = ("-mllvm", "-replexitval=never")
+
+
+@dataclass(frozen=True)
+class SpirvKernel:
+    """A kernel as SPIR-V.
+
+    Attributes
+    ----------
+    stages : dict
+        File of each stage of compilation by name: ``"cpp"``, ``"ll"``, ``"spv"``.
+    layouts : tuple of int
+        Table of the parameters' types, for `build_signature`.
+    reports : bool
+        Whether it logs or asserts.
+    key : str
+        Of the cache.
+    """
+
+    stages: dict[str, Path]
+    layouts: tuple[int, ...]
+    reports: bool
+    key: str
+
+    @property
+    def module(self) -> bytes:
+        """The SPIR-V."""
+        return self.stages["spv"].read_bytes()
+
+
+def compile_spirv(
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    target: Target,
+    cache: Cache,
+) -> SpirvKernel:
+    """Compile one kernel of a unit to SPIR-V, or find it in the cache.
+
+    Raises
+    ------
+    CompileError
+        If its template cannot be instantiated, or a parameter cannot be filled by a launch.
+    """
+    key = digest(
+        "spirv", unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
+        *target.flags, *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
+    )  # fmt: skip
+    files = cache.load(key)
+    if files is None:
+        with compiling(f"kernel {entry.name!r} for {target.name}"):
+            compiled = _compile(unit, entry, constants, target, cache)
+        files = cache.save(key, compiled)
+    names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "spv": "kernel.spv"}
+    facts = json.loads(files["kernel.json"].read_bytes())
+    stages = {stage: files[name] for stage, name in names.items()}
+    return SpirvKernel(stages, tuple(facts["layouts"]), facts["reports"], key)
+
+
+def assembly(kernel: SpirvKernel, target: Target) -> str:
+    """The SPIR-V as text."""
+    ir = kernel.stages["ll"].read_bytes()
+    return clang.run(_back_end(target, "-S"), ir).text
+
+
+def _back_end(target: Target, output: str) -> list[str]:
+    return ["clang", "-x", "ir", *target.flags, "-O3", *_LOOPS, "-w", output, "-o", "-", "-"]
+
+
+def _compile(
+    unit: TranslationUnit,
+    entry: EntryPoint,
+    constants: Mapping[int, str],
+    target: Target,
+    cache: Cache,
+) -> dict[str, bytes | str]:
+    def compiled(*more: str) -> tuple[str, str]:
+        to_ir = [
+            *compile_command(unit.text, unit.options, target, cache),
+            *(*_LOOPS, "-w", "-S", "-emit-llvm", "-o", "-", "-"),
+        ]
+
+        def embed(text: str) -> str:
+            return entry_text(text, unit, entry, constants, _ENTRY, retains_kernel=False)
+
+        return compile_entry([*to_ir, *more], unit, entry, target, embed)
+
+    text, ir = compiled()
+    layouts = read_layouts(ir)
+    try:
+        ir = run_pipeline(ir)
+    except Unsupported as problem:
+        raise MetalloidError(f"[{entry.name}] {problem} is not supported in SPIR-V") from None
+    code = clang.run(_back_end(target, "-c"), ir)
+    if code.status != 0:
+        raise MetalloidError(
+            f"[{entry.name}] clang accepted the kernel but could not generate SPIR-V:\n"
+            f"{code.messages[:2000]}"
+        )
+    for missing in imported_names(code.output):
+        raise undefined(missing, unit, entry, lambda: compiled(LINE_TABLES)[1])
+    return {
+        "kernel.cpp": text,
+        "kernel.ll": ir,
+        "kernel.spv": code.output,
+        "kernel.json": json.dumps({"layouts": layouts, "reports": reports(ir)}),
+    }

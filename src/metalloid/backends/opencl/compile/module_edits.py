@@ -1,0 +1,68 @@
+"""Edits of a module's text besides the kernel's function: linkage, and the execution mode."""
+
+from __future__ import annotations
+
+import re
+
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
+from metalloid.runtime.launch.program import SIMDGROUP_WIDTH
+
+_PUBLIC_FUNCTION = re.compile(
+    r"^define (?:dso_local )?(?!linkonce|weak|internal|private|available)"
+    rf"(?=[^@\n]*@(?!{ENTRY_SYMBOL}\b))", re.M,
+)  # fmt: skip
+_KERNEL_HEAD = re.compile(rf"^(define [^\n]*@{ENTRY_SYMBOL}\([^\n]*) \{{$", re.M)
+#: Threadgroup variables: SPIR-V gives them no first value, and those that are only written go.
+_LOCAL_VARIABLE = re.compile(
+    r"^(@\S+ = )(?:internal|linkonce_odr) ([^\n]*?addrspace\(3\) global .+?) "
+    r"(?:zeroinitializer|undef|poison)(?:, comdat)?(?:\([^)\n]*\))?, align (\d+)$", re.M,
+)  # fmt: skip
+_ALIGNMENT = 16  # of threadgroup variables, so that they can be read by float4
+#: The subgroup's scope is 3. It is a function, as passes take vectors apart.
+_BALLOT = """
+declare spir_func <4 x i32> @_Z29__spirv_GroupNonUniformBallotib(i32, i1) #9990
+define internal spir_func i32 @mtl_ballot(i1 %vote) #9991 {
+  %votes = call spir_func <4 x i32> @_Z29__spirv_GroupNonUniformBallotib(i32 3, i1 %vote)
+  %low = extractelement <4 x i32> %votes, i32 0
+  ret i32 %low
+}
+attributes #9990 = { convergent nounwind }
+attributes #9991 = { alwaysinline convergent nounwind }
+"""
+_BALLOT_DECLARATION = re.compile(r"^declare [^\n]*@mtl_ballot\([^\n]*\n", re.M)
+#: A load of what report_spirv.h says about a launch.
+_REPORT = re.compile(r"^ [^\n]* = load [^\n]*@_ZZN9metalloid6report", re.M)
+
+
+def prepare_module(ir: str) -> str:
+    """The module for the passes: its other functions are unused, as all are inlined."""
+    ir = _LOCAL_VARIABLE.sub(
+        lambda match: (
+            f"{match[1]}internal {match[2]} undef, align {max(int(match[3]), _ALIGNMENT)}"
+        ), ir,
+    )  # fmt: skip
+    return _PUBLIC_FUNCTION.sub("define internal ", ir)
+
+
+def reports(ir: str) -> bool:
+    """Whether threads log or assert."""
+    return _REPORT.search(ir) is not None
+
+
+def replace_bf16(ir: str) -> str:
+    """The module with integers for bfloats in types and tables, after `lower_bf16`."""
+    ir = re.sub(r"\bbfloat 0xR([0-9A-F]{4})", lambda match: f"i16 {int(match[1], 16)}", ir)
+    return re.sub(r"(?<![\w.%@\"-])bfloat(?![\w.])", "i16", ir)
+
+
+def define_ballot(ir: str) -> str:
+    """The module with the function that returns a ballot as one word (target_spirv.h)."""
+    without, count = _BALLOT_DECLARATION.subn("", ir)
+    return without + _BALLOT if count else ir
+
+
+def require_subgroup_size(ir: str) -> str:
+    """The module with the execution mode SubgroupSize of the kernel."""
+    number = 1 + max((int(n) for n in re.findall(r"^!(\d+) = ", ir, re.M)), default=0)
+    ir = _KERNEL_HEAD.sub(rf"\1 !intel_reqd_sub_group_size !{number} {{", ir)
+    return f"{ir}\n!{number} = !{{i32 {SIMDGROUP_WIDTH}}}\n"

@@ -1,0 +1,114 @@
+"""The passes over a kernel for SPIR-V, in order, and why each is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from metalloid.backends.opencl.compile.lower_bf16 import lower_bf16
+from metalloid.backends.opencl.compile.module_edits import (
+    define_ballot,
+    prepare_module,
+    replace_bf16,
+    require_subgroup_size,
+)
+from metalloid.backends.opencl.compile.split_integers import split_integers
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
+from metalloid.compiler.ir.fresh_names import FreshNames
+from metalloid.compiler.ir.function import Function, Instruction
+from metalloid.compiler.ir.name_values import name_values
+from metalloid.compiler.ir.parser import parse_function, replace_function
+from metalloid.compiler.ir.pass_manager import Pass, run_passes
+from metalloid.compiler.transforms.legalize_bf16 import legalize_bf16
+from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
+from metalloid.compiler.transforms.shift_amounts import mask_shift_amounts
+
+#: Ends the thread that calls it (report_spirv.h).
+_END_THREAD = "@mtl_end_thread"
+
+
+@dataclass
+class KernelContext:
+    """State that the passes over a kernel share, besides its function.
+
+    Attributes
+    ----------
+    names : FreshNames
+        For what passes add.
+    valid : set of str
+        The analyses and properties that hold for the function now.
+    """
+
+    names: FreshNames
+    valid: set[str] = field(default_factory=set)
+
+
+def _name_values(function: Function, context: KernelContext) -> None:
+    name_values(function, context.names)
+
+
+def _mask_shift_amounts(function: Function, context: KernelContext) -> None:
+    mask_shift_amounts(function, context.names)
+
+
+def _legalize_bf16(function: Function, context: KernelContext) -> bool:
+    if not any(_mentions_bf16(i) for i in function.instructions()):
+        return False
+    scalarize_vectors(function)
+    legalize_bf16(function)
+    lower_bf16(function, context.names)
+    return True
+
+
+def _split_integers(function: Function, context: KernelContext) -> bool:
+    return split_integers(function, context.names)
+
+
+def _mentions_bf16(i: Instruction) -> bool:
+    return any("bfloat" in str(type) for type in (i.type, *(value.type for value in i.operands)))
+
+
+def _return_at_end_of_thread(function: Function, context: KernelContext) -> None:
+    for block in function.blocks.values():
+        for index, i in enumerate(block.body):
+            if i.op == "call" and i.callee == _END_THREAD:
+                del block.body[index:]
+                block.end = Instruction("ret")
+                break
+
+
+KERNEL: tuple[Pass[KernelContext], ...] = (
+    Pass(
+        "name-values", _name_values,
+        "what has names may be moved and printed; LLVM wants numbers in order", gives=("names",),
+    ),
+    Pass(
+        "mask-shift-amounts", _mask_shift_amounts,
+        "shifts by more bits than a scalar has use the low bits of the amount", needs=("names",),
+    ),
+    Pass(
+        "legalize-bf16", _legalize_bf16,
+        "SPIR-V has no bfloat: values are their bits, computed with as floats", needs=("names",),
+    ),
+    Pass(
+        "split-integers", _split_integers,
+        "SPIR-V has integers of 8, 16, 32 and 64 bits", needs=("names",),
+    ),
+    Pass(
+        "return-at-end-of-thread", _return_at_end_of_thread,
+        "a thread whose assertion fails ends: SPIR-V has no other way than the kernel's return",
+    ),
+)  # fmt: skip
+
+
+def run_pipeline(ir: str) -> str:
+    """Run the passes over a module with a kernel.
+
+    Raises
+    ------
+    Unsupported
+        If the kernel contains what no kernel was seen to contain.
+    """
+    ir = prepare_module(ir)
+    kernel = parse_function(ir, ENTRY_SYMBOL, retain_hints=True)
+    run_passes(kernel, KERNEL, KernelContext(FreshNames(kernel)))
+    return require_subgroup_size(define_ballot(replace_bf16(replace_function(ir, kernel))))

@@ -1,0 +1,50 @@
+// A kernel's form in SPIR-V for OpenCL: a work-item is one thread of Metal, a work-group a
+// threadgroup, a subgroup a simdgroup.
+//
+// Work-groups have one dimension whatever the shape of the threadgroups is, so that 32 threads with
+// adjacent indices are a subgroup. All threadgroups of a launch have one size: a grid that is not a
+// multiple of it is split into several launches (geometry.py).
+#pragma once
+
+#include "kernel_entry.h"
+
+namespace metalloid {
+
+// Arguments of a launch (packed by launch_data.py): addresses, the grid, the threadgroup as asked for,
+// the threadgroup of this launch, the position of the first one, and where to report.
+template <int parameters>
+struct launch_data {
+  void* words[parameters == 0 ? 1 : parameters];
+  ulong report_block;
+  unsigned grid[3], dispatched[3], group[3], first[3];
+};
+
+METALLOID_INLINE metal::uint3 triple(const unsigned (&v)[3]) { return {v[0], v[1], v[2]}; }
+
+template <class Entry, int words>
+METALLOID_INLINE void run_thread(const launch_data<words>& launch, threadgroup char* memory) {
+  thread_ids ids;
+  ids.index = __builtin_spirv_local_invocation_id(0);
+  ids.dispatched_size = triple(launch.dispatched);
+  ids.group_size = triple(launch.group);
+  ids.grid = triple(launch.grid);
+  ids.groups = {divide_up(ids.grid.x, ids.dispatched_size.x),
+                divide_up(ids.grid.y, ids.dispatched_size.y),
+                divide_up(ids.grid.z, ids.dispatched_size.z)};
+  ids.group = triple(launch.first) + metal::uint3(__builtin_spirv_workgroup_id(0),
+                                                  __builtin_spirv_workgroup_id(1),
+                                                  __builtin_spirv_workgroup_id(2));
+  const uint row = ids.index / ids.group_size.x;
+  ids.position_in_threadgroup = {ids.index % ids.group_size.x, row % ids.group_size.y,
+                                 row / ids.group_size.y};
+  ids.position_in_grid = ids.group * ids.dispatched_size + ids.position_in_threadgroup;
+  threadgroup report::launch_state& state = report::launch();
+  state.block = launch.report_block;
+  for (int k = 0; k < 3; ++k) {
+    state.group[k] = ids.group[k];
+    state.size[k] = ids.group_size[k];
+  }
+  Entry::call(ids, launch.words, (char*)memory);
+}
+
+}  // namespace metalloid

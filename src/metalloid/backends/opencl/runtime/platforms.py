@@ -1,0 +1,111 @@
+"""OpenCL's platforms and their devices, and why some are not used."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from metalloid.errors import DeviceUnavailable
+
+#: The loader looks for platforms in this folder, or in what this variable names.
+_VENDORS, _VARIABLE = Path("/etc/OpenCL/vendors"), "OCL_ICD_VENDORS"
+#: Intel's runtime for CPUs, as the package ``intel-opencl-rt`` installs it.
+_INTEL = Path(sys.prefix, "lib", "libintelocl.so")
+_EXTENSIONS = (
+    "cl_khr_fp16",
+    "cl_khr_subgroup_ballot",
+    "cl_khr_subgroup_shuffle",
+    "cl_intel_required_subgroup_size",
+)
+
+
+@functools.cache
+def binding() -> Any:
+    """The module ``pyopencl``.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If it is not installed.
+    """
+    if _VARIABLE not in os.environ and not any(_VENDORS.glob("*.icd")) and _INTEL.exists():
+        os.environ[_VARIABLE] = str(_INTEL)  # the loader knows system-wide platforms only
+    os.environ.setdefault("PYOPENCL_NO_CACHE", "1")  # we have our own
+    try:
+        import pyopencl
+    except ImportError:
+        raise DeviceUnavailable(
+            "[opencl] the package 'pyopencl' is not installed. Run: pip install metalloid[opencl]"
+        ) from None
+    return pyopencl
+
+
+@functools.cache
+def functions() -> ctypes.CDLL:
+    """OpenCL's own functions, of the library that the binding uses."""
+    return ctypes.CDLL(binding()._cl.__file__)
+
+
+@functools.cache
+def usable_devices() -> tuple[Any, ...]:
+    """The devices that can run kernels, of all platforms.
+
+    Raises
+    ------
+    DeviceUnavailable
+        If there are none, with the reason for each.
+    """
+    reasons, usable = [], []
+    for device in _devices():
+        missing = lacking(device)
+        if missing:
+            reasons.append(f"{device.name.strip()} lacks {', '.join(missing)}")
+        else:
+            usable.append(device)
+    if not usable:
+        raise DeviceUnavailable(
+            f"[opencl] no device can run kernels: {'; '.join(reasons)}."
+            if reasons
+            else "[opencl] there is no OpenCL platform. Install the driver of a GPU, or Intel's "
+            "runtime for CPUs: pip install intel-opencl-rt intel-cmplr-lib-rt"
+        )
+    return tuple(usable)
+
+
+def _devices() -> list[Any]:
+    cl = binding()
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:  # if there are none
+        return []
+    return [device for platform in platforms for device in _devices_of(platform)]
+
+
+def _devices_of(platform: Any) -> list[Any]:
+    try:
+        return list(platform.get_devices())
+    except binding().Error:
+        return []
+
+
+def lacking(device: Any) -> list[str]:
+    """Names of the features that a device lacks to run kernels."""
+    missing = []
+    if "SPIR-V" not in _info(device, "il_version", ""):
+        missing.append("SPIR-V (cl_khr_il_program)")
+    if not _info(device, "svm_capabilities", 0):
+        missing.append("shared virtual memory")
+    extensions = device.extensions.split()
+    return missing + [name for name in _EXTENSIONS if name not in extensions]
+
+
+def _info(device: Any, name: str, default: Any) -> Any:
+    """A property of a device, or `default` if its version of OpenCL has none of the name."""
+    try:
+        return getattr(device, name)
+    except (AttributeError, binding().Error):
+        return default

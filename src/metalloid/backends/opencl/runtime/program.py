@@ -1,0 +1,96 @@
+"""A kernel on an OpenCL device."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from metalloid.backends.opencl.compile.compile_spirv import SpirvKernel, assembly
+from metalloid.backends.opencl.runtime.build import build
+from metalloid.backends.opencl.runtime.geometry import SubGrid
+from metalloid.backends.opencl.runtime.platforms import binding
+from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
+from metalloid.compiler.toolchain.target import Target
+from metalloid.errors import LaunchError
+from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.signature import build_signature
+from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
+
+_DEFAULT_THREADS = 256  # of a threadgroup
+_ENTRY_NAME = re.compile(rf"\b{ENTRY_SYMBOL}\b")
+
+
+class OfflineProgram(Program):
+    """A kernel compiled for devices that this machine need not have."""
+
+    def __init__(self, kernel: SpirvKernel, entry: EntryPoint, target: Target) -> None:
+        self.signature = build_signature(entry, kernel.layouts)
+        self.engine = f"opencl: {target.name}"
+        self._kernel, self._target = kernel, target
+        limit = self.signature.limits.max_total or MAX_THREADS_PER_THREADGROUP
+        self.max_group_size = min(limit, MAX_THREADS_PER_THREADGROUP)
+
+    @property
+    def spirv(self) -> bytes:
+        """The SPIR-V module."""
+        return self._kernel.module
+
+    @property
+    def asm(self) -> Mapping[str, str]:
+        """Text of each stage: the lowered C++, LLVM IR, and SPIR-V."""
+        stages = self._kernel.stages
+        texts = {name: stages[name].read_text() for name in ("cpp", "ll")}
+        texts["spirv"] = assembly(self._kernel, self._target)
+        name = self.signature.name
+        if name.isidentifier():
+            texts["spirv"] = _ENTRY_NAME.sub(name, texts["spirv"])
+        return texts
+
+    def default_group_size(self, grid: Size) -> Size:
+        """See `Program.default_group_size`."""
+        return spread(grid, min(self.max_group_size, _DEFAULT_THREADS))
+
+
+class OpenclProgram(OfflineProgram):
+    """A kernel that the platform has compiled.
+
+    Attributes
+    ----------
+    name : str
+    reports : bool
+        Whether it logs or asserts.
+    """
+
+    def __init__(
+        self,
+        kernel: SpirvKernel,
+        entry: EntryPoint,
+        target: Target,
+        context: Any,
+        device: Any,
+        options: str,
+    ) -> None:
+        super().__init__(kernel, entry, target)
+        cl = binding()
+        self.name, self.reports = self.signature.name, kernel.reports
+        try:
+            program = build(kernel, context, device, options)
+            self.handle = cl.Kernel(program, ENTRY_SYMBOL)
+        except cl.Error as error:
+            raise LaunchError(
+                f"[{self.name}] {device.name.strip()} cannot compile it: {error}"
+            ) from None
+        info = cl.kernel_work_group_info.WORK_GROUP_SIZE
+        limit = int(self.handle.get_work_group_info(info, device))
+        self.max_group_size = min(self.max_group_size, limit)
+        self._words = struct.Struct(f"={max(1, len(self.signature.sources)) + 1}Q")
+        self._shapes: dict[SubGrid, bytes] = {}
+
+    def launch_data(self, words: list[int], report_block: int, sub_grid: SubGrid) -> bytes:
+        """The first argument of the kernel: launch_data of entry.h."""
+        shape = self._shapes.get(sub_grid)
+        if shape is None:
+            shape = self._shapes[sub_grid] = struct.pack("=12I", *sub_grid.data)
+        return self._words.pack(*(words or (0,)), report_block) + shape

@@ -1,0 +1,63 @@
+// The operations of target_externals.h in SPIR-V for OpenCL, where a simdgroup is a subgroup of 32.
+//
+// The group instructions with "NonUniform" in their names work on the active invocations, as MSL's
+// functions do. LLVM knows SPIR-V's instructions as functions with their names.
+#pragma once
+
+#include "lane_operations.h"
+#include "report_spirv.h"
+
+#define METALLOID_DEVICE_FUNCTION \
+  extern "C" inline __attribute__((always_inline, convergent, nothrow))
+#define METALLOID_SPIRV_FUNCTION [[clang::sycl_external]] __attribute__((convergent, nothrow))
+
+METALLOID_SPIRV_FUNCTION void __spirv_ControlBarrier(int execution, int memory, int semantics);
+// OpGroupNonUniformBallot, of which the first word has the votes (module_edits.py).
+extern "C" METALLOID_SPIRV_FUNCTION uint mtl_ballot(bool vote);
+METALLOID_SPIRV_FUNCTION uint __spirv_GroupNonUniformShuffle(int execution, uint word, uint lane);
+
+namespace metalloid {
+namespace simt {
+
+// SPIR-V's numbers of scopes, and of the memory semantics "acquire and release" of threadgroup and
+// device memory.
+constexpr int workgroup_scope = 2, subgroup_scope = 3, all_memory = 0x308;
+
+METALLOID_INLINE uint lane() { return __builtin_spirv_subgroup_local_invocation_id(); }
+METALLOID_INLINE uint lane_of(uint number) { return number; }
+METALLOID_INLINE uint numbers_of(uint lanes) { return lanes; }
+METALLOID_INLINE uint ballot(uint, bool vote) {
+  return mtl_ballot(vote);
+}
+METALLOID_INLINE uint active_lanes() { return ballot(0, true); }
+METALLOID_INLINE uint read_word(uint, uint word, uint lane) {
+  return __spirv_GroupNonUniformShuffle(subgroup_scope, word, lane);
+}
+METALLOID_INLINE ulong word_from_below(uint, uint word, uint distance) {
+  const uint own = lane();
+  return ulong(own >= distance) << 32 | read_word(0, word, own - distance & 31);
+}
+
+}  // namespace simt
+}  // namespace metalloid
+
+// ---- barriers and ids ---------------------------------------------------------------------------
+// Both barriers order the memory accesses of their threads in every space. Work-groups have one
+// dimension, so that the lanes of a subgroup are adjacent threads (backends/opencl/include/entry.h).
+METALLOID_DEVICE_FUNCTION void __msl_threadgroup_barrier(uint) {
+  using namespace metalloid::simt;
+  __spirv_ControlBarrier(workgroup_scope, workgroup_scope, all_memory);
+}
+METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) {
+  using namespace metalloid::simt;
+  __spirv_ControlBarrier(subgroup_scope, subgroup_scope, all_memory);
+}
+METALLOID_DEVICE_FUNCTION uint __msl_simd_lane(void) { return metalloid::simt::lane(); }
+METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
+  return uint(__builtin_spirv_local_invocation_id(0)) / 32;
+}
+
+#include "lane_functions.h"
+
+#undef METALLOID_DEVICE_FUNCTION
+#undef METALLOID_SPIRV_FUNCTION

@@ -1,0 +1,148 @@
+"""Kernels on a device of OpenCL: launches, memory, events, reports.
+
+Wants pyopencl and a platform that takes SPIR-V, such as Intel's runtime for CPUs
+(``pip install pyopencl intel-opencl-rt intel-cmplr-lib-rt``); METALLOID_REQUIRE=opencl lets it fail
+without. The suites run there by METALLOID_DEVICE=opencl.
+"""
+
+import logging
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import metalloid as mtl
+
+SOURCE = """
+#include <metal_stdlib>
+using namespace metal;
+
+kernel void saxpy(device float* y, device const float* x, constant float& a,
+                  uint i [[thread_position_in_grid]])
+{
+    y[i] += a * x[i];
+}
+
+kernel void sums(device float* y, device const float* x, threadgroup float* shared,
+                 uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]],
+                 uint group [[threadgroup_position_in_grid]])
+{
+    threadgroup float first[32];
+    const float sum = simd_sum(x[i]);
+    if (t % 32 == 0) { first[t / 32] = sum; shared[t / 32] = simd_sum(1.0f); }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (t == 0) y[group] = first[0] + first[1] + first[2] + first[3] + shared[3];
+}
+
+kernel void place(device uint4* y, uint3 p [[thread_position_in_grid]],
+                  uint3 size [[threads_per_grid]], uint3 group [[threads_per_threadgroup]],
+                  uint lane [[thread_index_in_simdgroup]])
+{
+    y[p.x + size.x * (p.y + size.y * p.z)] = uint4(p.x + 1, p.y, group.x * group.y * group.z, lane);
+}
+
+struct Pair { device float* values; uint count; };
+kernel void through_a_struct(constant Pair& pair, device float* sum)
+{
+    for (uint k = 0; k < pair.count; ++k) sum[0] += pair.values[k];
+}
+
+kernel void bfloats(device bfloat* y, device const bfloat* x, uint i [[thread_position_in_grid]])
+{
+    y[i] = x[i] * x[i] + bfloat(1);
+}
+
+kernel void says(device int* y, uint i [[thread_position_in_grid]])
+{
+    if (i == 3) os_log_default.log("thread %u", i);
+    y[i] = 1;
+}
+
+kernel void asserts(device int* y, uint i [[thread_position_in_grid]])
+{
+    assert(i != 5);
+    y[i] = 1;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def lib():
+    try:
+        return mtl.library(SOURCE, device="opencl")
+    except mtl.DeviceUnavailable as error:
+        pytest.skip(f"opencl: {error}")
+
+
+def test_arrays_and_numbers(lib, rng):
+    x, y = rng.random(1000, np.float32), rng.random(1000, np.float32)
+    expected = y + np.float32(2.5) * x
+    lib.saxpy(y, x, 2.5, threads=1000)
+    np.testing.assert_allclose(y, expected, rtol=2e-7)
+
+
+def test_buffers_and_events(lib, rng):
+    x = rng.random(1000, np.float32)
+    a, b = mtl.Buffer(x, "opencl"), mtl.Buffer(np.zeros(1000, np.float32), "opencl")
+    events = [lib.saxpy(b, a, 1.0, threads=1000) for _ in range(10)]
+    np.testing.assert_allclose(np.asarray(b), 10 * x, rtol=1e-6)
+    assert all(event.done and event.seconds >= 0 for event in events)
+
+
+def test_threadgroup_memory_and_simdgroups(lib, rng):
+    x, y = rng.random(1024, np.float32), np.zeros(8, np.float32)
+    lib.sums(y, x, mtl.threadgroup_memory(4 * 4), threads=1024, group_size=128)
+    np.testing.assert_allclose(y, x.reshape(8, 128).sum(1) + 1, rtol=1e-6)
+
+
+def test_threadgroups_at_the_edges_are_smaller(lib):
+    y = np.zeros((5, 7, 37, 4), np.uint32)
+    lib.place(y, threads=(37, 7, 5), group_size=(16, 4, 2))
+    z, j, i = np.indices(y.shape[:3])
+    np.testing.assert_array_equal(y[..., 0], i + 1)
+    np.testing.assert_array_equal(y[..., 1], j)
+    widths, heights, depths = (np.where(k < n // s * s, s, n % s)
+                               for k, n, s in ((i, 37, 16), (j, 7, 4), (z, 5, 2)))  # fmt: skip
+    np.testing.assert_array_equal(y[..., 2], widths * heights * depths)
+    index = i % 16 + widths * (j % 4 + heights * (z % 2))
+    np.testing.assert_array_equal(y[..., 3], index % 32)
+
+
+def test_pointers_in_structs(lib, rng):
+    values = rng.random(100, np.float32)
+    sum = np.zeros(1, np.float32)
+    lib.through_a_struct({"values": mtl.Buffer(values, "opencl"), "count": 100}, sum, threads=1)
+    np.testing.assert_allclose(sum, values.sum(), rtol=1e-5)
+
+
+def test_bfloats_round_to_even(lib):
+    x = np.arange(0x10000, dtype=np.uint16).view(ml_dtypes.bfloat16)
+    y = np.zeros_like(x)
+    lib.bfloats(y, x, threads=x.size)
+    with np.errstate(all="ignore"):
+        square = (x.astype(np.float32) * x.astype(np.float32)).astype(ml_dtypes.bfloat16)
+        expected = (square.astype(np.float32) + np.float32(1)).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(y.astype(np.float32), expected.astype(np.float32))
+
+
+def test_messages_and_assertions(lib, caplog):
+    y = mtl.Buffer(np.zeros(64, np.int32), "opencl")
+    with caplog.at_level(logging.INFO):
+        lib.says(y, threads=64)
+    messages = [each.getMessage() for each in caplog.records if "kernels" in each.name]
+    assert messages == ["[says] thread 3 (thread (3, 0, 0) of threadgroup (0, 0, 0))"]
+    event = lib.asserts(y, threads=64)
+    with pytest.raises(mtl.KernelFault, match=r"assertion failed: i != 5.*thread \(5, 0, 0\)"):
+        event.wait()
+
+
+def test_the_device_describes_itself(lib):
+    device = mtl.Device("opencl")
+    assert device.name == "opencl:0"
+    assert "SPIR-V" in device.details()["SPIR-V"]
+    assert device in mtl.devices()
+
+
+def test_a_large_allocation_fails(lib):
+    with pytest.raises(mtl.OutOfMemory):
+        mtl.Buffer(2**60, "opencl")

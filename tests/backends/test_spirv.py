@@ -1,0 +1,71 @@
+"""Kernels as SPIR-V: what is compiled without any OpenCL device."""
+
+import struct
+
+import pytest
+
+import metalloid as mtl
+from metalloid.backends.opencl.compile.imports import imported_names
+from metalloid.backends.opencl.runtime.geometry import sub_grids
+
+SOURCE = """
+#include <metal_stdlib>
+using namespace metal;
+
+kernel void mixed(device bfloat4* y, constant uint3& size, threadgroup float* shared,
+                  uint i [[thread_position_in_grid]], uint lane [[thread_index_in_threadgroup]])
+{
+    shared[lane] = float(y[i].x) + simd_sum(float(size.y));
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    y[i] = bfloat4(shared[lane ^ 1]) + y[i];
+}
+"""
+
+
+def words_of(module):
+    return struct.unpack(f"<{len(module) // 4}I", module)
+
+
+def test_the_module_is_for_subgroups_of_32_and_imports_nothing():
+    kernel = mtl.library(SOURCE, target="spirv").mixed
+    module = kernel._program.spirv
+    assert words_of(module)[0] == 0x07230203
+    assert list(imported_names(module)) == []
+    text = kernel.asm["spirv"]
+    assert "OpExecutionMode" in text
+    assert "SubgroupSize 32" in text
+    assert '"mixed"' in text
+
+
+def test_an_undefined_function_is_an_error_at_its_line():
+    with pytest.raises(mtl.CompileError, match=r"undefined: 'nowhere'") as caught:
+        mtl.library(
+            "float nowhere(float);\nkernel void f(device float* y) {\n    y[0] = nowhere(y[1]);\n}",
+            target="spirv",
+        ).function("f")
+    assert caught.value.diagnostics[0].line == 3
+
+
+def test_spirv_has_no_architectures():
+    with pytest.raises(mtl.DeviceUnavailable, match="the target is 'spirv'"):
+        mtl.library(SOURCE, target="spirv:sm_90")
+
+
+@pytest.mark.parametrize("grid", [(100, 7, 5), (64, 8, 2), (3, 1, 1)])
+def test_sub_grids_cover_every_thread_once(grid):
+    group = (32, 4, 2)
+    seen = set()
+    for each in sub_grids(grid, group):
+        sizes, first = each.data[6:9], each.data[9:]
+        assert each.group == (sizes[0] * sizes[1] * sizes[2], 1, 1)
+        counts = (each.work_items[0] // each.group[0], *each.work_items[1:])
+        spans = [
+            range(first[k] * group[k], first[k] * group[k] + (counts[k] - 1) * group[k] + sizes[k])
+            for k in range(3)
+        ]
+        threads = {(x, y, z) for x in spans[0] for y in spans[1] for z in spans[2]}
+        assert not threads & seen
+        seen |= threads
+    assert seen == {
+        (x, y, z) for x in range(grid[0]) for y in range(grid[1]) for z in range(grid[2])
+    }
