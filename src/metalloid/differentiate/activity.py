@@ -9,6 +9,7 @@ from metalloid.differentiate.rules import CONSTANT
 from metalloid.differentiate.tree import (
     Assign,
     AtomicAdd,
+    Barrier,
     Expression,
     If,
     Loop,
@@ -63,6 +64,15 @@ def reads_of_bits(program: Program, names: Collection[str]) -> Iterator[Assign |
                 is_bits = each.op == "call" and each.name == "as_type" and not each.type.is_float
                 if is_bits and float_variables(each.args[0]) & set(names):
                     yield statement
+
+
+def has_shared_effects(statements: list[Statement]) -> bool:
+    """Whether statements write threadgroup memory, or wait for other threads."""
+    return any(
+        isinstance(statement, Barrier)
+        or (isinstance(statement, Assign) and statement.target.is_shared)
+        for statement in flatten(statements)
+    )
 
 
 def has_lane_functions(statements: list[Statement]) -> bool:

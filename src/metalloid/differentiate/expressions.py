@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from metalloid.differentiate.lane_rules import is_lane_function
-from metalloid.differentiate.tree import Assign, AtomicAdd, Expression, If, Statement
+from metalloid.differentiate.tree import Assign, AtomicAdd, Barrier, Expression, If, Statement
 from metalloid.differentiate.types import Type, parse_type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
@@ -28,6 +28,9 @@ _CONVERSIONS = (
     "IntegralToBoolean", "FloatingToBoolean", "BooleanToSignedIntegral",
 )  # fmt: skip
 _CONSTRUCTORS = ("CXXConstructExpr", "CXXTemporaryObjectExpr", "CXXUnresolvedConstructExpr")
+_BARRIERS = ("threadgroup_barrier", "simdgroup_barrier")
+#: Builtins of clang by the macros that they come from.
+_NAMED_NUMBERS = {"__builtin_huge_valf": "INFINITY", "__builtin_nanf": "NAN"}
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
 #: Names that adjoints of kernels declare.
 GENERATED = re.compile(
@@ -246,6 +249,8 @@ class ExpressionReader:
         if operator in ("&&", "||"):
             return self._short_circuit(operator, left, right_node)
         right = self.value(right_node)
+        if len(left.type.extents) == 1 and left.op == "variable":  # an array decays to a pointer
+            left = Expression("pointer", left.type.element, "", (left, ZERO))
         if left.op == "pointer" or right.op == "pointer":
             return self._moved(node, operator, left, right)
         return binary(operator, left, right, type_of(node))
@@ -341,12 +346,17 @@ class ExpressionReader:
         if reference is None:
             raise Refused(node.begin, "a call through a value has no rule")
         name = reference[3]
+        if name in _BARRIERS:
+            self.statements.append(Barrier(f"{name}(mem_flags::mem_threadgroup);"))
+            return ZERO
         if name == _ATOMIC_ADD:
             pointer, added = (self.value(child) for child in node.children[1:3])
             parent = node.parent
             if parent is not None and parent.kind != "CompoundStmt":
                 raise Refused(node.begin, f"the result of {name} has no derivative")
             target = self.element(pointer, ZERO, added.type)
+            if target.is_shared:
+                raise Refused(node.begin, "atomic functions of threadgroup memory have no rule")
             self.statements.append(AtomicAdd(target, added, node.begin))
             return ZERO
         return self.call(node, reference[2], name)
@@ -355,6 +365,8 @@ class ExpressionReader:
         """The result of a function: a builtin, or one that is inlined."""
         given = [child for child in node.children[1:] if child.kind != "CXXDefaultArgExpr"]
         args = tuple(map(self.value, given))
+        if name in _NAMED_NUMBERS:
+            return Expression("constant", type_of(node), _NAMED_NUMBERS[name])
         if name == "value_of":
             return args[0]
         if name == "cast":  # how `lower` writes conversions of half and bfloat

@@ -14,6 +14,21 @@ from metalloid.differentiate.types import Type
 _LANES = "xyzw"
 
 
+def shared_adjoints(target: Expression) -> list[str]:
+    """The words of the adjoint of a target in threadgroup memory, one for each component."""
+    vector = target.args[0] if target.op == "component" else target
+    base, lanes = vector.base, vector.type.lanes
+    index = "0"
+    if vector.op == "element":
+        index = text_of(vector.args[1])
+        for extent, more in zip(base.type.extents[1:], vector.args[2:], strict=False):
+            index = f"({index}) * {extent} + {text_of(more)}"
+    names = target.name if target.op == "component" else _LANES[:lanes]
+    if lanes == 1:
+        return [f"d_{base.name}[{index}]"]
+    return [f"d_{base.name}[({index}) * {lanes} + {_LANES.index(name)}]" for name in names]
+
+
 class Propagation:
     """Writes the statements that add to adjoints.
 
@@ -73,17 +88,30 @@ class Propagation:
         rule(value, seed)
 
     def _add_variable(self, value: Expression, seed: str) -> None:
-        if value.type.space:  # a reference to memory
+        if value.is_shared:
+            self._add_to_shared(value, seed)
+        elif value.type.space:  # a reference to memory
             self._add_to_buffer(value, seed)
         else:
             self._sweep.line(f"d_{value.name} += {seed};")
 
     def _add_element(self, value: Expression, seed: str) -> None:
+        if value.is_shared:
+            self._add_to_shared(value, seed)
+            return
         if value.is_buffer_element:
             self._add_to_buffer(value, seed)
             return
         self.note_indices(value)
         self._sweep.line(f"d_{text_of(value)} += {seed};")
+
+    def _add_to_shared(self, value: Expression, seed: str) -> None:
+        self.note_indices(value)
+        bound = self._bound(seed, value.type)
+        self._require_order(value.base.name)
+        for number, address in enumerate(shared_adjoints(value)):
+            part = f"{bound}.{_LANES[number]}" if value.type.lanes > 1 else bound
+            self._sweep.line(f"if ({part} != 0) adjoint_add(&{address}, {part});")
 
     def _add_to_buffer(self, value: Expression, seed: str) -> None:
         self.note_indices(value)
@@ -93,11 +121,20 @@ class Propagation:
         for lane in range(lanes):
             part = f"{bound}.{_LANES[lane]}" if lanes > 1 else bound
             at = f"ulong({index}) * {lanes} + {lane}" if lanes > 1 else index
+            if name in self._sweep.owned:
+                self._sweep.line(f"if ({part} != 0) d_{name}[{at}] += {part};")
+                continue
+            self._require_order(name)
             self._sweep.line(f"if ({part} != 0) {{")
             self._sweep.line(
                 f"  atomic_fetch_add_explicit(&d_{name}[{at}], {part}, memory_order_relaxed);"
             )
             self._sweep.line("}")
+
+    def _require_order(self, name: str) -> None:
+        if self._sweep.deterministic:
+            why = f"threads that read the same element of {name} add to its adjoint in any order"
+            raise Refused(self._location, why)
 
     def _add_component(self, value: Expression, seed: str) -> None:
         vector = value.args[0]

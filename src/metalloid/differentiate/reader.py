@@ -106,7 +106,8 @@ class Reader(ExpressionReader):
                 why = f"adjoints declare names like {parameter.name!r}: choose another one"
                 raise Refused(node.name, why)
             if parameter.type.space == "threadgroup":
-                raise Refused(node.name, "threadgroup memory has no rule yet")
+                why = "threadgroup memory as a parameter has no rule: declare it in the kernel"
+                raise Refused(node.name, why)
             if parameter.type.scalar == "double":
                 raise Refused(node.name, "doubles have no adjoints")
             variable = Expression("variable", parameter.type, parameter.name)
@@ -289,8 +290,6 @@ class Reader(ExpressionReader):
             if value.op == "pointer":
                 self._move(node)
             return
-        if type_.space:
-            raise Refused(node.begin, "threadgroup memory has no rule yet")
         if not type_.scalar or type_.scalar == "double":
             raise Refused(node.begin, f"variables of type {type_.text!r} have no rule")
         variable = self.new_variable(node.label, type_)
