@@ -96,6 +96,8 @@ def kinds_of_findings(folder: Path, test: str) -> tuple[set[str], str]:
             values.append(mtl.threadgroup_memory(int(argument.options["size"]) + 15 & -16))
         elif "null" in argument.options:
             values.append(None)
+        elif "noinit" in argument.options:
+            values.append(mtl.Buffer(int(argument.options["size"])))
         else:
             values.append(argument.value(kernel.dtype(parameter.name)))
     sizes = {"threads": _size(grid), "group_size": _size(group)}

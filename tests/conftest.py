@@ -103,7 +103,33 @@ LACKING = {
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    mark_long_tests(config, items)
+    mark_other_instances(items)
+
+
+def mark_long_tests(config, items):
+    """Mark the tests of ``long_tests.txt`` as slow.
+
+    Raises
+    ------
+    pytest.UsageError
+        If a file that is collected has no such test.
+    """
+    text = (config.rootpath / "tests/long_tests.txt").read_text()
+    names = {line for line in text.splitlines() if not line.startswith("#")}
+    for item in items:
+        if item.nodeid in names:
+            item.add_marker(pytest.mark.slow)
+    if not any("::" in arg for arg in config.args):
+        collected = {item.nodeid for item in items}
+        files = {name.partition("::")[0] for name in collected}
+        unknown = [n for n in names - collected if n.partition("::")[0] in files]
+        if unknown:
+            raise pytest.UsageError(f"tests/long_tests.txt: no tests: {sorted(unknown)}")
+
+
+def mark_other_instances(items):
     """Mark the instances that `sample` leaves out as slow.
 
     ``sample(n)`` keeps `n` instances at equal distances, the first and the last among them.

@@ -29,6 +29,9 @@ class _Repeater:
             constants = launch.arguments.constants
             constants[:] = [each for each in constants if (k, each[0]) not in packed]
 
+    def is_separable(self, addresses):
+        return False
+
     def __call__(self, addresses, written):
         for k, position, index in self._words:
             self._launches[k].arguments.words[position] = addresses[index]

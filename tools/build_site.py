@@ -21,6 +21,8 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
+from numpy_reference import NUMPY_PAGES, write_numpy_reference
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 GENERATED = DOCS / "generated"
@@ -152,9 +154,15 @@ def write_reference() -> None:
             if example := examples.get(f"{module}.{name}"):
                 lines += ["", ".. code-block:: pycon", "", *indent(example, "   ").split("\n"), ""]
         (folder / f"{module}.rst").write_text("\n".join(lines), "utf-8")
-    toctree = [".. toctree::", "   :maxdepth: 1", "", *(f"   {module}" for module in MODULES), ""]
+    names = (f"   {name}" for name in (*MODULES, *NUMPY_PAGES))
+    toctree = [".. toctree::", "   :maxdepth: 1", "", *names, ""]
     title = "API reference"
     (folder / "index.rst").write_text("\n".join([title, "=" * len(title), "", *toctree]), "utf-8")
+
+
+def write_numpy_pages() -> None:
+    """Write the reference of `metalloid.numpy`."""
+    write_numpy_reference(GENERATED / "api")
 
 
 def print_examples() -> None:
@@ -168,7 +176,10 @@ def print_examples() -> None:
 
 def main() -> None:
     """Build the site, and print the time of each part."""
-    parts = (write_gallery, write_tutorial_pictures, run_examples, write_reference, print_examples)
+    parts = (
+        write_gallery, write_tutorial_pictures, run_examples, write_reference, write_numpy_pages,
+        print_examples,
+    )  # fmt: skip
     for part in parts:
         started = time.perf_counter()
         part()

@@ -155,6 +155,10 @@ class Settings:
         2**30,
         "Maximum size of the cache, such as 512M; 0: nothing is stored on disk.",
     )
+    tape_bytes = _Setting(
+        "METALLOID_TAPE_SIZE", parse_size, 2**29,
+        "Maximum memory of a launch for the values that the gradient of a kernel needs.",
+    )  # fmt: skip
     clang = _Setting(
         "METALLOID_CLANG",
         str,

@@ -13,7 +13,7 @@ import metalloid as mtl
 from metalloid.arrays.planning import packing
 from metalloid.arrays.planning.matmul_dispatch import choose_backend, is_sum, is_transposed
 from metalloid.runtime.devices.libraries import Libraries
-from metalloid.runtime.devices.traits import BFLOAT_DOTS, MANY_THREADS, MATRIX_UNITS
+from metalloid.runtime.devices.traits import BFLOAT_DOTS, FEW_CORES, MANY_THREADS, MATRIX_UNITS
 
 TYPES = [
     "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8", "uint16",
@@ -285,7 +285,9 @@ CPU = mtl.ones(1).device
         ("float16", (16, 16), 16, [], "panels"),
     ],
 )
-def test_the_backend_of_a_product(dtype, shape, depth, fused, backend):
+def test_the_backend_of_a_product(monkeypatch, dtype, shape, depth, fused, backend):
+    """With the registers of AVX-512."""
+    monkeypatch.setattr(CPU, "traits", FEW_CORES)
     assert choose_backend(CPU, np.dtype(dtype), shape, depth, fused) == backend
 
 
@@ -305,6 +307,23 @@ def test_column_major_factors_are_packed(monkeypatch, dtype, stack):
         assert mtl.explain(product).count("numpy::pack_panel") == 1 + is_one_stack
         check(product, left.swapaxes(-1, -2), right.T)
         check(rows, left[..., 2:].swapaxes(-1, -2), right.T)
+
+
+@pytest.mark.needs("the CPU")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+@pytest.mark.parametrize(("registers", "nbytes"), [(16, 16), (16, 32), (32, 64)])
+@pytest.mark.sample(1, per="nbytes")
+def test_tiles_of_other_processors(monkeypatch, registers, nbytes, dtype):
+    """Rows and columns are around those of sums and of threadgroups."""
+    traits = FEW_CORES._replace(vector_registers=registers, vector_bytes=nbytes)
+    monkeypatch.setattr(CPU, "traits", traits)
+    for m, n, k in [(1, 139, 70), (97, 33, 40), (6, 9, 300), (66, 2, 37), (35, 1, 65)]:
+        left, right = random((m, k), dtype), random((k, n), dtype)
+        columns = mtl.asarray(right.T.copy()).T
+        with mtl.config.scope(products="panels"):
+            check(mtl.asarray(left) @ mtl.asarray(right), left, right)
+        with mtl.config.scope(products="dots"):
+            check(mtl.asarray(left) @ columns, left, right)
 
 
 @pytest.mark.needs("the CPU")

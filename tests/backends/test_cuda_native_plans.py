@@ -13,6 +13,8 @@ from metalloid.arrays.execution.repeated_plan import RepeatedPlan
 from metalloid.arrays.ir.memory import pool_of
 from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
+from metalloid.profiler.hooks import Hooks, RawLaunch
+from metalloid.runtime.devices import registry
 from metalloid.runtime.devices.device import DeviceInfo
 from metalloid.runtime.devices.traits import CUDA_CORES
 from metalloid.transforms.variants import CheckedCall
@@ -111,6 +113,32 @@ def test_a_run_adds_its_launches_and_records_the_event(card, x, scaled, only_nat
         assert type(event) is CudaEvent
         assert event._in_use == [y._node.memory.bound]
         assert card.in_flight[-1]() is event
+
+
+def test_a_profile_times_each_launch_of_a_run(card, x, scaled, only_native, monkeypatch):
+    monkeypatch.setitem(registry._open, card.name, card)
+    monkeypatch.setattr(card.timer, "record", lambda event: card.notes.append(("record", event)))
+    for k in (2.0, 3.0):
+        scaled(x, k)
+    hooks = Hooks(counts=False)
+    hooks.install()
+    try:
+        scaled(x, 4.0)  # the first of a frame
+        only_native()
+        card.notes.clear()
+        hooks.launches.clear()
+        y = scaled(x, 5.0)
+    finally:
+        hooks.remove()
+    (_, began), (source, target, params), (_, ended) = card.notes
+    assert (source, target) == (address(x), address(y))
+    (text,) = [value for value, where in card.constants.items() if where == params]
+    assert struct.pack("f", 5.0) in text
+    launch = RawLaunch(*hooks.launches)
+    assert type(launch.event) is TimedEvent
+    assert launch.name.startswith("array_multiply")
+    assert (began, ended) == launch.event._events
+    assert y._node.memory.bound._pending._in_use == [y._node.memory.bound]
 
 
 def test_arguments_that_native_functions_do_not_take_are_left_to_python(card, x, scaled):

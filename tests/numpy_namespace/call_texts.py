@@ -236,7 +236,8 @@ OTHERS = {
     "datetime_as_string datetime_data format_float_positional format_float_scientific from_dlpack frombuffer "
     "fromfile fromregex fromstring frompyfunc genfromtxt get_include get_printoptions getbufsize geterr geterrcall "
     "info is_busday isnat load loadtxt nested_iters printoptions save savetxt savez savez_compressed "
-    "set_printoptions setbufsize seterr seterrcall show_config show_runtime",
+    "set_printoptions setbufsize seterr seterrcall show_config show_runtime test",
+    "about memory": "may_share_memory shares_memory",
     "bind their operand to other values": "copyto fill_diagonal place put put_along_axis putmask",
     "NumPy raises before it computes": "asarray_chkfinite",
 }  # fmt: skip

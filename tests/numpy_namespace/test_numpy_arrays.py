@@ -211,3 +211,19 @@ def test_strides_of_a_transpose(module):
     assert filled.strides == (8, 16)
     with pytest.raises(ValueError, match="order"):
         module.zeros((2, 3), order="Q")
+
+
+@pytest.mark.parametrize("other", ["x", "x[1:]", "x[::-1]", "x[1::2]", "x + 1", "x[:0]"])
+def test_shared_memory(other):
+    results = []
+    for namespace in (np, numpy):
+        x = namespace.arange(9.0)
+        y, even = eval(other, {"x": x}), x[::2]
+        results.append([
+            bool(f(a, y)) for f in (namespace.shares_memory, namespace.may_share_memory)
+            for a in (x, even)
+        ])  # fmt: skip
+    assert results[0] == results[1]
+    x = np.arange(3)
+    assert np.shares_memory(x, x.copy())  # until one of them changes
+    assert not np.shares_memory(x, [1, 2])

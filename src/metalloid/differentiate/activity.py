@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from metalloid.differentiate.lane_rules import is_lane_function
 from metalloid.differentiate.rules import CONSTANT
 from metalloid.differentiate.tree import (
     Assign,
     AtomicAdd,
+    Barrier,
     Expression,
     If,
     Loop,
@@ -62,6 +64,24 @@ def reads_of_bits(program: Program, names: Collection[str]) -> Iterator[Assign |
                 is_bits = each.op == "call" and each.name == "as_type" and not each.type.is_float
                 if is_bits and float_variables(each.args[0]) & set(names):
                     yield statement
+
+
+def has_shared_effects(statements: list[Statement]) -> bool:
+    """Whether statements write threadgroup memory, or wait for other threads."""
+    return any(
+        isinstance(statement, Barrier)
+        or (isinstance(statement, Assign) and statement.target.is_shared)
+        for statement in flatten(statements)
+    )
+
+
+def has_lane_functions(statements: list[Statement]) -> bool:
+    """Whether statements call simd or quad functions."""
+    return any(
+        each.op == "call" and is_lane_function(each.name)
+        for value in all_reads(statements)
+        for each in value.walk()
+    )
 
 
 def all_reads(statements: list[Statement]) -> Iterator[Expression]:
@@ -168,7 +188,34 @@ def stored_repeatedly(program: Program) -> set[str]:
 
 
 def carried(loop: Loop, needed: Collection[str]) -> list[str]:
-    """The variables whose values an iteration takes from the one before."""
-    steps = assigned(loop.step)
+    """The variables whose values an iteration takes from the one before, and that are not undone.
+
+    Those that `undone` returns are not among them.
+    """
+    steps = {step.target.name for step in undone(loop)}
     names = live_in(loop.body, assigned(loop.body) & set(needed))
     return sorted(names - steps)
+
+
+def undone(loop: Loop) -> list[Assign]:
+    """The statements that add to integers, once in each iteration, what the loop does not change.
+
+    They are undone by a subtraction, and need no tape.
+    """
+    body = [s for s in loop.body if isinstance(s, Assign) and is_step(s, loop)]
+    return [*body, *(step for step in loop.step if isinstance(step, Assign))]
+
+
+def is_step(statement: Assign, loop: Loop) -> bool:
+    """Whether a statement of the body of a loop changes an integer by what does not change."""
+    target, value = statement.target, statement.value
+    if target.op != "variable" or target.type.is_float or value.op != "binary":
+        return False
+    targets = [
+        s.target.base.name for s in flatten([*loop.body, *loop.step]) if isinstance(s, Assign)
+    ]
+    return (
+        value.name in "+-" and value.args[0] == target and targets.count(target.name) == 1
+        and not value.args[1].variables() & set(targets)
+        and all(each.op in ("variable", "constant", "binary", "cast") for each in value.walk())
+    )  # fmt: skip

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,12 @@ from metalloid.differentiate.expressions import Refused
 from metalloid.differentiate.front_end import text_of_kernel
 from metalloid.differentiate.sweep import Sweep
 from metalloid.differentiate.tree import Assign, AtomicAdd, Parameter, Program, flatten
-from metalloid.errors import ArgumentError
+from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.memory.buffer import Buffer
+from metalloid.settings import settings
 
 _THREAD = (
     "  const ulong tape_threads = ulong(tape_grid.x) * tape_grid.y * tape_grid.z;\n"
@@ -27,7 +30,23 @@ _IDS = (
     "uint3 tape_position [[thread_position_in_grid]]",
     "uint3 tape_grid [[threads_per_grid]]",
 )
+_THREADGROUP_IDS = (
+    "uint3 adjoint_position [[thread_position_in_threadgroup]]",
+    "uint3 adjoint_extents [[threads_per_threadgroup]]",
+)
+_SHARED_ADD = """\
+// Adds to an adjoint in threadgroup memory, where MSL has no atomic additions of floats.
+static void adjoint_add(threadgroup atomic_uint *address, float value) {
+  uint bits = atomic_load_explicit(address, memory_order_relaxed);
+  while (!atomic_compare_exchange_weak_explicit(
+      address, &bits, as_type<uint>(as_type<float>(bits) + value), memory_order_relaxed,
+      memory_order_relaxed)) {
+  }
+}
+
+"""
 _WORD = 4
+_MAX_INDEX = 2**31
 
 
 class AdjointKernel:
@@ -59,8 +78,11 @@ class AdjointKernel:
 
     def __init__(
         self, name: str, source: str, compiled: Library, wrt: tuple[str, ...],
-        outputs: tuple[str, ...], has_tape: bool, consumed: set[str],
+        outputs: tuple[str, ...], has_tape: bool, consumed: set[str], primal: Kernel,
+        max_row: int, general: Callable[[], AdjointKernel],
     ) -> None:  # fmt: skip
+        self._primal, self._max_row = primal, max_row
+        self._general = functools.cache(general)
         self._consumed = [name in consumed for name in outputs]
         self.source, self.wrt, self.outputs, self.has_tape = source, wrt, outputs, has_tape
         self.kernel: Kernel = compiled[f"{name}_vjp"]
@@ -101,19 +123,45 @@ class AdjointKernel:
         of `adjoint_of` with `in_place`.
         """
         first = len(args) - len(self.outputs) - len(self.wrt)
+        # Simdgroups have the same threads as in the kernel.
+        (row, *others), group_size = self._primal._check_sizes(threads, group_size)
+        if self._max_row and (row > self._max_row or others != [1, 1]):
+            return self._general().launch(args, threads, group_size)
         if self._count is None:
             return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
-        device = self.kernel.device
-        words = Buffer(np.zeros(1, np.uint32), device)
-        self._count(*args[:first], words, threads=threads, group_size=group_size, wait=True)
         extents = (threads,) if isinstance(threads, int) else tuple(threads)
-        words_of_thread = int(np.asarray(words)[0])
-        tape = Buffer(max(1, words_of_thread) * _WORD * int(np.prod(extents)), device)
-        return self.kernel(*args, tape, threads=threads, group_size=group_size, wait=True)
+        count, budget = math.prod(extents), settings.tape_bytes
+        stride, least = 1, None
+        while True:
+            nbytes = max(1, self._words(args[:first], stride, threads, group_size)) * _WORD * count
+            if nbytes <= budget:
+                break
+            if least is not None and nbytes >= least:
+                raise OutOfMemory(
+                    f"[{self.kernel.name}] the tape needs {least} bytes, more than "
+                    f"config.tape_bytes ({budget}). Raise it, or launch fewer threads at a time."
+                )
+            least, stride = nbytes, 2 * stride
+        tape = Buffer(nbytes, self.kernel.device)
+        return self.kernel(
+            *args, tape, np.uint32(stride), threads=threads, group_size=group_size, wait=True
+        )
+
+    def _words(self, args: Sequence[Any], stride: int, threads: Any, group_size: Any) -> int:
+        """Words of the tape of a thread, with a checkpoint each `stride` iterations of loops."""
+        words = Buffer(np.zeros(1, np.uint32), self.kernel.device)
+        assert self._count is not None
+        self._count(
+            *args, words, np.uint32(stride), threads=threads, group_size=group_size, wait=True
+        )
+        return int(np.asarray(words)[0])
 
 
 def vjp(
-    kernel: Kernel, wrt: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+    kernel: Kernel,
+    wrt: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    deterministic: bool = False,
 ) -> AdjointKernel:
     """The adjoint of a kernel: from adjoints of its outputs to those of its inputs.
 
@@ -125,6 +173,8 @@ def vjp(
         to vectors of them, which the kernel only reads. By default all of them.
     outputs : sequence of str, optional
         Parameters whose adjoints are given: those that the kernel writes. By default all of them.
+    deterministic : bool, optional
+        Whether to refuse kernels for which the last bits of the result would differ between runs.
 
     Returns
     -------
@@ -141,7 +191,8 @@ def vjp(
     -----
     Threads keep their order and their indices: the adjoint runs on the same grid. Adjoints of
     inputs are added by atomic functions, so their order, and the last bits of sums, differ between
-    runs.
+    runs. Where each thread of a one-dimensional grid reads elements of its own (``x[i]``,
+    ``x[3 * i + 1]``), they are added without. Memory for adjoints must not overlap.
 
     Examples
     --------
@@ -158,7 +209,7 @@ def vjp(
     >>> d_x
     array([2., 4., 6.], dtype=float32)
     """
-    return adjoint_of(kernel, wrt, outputs)
+    return adjoint_of(kernel, wrt, outputs, deterministic=deterministic)
 
 
 def adjoint_of(
@@ -166,6 +217,8 @@ def adjoint_of(
     wrt: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     in_place: bool = False,
+    deterministic: bool = False,
+    is_one_dimensional: bool = True,
 ) -> AdjointKernel:
     """The adjoint of a kernel; see `vjp`.
 
@@ -174,6 +227,9 @@ def adjoint_of(
     in_place : bool
         Whether its `launch` turns the adjoints of outputs into those of what they held before: 0
         where the kernel stores, the same where it adds.
+    deterministic : bool
+    is_one_dimensional : bool
+        Whether to assume that the grid has one row.
     """
     text, source, entry, options = text_of_kernel(kernel)
     try:
@@ -183,7 +239,10 @@ def adjoint_of(
         program.parameters.sort(
             key=lambda p: order.index(p.name) if p.name in order else len(order)
         )
-        written, has_tape, consumed = _adjoint_text(program, entry.name, wrt, outputs, in_place)
+        sweep = Sweep(program, wrt, outputs, deterministic, is_one_dimensional)
+        if in_place:
+            sweep.consumed = set(outputs)
+        written = _adjoint_text(sweep, entry.name, wrt, outputs)
     except Refused as refused:
         raise text.error(refused, kernel.name) from None
     adjoint = f"{source.rstrip()}\n\n{_HEAD}{written}"
@@ -191,7 +250,14 @@ def adjoint_of(
         adjoint, device=kernel.device, math_mode=options.math_mode,
         include_dirs=options.include_dirs, defines=dict(options.defines),
     )  # fmt: skip
-    return AdjointKernel(entry.name, adjoint, compiled, wrt, outputs, has_tape, consumed)
+    general = functools.partial(
+        adjoint_of, kernel, wrt, outputs, in_place, deterministic, is_one_dimensional=False
+    )
+    stride = max(sweep.owned.values(), default=0)
+    return AdjointKernel(
+        entry.name, adjoint, compiled, wrt, outputs, sweep.has_tape, sweep.consumed, kernel,
+        _MAX_INDEX // stride if stride else 0, general,
+    )  # fmt: skip
 
 
 def written_parameters(kernel: Kernel) -> set[str]:
@@ -236,29 +302,28 @@ def _resolve_names(
     return tuple(wrt), tuple(outputs)
 
 
-def _adjoint_text(
-    program: Program, name: str, wrt: tuple[str, ...], outputs: tuple[str, ...], in_place: bool
-) -> tuple[str, bool, set[str]]:
-    """The text of the adjoint and of the kernel that counts its tape.
-
-    And whether it has one, and the outputs whose adjoints it changes.
-    """
-    sweep = Sweep(program, wrt, outputs)
-    if in_place:
-        sweep.consumed = set(outputs)
+def _adjoint_text(sweep: Sweep, name: str, wrt: tuple[str, ...], outputs: tuple[str, ...]) -> str:
+    """The text of the adjoint and of the kernel that counts its tape."""
+    program = sweep.program
     sweep.write()
     types = {parameter.name: parameter.type for parameter in program.parameters}
     adjoints = [
         f"device {'' if n in sweep.consumed else 'const '}{types[n].element.adjoint.msl} *d_{n}"
         for n in outputs
     ]
-    adjoints += [f"device atomic_float *d_{n}" for n in wrt]
+    adjoints += [f"device {'float' if n in sweep.owned else 'atomic_float'} *d_{n}" for n in wrt]
     lines, declared = sweep.lines, sweep.declared
     extra = list(adjoints)
     if sweep.has_tape:
-        extra += ["device uint *tape", *_IDS]
+        extra += ["device uint *tape", "constant uint &tape_stride", *_IDS]
         declared = ["uint top = 0;", *declared]
-    text = _kernel(f"{name}_vjp", program.parameters, extra, declared, lines,
+    if sweep.uses_lanes:
+        extra.append("uint adjoint_lane [[thread_index_in_simdgroup]]")
+    if sweep.shared_words or sweep.shared:
+        extra += _THREADGROUP_IDS
+        declared = [*declared, *_cleared(sweep)]
+    text = _SHARED_ADD if sweep.shared_words else ""
+    text += _kernel(f"{name}_vjp", program.parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
                    f"The adjoint of {name}: adds to d_{', d_'.join(wrt)}.")  # fmt: skip
     if sweep.has_tape:
@@ -266,11 +331,33 @@ def _adjoint_text(
         counting.write_count()
         ends = ["atomic_fetch_max_explicit(tape_words, peak, memory_order_relaxed);"]
         text += "\n" + _kernel(
-            f"{name}_tape", program.parameters, ["device atomic_uint *tape_words"],
+            f"{name}_tape", program.parameters,
+            ["device atomic_uint *tape_words", "constant uint &tape_stride"],
             counting.declared, [*counting.lines, *ends], "",
             "Words of the tape of a thread.",
         )  # fmt: skip
-    return text, sweep.has_tape, sweep.consumed
+    return text
+
+
+def _cleared(sweep: Sweep) -> Iterator[str]:
+    """Lines that set threadgroup memory to 0."""
+    yield "const uint adjoint_row = adjoint_position.z * adjoint_extents.y + adjoint_position.y;"
+    yield "const uint adjoint_first = adjoint_row * adjoint_extents.x + adjoint_position.x;"
+    yield "const uint adjoint_step = adjoint_extents.x * adjoint_extents.y * adjoint_extents.z;"
+    for name, type_ in sweep.shared.items():
+        index, stride = "", math.prod(type_.extents)
+        for extent in type_.extents:
+            stride //= extent
+            index += f"[i / {stride} % {extent}]" if len(type_.extents) > 1 else "[i]"
+        count = math.prod(type_.extents)
+        yield f"for (uint i = adjoint_first; i < {count}; i += adjoint_step) {{"
+        yield f"  {name}{index} = {type_.element.msl}(0);"
+        yield "}"
+    for name, count in sweep.shared_words.items():
+        yield f"for (uint i = adjoint_first; i < {count}; i += adjoint_step) {{"
+        yield f"  atomic_store_explicit(&d_{name}[i], 0u, memory_order_relaxed);"
+        yield "}"
+    yield "threadgroup_barrier(mem_flags::mem_threadgroup);"
 
 
 def _kernel(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from metalloid.differentiate.tree import Assign, AtomicAdd, Expression, If, Statement
+from metalloid.differentiate.lane_rules import is_lane_function
+from metalloid.differentiate.tree import Assign, AtomicAdd, Barrier, Expression, If, Statement
 from metalloid.differentiate.types import Type, parse_type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
-_REFERENCE = re.compile(r"\b(Var|ParmVar|Function|CXXMethod|EnumConstant) (0x\w+) '([^']*)'")
+#: The declaration that a name refers to: its kind, its address and the name.
+REFERENCE = re.compile(r"\b(Var|ParmVar|Function|CXXMethod|EnumConstant) (0x\w+) '([^']*)'")
 _CAST = re.compile(r"<(\w+)[^>]*>")
 _OPERATOR = re.compile(r"(?:^|\s)'([^\w\s']+)'")
 _MEMBER = re.compile(r"(?:\.|->)(\w+) 0x\w+")
@@ -26,9 +28,14 @@ _CONVERSIONS = (
     "IntegralToBoolean", "FloatingToBoolean", "BooleanToSignedIntegral",
 )  # fmt: skip
 _CONSTRUCTORS = ("CXXConstructExpr", "CXXTemporaryObjectExpr", "CXXUnresolvedConstructExpr")
+_BARRIERS = ("threadgroup_barrier", "simdgroup_barrier")
+#: Builtins of clang by the macros that they come from.
+_NAMED_NUMBERS = {"__builtin_huge_valf": "INFINITY", "__builtin_nanf": "NAN"}
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
 #: Names that adjoints of kernels declare.
-GENERATED = re.compile(r"d_\w+|(?:g|saved|taken|count|entry)_\w+|tape\w*|top|peak")
+GENERATED = re.compile(
+    r"d_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+|tape\w*|top|peak"
+)
 BOOL, INT = Type("bool"), Type("int")
 TRUE, FALSE, ZERO = (
     Expression("constant", t, n) for t, n in ((BOOL, "true"), (BOOL, "false"), (INT, "0"))
@@ -154,7 +161,7 @@ class ExpressionReader:
         return self.known[node.address]
 
     def _read_DeclRefExpr(self, node: Node) -> Expression:
-        reference = _REFERENCE.search(node.text)
+        reference = REFERENCE.search(node.text)
         if reference is None:
             raise Refused(node.begin, "this name has no rule")
         if reference[1] == "EnumConstant":
@@ -242,6 +249,8 @@ class ExpressionReader:
         if operator in ("&&", "||"):
             return self._short_circuit(operator, left, right_node)
         right = self.value(right_node)
+        if len(left.type.extents) == 1 and left.op == "variable":  # an array decays to a pointer
+            left = Expression("pointer", left.type.element, "", (left, ZERO))
         if left.op == "pointer" or right.op == "pointer":
             return self._moved(node, operator, left, right)
         return binary(operator, left, right, type_of(node))
@@ -333,16 +342,21 @@ class ExpressionReader:
 
     def _read_CallExpr(self, node: Node) -> Expression:
         callee = next((n for n in node.children[0].descendants() if n.kind == "DeclRefExpr"), None)
-        reference = _REFERENCE.search(callee.text) if callee else None
+        reference = REFERENCE.search(callee.text) if callee else None
         if reference is None:
             raise Refused(node.begin, "a call through a value has no rule")
         name = reference[3]
+        if name in _BARRIERS:
+            self.statements.append(Barrier(f"{name}(mem_flags::mem_threadgroup);"))
+            return ZERO
         if name == _ATOMIC_ADD:
             pointer, added = (self.value(child) for child in node.children[1:3])
             parent = node.parent
             if parent is not None and parent.kind != "CompoundStmt":
                 raise Refused(node.begin, f"the result of {name} has no derivative")
             target = self.element(pointer, ZERO, added.type)
+            if target.is_shared:
+                raise Refused(node.begin, "atomic functions of threadgroup memory have no rule")
             self.statements.append(AtomicAdd(target, added, node.begin))
             return ZERO
         return self.call(node, reference[2], name)
@@ -351,4 +365,18 @@ class ExpressionReader:
         """The result of a function: a builtin, or one that is inlined."""
         given = [child for child in node.children[1:] if child.kind != "CXXDefaultArgExpr"]
         args = tuple(map(self.value, given))
-        return Expression("call", type_of(node), name, args)
+        if name in _NAMED_NUMBERS:
+            return Expression("constant", type_of(node), _NAMED_NUMBERS[name])
+        if name == "value_of":
+            return args[0]
+        if name == "cast":  # how `lower` writes conversions of half and bfloat
+            to = type_of(node).element
+            return args[0] if args[0].type.msl == to.msl else Expression("cast", to, "", args)
+        value = Expression("call", type_of(node), name, args)
+        if not is_lane_function(name) or not value.type.scalar:
+            return value
+        result = self.new_variable(
+            f"{name[5:]}_of_lanes", value.type
+        )  # all threads of a block run the statement
+        self.assign(result, value, node)
+        return result

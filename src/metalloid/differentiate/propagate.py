@@ -5,12 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from metalloid.differentiate.expressions import Refused
+from metalloid.differentiate.lane_rules import lane_rule
 from metalloid.differentiate.rules import CONSTANT, PARTIALS, VECTOR_PRODUCTS
 from metalloid.differentiate.text import text_of, widened
 from metalloid.differentiate.tree import Expression
 from metalloid.differentiate.types import Type
 
 _LANES = "xyzw"
+
+
+def shared_adjoints(target: Expression) -> list[str]:
+    """The words of the adjoint of a target in threadgroup memory, one for each component."""
+    vector = target.args[0] if target.op == "component" else target
+    base, lanes = vector.base, vector.type.lanes
+    index = "0"
+    if vector.op == "element":
+        index = text_of(vector.args[1])
+        for extent, more in zip(base.type.extents[1:], vector.args[2:], strict=False):
+            index = f"({index}) * {extent} + {text_of(more)}"
+    names = target.name if target.op == "component" else _LANES[:lanes]
+    if lanes == 1:
+        return [f"d_{base.name}[{index}]"]
+    return [f"d_{base.name}[({index}) * {lanes} + {_LANES.index(name)}]" for name in names]
 
 
 class Propagation:
@@ -72,17 +88,30 @@ class Propagation:
         rule(value, seed)
 
     def _add_variable(self, value: Expression, seed: str) -> None:
-        if value.type.space:  # a reference to memory
+        if value.is_shared:
+            self._add_to_shared(value, seed)
+        elif value.type.space:  # a reference to memory
             self._add_to_buffer(value, seed)
         else:
             self._sweep.line(f"d_{value.name} += {seed};")
 
     def _add_element(self, value: Expression, seed: str) -> None:
+        if value.is_shared:
+            self._add_to_shared(value, seed)
+            return
         if value.is_buffer_element:
             self._add_to_buffer(value, seed)
             return
         self.note_indices(value)
         self._sweep.line(f"d_{text_of(value)} += {seed};")
+
+    def _add_to_shared(self, value: Expression, seed: str) -> None:
+        self.note_indices(value)
+        bound = self._bound(seed, value.type)
+        self._require_order(value.base.name)
+        for number, address in enumerate(shared_adjoints(value)):
+            part = f"{bound}.{_LANES[number]}" if value.type.lanes > 1 else bound
+            self._sweep.line(f"if ({part} != 0) adjoint_add(&{address}, {part});")
 
     def _add_to_buffer(self, value: Expression, seed: str) -> None:
         self.note_indices(value)
@@ -92,11 +121,20 @@ class Propagation:
         for lane in range(lanes):
             part = f"{bound}.{_LANES[lane]}" if lanes > 1 else bound
             at = f"ulong({index}) * {lanes} + {lane}" if lanes > 1 else index
+            if name in self._sweep.owned:
+                self._sweep.line(f"if ({part} != 0) d_{name}[{at}] += {part};")
+                continue
+            self._require_order(name)
             self._sweep.line(f"if ({part} != 0) {{")
             self._sweep.line(
                 f"  atomic_fetch_add_explicit(&d_{name}[{at}], {part}, memory_order_relaxed);"
             )
             self._sweep.line("}")
+
+    def _require_order(self, name: str) -> None:
+        if self._sweep.deterministic:
+            why = f"threads that read the same element of {name} add to its adjoint in any order"
+            raise Refused(self._location, why)
 
     def _add_component(self, value: Expression, seed: str) -> None:
         vector = value.args[0]
@@ -175,6 +213,9 @@ class Propagation:
 
     def _add_call(self, value: Expression, seed: str) -> None:
         name = value.name
+        if (lane_row := lane_rule(name)) is not None:
+            self._add_lane_call(value, seed, lane_row)
+            return
         products = VECTOR_PRODUCTS.get(name)
         rows = products or PARTIALS.get(name)
         if name in CONSTANT:
@@ -192,3 +233,35 @@ class Propagation:
                 derivative = row.format(**texts)
                 product = derivative if products else f"{bound} * ({derivative})"
                 self._add(arg, self._summed(product, value.type, arg.type))
+
+    def _add_lane_call(self, value: Expression, seed: str, row: tuple[str, ...]) -> None:
+        """A function of which the threads of a simdgroup or a quad have parts of the result."""
+        arg, adjoint = value.args[0], value.type.element.adjoint
+        group = value.name[:4]
+        lane = self._sweep.lane_name
+        texts = {
+            "g": self._bound(seed, value.type), "x": self._value(arg), "T": adjoint.msl,
+            "y": f"{adjoint.msl}({text_of(value)})", "u": group, "simd_lane": lane,
+            "n": "32" if group == "simd" else "4",
+            "lane": lane if group == "simd" else f"({lane} & 3)",
+        }  # fmt: skip
+        if len(value.args) > 1:
+            texts["b"] = f"({self._value(value.args[1])})"
+        if row == ("gather",):
+            total, each = self.new_seed(adjoint), self.new_seed(adjoint)
+            self._sweep.line(f"{adjoint.msl} {total} = 0;")
+            with self._sweep.block(f"for (ushort i = 0; i < {texts['n']}; ++i)"):
+                given = f"{texts['b']} == i ? {texts['g']} : {adjoint.msl}(0)"
+                self._sweep.line(f"const {adjoint.msl} {each} = {group}_sum({given});")
+                self._sweep.line(f"if ({texts['lane']} == i) {total} += {each};")
+            self._add(arg, total)
+            return
+        if "{active}" in row[-1]:
+            texts["active"] = self.new_seed(adjoint)
+            mask = "ulong(simd_active_threads_mask())"
+            self._sweep.line(f"const ulong {texts['active']} = {mask};")
+        for number, text in enumerate(row[:-1]):
+            texts[f"s{number}"] = self.new_seed(adjoint)
+            value_text = text.format(**texts)
+            self._sweep.line(f"const {adjoint.msl} {texts[f's{number}']} = {value_text};")
+        self._add(arg, self._bound(row[-1].format(**texts), value.type))

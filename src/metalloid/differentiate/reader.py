@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from metalloid.differentiate.activity import is_step
 from metalloid.differentiate.expressions import (
     BOOL,
     FALSE,
     GENERATED,
+    REFERENCE,
     TRUE,
     ZERO,
     ExpressionReader,
@@ -25,7 +27,6 @@ from metalloid.differentiate.tree import (
     Parameter,
     Program,
     Statement,
-    assigned,
 )
 from metalloid.differentiate.types import Type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
@@ -49,6 +50,20 @@ class _Frame:
 
     flags: dict[str, Expression]
     result: Expression | None = None
+
+
+def _moved_in(body: Node) -> set[str]:
+    """Addresses of the declarations of variables that a function assigns."""
+    addresses = set()
+    for node in body.descendants():
+        is_step = node.kind == "UnaryOperator" and ("'++'" in node.text or "'--'" in node.text)
+        is_store = node.kind == "BinaryOperator" and "'='" in node.text
+        if is_step or is_store or node.kind == "CompoundAssignOperator":
+            target = node.children[0]
+            reference = REFERENCE.search(target.text) if target.kind == "DeclRefExpr" else None
+            if reference is not None:
+                addresses.add(reference[2])
+    return addresses
 
 
 def jumps_in(node: Node) -> set[str]:
@@ -91,7 +106,8 @@ class Reader(ExpressionReader):
                 why = f"adjoints declare names like {parameter.name!r}: choose another one"
                 raise Refused(node.name, why)
             if parameter.type.space == "threadgroup":
-                raise Refused(node.name, "threadgroup memory has no rule yet")
+                why = "threadgroup memory as a parameter has no rule: declare it in the kernel"
+                raise Refused(node.name, why)
             if parameter.type.scalar == "double":
                 raise Refused(node.name, "doubles have no adjoints")
             variable = Expression("variable", parameter.type, parameter.name)
@@ -103,7 +119,15 @@ class Reader(ExpressionReader):
                 else variable
             )
         body = next(child for child in kernel.children if child.kind == "CompoundStmt")
-        statements = self.block_of(lambda: self._function(body, None))
+        moved = _moved_in(body)
+
+        def read() -> None:
+            for node in declared:
+                if node.address in moved:
+                    self._move(node)
+            self._function(body, None)
+
+        statements = self.block_of(read)
         local = {name: type_ for name, type_ in self.variables.items() if name not in names}
         return Program(kernel.label, parameters, local, statements)
 
@@ -118,10 +142,13 @@ class Reader(ExpressionReader):
         if self._depth == _MAX_INLINED:
             raise Refused(node.begin, f"{name} is recursive, or calls are nested too deeply")
         declared = [child for child in function.children if child.kind == "ParmVarDecl"]
+        moved = _moved_in(body)
         for parameter, child in zip(declared, node.children[1:], strict=True):
             argument, type_ = self.value(child), type_of(parameter)
             if type_.is_pointer or argument.op == "pointer":
                 self.known[parameter.address] = self._fixed(argument)
+                if parameter.address in moved and argument.op == "pointer":
+                    self._move(parameter)
             else:
                 local = self.new_variable(parameter.label or "unused", type_)
                 self.assign(local, argument, node)
@@ -134,6 +161,16 @@ class Reader(ExpressionReader):
         self._function(body, result)
         self._depth, self._frames = self._depth - 1, frames
         return result or ZERO
+
+    def _move(self, node: Node) -> None:
+        """Give the offset of a pointer a variable."""
+        pointer = self.known[node.address]
+        if pointer.op == "pointer":
+            offset = self.new_variable(f"{node.label}_offset", Type("long"))
+            self.assign(offset, pointer.args[1], node)
+            self.known[node.address] = Expression(
+                "pointer", pointer.type, "", (pointer.args[0], offset)
+            )
 
     def _fixed(self, argument: Expression) -> Expression:
         """A target whose indices no later statement changes."""
@@ -249,14 +286,10 @@ class Reader(ExpressionReader):
             if initial is None:
                 raise Refused(node.begin, f"the pointer {node.label!r} points to nothing at first")
             value = self.value(initial)
-            if value.op == "pointer":  # its offset is a variable
-                offset = self.new_variable(f"{node.label}_offset", Type("long"))
-                self.assign(offset, value.args[1], node)
-                value = Expression("pointer", value.type, "", (value.args[0], offset))
-            self.known[node.address] = self._fixed(value) if value.op != "pointer" else value
+            self.known[node.address] = value if value.op == "pointer" else self._fixed(value)
+            if value.op == "pointer":
+                self._move(node)
             return
-        if type_.space:
-            raise Refused(node.begin, "threadgroup memory has no rule yet")
         if not type_.scalar or type_.scalar == "double":
             raise Refused(node.begin, f"variables of type {type_.text!r} have no rule")
         variable = self.new_variable(node.label, type_)
@@ -311,9 +344,11 @@ class Reader(ExpressionReader):
         if "continue" in frame.flags:
             block.insert(0, Assign(frame.flags["continue"], FALSE))
         ends = self.block_of(lambda: self.statement(step) if step is not None else None)
-        if not all(_is_step(end, block) for end in ends) or jumps & {"break", "return"}:
-            if jumps & {"break", "return"} and ends:
+        if jumps & {"break", "return"}:
+            if ends:
                 ends = [If(negated(self._any_flag(jumps & {"break", "return"})), ends)]
+            block, ends = [*block, *ends], []
+        elif not all(_is_step(end, Loop(TRUE, block, ends)) for end in ends):
             block, ends = [*block, *ends], []
         test = self._condition(condition, jumps & {"break", "return"}, block, ends)
         if node.kind == "DoStmt":
@@ -404,14 +439,5 @@ def _parts_of_loop(
     return None, children[0], None, [children[1]]
 
 
-def _is_step(statement: Statement, body: list[Statement]) -> bool:
-    """Whether a statement adds to an integer what the loop does not change."""
-    if not isinstance(statement, Assign) or statement.target.op != "variable":
-        return False
-    target, value = statement.target, statement.value
-    changed = assigned(body)
-    return (
-        not target.type.is_float and target.name not in changed and value.op == "binary"
-        and value.name in "+-" and value.args[0] == target
-        and not value.args[1].variables() & {*changed, target.name}
-    )  # fmt: skip
+def _is_step(statement: Statement, loop: Loop) -> bool:
+    return isinstance(statement, Assign) and is_step(statement, loop)

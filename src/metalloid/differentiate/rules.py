@@ -6,6 +6,8 @@ result. Where a function has no derivative, at a kink, the row has one of both s
 
 from __future__ import annotations
 
+from metalloid.differentiate.lane_rules import CONSTANT_LANE_FUNCTIONS
+
 #: The partial derivatives of functions that work element by element, one for each argument.
 PARTIALS: dict[str, tuple[str, ...]] = {
     "sin": ("cos({x})",),
@@ -65,5 +67,5 @@ VECTOR_PRODUCTS: dict[str, tuple[str, ...]] = {
 #: Functions whose results do not change with small changes of their arguments.
 CONSTANT = frozenset(
     ("floor", "ceil", "round", "rint", "trunc", "sign", "step", "isnan", "isinf", "isfinite",
-     "signbit", "ilogb", "all", "any")
+     "signbit", "ilogb", "all", "any", *CONSTANT_LANE_FUNCTIONS)
 )  # fmt: skip

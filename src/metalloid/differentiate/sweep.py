@@ -1,65 +1,73 @@
-"""The reverse sweep of a program, as MSL text.
-
-A *recorded* block saves in variables what its reverse needs: values that it overwrites, the branch
-that ran, the trip count of a loop. A loop pushes nothing but the variables that an iteration takes
-from the one before; its reverse pops them, runs the iteration again as a recorded block, reverses
-it. So the memory of nested loops adds up, and is not multiplied: these are the checkpoints of
-Griewank and Walther, "Evaluating Derivatives", 2nd edition, chapter 12, one for each iteration.
-"""
+"""The reverse sweep of a program, as MSL text."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import contextmanager
 from typing import Any
 
 from metalloid.differentiate import activity
 from metalloid.differentiate.expressions import Refused
-from metalloid.differentiate.propagate import Propagation
-from metalloid.differentiate.tape import pop_lines, push_lines, words_of
-from metalloid.differentiate.text import declaration, text_of
-from metalloid.differentiate.tree import Assign, AtomicAdd, If, Loop, Program, Statement, assigned
+from metalloid.differentiate.forward_sweep import ForwardSweep
+from metalloid.differentiate.ownership import own_elements
+from metalloid.differentiate.propagate import Propagation, shared_adjoints
+from metalloid.differentiate.text import text_of
+from metalloid.differentiate.tree import (
+    Assign,
+    AtomicAdd,
+    Barrier,
+    Expression,
+    If,
+    Loop,
+    Program,
+    Statement,
+)
 from metalloid.differentiate.types import Type
 
 
-class Sweep:
-    """Writes the reverse sweep.
+class Sweep(ForwardSweep):
+    """Writes the forward and the reverse sweep.
 
     Parameters
     ----------
     program : Program
     wrt, outputs : collection of str
         Buffers whose adjoints are computed, and whose adjoints are given.
+    deterministic : bool
+        Whether to refuse sums whose order differs between runs.
+    is_one_dimensional : bool
+        Whether the grid has one row.
 
     Attributes
     ----------
-    lines : list of str
-    declared : list of str
-        Declarations of variables that precede the lines.
-    has_tape : bool
+    owned : dict
+        The buffers in `wrt` of which each thread reads elements of its own, and their strides.
+    uses_lanes : bool
+        Whether the text reads the thread's index in its simdgroup.
     consumed : set of str
         Outputs whose adjoints are set to 0 where they have been read.
     """
 
-    def __init__(self, program: Program, wrt: Collection[str], outputs: Collection[str]) -> None:
-        self.program, self.outputs = program, outputs
-        varied, self.active = activity.active_variables(program, wrt, outputs)
+    def __init__(
+        self,
+        program: Program,
+        wrt: Collection[str],
+        outputs: Collection[str],
+        deterministic: bool = False,
+        is_one_dimensional: bool = True,
+    ) -> None:
+        varied, active = activity.active_variables(program, wrt, outputs)
+        super().__init__(program, active)
+        self.outputs, self.uses_lanes = outputs, False
+        self.deterministic = deterministic
+        self.owned = own_elements(program, wrt) if is_one_dimensional else {}
         for statement in activity.reads_of_bits(program, varied):
             why = "derivatives do not pass through the bits of integers"
             raise Refused(statement.location, why)
-        self.lines: list[str] = []
-        self.declared: list[str] = []
-        self.has_tape = False
         self.consumed = activity.stored_repeatedly(program) & set(outputs)
-        self._depth = 0
-        self._numbers: dict[int, int] = {}
-        self._counts = activity.assignments_of(program)
-        self._needed: set[str] = set(program.variables)
         self._propagation = Propagation(self)
         self._reverse(program.body)  # finds what it reads
         self._needed = activity.needed_closure(program, self._propagation.read)
-        self.lines, self.declared, self._numbers = [], [], {}
-        self.has_tape = False
+        self._clear()
         self._propagation = Propagation(self)
 
     def write(self) -> None:
@@ -68,145 +76,11 @@ class Sweep:
         self._record(self.program.body)
         self._reverse(self.program.body)
 
-    def write_count(self) -> None:
-        """Write a run that counts the words of the tape."""
-        self.declared += ["uint top = 0;", "uint peak = 0;"]
-        self._declare_variables(with_adjoints=False)
-        self._plain(self.program.body, counts=True)
-
-    def _declare_variables(self, with_adjoints: bool = True) -> None:
-        for name, type_ in self.program.variables.items():
-            if name in self._needed:
-                self.declared.append(f"{declaration(name, type_)} = {{}};")
-            if name in self.active and with_adjoints:
-                self.declared.append(f"{declaration('d_' + name, type_.adjoint)} = {{}};")
-
-    # -- lines
-
-    def line(self, text: str) -> None:
-        """Write a line."""
-        self.lines.append("  " * self._depth + text)
-
-    @contextmanager
-    def block(self, head: str) -> Any:
-        """Braces around lines."""
-        self.line(f"{head} {{")
-        self._depth += 1
-        yield
-        self._depth -= 1
-        self.line("}")
-
-    def variable(self, kind: str, statement: Statement, type_: Type) -> str:
-        """A variable of the recorded block, for a statement."""
-        number = self._numbers.setdefault(id(statement), len(self._numbers) + 1)
-        name = f"{kind}_{number}"
-        line = f"{declaration(name, type_)};"
-        if line not in self.declared:
-            self.declared.append(line)
-        return name
-
-    # -- forward
-
-    def _record(self, statements: list[Statement]) -> None:
-        for statement in statements:
-            match statement:
-                case Assign(target=target) if not target.is_buffer_element:
-                    if target.base.name in self._needed:
-                        if self._is_saved(statement):
-                            saved = self.variable("saved", statement, target.type.element)
-                            self.line(f"{saved} = {text_of(target)};")
-                        self._assign(statement)
-                case If(condition=condition, then=then, other=other):
-                    taken = self.variable("taken", statement, Type("bool"))
-                    self.line(f"{taken} = {text_of(condition)};")
-                    self._branches(taken, then, other, self._record)
-                case Loop():
-                    self._record_loop(statement)
-
-    def _record_loop(self, loop: Loop) -> None:
-        for name, saved in self._saved_at_entry(loop):
-            self._copy(saved, name, self.program.variables[name])
-        count = self.variable("count", loop, Type("uint"))
-        self.line(f"{count} = 0;")
-        with self.block(f"while ({text_of(loop.condition)})"):
-            for name in activity.carried(loop, self._needed):
-                self.has_tape = True
-                for line in push_lines(name, self.program.variables[name]):
-                    self.line(line)
-            self._plain(loop.body)
-            self._plain(loop.step)
-            self.line(f"{count} += 1;")
-
-    def _plain(self, statements: list[Statement], counts: bool = False) -> None:
-        """Statements that are run again later, so that they record nothing."""
-        for statement in statements:
-            match statement:
-                case Assign(target=target) if not target.is_buffer_element:
-                    if target.base.name in self._needed:
-                        self._assign(statement)
-                case If(condition=condition, then=then, other=other):
-                    condition_text = text_of(condition)
-                    self._branches(condition_text, then, other, lambda b: self._plain(b, counts))
-                case Loop(condition=condition, body=body, step=step):
-                    names = activity.carried(statement, self._needed)
-                    words = sum(words_of(self.program.variables[name]) for name in names)
-                    with self.block(f"while ({text_of(condition)})"):
-                        if not counts:
-                            self._plain([*body, *step])
-                            continue
-                        # Loops within push while the iteration is reversed, when its own words
-                        # have been popped.
-                        entry = self.variable("entry", statement, Type("uint"))
-                        self.line(f"{entry} = top;")
-                        self._plain([*body, *step], counts)
-                        self.line(f"top = {entry} + {words};")
-                        self.line("peak = max(peak, top);")
-
-    def _branches(self, condition: str, then: Any, other: Any, write: Any) -> None:
-        """An if statement whose empty branches are left out."""
-        before = len(self.lines)
-        with self.block(f"if ({condition})"):
-            write(then)
-        is_empty = len(self.lines) == before + 2
-        if other:
-            start = len(self.lines)
-            with self.block("else"):
-                write(other)
-            if len(self.lines) == start + 2:
-                del self.lines[start:]
-            elif is_empty:
-                self.lines[before : start + 1] = ["  " * self._depth + f"if (!({condition})) {{"]
-                is_empty = False
-            else:
-                self.lines[start - 1 : start + 1] = ["  " * self._depth + "} else {"]
-                is_empty = False
-        if is_empty:
-            del self.lines[before:]
-
-    def _assign(self, statement: Assign) -> None:
-        self.line(f"{text_of(statement.target)} = {text_of(statement.value)};")
-
-    def _is_saved(self, statement: Assign) -> bool:
-        """Whether the value that a statement overwrites may be read by what precedes it."""
-        return self._counts[statement.target.base.name] > 1
-
-    def _saved_at_entry(self, loop: Loop) -> list[tuple[str, str]]:
-        """The variables that a loop changes for good, and what keeps their values before it."""
-        names = assigned(loop.body) & self._needed & set(self.program.variables)
-        names -= {*activity.carried(loop, self._needed), *loop.own}
-        return [
-            (name, self.variable(f"entry_{name}", loop, self.program.variables[name]))
-            for name in sorted(names)
-        ]
-
-    def _copy(self, to: str, source: str, type_: Type) -> None:
-        if not type_.extents:
-            self.line(f"{to} = {source};")
-            return
-        index = "".join(f"[i{k}]" for k in range(len(type_.extents)))
-        for k, extent in enumerate(type_.extents):
-            self.line(f"for (uint i{k} = 0; i{k} < {extent}; ++i{k})")
-        self.line(f"  {to}{index} = {source}{index};")
+    @property
+    def lane_name(self) -> str:
+        """The name of the thread's index in its simdgroup."""
+        self.uses_lanes = True
+        return "adjoint_lane"
 
     # -- reverse
 
@@ -220,26 +94,67 @@ class Sweep:
                     if target.base.name in self.active:
                         self._propagation.run(value, self._adjoint(target), statement.location)
                 case If(then=then, other=other):
+                    self._pop_all(self._state_of(statement))
                     taken = self.variable("taken", statement, Type("bool"))
                     self._branches(taken, then, other, self._reverse)
                 case Loop():
+                    self._pop_all(self._state_of(statement))
                     self._reverse_loop(statement)
+                case Barrier(text=text):
+                    self.line(text)
 
     def _reverse_loop(self, loop: Loop) -> None:
-        count = self.variable("count", loop, Type("uint"))
-        with self.block(f"for (; {count} > 0; --{count})"):
-            for step in reversed(loop.step):
-                assert isinstance(step, Assign)
-                if step.target.name in self._needed:
-                    operator = "-" if step.value.name == "+" else "+"
-                    self.line(f"{step.target.name} {operator}= {text_of(step.value.args[1])};")
-            for name in reversed(activity.carried(loop, self._needed)):
-                for line in pop_lines(name, self.program.variables[name]):
-                    self.line(line)
-            self._record(loop.body)
-            self._reverse(loop.body)
+        if activity.has_shared_effects(loop.body):
+            count = self.variable("count", loop, Type("uint"))
+            with self.block(self._iterations(loop, "iteration", count)), self._on_tape(loop):
+                self._reverse([*loop.body, *loop.step])
+            return
+        if activity.carried(loop, self._needed):
+            self._reverse_segments(loop)
+        else:
+            count = self.variable("count", loop, Type("uint"))
+            with self.block(self._iterations(loop, "iteration", count)):
+                self._undo(loop)
+                self._record(loop.body)
+                self._reverse(loop.body)
         for name, saved in self._saved_at_entry(loop):
             self._copy(name, saved, self.program.variables[name])
+
+    def _reverse_segments(self, loop: Loop) -> None:
+        """Reverse a loop whose state is on the tape, once for each `tape_stride` iterations."""
+        count = self.variable("count", loop, Type("uint"))
+        length = self.variable("length", loop, Type("uint"))
+        head = f"while ({count} > 0)"
+        end = f"({count} - 1) % tape_stride + 1"
+        if activity.has_lane_functions(loop.body):
+            segment = self.variable("segment", loop, Type("uint"))
+            number = f"(simd_max({count}) + tape_stride - 1) / tape_stride"
+            head = f"for ({segment} = {number}; {segment} > 0; --{segment})"
+            head += f" if ({count} > ({segment} - 1) * tape_stride)"
+            end = f"{count} - ({segment} - 1) * tape_stride"
+        iteration = self.variable("iteration", loop, Type("uint"))
+        with self.block(head):
+            self.line(f"{length} = {end};")
+            self.line(f"{count} -= {length};")
+            self._undo(loop, length)
+            self._pop(loop)
+            with self.block(f"for ({iteration} = 1; {iteration} < {length}; ++{iteration})"):
+                self._push(loop)
+                self._plain([*loop.body, *loop.step])
+            with self.block(self._iterations(loop, "iteration", length)):
+                with self.block(f"if ({iteration} < {length})"):
+                    self._undo(loop)
+                    self._pop(loop)
+                self._record(loop.body)
+                self._reverse(loop.body)
+
+    def _iterations(self, loop: Loop, kind: str, count: str) -> str:
+        """The head of a loop over iterations from the last one to the first."""
+        left = self.variable(kind, loop, Type("uint"))
+        if not activity.has_lane_functions(loop.body):
+            return f"for ({left} = {count}; {left} > 0; --{left})"
+        # All threads of a simdgroup reverse the same iteration at a time.
+        return f"for ({left} = simd_max({count}); {left} > 0; --{left}) if ({left} <= {count})"
 
     def _reverse_assign(self, statement: Assign) -> None:
         target, value = statement.target, statement.value
@@ -257,14 +172,29 @@ class Sweep:
         is_active = name in self.active and target.type.is_float
         seed = ""
         if is_active:
-            seed = self._propagation.new_seed(target.type.adjoint)
-            self.line(f"const {target.type.element.adjoint.msl} {seed} = {self._adjoint(target)};")
-            self.line(f"{self._adjoint(target)} = 0;")
-        if name in self._needed and self._is_saved(statement):
-            saved = self.variable("saved", statement, target.type.element)
-            self.line(f"{text_of(target)} = {saved};")
+            seed = self._take_adjoint(target)
+        if name in self._needed:
+            self._restore(statement)
         if is_active:
             self._propagation.run(value, seed, statement.location)
+
+    def _take_adjoint(self, target: Expression) -> str:
+        """The name of the adjoint of a target, which is set to 0 where it is stored."""
+        seed = self._propagation.new_seed(target.type.adjoint)
+        type_ = target.type.element.adjoint.msl
+        if not target.is_shared:
+            self.line(f"const {type_} {seed} = {self._adjoint(target)};")
+            self.line(f"{self._adjoint(target)} = 0;")
+            return seed
+        self._propagation.note_indices(target)
+        words = shared_adjoints(target)
+        parts = [
+            f"as_type<float>(atomic_load_explicit(&{word}, memory_order_relaxed))" for word in words
+        ]
+        self.line(f"const {type_} {seed} = {type_}({', '.join(parts)});")
+        for word in words:
+            self.line(f"atomic_store_explicit(&{word}, 0u, memory_order_relaxed);")
+        return seed
 
     def _adjoint(self, target: Any) -> str:
         """The adjoint of a target, where it is stored."""

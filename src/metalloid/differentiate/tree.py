@@ -51,10 +51,16 @@ class Expression:
 
     @property
     def is_buffer_element(self) -> bool:
-        """Whether it is in memory that other threads see."""
+        """Whether it is in memory of the device."""
         if self.op == "component":
             return self.args[0].is_buffer_element
-        return self.op in ("element", "variable") and bool(self.base.type.space)
+        is_memory = self.op in ("element", "variable")
+        return is_memory and self.base.type.space in ("device", "constant")
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is in threadgroup memory."""
+        return self.base.type.space == "threadgroup"
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,14 @@ class Loop:
     own: frozenset[str] = frozenset()
 
 
-Statement = Assign | AtomicAdd | If | Loop
+@dataclass(frozen=True)
+class Barrier:
+    """A barrier, with its text."""
+
+    text: str
+
+
+Statement = Assign | AtomicAdd | If | Loop | Barrier
 
 
 @dataclass

@@ -69,7 +69,10 @@ class Differentiable(DefinesVjp):
     _adjoints: dict[Any, AdjointKernel] | None = None
 
     def vjp(
-        self, wrt: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+        self,
+        wrt: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        deterministic: bool = False,
     ) -> AdjointKernel:
         """Return the adjoint of the kernel: from adjoints of its outputs to those of its inputs.
 
@@ -80,6 +83,9 @@ class Differentiable(DefinesVjp):
             floating-point numbers that the kernel only reads.
         outputs : sequence of str, optional
             Parameters whose adjoints are given: by default all that it may write.
+        deterministic : bool, optional
+            Whether to refuse kernels for which the last bits of the result would differ between
+            runs.
 
         Returns
         -------
@@ -107,7 +113,8 @@ class Differentiable(DefinesVjp):
         """
         if self._adjoints is None:
             self._adjoints = {}
-        key = None if wrt is None else tuple(wrt), None if outputs is None else tuple(outputs)
+        names = (None if each is None else tuple(each) for each in (wrt, outputs))
+        key = (*names, deterministic)
         if key not in self._adjoints:
             differentiate = importlib.import_module("metalloid.differentiate")
             self._adjoints[key] = differentiate.vjp(self, *key)

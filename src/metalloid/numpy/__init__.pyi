@@ -99,6 +99,7 @@ from numpy import show_runtime as show_runtime
 from numpy import signedinteger as signedinteger
 from numpy import single as single
 from numpy import str_ as str_
+from numpy import test as test
 from numpy import timedelta64 as timedelta64
 from numpy import typecodes as typecodes
 from numpy import typename as typename
@@ -555,7 +556,7 @@ def isdtype(dtype: Any, kind: Any) -> _bool:
     ...
 isfinite: ufunc
 def isfortran(a: Any) -> _bool:
-    """Whether the first index changes fastest; never, as results are row-major."""
+    """Whether elements are in column-major order in memory, and not in row-major order, too."""
     ...
 def isin(element: Any, test_elements: Any, assume_unique: _bool = False, invert: _bool = False, *, kind: Any = None) -> ndarray:
     """Whether each element occurs in another array."""
@@ -633,6 +634,9 @@ def max(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False, initi
     """Maximum along axes, or of all elements; NaN if there is one."""
     ...
 maximum: ufunc
+def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> _bool:
+    """Whether the ranges of memory of two arrays overlap; see `shares_memory`."""
+    ...
 def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     """Mean along axes, or of all elements."""
     ...
@@ -877,6 +881,9 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: _bool = False) -> ndarray:
     ...
 def shape(a: Any) -> tuple[int, ...]:
     """Extent of each axis."""
+    ...
+def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> _bool:
+    """Whether elements of two arrays have the same memory; no write to one changes the other."""
     ...
 sign: ufunc
 signbit: ufunc

@@ -70,9 +70,10 @@ def radians(x: Any) -> Array:
 
 
 def spacing(x: Any) -> Array:
-    """Distance to the adjacent float, away from zero."""
+    """Distance to the adjacent float, away from zero; of halves to the next larger one."""
     x = as_floats(x, "spacing")
-    next_one = ew.nextafter(x, ew.copysign(as_array(math.inf, "spacing").astype(x.dtype), x))
+    end = as_array(math.inf, "spacing").astype(x.dtype)
+    next_one = ew.nextafter(x, end if x.dtype.itemsize == 2 else where(x < 0, -end, end))
     return where(ew.isinf(x), math.nan, next_one - x)
 
 

@@ -32,7 +32,7 @@ SAME = (
     "printoptions", "set_printoptions", "setbufsize", "seterr", "seterrcall", "show_config",
     "show_runtime", "typename", "mintypecode", "busday_count", "busday_offset", "is_busday",
     "datetime_as_string", "datetime_data", "get_include", "info", "testing", "typing", "char",
-    "strings", "ma", "emath", "ctypeslib", "isnat",
+    "strings", "ma", "emath", "ctypeslib", "isnat", "test",
 )  # fmt: skip
 
 #: Functions that NumPy computes from the values, with the reason.
@@ -58,13 +58,10 @@ MISSING = {
     "recarray": "no structured types",
     "record": "no structured types",
     "rec": "no structured types",
-    "shares_memory": "no array writes to the memory of another one",
-    "may_share_memory": "no array writes to the memory of another one",
     "complex256": "no device has it",
     "float128": "no device has it",
     "core": "private",
     "f2py": "compiles Fortran",
-    "test": "runs NumPy's tests",
     "flatiter": "see `ndarray.flat`",
 }
 

@@ -41,6 +41,29 @@ def strides_of(x: Array) -> Ints:
     return tuple(n * x.dtype.itemsize for n in in_memory(x)[1])
 
 
+class _Addresses:
+    """The addresses of an array's elements, as NumPy takes them."""
+
+    def __init__(self, x: Array) -> None:
+        (node,) = evaluate([x._node])
+        strides, offset = node.data
+        assert node.memory is not None
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": x.shape,
+            "typestr": np.dtype(f"V{x.dtype.itemsize}").str,
+            "data": (node.memory.address + offset * x.dtype.itemsize, True),
+            "strides": tuple(n * x.dtype.itemsize for n in strides),
+        }
+
+
+def addresses_of(x: Any) -> np.ndarray:
+    """An array at the addresses of `x`, to compare; it must not be read on a device."""
+    if isinstance(x, Array) and x.size:
+        return np.asarray(_Addresses(x))
+    return np.asarray(() if isinstance(x, Array) else x)
+
+
 def _strides_in(axes: Ints, shape: Ints) -> Ints:
     """Strides of adjacent elements whose axes are in this order in memory."""
     steps = row_major(tuple(shape[axis] for axis in axes))

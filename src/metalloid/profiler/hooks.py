@@ -27,7 +27,13 @@ from metalloid.runtime.devices import registry
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.graph import Graph, observe_graphs
 from metalloid.runtime.launch.event import Event, FinishedEvent
-from metalloid.runtime.launch.launches import Arguments, Launch, Launcher, LaunchRecorder
+from metalloid.runtime.launch.launches import (
+    Arguments,
+    Launch,
+    Launcher,
+    LaunchRecorder,
+    SeparateLaunch,
+)
 from metalloid.runtime.launch.program import Program, Size
 
 _now = time.perf_counter_ns
@@ -287,9 +293,9 @@ class Hooks:
                 jobs = frames[repeater]
             except KeyError:
                 jobs = frames[repeater] = [
-                    (launch.program.signature.name, launch.grid, launch.group, run,
-                     self._count_job(device, launch, words))
-                    for launch, words, run in repeater.separate()
+                    (each.launch.program.signature.name, each.launch.grid, each.launch.group,
+                     each.run, self._count_job(device, each))
+                    for each in repeater.separate()
                 ]  # fmt: skip
             code, line, thread, outer = None, 0, get_ident(), number
             if not number:
@@ -298,10 +304,10 @@ class Hooks:
             first = began = _now()
             try:
                 for name, grid, group, run, counts in jobs:
-                    seconds = run()
+                    result = run()
                     ended = _now()
                     launches.extend(
-                        (name, device, code, line, grid, group, began, ended, seconds, number,
+                        (name, device, code, line, grid, group, began, ended, result, number,
                          counts, thread)
                     )  # fmt: skip
                     began = ended
@@ -313,10 +319,12 @@ class Hooks:
 
         return run_frame
 
-    def _count_job(self, device: Device, launch: Any, words: memoryview) -> Counts | None:
+    def _count_job(self, device: Device, separate: SeparateLaunch) -> Counts | None:
         """Count a launch of a frame, whose memory is that of the words of its job."""
-        arguments = Arguments(0)
-        arguments.words = list(words)
+        launch, arguments = separate.launch, Arguments(0)
+        arguments.words = list(separate.words)
+        numbers = {position: bytes(memory) for position, memory in separate.params}
+        arguments.constants = list({**dict(launch.arguments.constants), **numbers}.items())
         arguments.threadgroup_bytes = launch.arguments.threadgroup_bytes
         arguments.extents = launch.arguments.extents
         return self.count(device, launch.program, arguments, launch.grid, launch.group)

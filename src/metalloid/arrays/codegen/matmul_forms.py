@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from metalloid.arrays.planning.matmul_dispatch import DOTS as BY_DOTS
 from metalloid.arrays.planning.matmul_dispatch import PANELS as IN_PANELS
 from metalloid.arrays.planning.matmul_dispatch import SIMDGROUPS as IN_SIMDGROUPS
-from metalloid.arrays.planning.matmul_dispatch import (
-    STRIP,
-    TENSOR_CORES,
+from metalloid.arrays.planning.matmul_dispatch import TENSOR_CORES
+from metalloid.arrays.planning.product_tiles import (
+    TALL_TILE,
     TILE,
     dot_lanes,
     dot_tile,
     panel_tile,
+    strip_lanes,
 )
 from metalloid.arrays.planning.schedule import Factor, ProductKernel
 from metalloid.runtime.devices.traits import DeviceTraits
@@ -61,12 +62,16 @@ REGISTERS = Form("registers", TILE, TILE, 512, "product_capacity<{T}>()", _TILES
 SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_capacity<{T}>()", _TILES)
 #: For CPUs, by rows of sums and width: positions that do not fix the number of lanes.
 PANELS = {
-    (rows, columns): Form("panels", TILE, columns, columns, f"panel_rows * {columns}",
-                          _PANELS, each=f"{columns}, {rows}")
-    for rows, columns in itertools.product((1, 2, 4, 8), (8, 16, 32))
+    (rows, columns): Form("panels", height, columns, columns, f"panel_tile<{height}, {columns}>()",
+                          _PANELS, each=f"{columns}, {rows}, {height}")
+    for rows, columns in itertools.product((1, 2, 4, 6, 8), (8, 16, 32))
+    for height in (TALL_TILE if rows == 6 else TILE,)
 }  # fmt: skip
-#: For CPUs: a row times a matrix.
-STRIPS = Form("strips", 1, STRIP, 32, "", _VECTORS, each=f"{STRIP // 32}")
+#: For CPUs: a row times a matrix, by lanes.
+STRIPS = {
+    lanes: Form("strips", 1, each * lanes, lanes, "", _VECTORS, each=f"{each}, {lanes}")
+    for lanes, each in ((8, 6), (16, 6), (32, 4))
+}
 #: Dot products of contiguous rows with contiguous columns, by lanes, and by rows and columns of
 #: sums of a simdgroup, which also are one row or one column.
 DOTS = {
@@ -74,7 +79,16 @@ DOTS = {
         "dots", TILE, width, lanes, "", _VECTORS, each=f"{rows}, {columns}, {lanes}"
     )
     for lanes in (8, 16, 32)
-    for rows, columns, width in ((1, 8, 32), (8, 1, 1), (4, 1, 1), (4, 2, 32), (4, 4, 32))
+    for rows, columns, width in (
+        (1, 4, 32),
+        (1, 8, 32),
+        (2, 1, 1),
+        (4, 1, 1),
+        (8, 1, 1),
+        (2, 2, 32),
+        (4, 2, 32),
+        (4, 4, 32),
+    )
 }
 SQUARES = Form("squares", 128, 128, 256, "square_capacity<8>()", _WIDE, True, "8")
 SMALL_SQUARES = Form("squares", 64, 64, 256, "square_capacity<4>()", _WIDE, True, "4")
@@ -98,11 +112,12 @@ def form_of(kernel: ProductKernel, traits: DeviceTraits) -> Form:
         return SIMDGROUPS
     if kernel.backend == IN_PANELS:
         if kernel.iteration_space[-2] == 1 and not any(each.is_packed for each in kernel.factors):
-            return STRIPS
-        return PANELS[panel_tile(kernel.product_dtype, kernel.iteration_space[-2:])]
+            return STRIPS[strip_lanes(traits)]
+        shape, is_packed = kernel.iteration_space[-2:], kernel.factors[0].is_packed
+        return PANELS[panel_tile(traits, kernel.product_dtype, shape, is_packed)]
     if kernel.backend == BY_DOTS:
-        rows, columns = dot_tile(dtype, kernel.iteration_space[-2:])
-        return DOTS[dot_lanes(dtype, columns), rows, columns]
+        rows, columns = dot_tile(traits, dtype, kernel.iteration_space[-2:])
+        return DOTS[dot_lanes(traits, dtype, columns), rows, columns]
     if not traits.is_simt or dtype.itemsize > 4:  # larger elements exceed threadgroup memory
         return REGISTERS
     return SQUARES if _is_large(kernel, SQUARES) else SMALL_SQUARES

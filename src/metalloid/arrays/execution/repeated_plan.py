@@ -135,7 +135,7 @@ class RepeatedPlan:
         """
         device = self._device
         recorder = device.recording
-        run_frame = None if recorder is None or device.memory == "own" else recorder.run_frame
+        run_frame = None if recorder is None else recorder.run_frame
         addresses = [memory.address for memory in leaves]
         if offsets is not None and any(offsets):
             if recorder is not None:  # an observer reads the memory from an address on
@@ -157,11 +157,15 @@ class RepeatedPlan:
         frame = self._frames.pop() if self._frames else self._frame(len(leaves), passed, nodes)
         if frame.run is None:
             return None
+        if run_frame is not None and not frame.run.is_separable(addresses):
+            self._frames.append(frame)
+            return None
         if self._has_numbers:
             frame.pack(nodes)
         event: Event | None = None
         if run_frame is not None:
             run_frame(frame, addresses)
+            event = frame.run.finish(buffers)
         else:
             event = frame.run(addresses, buffers)
         self._frames.append(frame)
@@ -201,7 +205,7 @@ class RepeatedPlan:
         items = head, vars(self._device), sizes, self._frames, row.fail, pack, stream
         return functions.mtl_new_plan(ctypes.py_object(items))
 
-    def _finish(self, finish: Callable[[Sequence[LaunchBuffer]], None],
+    def _finish(self, finish: Callable[[Sequence[LaunchBuffer]], object],
                 memories: Sequence[Memory]) -> None:  # fmt: skip
         """Record that the launches of a run write to its results."""
         finish([memory.bound for memory in memories])

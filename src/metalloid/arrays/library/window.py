@@ -14,7 +14,7 @@ from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import from_numpy
 from metalloid.arrays.lowering.windows import Windows
-from metalloid.arrays.planning.matmul_dispatch import TILE
+from metalloid.arrays.planning.product_tiles import TILE
 from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.program import Size

@@ -17,11 +17,10 @@ from metalloid.arrays.ir.views import full_slices, sliced
 from metalloid.arrays.planning.matmul_dispatch import (
     AUTO,
     PANELS,
-    STEP,
-    TILE,
     is_for_library,
     is_transposed,
 )
+from metalloid.arrays.planning.product_tiles import STEP, TILE
 
 #: Tiles that keep a GPU busy, and the least depth of a slice there.
 _ENOUGH_TILES, _MIN_DEPTH_OF_SIMT = 256, 128

@@ -176,10 +176,10 @@ bool mtl_is_recording(const struct plan* plan) {
   return recorder && recorder != &_Py_NoneStruct;
 }
 
-// What looks at runs that have ended when they return; null if the recorder has none. A new reference.
+// What looks at the launches of runs; null if the recorder has none. A new reference.
 static PyObject* observer_of(const struct plan* plan) {
   PyObject* recorder = PyDict_GetItemWithError(plan->device, recording_);
-  PyObject* observer = has_stream(plan) ? 0 : PyObject_GetAttr(recorder, run_frame_);
+  PyObject* observer = PyObject_GetAttr(recorder, run_frame_);
   if (!observer) PyErr_Clear();
   if (observer != &_Py_NoneStruct) return observer;
   Py_DecRef(observer);

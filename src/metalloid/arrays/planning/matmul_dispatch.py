@@ -22,6 +22,13 @@ from metalloid.arrays.ir.dtypes import (
 )
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import BUFFER, ELEMENTWISE, VIEW, Node
+from metalloid.arrays.planning.product_tiles import (
+    STEP,
+    TILE,
+    dot_tile,
+    has_few_registers,
+    panel_tile,
+)
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.traits import DeviceTraits
 
@@ -38,17 +45,15 @@ LIBRARIES = (MPS, CUBLAS)
 #: Backends that are no generated kernels, so that nothing can be fused with them.
 EXTERNAL_BACKENDS = (HOST, *LIBRARIES)
 
-#: Rows and columns of a tile of a generated kernel, and its step along the depth.
-TILE, STEP = 64, 32
 #: Types that simdgroup matrices accumulate in float32.
 FLOATS = (float16, bfloat16, float32)
 #: Up to this many rows, a reduction runs at memory speed if there is this much work.
 _MAX_REDUCTION_ROWS, _MIN_REDUCTION_WORK = 2, 2**16
 #: Up to this much work, a reduction takes less time than a call of BLAS between kernels.
 _MAX_VECTOR_WORK = 2**18
-#: Columns of a threadgroup that multiplies a row by a matrix, and the least work for which that
-#: takes less time than sums of columns: each of them reads two cache lines of a row.
-STRIP, _MIN_STRIP_WORK = 128, 2**14
+#: Fewest columns for strips of a row times a matrix, and the least work for which they take less
+#: time than sums of columns: each of those reads two cache lines of a row.
+_MIN_STRIP, _MIN_STRIP_WORK = 128, 2**14
 #: Up to this many columns, their sums read a matrix once, on all cores; BLAS takes one.
 _MAX_COLUMNS = 128
 #: From this much work on, a kernel of dot products takes less time than a reduction; and from this
@@ -107,6 +112,8 @@ _CALL = 40_000
 _PANEL_MATRIX, _PANEL_ELEMENT, _PANEL_PASS = 15, 0.05, 64
 #: Panels of half an AVX-512 register read one element for each of its multiplications.
 _HALF_REGISTER = 1.5
+#: With 16 registers, panels of sums of six rows, and of fewer, and dot products take longer.
+_SIX_ROWS, _FOUR_ROWS, _FEW_DOTS = 1.1, 1.25, 1.3
 #: Nanoseconds to add up the lanes of a dot product; for pairs of bfloats, also per multiplication.
 _DOT, _PAIRED_DOT = 0.6, (0.0105, 1.5)
 #: Tiles of dot products of more bytes along the depth leave the second-level cache between columns.
@@ -187,15 +194,18 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     if are_transposed[1]:
         host += matrices * depth * columns * dtype.itemsize * _HOST_TRANSPOSED_BYTE
     host += sum(_KERNEL + _KERNEL_ELEMENT * size for size in fused) + _CALL
-    down, across = panel_tile(dtype, (rows, columns))
-    padded = -(-rows // down) * down * -(-columns // across) * across
-    has_pairs = has_bfloat_pairs(device.traits, dtype, (rows, columns), depth)
+    traits = device.traits
+    has_pairs = has_bfloat_pairs(traits, dtype, (rows, columns), depth)
     packed = packed_factors(dtype, (rows, columns), depth, are_transposed)
     if has_pairs:
         packed = columns > MAX_PAIRED_IN_PLACE or depth % 2 > 0 or are_transposed[0], True
+    down, across = panel_tile(traits, dtype, (rows, columns), packed[0])
+    padded = -(-rows // down) * down * -(-columns // across) * across
     is_wide = dtype.itemsize >= 4 or (packed[1] and (packed[0] or dtype == bfloat16))
     multiplied = padded * depth * times.panel * (1 if is_wide else _PANEL_CONVERSIONS)
     multiplied *= 0.5 if has_pairs else 1
+    if has_few_registers(traits):
+        multiplied *= _SIX_ROWS if down >= 6 else _FOUR_ROWS
     multiplied *= _HALF_REGISTER if across == 8 and dtype.itemsize < 8 else 1
     panels = matrices * (_PANEL_MATRIX + multiplied + elements * _PANEL_ELEMENT)
     for width, is_packed, is_along_depth in (
@@ -210,62 +220,17 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     backends = {REGISTERS: ours, HOST: host, PANELS: panels}
     left_fits, right_fits = not are_transposed[0] or rows == 1, are_transposed[1] or columns == 1
     if left_fits and right_fits and (1 in (rows, columns) or depth >= STEP):
-        down, across = dot_tile(dtype, (rows, columns))
+        down, across = dot_tile(traits, dtype, (rows, columns))
         padded = -(-rows // down) * down * -(-columns // across) * across
         is_paired = has_pairs and depth % 2 == 0
         each, added = _PAIRED_DOT if is_paired else (times.dot, _DOT)
         multiplied = padded * (-(-depth // 32) * 32 * each + added)
+        if has_few_registers(traits) and 1 not in (rows, columns):
+            multiplied *= _FEW_DOTS
         if rows > TILE and depth * dtype.itemsize > _MAX_DOT_BYTES:
             multiplied *= _UNCACHED_DOTS
         backends[DOTS] = matrices * (_PANEL_MATRIX + multiplied + elements * _PANEL_ELEMENT)
     return min(backends, key=backends.__getitem__)
-
-
-def panel_tile(dtype: DType, shape: Ints) -> tuple[int, int]:
-    """Rows and columns that a kernel of panels computes at a time.
-
-    There are 32 columns, or those of an AVX-512 register if fewer lanes are idle then, and as many
-    rows as half of the registers hold, at most 8. Elements that are converted serve more lanes.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Rows and columns of the product.
-    """
-    rows, columns = shape
-    narrow = 8 if dtype.itemsize > 4 or columns <= 8 else 16
-    is_narrow = -(-columns // narrow) * narrow < -(-columns // 32) * 32
-    is_narrow &= dtype.itemsize >= 4 or columns <= 16
-    limit = 4 if dtype.itemsize > 4 and not is_narrow else 8
-    down = next((n for n in (1, 2, 4) if n >= min(rows, limit)), limit)
-    return down, narrow if is_narrow else 32
-
-
-def dot_tile(dtype: DType, shape: Ints) -> tuple[int, int]:
-    """Rows and columns of the dot products that a simdgroup computes at a time.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Rows and columns of the product.
-    """
-    rows, columns = shape
-    if rows == 1:
-        return 1, 8
-    if columns == 1:
-        return (4 if dtype.itemsize > 4 else 8), 1
-    return (4, 2) if columns == 2 else (4, 4)
-
-
-def dot_lanes(dtype: DType, columns: int) -> int:
-    """Threads that share the depth of dot products: one AVX-512 register.
-
-    With a single column memory is the limit. It is read in order there, four registers of a row of
-    64-bit elements at a time: with one of each of several rows it took 1.6 to 2.6 times as long.
-    """
-    if dtype.itemsize <= 4:
-        return 16
-    return 32 if columns == 1 else 8
 
 
 def packed_factors(dtype: DType, shape: Ints, depth: int,
@@ -338,7 +303,7 @@ def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: b
     if device.name != "cpu":
         return is_vector
     work = math.prod(shape) * depth
-    has_strips = columns >= STRIP and work >= _MIN_STRIP_WORK
+    has_strips = columns >= _MIN_STRIP and work >= _MIN_STRIP_WORK
     has_strips &= rows == 1 and is_along_columns and _times_of(dtype).panel < math.inf
     if has_strips and not is_computed:
         return False

@@ -28,12 +28,12 @@ from metalloid.arrays.planning.matmul_dispatch import (
     EXTERNAL_BACKENDS,
     PANELS,
     TENSOR_CORES,
-    TILE,
     choose_backend,
     is_transposed,
     shape_of_work,
 )
 from metalloid.arrays.planning.packing import pack, paired
+from metalloid.arrays.planning.product_tiles import TILE
 from metalloid.arrays.planning.schedule import Factor, FusedKernel, MaterializeReason, ProductKernel
 
 #: Limits of a factor that every tile recomputes: cost in additions, and loads.

@@ -80,6 +80,16 @@ def vector_extension() -> str:
     return "NEON" if platform.machine() == "arm64" else "scalar"
 
 
+def vector_registers() -> int:
+    """Vector registers of a core: 16 of x86-64 without AVX-512, else 32."""
+    return 16 if vector_extension() in ("AVX2", "SSE4.2") else 32
+
+
+def vector_bytes() -> int:
+    """Size of a vector register."""
+    return {"AVX-512": 64, "AVX2": 32}.get(vector_extension(), 16)
+
+
 def levels() -> list[str]:
     """The targets whose code this CPU can run, the fastest first."""
     machine = platform.machine().lower()

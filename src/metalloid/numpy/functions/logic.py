@@ -15,8 +15,9 @@ from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64, ki
 from metalloid.arrays.ir.node import broadcast
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.numpy import complex_order
-from metalloid.numpy.array import numpy_function, store
+from metalloid.numpy.array import as_ndarrays, numpy_function, store
 from metalloid.numpy.composed import as_floats
+from metalloid.numpy.memory_order import addresses_of
 
 
 @numpy_function
@@ -109,8 +110,19 @@ def isscalar(element: Any) -> bool:
 
 
 def isfortran(a: Any) -> bool:
-    """Whether the first index changes fastest; never, as results are row-major."""
-    return False
+    """Whether elements are in column-major order in memory, and not in row-major order, too."""
+    array = as_ndarrays(as_array(a, "isfortran"))
+    return bool(array.flags.fnc)
+
+
+def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    """Whether elements of two arrays have the same memory; no write to one changes the other."""
+    return np.shares_memory(addresses_of(a), addresses_of(b), max_work)
+
+
+def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    """Whether the ranges of memory of two arrays overlap; see `shares_memory`."""
+    return np.may_share_memory(addresses_of(a), addresses_of(b), max_work)
 
 
 def iterable(y: Any) -> bool:

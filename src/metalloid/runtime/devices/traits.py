@@ -27,6 +27,8 @@ class DeviceTraits(NamedTuple):
         Whether an instruction adds the products of pairs of bfloats to floats.
     cores : int
         Cores of a device with a few of them, each of which runs a threadgroup at a time.
+    vector_registers, vector_bytes : int
+        Vector registers of a core, and the size of one.
     """
 
     is_simt: bool
@@ -38,6 +40,8 @@ class DeviceTraits(NamedTuple):
     has_forward_progress: bool = False
     has_bfloat_dots: bool = False
     cores: int = 1
+    vector_registers: int = 32
+    vector_bytes: int = 64
 
 
 FEW_CORES = DeviceTraits(False, 128, 2**14, macros=("METALLOID_PREFETCHES",))

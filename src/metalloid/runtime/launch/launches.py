@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from metalloid.msl.signature import Signature
@@ -58,9 +58,9 @@ class LaunchRecorder(Protocol):
     observes : bool
         Whether it only looks at launches, which native functions then run as usual.
     run_frame : callable or None
-        Runs the launches of a frame of a `RepeatedPlan` on devices whose launches have ended when a
-        run returns; None if they are to be bound. It gets the frame, and the addresses of the run
-        unless native functions have written them.
+        Runs the launches of a frame of a `RepeatedPlan`, if they are separable; None if they are to
+        be bound. It gets the frame, and the addresses of the run unless native functions have
+        written them.
     """
 
     observes: bool = False
@@ -248,7 +248,7 @@ class NativeStream(NamedTuple):
     acquire: Callable[[], Any]
     release: Callable[[], Any]
     is_ready: Callable[[], bool]
-    finish: Callable[[Sequence[LaunchBuffer]], None]
+    finish: Callable[[Sequence[LaunchBuffer]], object]
     constants: Mapping[bytes, int]
 
 
@@ -285,6 +285,27 @@ class NativeRow(NamedTuple):
     alignment: int = 1
 
 
+class SeparateLaunch(NamedTuple):
+    """One launch of a repeater.
+
+    Attributes
+    ----------
+    launch : Launch
+        Its words are those of an earlier run.
+    words : memoryview
+        Its words now.
+    params : sequence of (int, bytearray)
+        Numbers that the device has a copy of, by the position of their word.
+    run : callable
+        Runs it. Returns its seconds if it has ended, else its event; raises its error.
+    """
+
+    launch: Launch
+    words: memoryview
+    params: Sequence[tuple[int, bytearray]]
+    run: Callable[[], float | Event]
+
+
 class Repeater(Protocol):
     """Runs launches again and again, for one thread at a time."""
 
@@ -300,6 +321,18 @@ class Repeater(Protocol):
         Event or None
             None if they have ended.
         """
+
+    def is_separable(self, addresses: Sequence[int]) -> bool:
+        """Whether `separate` runs the launches with these addresses."""
+
+    def separate(self) -> Iterator[SeparateLaunch]:
+        """The launches one by one, for observers: `write` is called before they run."""
+
+    def write(self, addresses: Sequence[int]) -> None:
+        """Let the launches use these addresses."""
+
+    def finish(self, written: Sequence[LaunchBuffer]) -> Event | None:
+        """Record that separate launches have written to buffers; None if they have ended."""
 
 
 def buffers_of(launches: Sequence[Launch]) -> list[LaunchBuffer]:

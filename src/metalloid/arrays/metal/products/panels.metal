@@ -2,13 +2,19 @@
 namespace numpy {
 
 // With sums in registers and no copies of tiles, for CPUs, whose caches do what threadgroup memory
-// does on GPUs: a threadgroup makes `panel_rows` rows of 32, 16 or 8 columns. A thread has a
+// does on GPUs: a threadgroup makes `height` rows of 32, 16 or 8 columns. A thread has a
 // column, and `count` rows at a time. `own` is its position in the threadgroup: other than its
 // index in the simdgroup, it does not fix the number of lanes.
 // Elements of the depth that are added before the next rows are begun: those of the right factor
 // stay in a cache, from which they are fetched ahead if they are packed. The tile holds the sums
 // meanwhile.
 constexpr constant uint panel_depth = 256, packed_panel_depth = 512;
+// Sums of a threadgroup's tile.
+template <uint height, uint columns>
+constexpr uint panel_tile() {
+  return height * columns;
+}
+
 // A factor that is packed lies in panels of 32 rows of the left, or 32 columns of the right factor;
 // the 32 elements of one index of the depth are contiguous. `at` is the address of the first of them.
 template <typename T, typename Element, uint count, bool left_is_packed, bool right_is_packed,
@@ -68,19 +74,19 @@ METAL_FUNC void multiply_rows(Left left, Right right, Store store, Ahead ahead, 
 }
 
 // `Element` is the type of the factors' elements: that of the sums, or uint for pairs of bfloats.
-template <typename T, typename Element, uint columns, uint count, bool left_is_packed,
+template <typename T, typename Element, uint columns, uint count, uint height, bool left_is_packed,
           bool right_is_packed, typename Left, typename Right, typename Store>
 METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, Store store,
                                    uint3 size, uint3 group, uint own) {
   constexpr uint step = right_is_packed ? packed_panel_depth : panel_depth;
-  const uint first = group.y * panel_rows, column = group.x * columns + own;
+  const uint first = group.y * height, column = group.x * columns + own;
   if (columns < panel_columns) {  // threads that wait for each other form simdgroups of this width
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
   if (column >= size.y) {
     return;
   }
-  const uint rows = min(panel_rows, size.x - first), last = size.x - 1;
+  const uint rows = min(height, size.x - first), last = size.x - 1;
   // Sums of short depths, which are never in the tile, have a loop of their own: merged with the
   // others they are spilled, which takes as long as a fifth of the product if memory is slow.
   uint done = 0;
@@ -96,7 +102,7 @@ METAL_FUNC void multiply_in_panels(threadgroup T *tile, Left left, Right right, 
       multiply_rows<T, Element, count, true, false>(left, right, store, ahead, first + done, column,
                                                     size);
     }
-    if (count == 8 && done < rows && done + count / 2 >= rows) {
+    if (count > 4 && done < rows && done + count / 2 >= rows) {
       multiply_rows<T, Element, count / 2, false, false>(left, right, store, ahead, first + done,
                                                          column, size);
       done = rows;

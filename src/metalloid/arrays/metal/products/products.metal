@@ -20,8 +20,7 @@ METAL_FUNC uint read_pair(device const bfloat *from, uint number) {
 }
 #endif
 
-// Rows of the result that a threadgroup makes on CPUs, and columns that are read side by side: those
-// of a panel of a packed factor.
-constexpr constant uint panel_rows = 64, panel_columns = 32;
+// Columns that are read side by side on CPUs: those of a panel of a packed factor.
+constexpr constant uint panel_columns = 32;
 
 }  // namespace numpy

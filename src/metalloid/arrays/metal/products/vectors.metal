@@ -2,8 +2,8 @@
 namespace numpy {
 
 // A row times a matrix that is contiguous along its columns, for CPUs: a thread has `count` columns
-// that are 32 apart, so that a threadgroup reads several cache lines of each row of the matrix.
-template <typename T, uint count, typename Left, typename Right, typename Store>
+// that are `lanes` apart, so that a threadgroup reads several cache lines of each row of the matrix.
+template <typename T, uint count, uint lanes, typename Left, typename Right, typename Store>
 METAL_FUNC void multiply_strip(Left left, Right right, Store store, uint depth, uint row,
                                uint column) {
   T sums[count];
@@ -13,28 +13,28 @@ METAL_FUNC void multiply_strip(Left left, Right right, Store store, uint depth, 
   for (uint k = 0; k < depth; ++k) {
     const T x = T(left(row, k));
     for (uint j = 0; j < count; ++j) {
-      sums[j] = times_plus(x, T(right(k, column + j * panel_columns)), sums[j]);
+      sums[j] = times_plus(x, T(right(k, column + j * lanes)), sums[j]);
     }
   }
   for (uint j = 0; j < count; ++j) {
-    store(row, column + j * panel_columns, sums[j]);
+    store(row, column + j * lanes, sums[j]);
   }
 }
 
-template <typename T, uint count, typename Left, typename Right, typename Store>
+template <typename T, uint count, uint lanes, typename Left, typename Right, typename Store>
 METAL_FUNC void multiply_in_strips(Left left, Right right, Store store, uint3 size, uint3 group,
                                    uint own) {
-  uint first = group.x * panel_columns * count;
-  if (first + panel_columns * count <= size.y) {
-    multiply_strip<T, count>(left, right, store, size.z, group.y, first + own);
+  uint first = group.x * lanes * count;
+  if (first + lanes * count <= size.y) {
+    multiply_strip<T, count, lanes>(left, right, store, size.z, group.y, first + own);
     return;
   }
-  if (first + panel_columns * count / 2 <= size.y) {
-    multiply_strip<T, count / 2>(left, right, store, size.z, group.y, first + own);
-    first += panel_columns * count / 2;
+  if (first + lanes * count / 2 <= size.y) {
+    multiply_strip<T, count / 2, lanes>(left, right, store, size.z, group.y, first + own);
+    first += lanes * count / 2;
   }
-  for (uint column = first + own; column < size.y; column += panel_columns) {
-    multiply_strip<T, 1>(left, right, store, size.z, group.y, column);
+  for (uint column = first + own; column < size.y; column += lanes) {
+    multiply_strip<T, 1, lanes>(left, right, store, size.z, group.y, column);
   }
 }
 

@@ -64,7 +64,9 @@ class CpuDevice(Device):
     can_check = True
     checks_accesses = True
     traits = (BFLOAT_DOTS if host.has_bfloat_dots() else FEW_CORES)._replace(
-        cores=host.usable_threads()
+        cores=host.usable_threads(),
+        vector_registers=host.vector_registers(),
+        vector_bytes=host.vector_bytes(),
     )
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.runtime.launch.launches import Launch, LaunchBuffer, NativeRow
+from metalloid.runtime.launch.launches import Launch, LaunchBuffer, NativeRow, SeparateLaunch
 
 _WORD = 8
 
@@ -56,18 +56,23 @@ class CpuRepeater:
         for index, address in self._positions:
             words[index] = addresses[address]
 
-    def separate(self) -> Iterator[tuple[Launch, memoryview, Callable[[], float]]]:
-        """The launches, with the words of their jobs and a function that runs one.
+    def is_separable(self, addresses: Sequence[int]) -> bool:
+        """See `Repeater.is_separable`."""
+        return True
 
-        It returns the seconds of the launch, and raises `KernelFault` if the launch failed.
-        """
+    def finish(self, written: Sequence[LaunchBuffer]) -> None:
+        """See `Repeater.finish`: launches have ended when they return."""
+
+    def separate(self) -> Iterator[SeparateLaunch]:
+        """See `Repeater.separate`."""
         start = 0
         for index, launch in enumerate(self._launches):
             count = len(launch.arguments.words)
             size = native_library.JOB_BYTES + _WORD * launch.program.words_of_jobs
             job = (ctypes.c_char * size).from_buffer(self._memory, start)
             first = (start + native_library.JOB_BYTES) // _WORD
-            yield launch, self._words[first : first + count], self._runner(job, index)
+            words = self._words[first : first + count]
+            yield SeparateLaunch(launch, words, (), self._runner(job, index))
             start += size
 
     def _runner(self, job: Any, index: int) -> Callable[[], float]:

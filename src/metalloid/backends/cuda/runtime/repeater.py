@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple, NoReturn
@@ -11,7 +12,13 @@ from typing import NamedTuple, NoReturn
 from metalloid.backends.cuda.compile.vectorized_coarsening import is_aligned
 from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, record_event
-from metalloid.runtime.launch.launches import Launch, LaunchBuffer, NativeRow, NativeStream
+from metalloid.runtime.launch.launches import (
+    Launch,
+    LaunchBuffer,
+    NativeRow,
+    NativeStream,
+    SeparateLaunch,
+)
 from metalloid.settings import settings
 
 _WORD = 8
@@ -78,7 +85,7 @@ class CudaRepeater:
 
         self._positions = [(i, n) for k, position, n in words for i in indices_of(k, position)]
         self._params = [(i, m) for k, position, m in params for i in indices_of(k, position)]
-        self._packed, self._status = packed, ctypes.c_int()
+        self._packed, self._status, self._starts = packed, ctypes.c_int(), starts
         self._programs = [launches[each.launch].program for each in packed]
         self._given = launches, words, params
 
@@ -94,7 +101,7 @@ class CudaRepeater:
             return None
         device = self._device
         stream = NativeStream(device.lock.acquire, device.lock.release, self._is_ready,
-                              self._finish, device.constants)  # fmt: skip
+                              self.finish, device.constants)  # fmt: skip
         return NativeRow(run, self._memory, len(self._packed), self._positions, self._fail,
                          tuple(self._params), stream,
                          _ALIGNMENT if self._needs_alignment else 1)  # fmt: skip
@@ -109,35 +116,71 @@ class CudaRepeater:
         """Whether the time of a run is limited, so that its beginning has to be known."""
         return bool(settings.given("timeout", self._device.timer.timeout))
 
-    def _finish(self, written: Sequence[LaunchBuffer]) -> None:
-        event = CudaEvent(self._device, self._name, False, written)
+    def finish(self, written: Sequence[LaunchBuffer]) -> CudaEvent:
+        """See `Repeater.finish`."""
+        event = CudaEvent(self._device, self._name, self._uses_printf, written)
         for buffer in written:
             buffer.used_by(event)
+        return event
 
     def __call__(self, addresses: Sequence[int], written: Sequence[LaunchBuffer]) -> CudaEvent:
         """Add the launches to the stream."""
-        device, enqueue = self._device, self._enqueue
+        device = self._device
+        enqueue: Callable[[], None] = self._enqueue
         with device.lock:
             if not device.is_entered:
                 device.enter()
             if self._needs_alignment and not is_aligned(addresses):
                 enqueue = self._unaligned.prepared(device, addresses)
             else:
-                words = self._words
-                for index, address in self._positions:
-                    words[index] = addresses[address]
-                for index, memory in self._params:
-                    words[index] = device.constants[bytes(memory)]
+                self.write(addresses)
             if self._has_limit():
                 return record_event(device, self._name, self._uses_printf, written, enqueue)
             enqueue()
             return CudaEvent(device, self._name, self._uses_printf, written)
 
-    def _enqueue(self) -> None:
-        count, status = len(self._packed), self._status
-        done = self._device.native.launch_row(self._pairs, count, ctypes.byref(status))
+    def write(self, addresses: Sequence[int]) -> None:
+        """See `Repeater.write`."""
+        words, constants = self._words, self._device.constants
+        for index, address in self._positions:
+            words[index] = addresses[address]
+        for index, memory in self._params:
+            words[index] = constants[bytes(memory)]
+
+    def is_separable(self, addresses: Sequence[int]) -> bool:
+        """See `Repeater.is_separable`."""
+        return not self._needs_alignment or is_aligned(addresses)
+
+    def separate(self) -> Iterator[SeparateLaunch]:
+        """See `Repeater.separate`."""
+        launches, _, params = self._given
+        for k, launch in enumerate(launches):
+            rows = [row for row, each in enumerate(self._packed) if each.launch == k]
+            if rows:  # one or several launches of the driver
+                start = self._starts[rows[0]] + _HEAD_WORDS
+                words = self._words[start : start + len(launch.arguments.words)]
+                numbers = [(position, memory) for n, position, memory in params if n == k]
+                yield SeparateLaunch(launch, words, numbers, self._runner(launch, rows))
+
+    def _runner(self, launch: Launch, rows: Sequence[int]) -> Callable[[], CudaEvent]:
+        device, program = self._device, launch.program
+        enqueue = functools.partial(self._enqueue, rows[0], len(rows))
+
+        def run() -> CudaEvent:
+            with device.lock:
+                if not device.is_entered:
+                    device.enter()
+                return record_event(device, program.name, program.uses_printf, (), enqueue)
+
+        return run
+
+    def _enqueue(self, first: int = 0, count: int | None = None) -> None:
+        """Add a number of launches of the driver to the stream, or all."""
+        count, status = len(self._packed) if count is None else count, self._status
+        pairs = ctypes.byref(self._pairs, first * _PAIR_WORDS * _WORD)
+        done = self._device.native.launch_row(pairs, count, ctypes.byref(status))
         if done < count:
-            self._fail(bytes(status), done)
+            self._fail(bytes(status), first + done)
 
     def _fail(self, outcome: bytes, index: int) -> NoReturn:
         status = ctypes.c_int.from_buffer_copy(outcome).value

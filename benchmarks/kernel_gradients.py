@@ -1,0 +1,163 @@
+"""The time of adjoints of kernels, as multiples of that of their kernels.
+
+    python benchmarks/kernel_gradients.py [--device cpu] [--only matmul] [--tiny]
+
+Kernel and adjoint take turns. Each number is the median of runs that wait for their end. That of
+the adjoint includes the count and the allocation of its tape, and the filling of all adjoints.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import metalloid as mtl
+from metalloid.bench.measure import medians
+
+SOURCE = """
+#include <metal_stdlib>
+using namespace metal;
+
+kernel void chain(device const float *x, device float *y, uint i [[thread_position_in_grid]]) {
+  float a = x[i];
+  a = a > 0 ? tanh(a) * exp(-a * a) : sin(a) + 0.5f * a;
+  y[i] = a * a + sqrt(1 + a * a);
+}
+
+kernel void softmax(device const float *x, device float *y, constant int &n,
+                    uint row [[threadgroup_position_in_grid]],
+                    uint lane [[thread_index_in_simdgroup]]) {
+  device const float *p = x + row * n;
+  float high = -INFINITY;
+  for (int k = lane; k < n; k += 32) high = max(high, p[k]);
+  high = simd_max(high);
+  float sum = 0;
+  for (int k = lane; k < n; k += 32) sum += exp(p[k] - high);
+  sum = simd_sum(sum);
+  for (int k = lane; k < n; k += 32) y[row * n + k] = exp(p[k] - high) / sum;
+}
+
+kernel void gather(device const float *x, device const int *index, device float *y,
+                   uint i [[thread_position_in_grid]]) {
+  y[i] = x[index[i]] * x[index[i]];
+}
+
+kernel void matmul(device const float *a, device const float *b, device float *c, constant int &n,
+                   uint2 at [[thread_position_in_grid]]) {
+  float sum = 0;
+  for (int k = 0; k < n; k++) sum += a[at.y * n + k] * b[k * n + at.x];
+  c[at.y * n + at.x] = sum;
+}
+
+// The recurrence of mlx-lm's gated_delta kernel.
+kernel void gated_delta(device const float *q, device const float *k, device const float *v,
+                        device const float *g, device const float *beta, device float *y,
+                        constant int &steps, uint2 at [[thread_position_in_grid]],
+                        uint lane [[thread_index_in_simdgroup]]) {
+  constexpr int n = 4, heads = 4, keys = 128, values = 64;
+  int head = at.y / values, value = at.y % values;
+  float state[n] = {0, 0, 0, 0};
+  for (int t = 0; t < steps; t++) {
+    int row = t * heads + head;
+    float memory = 0, out = 0;
+    for (int j = 0; j < n; j++) {
+      state[j] *= g[row];
+      memory += state[j] * k[row * keys + lane * n + j];
+    }
+    float delta = (v[row * values + value] - simd_sum(memory)) * beta[row];
+    for (int j = 0; j < n; j++) {
+      state[j] += k[row * keys + lane * n + j] * delta;
+      out += state[j] * q[row * keys + lane * n + j];
+    }
+    out = simd_sum(out);
+    if (lane == 0) y[row * values + value] = out;
+  }
+}
+"""
+
+
+class Case(NamedTuple):
+    """A kernel and its arguments by name."""
+
+    name: str
+    arguments: dict[str, Any]
+    launch: dict[str, Any]
+
+
+def cases(tiny: bool) -> Iterator[Case]:
+    """The cases, in sizes that only show that they work if `tiny`."""
+    random = np.random.default_rng(0)
+
+    def floats(*shape: int) -> np.ndarray:
+        return random.uniform(0.1, 0.9, shape).astype(np.float32)
+
+    n = 2**10 if tiny else 2**22
+    yield Case("chain", {"x": floats(n) - 0.5, "y": floats(n)}, {"threads": n})
+    rows, columns = (4, 100) if tiny else (2048, 1024)
+    yield Case(
+        "softmax",
+        {"x": floats(rows, columns), "y": floats(rows, columns), "n": columns},
+        {"threads": rows * 32, "group_size": 32},
+    )
+    index = random.integers(0, n, n, dtype=np.int32)
+    yield Case("gather", {"x": floats(n), "index": index, "y": floats(n)}, {"threads": n})
+    n = 16 if tiny else 256
+    yield Case(
+        "matmul",
+        {"a": floats(n, n), "b": floats(n, n), "c": floats(n, n), "n": n},
+        {"threads": (n, n)},
+    )
+    t = 4 if tiny else 64
+    yield Case(
+        "gated_delta",
+        {
+            "q": floats(t, 4, 128) / 12, "k": floats(t, 4, 128) / 12, "v": floats(t, 4, 64),
+            "g": floats(t, 4), "beta": floats(t, 4), "y": floats(t, 4, 64), "steps": t,
+        },
+        {"threads": (32, 256), "group_size": (32, 4)},
+    )  # fmt: skip
+
+
+def measure(case: Case, device: str) -> tuple[float, float]:
+    """Seconds of the kernel and of its adjoint."""
+    kernel = mtl.library(SOURCE, device=device)[case.name]
+    adjoint = kernel.vjp()
+    values = {
+        name: mtl.Buffer(value, kernel.device) if isinstance(value, np.ndarray) else value
+        for name, value in case.arguments.items()
+    }
+
+    def run_adjoint() -> None:
+        adjoints = [
+            mtl.Buffer(fill(case.arguments[name].shape, np.float32), kernel.device)
+            for names, fill in ((adjoint.outputs, np.ones), (adjoint.wrt, np.zeros))
+            for name in names
+        ]  # which it may overwrite
+        adjoint.launch([*values.values(), *adjoints], **case.launch)
+
+    primal, reverse = medians(
+        [lambda: kernel(*values.values(), **case.launch, wait=True), run_adjoint]
+    )
+    return primal, reverse
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--tiny", action="store_true")
+    options = parser.parse_args()
+    print("| kernel | kernel, ms | adjoint, ms | ratio |\n|---|---|---|---|")
+    for case in cases(options.tiny):
+        if options.only is None or case.name in options.only:
+            primal, reverse = measure(case, options.device)
+            times = f"{primal * 1e3:.3g} | {reverse * 1e3:.3g} | {reverse / primal:.1f}"
+            print(f"| {case.name} | {times} |")
+
+
+if __name__ == "__main__":
+    main()

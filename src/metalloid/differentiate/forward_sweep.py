@@ -1,0 +1,338 @@
+"""The forward sweep of a program, which records what the reverse sweep needs, as MSL text.
+
+A *recorded* block saves in variables what its reverse needs: values that it overwrites, the branch
+that ran, the trip count of a loop. A loop pushes nothing but the variables that an iteration takes
+from the one before; its reverse pops them, runs the iteration again as a recorded block, reverses
+it. So the memory of nested loops adds up, and is not multiplied: these are the checkpoints of
+Griewank and Walther, "Evaluating Derivatives", 2nd edition, chapter 12.
+
+A loop that writes threadgroup memory or waits for other threads cannot be run again for a thread
+alone: it pushes all that it overwrites.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from typing import Any
+
+from metalloid.differentiate import activity
+from metalloid.differentiate.tape import pop_lines, push_lines, words_of
+from metalloid.differentiate.text import declaration, text_of
+from metalloid.differentiate.tree import (
+    Assign,
+    Barrier,
+    If,
+    Loop,
+    Program,
+    Statement,
+    assigned,
+)
+from metalloid.differentiate.types import Type
+
+
+class ForwardSweep:
+    """Writes the forward sweep.
+
+    Parameters
+    ----------
+    program : Program
+    active : set of str
+        Variables that have adjoints.
+
+    Attributes
+    ----------
+    lines : list of str
+    declared : list of str
+        Declarations of variables that precede the lines.
+    has_tape : bool
+    shared, shared_words : dict
+        Types of threadgroup variables, and numbers of words of their adjoints.
+    """
+
+    def __init__(self, program: Program, active: set[str]) -> None:
+        self.program, self.active = program, active
+        self._counts = activity.assignments_of(program)
+        for parameter in program.parameters:  # has a value before
+            self._counts[parameter.name] = self._counts.get(parameter.name, 0) + 1
+        self._needed: set[str] = set(program.variables)
+        self._clear()
+
+    def _clear(self) -> None:
+        """Begin with an empty text."""
+        self.lines: list[str] = []
+        self.declared: list[str] = []
+        self.has_tape = False
+        self._depth = 0
+        self._numbers: dict[int, int] = {}
+        self.shared_words: dict[str, int] = {}
+        self.shared: dict[str, Type] = {}
+        self._taped, self._undone = False, list[Assign]()
+
+    def write_count(self) -> None:
+        """Write a run that counts the words of the tape."""
+        self.declared += ["uint top = 0;", "uint peak = 0;"]
+        self._declare_variables(with_adjoints=False)
+        self._plain(self.program.body, counts=True)
+
+    def _declare_variables(self, with_adjoints: bool = True) -> None:
+        for name, type_ in self.program.variables.items():
+            if type_.space == "threadgroup":
+                self._declare_shared(name, type_, with_adjoints)
+                continue
+            if name in self._needed:
+                self.declared.append(f"{declaration(name, type_)} = {{}};")
+            if name in self.active and with_adjoints:
+                self.declared.append(f"{declaration('d_' + name, type_.adjoint)} = {{}};")
+
+    def _declare_shared(self, name: str, type_: Type, with_adjoints: bool) -> None:
+        if name in self._needed:
+            self.declared.append(f"threadgroup {declaration(name, type_)};")
+            if with_adjoints:  # what a first store overwrites is saved
+                self.shared[name] = type_
+        if name in self.active and with_adjoints:
+            self.shared_words[name] = words = type_.lanes * math.prod(type_.extents)
+            self.declared.append(f"threadgroup atomic_uint d_{name}[{words}];")
+
+    # -- lines
+
+    def line(self, text: str) -> None:
+        """Write a line."""
+        self.lines.append("  " * self._depth + text)
+
+    @contextmanager
+    def block(self, head: str) -> Any:
+        """Braces around lines."""
+        self.line(f"{head} {{")
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.line("}")
+
+    def variable(self, kind: str, statement: Statement, type_: Type) -> str:
+        """A variable of the recorded block, for a statement."""
+        number = self._numbers.setdefault(id(statement), len(self._numbers) + 1)
+        name = f"{kind}_{number}"
+        line = f"{declaration(name, type_)};"
+        if line not in self.declared:
+            self.declared.append(line)
+        return name
+
+    # -- forward
+
+    def _record(self, statements: list[Statement]) -> None:
+        for statement in statements:
+            match statement:
+                case Assign(target=target) if not target.is_buffer_element:
+                    if target.base.name in self._needed:
+                        self._save(statement)
+                        self._assign(statement)
+                case If(condition=condition, then=then, other=other):
+                    taken = self.variable("taken", statement, Type("bool"))
+                    self.line(f"{taken} = {text_of(condition)};")
+                    self._branches(taken, then, other, self._record)
+                    self._push_all(self._state_of(statement))
+                case Loop():
+                    self._record_loop(statement)
+                    self._push_all(self._state_of(statement))
+                case Barrier(text=text):
+                    self.line(text)
+
+    # -- loops that other threads see: all that they overwrite is on the tape
+
+    def _save(self, statement: Assign) -> None:
+        """Save what a statement overwrites."""
+        target = statement.target
+        if self._taped:
+            if not self._is_undone(statement):
+                self._push_all([(text_of(target), target.type.element)])
+        elif self._is_saved(statement):
+            saved = self.variable("saved", statement, target.type.element)
+            self.line(f"{saved} = {text_of(target)};")
+
+    def _restore(self, statement: Assign) -> None:
+        target = statement.target
+        if self._taped:
+            if self._is_undone(statement):
+                self._undo_step(statement)
+            else:
+                self._pop_all([(text_of(target), target.type.element)])
+        elif self._is_saved(statement):
+            saved = self.variable("saved", statement, target.type.element)
+            self.line(f"{text_of(target)} = {saved};")
+
+    def _is_undone(self, statement: Assign) -> bool:
+        return any(statement is each for each in self._undone)
+
+    def _state_of(self, statement: If | Loop) -> list[tuple[str, Type]]:
+        """The variables that a recorded statement leaves for its reverse, in a taped loop."""
+        if not self._taped:
+            return []
+        if isinstance(statement, If):
+            return [(self.variable("taken", statement, Type("bool")), Type("bool"))]
+        state = [(self.variable("count", statement, Type("uint")), Type("uint"))]
+        if not activity.has_shared_effects(statement.body):
+            for name, saved in self._saved_at_entry(statement):
+                state.append((saved, self.program.variables[name]))
+        return state
+
+    def _push_all(self, state: list[tuple[str, Type]]) -> None:
+        for text, type_ in state:
+            self.has_tape = True
+            for line in push_lines(text, type_):
+                self.line(line)
+
+    def _pop_all(self, state: list[tuple[str, Type]]) -> None:
+        for text, type_ in reversed(state):
+            for line in pop_lines(text, type_):
+                self.line(line)
+
+    def _count_words(self, state: list[tuple[str, Type]]) -> None:
+        words = sum(words_of(type_) for _, type_ in state)
+        if words:
+            self.line(f"top += {words};")
+            self.line("peak = max(peak, top);")
+
+    @contextmanager
+    def _on_tape(self, loop: Loop) -> Any:
+        before, undone = self._taped, self._undone
+        self._taped, self._undone = True, [*undone, *activity.undone(loop)]
+        yield
+        self._taped, self._undone = before, undone
+
+    def _record_loop(self, loop: Loop) -> None:
+        if activity.has_shared_effects(loop.body):
+            count = self.variable("count", loop, Type("uint"))
+            self.line(f"{count} = 0;")
+            with self.block(f"while ({text_of(loop.condition)})"):
+                with self._on_tape(loop):
+                    self._record([*loop.body, *loop.step])
+                self.line(f"{count} += 1;")
+            return
+        for name, saved in self._saved_at_entry(loop):
+            self._copy(saved, name, self.program.variables[name])
+        count = self.variable("count", loop, Type("uint"))
+        self.line(f"{count} = 0;")
+        with self.block(f"while ({text_of(loop.condition)})"):
+            if activity.carried(loop, self._needed):
+                self.has_tape = True
+                with self.block(f"if ({count} % tape_stride == 0)"):
+                    self._push(loop)
+            self._plain([*loop.body, *loop.step])
+            self.line(f"{count} += 1;")
+
+    def _push(self, loop: Loop) -> None:
+        for name in activity.carried(loop, self._needed):
+            for line in push_lines(name, self.program.variables[name]):
+                self.line(line)
+
+    def _pop(self, loop: Loop) -> None:
+        for name in reversed(activity.carried(loop, self._needed)):
+            for line in pop_lines(name, self.program.variables[name]):
+                self.line(line)
+
+    def _undo(self, loop: Loop, times: str = "") -> None:
+        """Undo the steps of an iteration, or of some."""
+        for step in reversed(activity.undone(loop)):
+            if step.target.name in self._needed:
+                self._undo_step(step, times)
+
+    def _undo_step(self, step: Assign, times: str = "") -> None:
+        operator = "-" if step.value.name == "+" else "+"
+        by = text_of(step.value.args[1])
+        by = f"({by}) * {step.target.type.scalar}({times})" if times else by
+        self.line(f"{step.target.name} {operator}= {by};")
+
+    def _plain(self, statements: list[Statement], counts: bool = False) -> None:
+        """Statements that are run again later, so that they record nothing."""
+        for statement in statements:
+            match statement:
+                case Assign(target=target) if not target.is_buffer_element:
+                    if target.base.name in self._needed:
+                        self._assign(statement)
+                        if counts and self._taped and not self._is_undone(statement):
+                            self._count_words([("", target.type.element)])
+                case If(condition=condition, then=then, other=other):
+                    condition_text = text_of(condition)
+                    self._branches(condition_text, then, other, lambda b: self._plain(b, counts))
+                    if counts:
+                        self._count_words(self._state_of(statement))
+                case Barrier(text=text):
+                    self.line(text)
+                case Loop(condition=condition, body=body, step=step):
+                    if counts:
+                        self._count_loop(statement)
+                        self._count_words(self._state_of(statement))
+                        continue
+                    with self.block(f"while ({text_of(condition)})"):
+                        self._plain([*body, *step])
+
+    def _count_loop(self, loop: Loop) -> None:
+        """A loop that counts the words of the tape at each iteration of its reverse.
+
+        Then those of the iteration itself have been popped, and loops within push.
+        """
+        if activity.has_shared_effects(loop.body):
+            with self.block(f"while ({text_of(loop.condition)})"), self._on_tape(loop):
+                self._plain([*loop.body, *loop.step], counts=True)
+            return
+        names = activity.carried(loop, self._needed)
+        words = sum(words_of(self.program.variables[name]) for name in names)
+        entry = self.variable("entry", loop, Type("uint"))
+        count = self.variable("count", loop, Type("uint"))
+        self.line(f"{entry} = top;")
+        self.line(f"{count} = 0;")
+        with self.block(f"while ({text_of(loop.condition)})"):
+            at = f"({count} / tape_stride + {count} % tape_stride)"
+            self.line(f"top = {entry} + {at} * {words};")
+            self._plain([*loop.body, *loop.step], counts=True)
+            self.line(f"{count} += 1;")
+            self.line(f"peak = max(peak, {entry} + ({at} + 1) * {words});")
+        self.line(f"top = {entry} + ({count} + tape_stride - 1) / tape_stride * {words};")
+
+    def _branches(self, condition: str, then: Any, other: Any, write: Any) -> None:
+        """An if statement whose empty branches are left out."""
+        before = len(self.lines)
+        with self.block(f"if ({condition})"):
+            write(then)
+        is_empty = len(self.lines) == before + 2
+        if other:
+            start = len(self.lines)
+            with self.block("else"):
+                write(other)
+            if len(self.lines) == start + 2:
+                del self.lines[start:]
+            elif is_empty:
+                self.lines[before : start + 1] = ["  " * self._depth + f"if (!({condition})) {{"]
+                is_empty = False
+            else:
+                self.lines[start - 1 : start + 1] = ["  " * self._depth + "} else {"]
+                is_empty = False
+        if is_empty:
+            del self.lines[before:]
+
+    def _assign(self, statement: Assign) -> None:
+        self.line(f"{text_of(statement.target)} = {text_of(statement.value)};")
+
+    def _is_saved(self, statement: Assign) -> bool:
+        """Whether the value that a statement overwrites may be read by what precedes it."""
+        return self._counts[statement.target.base.name] > 1
+
+    def _saved_at_entry(self, loop: Loop) -> list[tuple[str, str]]:
+        """The variables that a loop changes for good, and what keeps their values before it."""
+        names = assigned(loop.body) & self._needed & set(self.program.variables)
+        names -= {n for n, t in self.program.variables.items() if t.space == "threadgroup"}
+        names -= {*activity.carried(loop, self._needed), *loop.own}
+        return [
+            (name, self.variable(f"entry_{name}", loop, self.program.variables[name]))
+            for name in sorted(names)
+        ]
+
+    def _copy(self, to: str, source: str, type_: Type) -> None:
+        if not type_.extents:
+            self.line(f"{to} = {source};")
+            return
+        index = "".join(f"[i{k}]" for k in range(len(type_.extents)))
+        for k, extent in enumerate(type_.extents):
+            self.line(f"for (uint i{k} = 0; i{k} < {extent}; ++i{k})")
+        self.line(f"  {to}{index} = {source}{index};")
