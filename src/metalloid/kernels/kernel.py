@@ -92,15 +92,7 @@ class Kernel(Differentiable):
 
     @property
     def modules(self) -> Mapping[str, bytes]:
-        r"""Binary stages of compilation by name: ``"spv"``, the SPIR-V; empty on other devices.
-
-        Examples
-        --------
-        >>> import metalloid as mtl
-        >>> lib = mtl.library("kernel void f(device int* x) { x[0] = 1; }", target="spirv")
-        >>> lib.f.modules["spv"][:4]
-        b'\x03\x02#\x07'
-        """
+        """Binary stages of compilation by name: ``"spv"``, the SPIR-V; empty on other devices."""
         return self._program.modules
 
     @property

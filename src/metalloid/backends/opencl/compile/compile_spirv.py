@@ -30,7 +30,7 @@ from metalloid.msl.entry_points import EntryPoint
 _ENTRY = (
     f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
     "(metalloid::launch_data<mtl_entry_type::parameter_count> launch, threadgroup char* memory)"
-    " { metalloid::run_thread<mtl_entry_type>(launch, memory); }"
+    " {{ metalloid::run_thread<mtl_entry_type, {}>(launch, memory); }}"
 )
 #: SPIR-V has integers of 8, 16, 32 and 64 bits. LLVM computes values after loops with others.
 _LOOPS = ("-mllvm", "-replexitval=never")
@@ -70,8 +70,14 @@ def compile_spirv(
     constants: Mapping[int, str],
     target: Target,
     cache: Cache,
+    is_row: bool = False,
 ) -> SpirvKernel:
     """Compile one kernel of a unit to SPIR-V, or find it in the cache.
+
+    Parameters
+    ----------
+    is_row : bool
+        Whether it is for threadgroups of one dimension only.
 
     Raises
     ------
@@ -80,12 +86,13 @@ def compile_spirv(
     """
     key = digest(
         "spirv", unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
-        *target.flags, *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
+        *target.flags, *(("row",) if is_row else ()),
+        *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
     )  # fmt: skip
     files = cache.load(key)
     if files is None:
         with compiling(f"kernel {entry.name!r} for {target.name}"):
-            compiled = _compile(unit, entry, constants, target, cache)
+            compiled = _compile(unit, entry, constants, target, cache, is_row)
         files = cache.save(key, compiled)
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "spv": "kernel.spv"}
     facts = json.loads(files["kernel.json"].read_bytes())
@@ -109,7 +116,10 @@ def _compile(
     constants: Mapping[int, str],
     target: Target,
     cache: Cache,
+    is_row: bool,
 ) -> dict[str, bytes | str]:
+    entry_code = _ENTRY.format("true" if is_row else "false")
+
     def compiled(*more: str) -> tuple[str, str]:
         to_ir = [
             *compile_command(unit.text, unit.options, target, cache),
@@ -117,7 +127,7 @@ def _compile(
         ]
 
         def embed(text: str) -> str:
-            return entry_text(text, unit, entry, constants, _ENTRY, retains_kernel=False)
+            return entry_text(text, unit, entry, constants, entry_code, retains_kernel=False)
 
         return compile_entry([*to_ir, *more], unit, entry, target, embed)
 
