@@ -91,6 +91,19 @@ class Kernel(Differentiable):
         return self._program.asm
 
     @property
+    def modules(self) -> Mapping[str, bytes]:
+        r"""Binary stages of compilation by name: ``"spv"``, the SPIR-V; empty on other devices.
+
+        Examples
+        --------
+        >>> import metalloid as mtl
+        >>> lib = mtl.library("kernel void f(device int* x) { x[0] = 1; }", target="spirv")
+        >>> lib.f.modules["spv"][:4]
+        b'\x03\x02#\x07'
+        """
+        return self._program.modules
+
+    @property
     def engine(self) -> str:
         """The engine that runs it, and the reason."""
         return self._program.engine

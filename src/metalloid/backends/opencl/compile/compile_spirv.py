@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from metalloid.backends.opencl.compile.atomic_addresses import through_integers
 from metalloid.backends.opencl.compile.imports import imported_names
 from metalloid.backends.opencl.compile.module_edits import reports
 from metalloid.backends.opencl.compile.pipeline import run_pipeline
@@ -33,6 +34,7 @@ _ENTRY = (
 )
 #: SPIR-V has integers of 8, 16, 32 and 64 bits. LLVM computes values after loops with others.
 _LOOPS = ("-mllvm", "-replexitval=never")
+_AS_IT_IS = ("-Xclang", "-disable-llvm-passes")
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,11 @@ def compile_spirv(
 def assembly(kernel: SpirvKernel, target: Target) -> str:
     """The SPIR-V as text."""
     ir = kernel.stages["ll"].read_bytes()
-    return clang.run(_back_end(target, "-S"), ir).text
+    return clang.run([*_back_end(target), *_AS_IT_IS, "-S"], ir).text
 
 
-def _back_end(target: Target, output: str) -> list[str]:
-    return ["clang", "-x", "ir", *target.flags, "-O3", *_LOOPS, "-w", output, "-o", "-", "-"]
+def _back_end(target: Target) -> list[str]:
+    return ["clang", "-x", "ir", *target.flags, "-O3", *_LOOPS, "-w", "-o", "-", "-"]
 
 
 def _compile(
@@ -125,11 +127,14 @@ def _compile(
         ir = run_pipeline(ir)
     except Unsupported as problem:
         raise MetalloidError(f"[{entry.name}] {problem} is not supported in SPIR-V") from None
-    code = clang.run(_back_end(target, "-c"), ir)
-    if code.status != 0:
+    does_report = reports(ir)
+    optimized = clang.run([*_back_end(target), "-S", "-emit-llvm"], ir)
+    ir = through_integers(optimized.text)
+    code = clang.run([*_back_end(target), *_AS_IT_IS, "-c"], ir)
+    if optimized.status or code.status:
         raise MetalloidError(
             f"[{entry.name}] clang accepted the kernel but could not generate SPIR-V:\n"
-            f"{code.messages[:2000]}"
+            f"{(optimized.messages + code.messages)[:2000]}"
         )
     for missing in imported_names(code.output):
         raise undefined(missing, unit, entry, lambda: compiled(LINE_TABLES)[1])
@@ -137,5 +142,5 @@ def _compile(
         "kernel.cpp": text,
         "kernel.ll": ir,
         "kernel.spv": code.output,
-        "kernel.json": json.dumps({"layouts": layouts, "reports": reports(ir)}),
+        "kernel.json": json.dumps({"layouts": layouts, "reports": does_report}),
     }

@@ -33,9 +33,9 @@ class OfflineProgram(Program):
         self.max_group_size = min(limit, MAX_THREADS_PER_THREADGROUP)
 
     @property
-    def spirv(self) -> bytes:
-        """The SPIR-V module."""
-        return self._kernel.module
+    def modules(self) -> Mapping[str, bytes]:
+        """See `Program.modules`: the SPIR-V."""
+        return {"spv": self._kernel.module}
 
     @property
     def asm(self) -> Mapping[str, str]:
