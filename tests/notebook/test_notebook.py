@@ -12,7 +12,7 @@ from PIL import Image
 
 import metalloid as mtl
 from metalloid.display import html_table
-from metalloid.notebook import magics
+from metalloid.notebook import launch_progress, magics
 
 SVG = "{http://www.w3.org/2000/svg}"
 TEXT = """#include <metal_stdlib>
@@ -102,6 +102,34 @@ def test_plans_are_drawn():
     assert all(box["x"] + box["width"] <= float(drawing.get("width")) for box in boxes)
     assert "kernel void" in sections
     assert "<svg" not in mtl.explain(x)._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["spin", "a launch", "arrays"])
+def test_progress_of_launches(name, capsys, monkeypatch):
+    kernel = mtl.library("""
+        kernel void spin(device uint *x, constant uint &n, uint i [[thread_position_in_grid]])
+        { uint y = i; for (uint k = 0; k < n; ++k) y = y * 1664525 + 1013904223 + (y >> 9); x[i] = y; }
+    """).spin
+    monkeypatch.setattr(launch_progress, "PATIENCE", 0.01)
+    monkeypatch.setattr(launch_progress, "INTERVAL", 0.003)
+    x = mtl.Buffer(1024)
+    kernel(x, 1, threads=256, wait=True)
+    if name == "spin":
+        run = lambda: kernel(x, 1 << 24, threads=32, wait=True)  # noqa: E731
+    elif name == "a launch":
+        run = kernel(x, 1 << 24, threads=32).wait
+    else:
+        y = mtl.exp(mtl.sin(mtl.random.normal((1 << 22,)))).sum()
+        run = lambda: mtl.eval(y)  # noqa: E731
+    progress = launch_progress.LaunchProgress()
+    progress.start()
+    try:
+        run()
+    finally:
+        progress.stop()
+    text = capsys.readouterr().err
+    assert f"\r\033[Kmetalloid: running {name}, line " in text
+    assert text.endswith("\r\033[K")
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy
@@ -55,4 +57,4 @@ def test_every_name_of_the_reference_has_an_example():
 
 @pytest.mark.slow
 def test_examples_of_the_reference_print_what_numpy_prints():
-    assert len(generator("numpy_reference").outputs()) > 600
+    subprocess.run([sys.executable, ROOT / "tools" / "numpy_reference.py"], check=True)

@@ -27,11 +27,13 @@ def add_verb(verbs: Any) -> None:
     parser.add_argument("file", metavar="FILE")
     parser.add_argument(
         "--target", dest="targets", action="append", required=True, metavar="TARGET",
-        help="such as cuda:sm_90, cpu:x86-64-v3 or cpu:aarch64; repeatable for a bundle",
+        help="such as cuda:sm_90, cpu:x86-64-v3, cpu:aarch64 or spirv; repeatable for a bundle",
     )  # fmt: skip
     parser.add_argument("--kernel", action="append", help="compile only this kernel; repeatable")
     parser.add_argument(
-        "--emit", help="stage to write: cpp, ll, or ptx, x86 or arm64 (the last stage, by default)"
+        "--emit",
+        help="stage to write: cpp, ll, or ptx, x86, arm64 or spirv (the last stage, by "
+        "default), or spv, the binary module",
     )
     add_constants(parser)
     add_source_options(parser)
@@ -72,22 +74,26 @@ def _texts(options: argparse.Namespace) -> int:
 
     lib = library(path=options.file, target=options.targets[0], **source_arguments(options))
     names, constants = options.kernel or lib.functions, function_constants(options)
-    texts = {}
+    texts: dict[str, bytes] = {}
     for name in names:
-        stages = lib.function(name, constants).asm
-        stage = options.emit or list(stages)[-1]
+        kernel = lib.function(name, constants)
+        stages = {name: text.encode() for name, text in kernel.asm.items()}
+        options.emit = options.emit or list(stages)[-1]
+        stages |= kernel.modules
+        stage = options.emit
         if stage not in stages:
             raise ArgumentError(
                 f"[compile] --emit must be one of {', '.join(stages)}, got {stage!r}."
             )
         texts[name] = stages[stage]
     if options.output is None:
-        sys.stdout.write("\n".join(texts.values()))
+        sys.stdout.buffer.write(b"\n".join(texts.values()))
+        sys.stdout.flush()
     elif len(texts) == 1 and not Path(options.output).is_dir():
-        Path(options.output).write_text(next(iter(texts.values())))
+        Path(options.output).write_bytes(next(iter(texts.values())))
     else:
         folder = Path(options.output)
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            (folder / f"{name}.{stage}").write_text(text)
+            (folder / f"{name}.{stage}").write_bytes(text)
     return 0

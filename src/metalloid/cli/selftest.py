@@ -25,7 +25,8 @@ def add_verb(verbs: Any) -> None:
         description="Run small kernels of every kind, compare with NumPy, and print a table that "
         "can be pasted into a report. Exits with 1 if a result is wrong.",
     )  # fmt: skip
-    parser.add_argument("--device", help="default: the default device")
+    parser.add_argument("name", nargs="?", metavar="DEVICE", help="default: the default device")
+    parser.add_argument("--device", help="the same")
     parser.set_defaults(act=_act)
 
 
@@ -33,7 +34,7 @@ def _act(options: argparse.Namespace) -> int:
     from metalloid.kernels.library import library
     from metalloid.runtime.devices.registry import get_device
 
-    device = get_device(options.device)
+    device = get_device(options.name or options.device)
     text = (importlib.resources.files("metalloid.cli") / "selftest.metal").read_text("utf-8")
     lib = library(text, device=device)
     print(report())

@@ -13,6 +13,7 @@ from metalloid.differentiate.expressions import Refused
 from metalloid.differentiate.front_end import text_of_kernel
 from metalloid.differentiate.sweep import Sweep
 from metalloid.differentiate.tree import Assign, AtomicAdd, Parameter, Program, flatten
+from metalloid.differentiate.types import Type
 from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import Library, library
@@ -85,8 +86,9 @@ class AdjointKernel:
         self._general = functools.cache(general)
         self._consumed = [name in consumed for name in outputs]
         self.source, self.wrt, self.outputs, self.has_tape = source, wrt, outputs, has_tape
-        self.kernel: Kernel = compiled[f"{name}_vjp"]
-        self._count: Kernel | None = compiled[f"{name}_tape"] if has_tape else None
+        constants = primal._program.origin[2] if primal._program.origin else {}
+        self.kernel: Kernel = compiled._function(f"{name}_vjp", constants)
+        self._count = compiled._function(f"{name}_tape", constants) if has_tape else None
 
     def __call__(
         self,
@@ -308,7 +310,7 @@ def _adjoint_text(sweep: Sweep, name: str, wrt: tuple[str, ...], outputs: tuple[
     sweep.write()
     types = {parameter.name: parameter.type for parameter in program.parameters}
     adjoints = [
-        f"device {'' if n in sweep.consumed else 'const '}{types[n].element.adjoint.msl} *d_{n}"
+        f"device {'' if n in sweep.consumed else 'const '}{_memory_type(types[n])} *d_{n}"
         for n in outputs
     ]
     adjoints += [f"device {'float' if n in sweep.owned else 'atomic_float'} *d_{n}" for n in wrt]
@@ -337,6 +339,11 @@ def _adjoint_text(sweep: Sweep, name: str, wrt: tuple[str, ...], outputs: tuple[
             "Words of the tape of a thread.",
         )  # fmt: skip
     return text
+
+
+def _memory_type(type_: Type) -> str:
+    """The type of an adjoint in memory, which is packed if what it belongs to is."""
+    return f"{'packed_' if type_.is_packed else ''}{type_.element.adjoint.msl}"
 
 
 def _cleared(sweep: Sweep) -> Iterator[str]:

@@ -76,6 +76,8 @@ class ExpressionReader:
         Types of the variables so far.
     known : dict
         What a declaration stands for, by its address: a variable, or an alias.
+    global_names : set of str
+        Names of constants outside of functions.
     statements : list of Statement
         The block that is being read.
     """
@@ -83,6 +85,7 @@ class ExpressionReader:
     def __init__(self, literal_at: Callable[[SourceLocation], str]) -> None:
         self.variables: dict[str, Type] = {}
         self.known: dict[str, Expression] = {}
+        self.global_names: set[str] = set()
         self.statements: list[Statement] = []
         self._literal_at = literal_at
 
@@ -93,7 +96,7 @@ class ExpressionReader:
         if GENERATED.fullmatch(name):
             name += "_local"
         unique, number = name, 1
-        while unique in self.variables:
+        while unique in self.variables or unique in self.global_names:
             number += 1
             unique = f"{name}_{number}"
         self.variables[unique] = type_
@@ -166,9 +169,19 @@ class ExpressionReader:
             raise Refused(node.begin, "this name has no rule")
         if reference[1] == "EnumConstant":
             return Expression("constant", type_of(node), reference[3])
+        if reference[2] not in self.known and reference[1] == "Var":
+            return self._global(node, reference[2], reference[3])
         if reference[2] not in self.known:
             raise Refused(node.begin, f"{reference[3]!r} is not a variable of the kernel")
         return self.known[reference[2]]
+
+    def _global(self, node: Node, address: str, name: str) -> Expression:
+        """A constant that the text declares outside of functions."""
+        if name in self.variables:
+            raise Refused(node.begin, f"a variable of the kernel has the name {name!r}, too")
+        self.global_names.add(name)
+        self.known[address] = Expression("variable", type_of(node), name)
+        return self.known[address]
 
     def _read_ArraySubscriptExpr(self, node: Node) -> Expression:
         base, index = (self.value(child) for child in node.children)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -166,7 +167,7 @@ class Sweep(ForwardSweep):
                     given, seed = seed, self._propagation.new_seed(target.type.adjoint)
                     self.line(f"const {target.type.element.adjoint.msl} {seed} = {given};")
                     self.line(f"{given} = 0;")
-                self._propagation.run(value, seed, statement.location)
+                self._propagate(value, seed, statement)
             return
         name = target.base.name
         is_active = name in self.active and target.type.is_float
@@ -176,7 +177,15 @@ class Sweep(ForwardSweep):
         if name in self._needed:
             self._restore(statement)
         if is_active:
-            self._propagation.run(value, seed, statement.location)
+            self._propagate(value, seed, statement)
+
+    def _propagate(self, value: Expression, seed: str, statement: Assign) -> None:
+        """Add what an adjoint of a value adds to others; its declaration is left out if nothing."""
+        self._propagation.run(value, seed, statement.location)
+        word = re.compile(rf"\b{seed}\b") if seed.isidentifier() else None
+        lines = [n for n, line in enumerate(self.lines) if word and word.search(line)]
+        if len(lines) == 1 and self.lines[lines[0]].lstrip().startswith("const "):
+            del self.lines[lines[0]]
 
     def _take_adjoint(self, target: Expression) -> str:
         """The name of the adjoint of a target, which is set to 0 where it is stored."""

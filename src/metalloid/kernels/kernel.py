@@ -91,6 +91,11 @@ class Kernel(Differentiable):
         return self._program.asm
 
     @property
+    def modules(self) -> Mapping[str, bytes]:
+        """Binary stages of compilation by name: ``"spv"``, the SPIR-V; empty on other devices."""
+        return self._program.modules
+
+    @property
     def engine(self) -> str:
         """The engine that runs it, and the reason."""
         return self._program.engine

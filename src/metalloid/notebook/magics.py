@@ -12,6 +12,7 @@ from metalloid.compiler.frontend.unit import PROGRAM_SOURCE
 from metalloid.compiler.toolchain import progress
 from metalloid.errors import ArgumentError, CompileError
 from metalloid.kernels.library import Library, library
+from metalloid.notebook.launch_progress import LaunchProgress
 from metalloid.profiler.profile import profile
 
 _SECONDS = 0.2  # of a timed statement, about
@@ -35,7 +36,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def register(shell: Any) -> None:
-    """Add the magics to an interactive shell of IPython, and show the progress of compilations."""
+    """Add the magics to an interactive shell of IPython, and show progress.
+
+    That is of compilations and launches that take longer than a second.
+    """
 
     def metal(line: str, cell: str) -> Library:
         return metal_cell(line, cell, shell.user_ns)
@@ -44,6 +48,9 @@ def register(shell: Any) -> None:
         print(timed(line, cell, shell.user_ns))
 
     progress.shows_lines = True
+    launches = LaunchProgress()
+    shell.events.register("pre_run_cell", launches.start)
+    shell.events.register("post_run_cell", launches.stop)
     shell.register_magic_function(metal, "cell", "metal")
     shell.register_magic_function(metal_time, "line_cell", "metal_time")
 

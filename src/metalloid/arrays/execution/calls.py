@@ -102,6 +102,7 @@ def _unaliased(given: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
 
 def _copied(array: np.ndarray, device: Device) -> Memory:
     memory = Memory(device, array.nbytes)
+    memory.begin_overwriting()
     ctypes.memmove(memory.address, array.__array_interface__["data"][0], array.nbytes)
     return memory
 

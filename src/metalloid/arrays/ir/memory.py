@@ -235,6 +235,15 @@ class Memory:
         memory._address, memory.sharing = None, sharing
         return memory
 
+    def begin_overwriting(self) -> None:
+        """Wait until the host may write to memory of the pool.
+
+        It may have been released before the launches that use it ended.
+        """
+        if self.device.memory != "own":  # others copy in the order of launches
+            self.bound.settle()
+            self.bound.failure = None
+
     def host_view(self, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...],
                   offset: int, read_only: bool = False) -> np.ndarray:  # fmt: skip
         """A NumPy array on the same memory, which it keeps alive.

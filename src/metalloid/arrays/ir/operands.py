@@ -71,6 +71,7 @@ def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: in
         memory = Memory.of(device, array.reshape(-1), sharing)
         return in_memory(memory, contiguous(array.shape), dtype)
     memory = Memory(device, array.size * dtype.itemsize)
+    memory.begin_overwriting()
     layout = contiguous(array.shape)
     if device.memory == "host" and array.dtype == dtype and array.flags.c_contiguous:
         ctypes.memmove(memory.address, array.__array_interface__["data"][0], array.nbytes)

@@ -122,6 +122,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_progress.reset)
 
 
+def is_compiling() -> bool:
+    """Whether anything is being compiled."""
+    return bool(_progress._active)
+
+
 @contextmanager
 def compiling(subject: str) -> Iterator[Callable[[str], None]]:
     """Tell that `subject` is being compiled, if the block takes longer than a second.

@@ -11,13 +11,20 @@
 
 namespace metalloid {
 
-// Floating-point min and max return the number if the other operand is NaN.
+// Floating-point min and max return the number if the other operand is NaN, and -0 is less than 0.
+// OpenCL's functions do not compare the signs of zeros: equal numbers have the same other bits.
 template <class T>
 METALLOID_INLINE constexpr T min(T a, T b) {
   if constexpr (metal::is_same_v<T, double>) {
     return __builtin_fmin(a, b);
   } else if constexpr (is_float<T>) {
+#if defined(__SPIRV__)
+    const float x = float(a), y = float(b);
+    const uint bits = __builtin_bit_cast(uint, x) | __builtin_bit_cast(uint, y);
+    return T(x == y ? __builtin_bit_cast(float, bits) : __builtin_fminf(x, y));
+#else
     return T(__builtin_fminf(float(a), float(b)));
+#endif
   } else {
     return b < a ? b : a;
   }
@@ -28,7 +35,13 @@ METALLOID_INLINE constexpr T max(T a, T b) {
   if constexpr (metal::is_same_v<T, double>) {
     return __builtin_fmax(a, b);
   } else if constexpr (is_float<T>) {
+#if defined(__SPIRV__)
+    const float x = float(a), y = float(b);
+    const uint bits = __builtin_bit_cast(uint, x) & __builtin_bit_cast(uint, y);
+    return T(x == y ? __builtin_bit_cast(float, bits) : __builtin_fmaxf(x, y));
+#else
     return T(__builtin_fmaxf(float(a), float(b)));
+#endif
   } else {
     return a < b ? b : a;
   }

@@ -5,6 +5,8 @@
 
 // Ends the thread; pipeline.py makes it a return from the kernel, into which all is inlined.
 extern "C" [[clang::sycl_external]] __attribute__((convergent, nothrow)) void mtl_end_thread();
+// Returns its argument; the module has it if threads report (module_edits.py).
+extern "C" [[clang::sycl_external]] __attribute__((const, nothrow)) ulong mtl_report(ulong block);
 
 namespace metalloid {
 namespace report {
@@ -20,7 +22,7 @@ METALLOID_INLINE threadgroup launch_state& launch() {
 }
 
 METALLOID_INLINE device report_block* report_memory() {
-  return (device report_block*)launch().block;
+  return (device report_block*)mtl_report(launch().block);
 }
 METALLOID_INLINE void end_thread() { mtl_end_thread(); }
 METALLOID_INLINE void put_position(device uint* group, device uint* position) {

@@ -27,7 +27,12 @@ struct texture_descriptor {
 // the bits are zeros. Vector code cannot efficiently test for a format or a setting: it calls
 // functions for each lane instead.
 #if defined(__NVPTX__) || defined(__SPIRV__)
-constexpr bool mtl_textures_are_known = false, mtl_textures_by_lane = false;
+constexpr bool mtl_textures_are_known = false;
+#if defined(__SPIRV__)
+constexpr bool mtl_textures_by_lane = true;  // drivers that vectorise take minutes for such code
+#else
+constexpr bool mtl_textures_by_lane = false;
+#endif
 #else
 extern "C" const bool mtl_textures_are_known, mtl_textures_by_lane;
 #endif

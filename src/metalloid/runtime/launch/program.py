@@ -60,6 +60,11 @@ class Program(ABC):
     def asm(self) -> Mapping[str, str]:
         """Text of every stage of compilation by name: ``"cpp"``, ``"ll"``, ``"x86"`` ..."""
 
+    @property
+    def modules(self) -> Mapping[str, bytes]:
+        """Binary stages of compilation by name: ``"spv"``; empty on most devices."""
+        return {}
+
     @abstractmethod
     def default_group_size(self, grid: Size) -> Size:
         """A good threadgroup size for a launch without one."""

@@ -128,6 +128,15 @@ class Buffer:
         if self.host_copy is not None:
             self.host_copy.is_current = False
 
+    def settle(self) -> None:
+        """Wait for the launches that use this buffer, whether or not they failed."""
+        event = self._pending
+        if event is not None:
+            event.settle()
+            self.device.settle()
+            if self._pending is event:
+                self._pending = None
+
     def wait(self) -> None:
         """Wait for the launches that use this buffer.
 
@@ -136,12 +145,7 @@ class Buffer:
         KernelFault, LaunchTimeout, LaunchCancelled
             If a launch that wrote to it failed, until another launch writes to it.
         """
-        event = self._pending
-        if event is not None:
-            event.settle()
-            self.device.settle()
-            if self._pending is event:
-                self._pending = None
+        self.settle()
         if self.failure is not None:
             self.failure.throw()
 

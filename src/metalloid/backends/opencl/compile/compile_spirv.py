@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from metalloid.backends.opencl.compile.atomic_addresses import through_integers
 from metalloid.backends.opencl.compile.imports import imported_names
 from metalloid.backends.opencl.compile.module_edits import reports
 from metalloid.backends.opencl.compile.pipeline import run_pipeline
@@ -29,10 +30,11 @@ from metalloid.msl.entry_points import EntryPoint
 _ENTRY = (
     f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
     "(metalloid::launch_data<mtl_entry_type::parameter_count> launch, threadgroup char* memory)"
-    " { metalloid::run_thread<mtl_entry_type>(launch, memory); }"
+    " {{ metalloid::run_thread<mtl_entry_type, {}>(launch, memory); }}"
 )
 #: SPIR-V has integers of 8, 16, 32 and 64 bits. LLVM computes values after loops with others.
 _LOOPS = ("-mllvm", "-replexitval=never")
+_AS_IT_IS = ("-Xclang", "-disable-llvm-passes")
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,14 @@ def compile_spirv(
     constants: Mapping[int, str],
     target: Target,
     cache: Cache,
+    is_row: bool = False,
 ) -> SpirvKernel:
     """Compile one kernel of a unit to SPIR-V, or find it in the cache.
+
+    Parameters
+    ----------
+    is_row : bool
+        Whether it is for threadgroups of one dimension only.
 
     Raises
     ------
@@ -78,12 +86,13 @@ def compile_spirv(
     """
     key = digest(
         "spirv", unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
-        *target.flags, *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
+        *target.flags, *(("row",) if is_row else ()),
+        *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
     )  # fmt: skip
     files = cache.load(key)
     if files is None:
         with compiling(f"kernel {entry.name!r} for {target.name}"):
-            compiled = _compile(unit, entry, constants, target, cache)
+            compiled = _compile(unit, entry, constants, target, cache, is_row)
         files = cache.save(key, compiled)
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "spv": "kernel.spv"}
     facts = json.loads(files["kernel.json"].read_bytes())
@@ -94,11 +103,11 @@ def compile_spirv(
 def assembly(kernel: SpirvKernel, target: Target) -> str:
     """The SPIR-V as text."""
     ir = kernel.stages["ll"].read_bytes()
-    return clang.run(_back_end(target, "-S"), ir).text
+    return clang.run([*_back_end(target), *_AS_IT_IS, "-S"], ir).text
 
 
-def _back_end(target: Target, output: str) -> list[str]:
-    return ["clang", "-x", "ir", *target.flags, "-O3", *_LOOPS, "-w", output, "-o", "-", "-"]
+def _back_end(target: Target) -> list[str]:
+    return ["clang", "-x", "ir", *target.flags, "-O3", *_LOOPS, "-w", "-o", "-", "-"]
 
 
 def _compile(
@@ -107,7 +116,10 @@ def _compile(
     constants: Mapping[int, str],
     target: Target,
     cache: Cache,
+    is_row: bool,
 ) -> dict[str, bytes | str]:
+    entry_code = _ENTRY.format("true" if is_row else "false")
+
     def compiled(*more: str) -> tuple[str, str]:
         to_ir = [
             *compile_command(unit.text, unit.options, target, cache),
@@ -115,7 +127,7 @@ def _compile(
         ]
 
         def embed(text: str) -> str:
-            return entry_text(text, unit, entry, constants, _ENTRY, retains_kernel=False)
+            return entry_text(text, unit, entry, constants, entry_code, retains_kernel=False)
 
         return compile_entry([*to_ir, *more], unit, entry, target, embed)
 
@@ -125,11 +137,14 @@ def _compile(
         ir = run_pipeline(ir)
     except Unsupported as problem:
         raise MetalloidError(f"[{entry.name}] {problem} is not supported in SPIR-V") from None
-    code = clang.run(_back_end(target, "-c"), ir)
-    if code.status != 0:
+    does_report = reports(ir)
+    optimized = clang.run([*_back_end(target), "-S", "-emit-llvm"], ir)
+    ir = through_integers(optimized.text)
+    code = clang.run([*_back_end(target), *_AS_IT_IS, "-c"], ir)
+    if optimized.status or code.status:
         raise MetalloidError(
             f"[{entry.name}] clang accepted the kernel but could not generate SPIR-V:\n"
-            f"{code.messages[:2000]}"
+            f"{(optimized.messages + code.messages)[:2000]}"
         )
     for missing in imported_names(code.output):
         raise undefined(missing, unit, entry, lambda: compiled(LINE_TABLES)[1])
@@ -137,5 +152,5 @@ def _compile(
         "kernel.cpp": text,
         "kernel.ll": ir,
         "kernel.spv": code.output,
-        "kernel.json": json.dumps({"layouts": layouts, "reports": reports(ir)}),
+        "kernel.json": json.dumps({"layouts": layouts, "reports": does_report}),
     }

@@ -30,8 +30,14 @@ attributes #9990 = { convergent nounwind }
 attributes #9991 = { alwaysinline convergent nounwind }
 """
 _BALLOT_DECLARATION = re.compile(r"^declare [^\n]*@mtl_ballot\([^\n]*\n", re.M)
-#: A load of what report_spirv.h says about a launch.
-_REPORT = re.compile(r"^ [^\n]* = load [^\n]*@_ZZN9metalloid6report", re.M)
+#: Returns its argument, and tells that threads report (report_spirv.h).
+_REPORT = """
+define internal spir_func i64 @mtl_report(i64 %block) #9992 {
+  ret i64 %block
+}
+attributes #9992 = { alwaysinline nounwind }
+"""
+_REPORT_DECLARATION = re.compile(r"^declare [^\n]*@mtl_report\([^\n]*\n", re.M)
 
 
 def prepare_module(ir: str) -> str:
@@ -46,7 +52,7 @@ def prepare_module(ir: str) -> str:
 
 def reports(ir: str) -> bool:
     """Whether threads log or assert."""
-    return _REPORT.search(ir) is not None
+    return "@mtl_report(" in ir
 
 
 def replace_bf16(ir: str) -> str:
@@ -55,8 +61,10 @@ def replace_bf16(ir: str) -> str:
     return re.sub(r"(?<![\w.%@\"-])bfloat(?![\w.])", "i16", ir)
 
 
-def define_ballot(ir: str) -> str:
-    """The module with the function that returns a ballot as one word (target_spirv.h)."""
+def define_functions(ir: str) -> str:
+    """The module with the functions that headers leave to it."""
+    without, count = _REPORT_DECLARATION.subn("", ir)
+    ir = without + _REPORT if count else ir
     without, count = _BALLOT_DECLARATION.subn("", ir)
     return without + _BALLOT if count else ir
 

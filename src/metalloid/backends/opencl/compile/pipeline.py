@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from metalloid.backends.opencl.compile.lower_bf16 import lower_bf16
 from metalloid.backends.opencl.compile.module_edits import (
-    define_ballot,
+    define_functions,
     prepare_module,
     replace_bf16,
     require_subgroup_size,
@@ -111,4 +111,4 @@ def run_pipeline(ir: str) -> str:
     ir = prepare_module(ir)
     kernel = parse_function(ir, ENTRY_SYMBOL, retain_hints=True)
     run_passes(kernel, KERNEL, KernelContext(FreshNames(kernel)))
-    return require_subgroup_size(define_ballot(replace_bf16(replace_function(ir, kernel))))
+    return require_subgroup_size(define_functions(replace_bf16(replace_function(ir, kernel))))

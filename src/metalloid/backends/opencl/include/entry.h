@@ -21,7 +21,9 @@ struct launch_data {
 
 METALLOID_INLINE metal::uint3 triple(const unsigned (&v)[3]) { return {v[0], v[1], v[2]}; }
 
-template <class Entry, int words>
+// With `is_row`, threadgroups have one dimension, and adjacent threads have adjacent positions for all
+// that the driver's compiler knows.
+template <class Entry, bool is_row, int words>
 METALLOID_INLINE void run_thread(const launch_data<words>& launch, threadgroup char* memory) {
   thread_ids ids;
   ids.index = __builtin_spirv_local_invocation_id(0);
@@ -34,9 +36,13 @@ METALLOID_INLINE void run_thread(const launch_data<words>& launch, threadgroup c
   ids.group = triple(launch.first) + metal::uint3(__builtin_spirv_workgroup_id(0),
                                                   __builtin_spirv_workgroup_id(1),
                                                   __builtin_spirv_workgroup_id(2));
-  const uint row = ids.index / ids.group_size.x;
-  ids.position_in_threadgroup = {ids.index % ids.group_size.x, row % ids.group_size.y,
-                                 row / ids.group_size.y};
+  if constexpr (is_row) {
+    ids.position_in_threadgroup = {ids.index, 0, 0};
+  } else {
+    const uint row = ids.index / ids.group_size.x;
+    ids.position_in_threadgroup = {ids.index % ids.group_size.x, row % ids.group_size.y,
+                                   row / ids.group_size.y};
+  }
   ids.position_in_grid = ids.group * ids.dispatched_size + ids.position_in_threadgroup;
   threadgroup report::launch_state& state = report::launch();
   state.block = launch.report_block;

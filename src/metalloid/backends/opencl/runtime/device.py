@@ -7,8 +7,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Mapping
+from typing import Any
 
-from metalloid.backends.opencl.compile.compile_spirv import compile_spirv
+from metalloid.backends.opencl.compile.compile_spirv import SpirvKernel, compile_spirv
 from metalloid.backends.opencl.compile.target import spirv_target
 from metalloid.backends.opencl.runtime.events import OpenclEvent
 from metalloid.backends.opencl.runtime.geometry import sub_grids
@@ -91,8 +92,13 @@ class OpenclDevice(Device):
         self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
     ) -> OpenclProgram:
         """See `Device.compile`."""
-        kernel = compile_spirv(unit, entry, constants, self.target, shared_cache())
-        return OpenclProgram(kernel, entry, self.target, self._context, self.handle, self._options)
+
+        def with_shape(is_row: bool) -> SpirvKernel:
+            return compile_spirv(unit, entry, constants, self.target, shared_cache(), is_row)
+
+        return OpenclProgram(
+            with_shape, entry, self.target, self._context, self.handle, self._options
+        )
 
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""
@@ -155,13 +161,13 @@ class OpenclDevice(Device):
         grid: Size,
         group: Size,
     ) -> OpenclEvent:
-        cl, kernel = binding(), program.handle
+        cl, kernel = binding(), program.handle(group)
         if program.reports and not self._report_block:
             self._report_block = self.allocate(BUFFER_BYTES)
         handles = []
         try:
             if not self._is_system:
-                self._name_memory(program, arguments, blocks)
+                self._name_memory(kernel, arguments, blocks)
             kernel.set_arg(1, cl.LocalMemory(max(arguments.threadgroup_bytes, 16)))
             for sub_grid in sub_grids(grid, group):
                 data = program.launch_data(arguments.words, self._report_block, sub_grid)
@@ -175,20 +181,18 @@ class OpenclDevice(Device):
             raise LaunchError(f"[{program.name}] {self.name} cannot launch it: {error}") from None
         return OpenclEvent(program, arguments, handles)
 
-    def _name_memory(
-        self, program: OpenclProgram, arguments: Arguments, blocks: list[Block]
-    ) -> None:
+    def _name_memory(self, kernel: Any, arguments: Arguments, blocks: list[Block]) -> None:
         """Tell the driver which memory a launch may use, as its kernel has no pointers to it."""
         used = {block.address - block.shift for block in blocks}
         used |= {buffer.address for buffer in arguments.buffers}
         used |= {self._constants.address, self._report_block} - {0}
         pointers = (ctypes.c_void_p * len(used))(*used)
         status = functions().clSetKernelExecInfo(
-            ctypes.c_void_p(program.handle.int_ptr), _SVM_POINTERS,
+            ctypes.c_void_p(kernel.int_ptr), _SVM_POINTERS,
             ctypes.c_size_t(ctypes.sizeof(pointers)), pointers,
         )  # fmt: skip
         if status:
-            raise LaunchError(f"[{program.name}] clSetKernelExecInfo failed: {status}.")
+            raise LaunchError(f"[{self.name}] clSetKernelExecInfo failed: {status}.")
 
     def _copy_to_device(self, arguments: Arguments) -> list[Block]:
         blocks = blocks_of(arguments.staged)

@@ -10,6 +10,7 @@ from metalloid.backends.opencl.runtime.platforms import binding
 from metalloid.errors import OutOfMemory
 
 _ALIGNMENT = 128  # of the largest type of OpenCL
+_PADDING = 4  # at the end of memory, as kernels update bytes by their words
 
 
 class Heap:
@@ -45,7 +46,7 @@ class Heap:
             flags |= self._cl.svm_mem_flags.SVM_FINE_GRAIN_BUFFER
         try:
             memory = self._cl.SVMAllocation(
-                self._context, max(nbytes, 1), _ALIGNMENT, flags, queue=self._queue
+                self._context, nbytes + _PADDING, _ALIGNMENT, flags, queue=self._queue
             )
         except (self._cl.Error, OverflowError) as error:
             raise OutOfMemory(f"[opencl] allocating {nbytes} bytes failed: {error}.") from None

@@ -29,6 +29,15 @@ class SpirvTarget(OfflineDevice):
         kernel = compile_spirv(unit, entry, constants, self.target, shared_cache())
         return OfflineProgram(kernel, entry, self.target)
 
+    def bundle_files(
+        self, unit: TranslationUnit, entry: EntryPoint, constants: Mapping[int, str]
+    ) -> dict[str, bytes]:
+        """See `OfflineDevice.bundle_files`: refused."""
+        raise DeviceUnavailable(
+            "[bundle] a bundle cannot have SPIR-V. Write the module of a kernel to a file of its "
+            "own: metalloid compile FILE --target spirv --emit spv -o FOLDER."
+        )
+
 
 def open_target(architecture: str) -> SpirvTarget:
     """The target; SPIR-V has no architectures.

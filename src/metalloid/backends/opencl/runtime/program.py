@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from metalloid.backends.opencl.compile.compile_spirv import SpirvKernel, assembly
@@ -33,9 +33,9 @@ class OfflineProgram(Program):
         self.max_group_size = min(limit, MAX_THREADS_PER_THREADGROUP)
 
     @property
-    def spirv(self) -> bytes:
-        """The SPIR-V module."""
-        return self._kernel.module
+    def modules(self) -> Mapping[str, bytes]:
+        """See `Program.modules`: the SPIR-V."""
+        return {"spv": self._kernel.module}
 
     @property
     def asm(self) -> Mapping[str, str]:
@@ -65,28 +65,40 @@ class OpenclProgram(OfflineProgram):
 
     def __init__(
         self,
-        kernel: SpirvKernel,
+        with_shape: Callable[[bool], SpirvKernel],
         entry: EntryPoint,
         target: Target,
         context: Any,
         device: Any,
         options: str,
     ) -> None:
+        kernel = with_shape(True)
         super().__init__(kernel, entry, target)
-        cl = binding()
         self.name, self.reports = self.signature.name, kernel.reports
-        try:
-            program = build(kernel, context, device, options)
-            self.handle = cl.Kernel(program, ENTRY_SYMBOL)
-        except cl.Error as error:
-            raise LaunchError(
-                f"[{self.name}] {device.name.strip()} cannot compile it: {error}"
-            ) from None
-        info = cl.kernel_work_group_info.WORK_GROUP_SIZE
-        limit = int(self.handle.get_work_group_info(info, device))
+        self._with_shape, self._building = with_shape, (context, device, options)
+        self._row = self._build(kernel)
+        self._general: Any = None
+        info = binding().kernel_work_group_info.WORK_GROUP_SIZE
+        limit = int(self._row.get_work_group_info(info, device))
         self.max_group_size = min(self.max_group_size, limit)
         self._words = struct.Struct(f"={max(1, len(self.signature.sources)) + 1}Q")
         self._shapes: dict[SubGrid, bytes] = {}
+
+    def handle(self, group: Size) -> Any:
+        """The kernel for threadgroups of a size; it is compiled for several dimensions on use."""
+        if group[1] == group[2] == 1:
+            return self._row
+        if self._general is None:
+            self._general = self._build(self._with_shape(False))
+        return self._general
+
+    def _build(self, kernel: SpirvKernel) -> Any:
+        cl = binding()
+        try:
+            return cl.Kernel(build(kernel, *self._building), ENTRY_SYMBOL)
+        except cl.Error as error:
+            name = self._building[1].name.strip()
+            raise LaunchError(f"[{self.name}] {name} cannot compile it: {error}") from None
 
     def launch_data(self, words: list[int], report_block: int, sub_grid: SubGrid) -> bytes:
         """The first argument of the kernel: launch_data of entry.h."""

@@ -32,9 +32,10 @@ def _check_norm(norm: str, where: str) -> None:
         raise ValueError(f"[{where}] Invalid norm {norm!r}: use one of {', '.join(_NORMS)}.")
 
 
-def _check_lengths(lengths: Sequence[int], where: str) -> None:
+def _check_lengths(lengths: Sequence[int], where: str) -> list[int]:
     if any(n <= 0 for n in lengths):
         raise ValueError(f"[{where}] Invalid number of points {list(lengths)}: must be positive.")
+    return list(map(int, lengths))  # also those of NumPy
 
 
 def _one(name: str, doc: str) -> Callable[..., array]:
@@ -46,7 +47,7 @@ def _one(name: str, doc: str) -> Callable[..., array]:
         k = normalized_axis(axis, x.ndim, name)
         if n is None:
             n = x.shape[k] if name != "irfft" else builtins.max(2 * (x.shape[k] - 1), 1)
-        _check_lengths([n], name)
+        (n,) = _check_lengths([n], name)
         if x.shape[k] == 0:
             raise ValueError(f"[{name}] Cannot transform an empty axis.")
         return wrap(own(_complex(x, name), n=n, axis=k, norm=norm))
@@ -76,7 +77,7 @@ def _over_axes(name: str, doc: str, is_two: bool) -> Callable[..., array]:
             return wrap(x if name.startswith(("irfft", "rfft")) else _complex(x, name))
         chosen = normalized_axes(list(axes), x.ndim, name)
         if s is not None:
-            _check_lengths(s, name)
+            s = _check_lengths(s, name)
         if any(x.shape[k] == 0 for k in chosen):
             raise ValueError(f"[{name}] Cannot transform an empty axis.")
         return wrap(own(_complex(x, name), s=s, axes=chosen, norm=norm))
@@ -100,15 +101,24 @@ rfftn = _over_axes("rfftn", "Discrete Fourier transform of real numbers over axe
 irfftn = _over_axes("irfftn", "Inverse of `rfftn`.", False)
 
 
+def _check_spacing(where: str, n: int, d: float) -> None:
+    if n <= 0:
+        raise ValueError(f"[{where}] `n` must be greater than 0, got {n}.")
+    if not d:
+        raise ValueError(f"[{where}] `d` must be non-zero.")
+
+
 @with_stream
 def fftfreq(n: int, d: float = 1.0) -> array:
     """Frequencies of the results of `fft`."""
+    _check_spacing("fftfreq", n, d)
     return wrap(mtl.asarray(np.fft.fftfreq(n, d).astype(np.float32)))
 
 
 @with_stream
 def rfftfreq(n: int, d: float = 1.0) -> array:
     """Frequencies of the results of `rfft`."""
+    _check_spacing("rfftfreq", n, d)
     return wrap(mtl.asarray(np.fft.rfftfreq(n, d).astype(np.float32)))
 
 

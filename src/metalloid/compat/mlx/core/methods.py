@@ -61,9 +61,18 @@ def _refusal(word: str, value: Any) -> ValueError:
     return ValueError(f"Cannot perform {word} on an mlx.core.array and {type(value).__name__}")
 
 
-def _operator(function: Callable[..., array], word: str) -> Callable[..., Any]:
+def _has_operator(value: Any, name: str) -> bool:
+    """Whether a value that is no operand defines the operator itself."""
+    return not isinstance(value, list | tuple | str | bytes) and hasattr(type(value), name)
+
+
+def _operator(function: Callable[..., array], name: str, word: str) -> Callable[..., Any]:
+    reflected = f"__r{name}__"
+
     def apply(self: array, other: Any) -> Any:
         if type(other) is not array and not is_operand(other):
+            if _has_operator(other, reflected):
+                return NotImplemented
             raise _refusal(word, other)
         return function(self, other)
 
@@ -79,9 +88,13 @@ def _reflected(function: Callable[..., array], word: str) -> Callable[..., Any]:
     return apply
 
 
-def _in_place(function: Callable[..., array], word: str) -> Callable[..., Any]:
-    def apply(self: array, other: Any) -> array:
+def _in_place(function: Callable[..., array], name: str, word: str) -> Callable[..., Any]:
+    reflected = f"__r{name}__"
+
+    def apply(self: array, other: Any) -> Any:
         if type(other) is not array and not is_operand(other):
+            if _has_operator(other, reflected):
+                return NotImplemented
             raise _refusal(f"inplace {word}", other)
         if word == "division" and dtypes.is_integer(self.dtype):
             raise ValueError("In-place division is not supported for integer arrays: use //=.")
@@ -147,12 +160,12 @@ def define_methods() -> None:
     """Define operators and methods that are functions of this package."""
     define = builtins.setattr
     for name, function, word in _OPERATORS:
-        define(array, f"__{name}__", _operator(function, word))
+        define(array, f"__{name}__", _operator(function, name, word))
         define(array, f"__r{name}__", _reflected(function, word))
         if name != "div":
-            define(array, f"__i{name}__", _in_place(function, word))
+            define(array, f"__i{name}__", _in_place(function, name, word))
     for name, function, word in _COMPARISONS:
-        define(array, f"__{name}__", _operator(function, word))
+        define(array, f"__{name}__", _operator(function, name, word))
     define(array, "__eq__", _equality(elementwise.equal, False))
     define(array, "__ne__", _equality(elementwise.not_equal, True))
     define(array, "__matmul__", _matmul)

@@ -12,10 +12,11 @@
 
 // First line of every body that rounds. Error-free transforms, magic-number rounding and special
 // values break when the optimiser reassociates, contracts or drops NaN, and users may compile
-// kernels with fast-math flags. `float_control` switches all of these off. NVPTX refuses it, and
-// its back end contracts under -ffp-contract=fast whatever the pragmas say; so there division,
-// square root and products that must not fuse go through intrinsics (the *_rounded functions).
-#if defined(__NVPTX__)
+// kernels with fast-math flags. `float_control` switches all of these off. NVPTX and SPIR-V refuse
+// it, and NVPTX's back end contracts under -ffp-contract=fast whatever the pragmas say; so there
+// division, square root and products that must not fuse go through intrinsics (the *_rounded
+// functions).
+#if defined(__NVPTX__) || defined(__SPIRV__)
 #define METALLOID_STRICT_FP _Pragma("clang fp reassociate(off) reciprocal(off) contract(off)")
 #else
 #define METALLOID_STRICT_FP _Pragma("float_control(precise, on)") _Pragma("clang fp contract(off)")

@@ -62,6 +62,8 @@ def _plain(axes: int) -> Callable[..., array]:
 
     def convolution(input: Any, weight: Any, /, stride: PerAxis = 1, padding: PerAxis = 0,
                     dilation: PerAxis = 1, groups: int = 1) -> array:  # fmt: skip
+        if axes == 1 and getattr(input, "ndim", 3) != 3:  # MLX accepts more axes here
+            return conv_general(input, weight, stride, padding, dilation, groups=groups)
         x, w = _checked(input, weight, axes, groups, name)
         return wrap(getattr(nn, name)(x, w, stride, padding, dilation, groups))
 

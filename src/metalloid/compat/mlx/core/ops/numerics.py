@@ -154,7 +154,9 @@ def hadamard_transform(a: Any, scale: float | None = None) -> array:
             f"got {size}."
         )
     factor_scale = 1 / math.sqrt(size) if scale is None else scale
-    y = x.reshape((*x.shape[:-1], factor, power))
+    # Sums of halves are rounded once.
+    y = x.astype(mtl.float32) if x.dtype.itemsize == 2 else x
+    y = y.reshape((*x.shape[:-1], factor, power))
     half = 1
     while half < power:
         pairs = y.reshape((*x.shape[:-1], factor, power // (2 * half), 2, half))
@@ -163,8 +165,8 @@ def hadamard_transform(a: Any, scale: float | None = None) -> array:
         half *= 2
     y = y.reshape((*x.shape[:-1], factor, power))
     if factor > 1:
-        y = mtl.matmul(mtl.asarray(hadamard_matrix(factor), x.dtype), y)
-    return wrap(y.reshape(x.shape) * factor_scale)
+        y = mtl.matmul(mtl.asarray(hadamard_matrix(factor), y.dtype), y)
+    return wrap((y.reshape(x.shape) * factor_scale).astype(x.dtype))
 
 
 #: First rows of the circulant blocks, four by four, of matrices of N. Sloane's library.
