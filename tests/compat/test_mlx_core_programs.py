@@ -38,6 +38,12 @@ def test_values_with_operators_of_their_own_use_them():
             mx.array(1.0) + value
 
 
+def test_quantised_matrices_are_not_dequantised_to_integers():
+    quantised = mx.quantize(mx.ones((2, 32)), mode="mxfp4")
+    with pytest.raises(ValueError, match="must be a floating type, got int32"):
+        mx.dequantize(*quantised, mode="mxfp4", dtype=mx.int32)
+
+
 def test_arguments_of_fourier_transforms_are_checked():
     assert mx.fft.fft(mx.ones(4), n=np.int64(6)).shape == (6,)
     with pytest.raises(ValueError, match="`n` must be greater than 0"):

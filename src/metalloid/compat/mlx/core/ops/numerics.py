@@ -12,7 +12,7 @@ import numpy as np
 import metalloid as mtl
 from metalloid import nn
 from metalloid.compat.mlx.core.array import array, operand, wrap
-from metalloid.compat.mlx.core.dtypes import Dtype
+from metalloid.compat.mlx.core.dtypes import Dtype, is_float
 from metalloid.compat.mlx.core.ops.wrapping import (
     arrays_only,
     as_float,
@@ -71,6 +71,10 @@ def _quantised(name: str, doc: str) -> Callable[..., Any]:
         given = [a._a if isinstance(a, array) else a for a in args]
         named = {k: v._a if isinstance(v, array) else v for k, v in named.items()}
         if isinstance(named.get("dtype"), Dtype):
+            if not is_float(named["dtype"]):
+                raise ValueError(
+                    f"[{name}] the dtype must be a floating type, got {named['dtype']._name}."
+                )
             named["dtype"] = named["dtype"].numpy
         given = [a.numpy if isinstance(a, Dtype) else a for a in given]
         try:
