@@ -104,8 +104,8 @@ LACKING = {
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marks
 def pytest_collection_modifyitems(config, items):
-    mark_long_tests(config, items)
     mark_other_instances(items)
+    mark_long_tests(config, items)
 
 
 def mark_long_tests(config, items):

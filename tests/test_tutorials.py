@@ -21,7 +21,8 @@ PAGES = [
 ]
 #: They run with the cache of all tests, which costs less.
 OTHERS = [
-    ROOT / f"docs/{name}.md" for name in ("arrays", "migrate", "numpy", "nvidia", "transforms")
+    ROOT / f"docs/{name}.md"
+    for name in ("arrays", "migrate", "numpy", "nvidia", "opencl", "transforms")
 ]
 #: It replaces `mlx.core` in its process.
 MLX = ROOT / "docs/mlx.md"

@@ -27,7 +27,7 @@ _BLOCK = re.compile(
     r"(?:```(?P<kind>python|text)\n(?P<block>.*?)^```$|<!-- setup:\n(?P<setup>.*?)^-->$)",
     re.MULTILINE | re.DOTALL,
 )
-_DEVICES = ("cuda", "metal")
+_DEVICES = ("cuda", "metal", "opencl")
 _OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -58,7 +58,7 @@ def run_page(page: Path) -> None:
     sys.modules[module.__name__] = module  # dataclasses look for the names of their types there
     output, is_run = None, True
     for match in _BLOCK.finditer(text):
-        block = match["block"] or match["setup"]
+        block = match["setup"] if match["kind"] is None else match["block"]
         if match["kind"] == "text":
             assert output is not None, "a text block follows a python block"
             if is_run:
@@ -70,7 +70,7 @@ def run_page(page: Path) -> None:
         if not is_run:
             output = ""
             continue
-        line = text.count("\n", 0, match.start("block" if match["block"] else "setup"))
+        line = text.count("\n", 0, match.start("setup" if match["kind"] is None else "block"))
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile("\n" * line + block, str(page), "exec"), module.__dict__)

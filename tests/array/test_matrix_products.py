@@ -346,7 +346,8 @@ def test_bfloats_are_multiplied_in_pairs(monkeypatch):
 
 
 @pytest.mark.needs("the CPU")
-def test_a_matrix_is_packed_once_for_a_stack():
+def test_a_matrix_is_packed_once_for_a_stack(monkeypatch):
+    monkeypatch.setattr(CPU, "traits", FEW_CORES)
     with mtl.config.scope(products="panels"):
         product = mtl.asarray(X) @ mtl.asarray(W.T.copy()).T
     text = mtl.explain(product)

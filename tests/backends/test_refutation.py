@@ -52,7 +52,7 @@ TEXT = "#include <metal_stdlib>\nusing namespace metal;\n" + "".join(
 
 
 def _unchecked(unit):
-    return replace(unit, options=replace(unit.options, bounds="unchecked"))
+    return replace(unit, options=unit.options._replace(bounds="unchecked"))
 
 
 class Unchecked(CpuDevice):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import math
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.runtime.devices.device import Device
@@ -257,7 +258,8 @@ class ImportedBuffer(Buffer):
             self._memory.then()
 
 
-class Window(NamedTuple):
+@dataclass(frozen=True)  # no tuple, as those are values of structs
+class Window:
     """An array in part of a buffer.
 
     Attributes
