@@ -312,7 +312,7 @@ def test_column_major_factors_are_packed(monkeypatch, dtype, stack):
 @pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
 @pytest.mark.parametrize(("registers", "nbytes"), [(16, 16), (16, 32), (32, 64)])
-@pytest.mark.sample(1, per="nbytes")
+@pytest.mark.sample(2)
 def test_tiles_of_other_processors(monkeypatch, registers, nbytes, dtype):
     """Rows and columns are around those of sums and of threadgroups."""
     traits = FEW_CORES._replace(vector_registers=registers, vector_bytes=nbytes)

@@ -11,7 +11,9 @@ import pytest
 from native_kernels import harness
 from native_kernels.harness import BOTH_MODES, FIBRE, LOOP, X86, word
 
-UNMAPPED = 0x7FF0_0000_0000
+#: A page that nothing may access; at a fixed address there may be memory.
+_PAGE = mmap.mmap(-1, mmap.PAGESIZE, prot=0)
+INACCESSIBLE = ctypes.addressof(ctypes.c_char.from_buffer(_PAGE))
 
 
 def divisors(*numbers):
@@ -20,8 +22,8 @@ def divisors(*numbers):
 
 FAULTS = {
     "null write": ("wild_write", (0,), signal.SIGSEGV),
-    "wild write": ("wild_write", (UNMAPPED,), signal.SIGSEGV),
-    "wild read": ("wild_read", (UNMAPPED, word(0)), signal.SIGSEGV),
+    "wild write": ("wild_write", (INACCESSIBLE,), signal.SIGSEGV),
+    "wild read": ("wild_read", (INACCESSIBLE, word(0)), signal.SIGSEGV),
     "non-canonical address": ("wild_write", (1 << 63,), signal.SIGSEGV),
     "jump to nowhere": ("wild_jump", (0,), signal.SIGSEGV),
     "trap": ("trap", (), signal.SIGILL if X86 else signal.SIGTRAP),
