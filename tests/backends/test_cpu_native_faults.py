@@ -13,7 +13,7 @@ from native_kernels.harness import BOTH_MODES, FIBRE, LOOP, X86, word
 
 #: A page that nothing may access; at a fixed address there may be memory.
 _PAGE = mmap.mmap(-1, mmap.PAGESIZE, prot=0)
-INACCESSIBLE = ctypes.addressof(ctypes.c_char.from_buffer(_PAGE))
+INACCESSIBLE = np.frombuffer(_PAGE, np.uint8).ctypes.data
 
 
 def divisors(*numbers):
