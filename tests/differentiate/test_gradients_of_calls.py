@@ -147,3 +147,25 @@ def test_names_by_default():
     assert (adjoint.wrt, adjoint.outputs) == (("x", "z"), ("y",))
     assert adjoint is lib.k.vjp()
     assert lib.k.vjp(wrt=["z"]).wrt == ("z",)
+
+
+def test_structs_are_those_of_the_call():
+    """Also if they change before the launch, and if only an element in the middle differs."""
+    lib = mtl.library("""
+struct Weights { float v[3000]; };
+kernel void scale(device const float *x, device float *y, constant Weights &w,
+                  uint i [[thread_position_in_grid]]) { y[i] = x[i] * w.v[1500]; }""")
+
+    def scaled(x, factor):
+        weights, y = {"v": np.ones(3000, np.float32)}, mtl.zeros(4, dtype=mtl.float32)
+        weights["v"][1500] = factor
+        lib.scale(x, y, weights, threads=4)
+        weights["v"][1500] = 100
+        return y.sum()
+
+    def f(x):
+        return scaled(x, 2) + scaled(x, 3)
+
+    value, gradient = mtl.value_and_grad(f)(mtl.ones(4, dtype=mtl.float32))
+    assert float(value) == 20
+    np.testing.assert_array_equal(gradient, np.full(4, 5))

@@ -72,9 +72,7 @@ class TracedLaunch:
                     f"[{kernel.name}] {parameter.name!r} is memory that may change, in a launch on "
                     "arrays that grad, vjp, jvp, vmap or compile traces. Pass a metalloid array."
                 )
-            elif isinstance(value, np.ndarray):  # which may change before the launch
-                value = value.copy()
-            self._others.append(None if node is not None else value)
+            self._others.append(None if node is not None else _snapshot(value))
         self.results: tuple[tuple[DType, Ints], ...] = tuple(results)
         self.result_nodes: list[tuple[weakref.ref[Node], int]] = []
 
@@ -85,13 +83,7 @@ class TracedLaunch:
 
     @property
     def _key(self) -> Any:
-        others = tuple(
-            (str(other.dtype), other.shape, other.tobytes())
-            if isinstance(other, np.ndarray)
-            else repr(other)
-            for other in self._others
-        )
-        return self.kernel, self._size, others, self.results
+        return self.kernel, self._size, _key_of(self._others), self.results
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -132,6 +124,30 @@ class TracedLaunch:
             for name, node in zip(self.operand_names, nodes, strict=True)
             if name in self.result_names and (memory := node.memory) is not None
         ]
+
+
+def _snapshot(value: Any) -> Any:
+    """A copy of arrays and structs, which may change before the launch."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, dict):
+        return {name: _snapshot(member) for name, member in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_snapshot, value))
+    return value
+
+
+def _key_of(value: Any) -> Any:
+    """Equal for equal numbers, arrays and structs, and for the same object."""
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, value.tobytes()
+    if isinstance(value, dict):
+        return tuple((name, _key_of(member)) for name, member in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_key_of, value))
+    if value is None or isinstance(value, (bool, int, float, complex, np.generic)):
+        return type(value), repr(value)
+    return id(value)
 
 
 def _memory(node: Node) -> np.ndarray | Window:

@@ -17,7 +17,7 @@ namespace simt {
 
 METALLOID_INLINE uint first_lane_of_quad() { return lane() & ~3u; }
 
-// What `move` makes of each 32-bit word of a value.
+// Applies `move` to each 32-bit word of a value.
 template <class T, class Move>
 METALLOID_INLINE T by_words(T value, Move move) {
   if constexpr (sizeof(T) == 8) {
@@ -37,7 +37,7 @@ METALLOID_INLINE T read_lane(uint members, T value, uint source) {
     return read_word(members, word, lane);
   });
 }
-// What `joined` makes of the value of the thread so many numbers below; `otherwise` if there is none.
+// Applies `joined` to the value of the thread `distance` below; `otherwise` if there is none.
 template <class T, class Join>
 METALLOID_INLINE T join_below(uint members, T value, uint distance, T otherwise, Join joined) {
   bool exists = false;

@@ -1,4 +1,4 @@
-"""Machine code of kernels, which the platform makes of SPIR-V and we cache."""
+"""Machine code of kernels, which the platform compiles from SPIR-V, in the cache."""
 
 from __future__ import annotations
 
