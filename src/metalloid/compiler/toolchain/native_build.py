@@ -169,7 +169,5 @@ def _object(source: str, flags: Sequence[str], folder: Path) -> Path:
     path = folder / f"{name}.o"
     outcome = clang.run(["cc", *flags, "-o", str(path), source], scratch=folder)
     if outcome.status != 0:
-        raise DeviceUnavailable(
-            f"[compiler] our own {name} does not compile:\n{outcome.messages}"
-        )
+        raise DeviceUnavailable(f"[compiler] our own {name} does not compile:\n{outcome.messages}")
     return path
