@@ -56,7 +56,7 @@ def test_the_changelog_has_this_version():
     ([], "0.1.dev1"), (["v1.2.0"], "1.2.0"), (["v1.2.0", None], "1.2.1.dev1"),
 ])  # fmt: skip
 def test_the_version_is_that_of_the_tag(tmp_path, tags, expected):
-    """Of a small package with the project's own settings."""
+    """A small package with the settings of this project."""
     pytest.importorskip("hatch_vcs", reason="hatch-vcs is not installed")
     (tmp_path / "src/metalloid").mkdir(parents=True)
     for file in ("pyproject.toml", "README.md", "LICENSE"):
