@@ -26,7 +26,7 @@ from metalloid.backends.cpu.runtime.threadgroup_fusion import (
     fused_along,
     sees_threadgroups,
 )
-from metalloid.compiler.bounds.table import pointer_slots, words_of
+from metalloid.compiler.bounds.table import pointer_slots, words_with_table
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
@@ -108,7 +108,7 @@ class CpuProgram(Program):
         # The runtime stores the measured time per threadgroup here.
         self._cost = ctypes.c_double(0.0)
         self.cost_address = ctypes.addressof(self._cost)
-        self.words_of_jobs = words_of(self.signature) if self.proof else words
+        self.words_of_jobs = words_with_table(self.signature) if self.proof else words
         self._job = native_library.job_layout(self.words_of_jobs)
         self._unknown_extents = dict.fromkeys(range(words), UNKNOWN_BYTES)
         #: Pointers in memory, whose extents follow those of words.
@@ -280,6 +280,8 @@ class CpuProgram(Program):
         extents: list[int] = []
         if self.proof is not None:
             extents = arguments.extent_words(self._unknown_extents, self.slots)
+            if self.slots:
+                extents.append(arguments.table_of_pointees())
         across, down, back = self._fusion(grid, group)
         group = (group[0] * across, group[1] * down, group[2] * back)
         entry, flags = self.entry, self.flags
