@@ -1,6 +1,7 @@
 """Functions from numbers to a number that have no vector form: called for each lane.
 
-Most are of the C library. Two of the runtime look up the object of an address (native/objects.c).
+Most are of the C library. Two of the runtime look up the object of an address
+(native/memory/objects.c).
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def _checked(
         if not isinstance(parameter.type, Pointer):
             continue
         located = [addresses.locate(call.operands[position]) for addresses, call in calls]
-        known = None if recurs else _same_place(located)
+        known = None if recurs else _same_location(located)
         if known is not None:
             target = MemoryObject(parameter.name, -1, known.object.nbytes)
             pointers[parameter.name] = ObjectAddress(target, (), known.distance)
@@ -138,14 +138,14 @@ def _add_parameters(function: Function, *parameters: Value) -> None:
     function.parameter_attributes += [[] for _ in parameters]
 
 
-def _same_place(located: Sequence[ObjectAddress | None]) -> ObjectAddress | None:
+def _same_location(located: Sequence[ObjectAddress | None]) -> ObjectAddress | None:
     """The distance in objects of one size where all addresses are, if it is one."""
     first, *others = located or [None]
     if first is None or first.terms or not first.object.nbytes:
         return None
-    place = first.object.nbytes, first.distance
+    location = first.object.nbytes, first.distance
     is_same = all(
-        each is not None and not each.terms and (each.object.nbytes, each.distance) == place
+        each is not None and not each.terms and (each.object.nbytes, each.distance) == location
         for each in others
     )
     return first if is_same else None

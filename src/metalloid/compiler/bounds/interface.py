@@ -1,7 +1,4 @@
-"""How a function gets at its launch, and what its addresses are in.
-
-The passes of this folder share these descriptions.
-"""
+"""Objects, addresses in them, and the pointers through which a function reaches its launch."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ class Interface:
         Textures and samplers, whose pointers only our headers follow: the position of a word, and
         distance and offset of their own words in its memory.
     has_lookups : bool
-        Whether the runtime knows the object of any other pointer (native/objects.c).
+        Whether the runtime knows the object of any other pointer (native/memory/objects.c).
     pointers : mapping of ObjectAddress
         What parameters of a function that kernels call point to, by name.
     """

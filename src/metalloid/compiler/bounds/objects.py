@@ -16,7 +16,7 @@ from metalloid.compiler.ir.types import I8, I64, POINTER, Pointer, Type, Unsuppo
 _VARIABLE = re.compile(r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*?\b(?:global|constant) ([^\n]*)$', re.M)
 _CASTS = ("bitcast", "addrspacecast")
 _WORD_BYTES = 8
-#: Functions of the runtime (native/objects.c): of an address, and of the launch's table.
+#: Functions of the runtime (native/memory/objects.c): of an address, and of the launch's table.
 OFFSET_IN_OBJECT, OBJECT_EXTENT = "@mtl_offset_in_object", "@mtl_object_extent"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
@@ -179,21 +177,6 @@ class Arguments:
         for position, offset in slots:
             extents += self.pointees.get(self.words[position] + offset, _UNKNOWN_POINTEE)
         return extents
-
-    def table_of_pointees(self) -> int:
-        """Address of a table of the objects that pointers in memory point into.
-
-        Their number, and address and bytes of each, for kernels that look up what other pointers
-        point to. It lives as long as these arguments.
-        """
-        objects = {
-            (ctypes.c_uint64.from_address(at).value - before, nbytes)
-            for at, (before, nbytes) in self.pointees.items()
-        }
-        words = len(objects), *itertools.chain.from_iterable(sorted(objects))
-        table = (ctypes.c_uint64 * len(words))(*words)
-        self.keep_alive.append(table)
-        return ctypes.addressof(table)
 
 
 class Launch(NamedTuple):

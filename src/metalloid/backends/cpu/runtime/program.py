@@ -19,7 +19,7 @@ from metalloid.backends.cpu.compile.lane_axes import lane_axis
 from metalloid.backends.cpu.compile.texture_specialization import KnownWord, TextureVariants
 from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.backends.cpu.runtime.bounds import RangeProof
+from metalloid.backends.cpu.runtime.bounds import RangeProof, table_of_pointees
 from metalloid.backends.cpu.runtime.threadgroup_fusion import (
     default_group_size,
     fused,
@@ -281,7 +281,7 @@ class CpuProgram(Program):
         if self.proof is not None:
             extents = arguments.extent_words(self._unknown_extents, self.slots)
             if self.slots:
-                extents.append(arguments.table_of_pointees())
+                extents.append(table_of_pointees(arguments))
         across, down, back = self._fusion(grid, group)
         group = (group[0] * across, group[1] * down, group[2] * back)
         entry, flags = self.entry, self.flags

@@ -1,6 +1,6 @@
 /* Memory of buffers: zero-filled, aligned to 64 bytes, and refused if the machine has not got
  * it. */
-#include "runtime.h"
+#include "../runtime.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static void *map(size_t bytes) {
     return map_pages(bytes);
 }
 
-/* The entry of a small buffer is in front of its memory. */
+/* The entry of a small buffer precedes its memory. */
 enum { HEADER = 64 };
 
 static void *allocate_small(size_t bytes) {
@@ -112,7 +112,7 @@ static void *allocate_large(size_t mapped, size_t bytes) {
         free(object);
         return NULL;
     }
-    *object = (mtl_object){.first = (uintptr_t)memory, .bytes = bytes, .is_apart = true};
+    *object = (mtl_object){.first = (uintptr_t)memory, .bytes = bytes, .is_mapped = true};
     mtl_object_add(object);
     return memory;
 }

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "fibre.h"
+#include "../fibre.h"
 
 typedef struct extent {
     uint64_t first, bytes;
@@ -25,7 +25,7 @@ static const extent unknown = {0, UINT64_MAX / 4};
  * needs it. */
 static struct {
     pthread_mutex_t lock;
-    mtl_object *first[2]; /* entries in front of their memory, and entries apart from it */
+    mtl_object *first[2]; /* small buffers, and those that are mapped */
     uint64_t count;
     table *sorted; /* NULL after a change */
 } buffers = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -45,7 +45,7 @@ static void changed(void) {
 
 void mtl_object_add(mtl_object *object) {
     pthread_mutex_lock(&buffers.lock);
-    mtl_object **list = &buffers.first[object->is_apart];
+    mtl_object **list = &buffers.first[object->is_mapped];
     object->next = *list;
     if (*list) (*list)->previous = object;
     *list = object;
@@ -54,7 +54,7 @@ void mtl_object_add(mtl_object *object) {
     pthread_mutex_unlock(&buffers.lock);
 }
 
-/* Remove the entry of a buffer, which is looked for if it is apart from its memory; the entry. */
+/* Remove the entry of a buffer, which is searched for if it is NULL; the entry. */
 mtl_object *mtl_object_remove(mtl_object *object, const void *memory) {
     pthread_mutex_lock(&buffers.lock);
     if (!object) {
@@ -66,7 +66,7 @@ mtl_object *mtl_object_remove(mtl_object *object, const void *memory) {
         if (object->previous) {
             object->previous->next = object->next;
         } else {
-            buffers.first[object->is_apart] = object->next;
+            buffers.first[object->is_mapped] = object->next;
         }
         buffers.count--;
         changed();
