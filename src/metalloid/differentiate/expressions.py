@@ -34,7 +34,7 @@ _NAMED_NUMBERS = {"__builtin_huge_valf": "INFINITY", "__builtin_nanf": "NAN"}
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
 #: Names that adjoints of kernels declare.
 GENERATED = re.compile(
-    r"d_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+|tape\w*|top|peak"
+    r"d_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+|value_\d+|tape\w*|top|peak"
 )
 BOOL, INT = Type("bool"), Type("int")
 TRUE, FALSE, ZERO = (
