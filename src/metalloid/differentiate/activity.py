@@ -274,7 +274,7 @@ def commutes(loop: Loop, needed: Collection[str], active: Collection[str]) -> bo
 
 
 def _values_of(statements: list[Statement]) -> Iterator[Expression]:
-    """What statements read, apart from targets that they add to."""
+    """Yield the values that statements read, apart from sums that they add to."""
     for statement in flatten(statements):
         match statement:
             case Assign(target=target, value=value):

@@ -121,7 +121,7 @@ class Indices:
                 self.counters[name] = Counter(first, by, end)
 
     def _end(self, condition: Expression, name: str) -> Polynomial | None:
-        """What a condition says that a variable is less than."""
+        """The exclusive upper bound that a condition gives a variable."""
         if condition.op != "binary":
             return None
         left, right = condition.args

@@ -249,9 +249,9 @@ def _determined(
 ) -> set[str]:
     known = {determines.partition(" @ ")[0] for _, determines in strides}
     for text, atom in indices.atoms.items():
-        is_whole = launch.extent(atom.position) <= atom.divisor
+        fits = launch.extent(atom.position) <= atom.divisor
         rest = f"{atom.position} % {atom.divisor}"
-        if text in known and (is_whole if atom.operator == "%" else rest in known):
+        if text in known and (fits if atom.operator == "%" else rest in known):
             known.add(atom.position)
     return known
 

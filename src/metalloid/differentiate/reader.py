@@ -122,7 +122,7 @@ class Reader(ExpressionReader):
         moved = _moved_in(body)
 
         def read() -> None:
-            self._load_constants(parameters, declared)
+            self.load_constants(parameters, declared)
             for node in declared:
                 if node.address in moved:
                     self._move(node)
@@ -131,16 +131,6 @@ class Reader(ExpressionReader):
         statements = self.block_of(read)
         local = {name: type_ for name, type_ in self.variables.items() if name not in names}
         return Program(kernel.label, parameters, local, statements)
-
-    def _load_constants(self, parameters: list[Parameter], declared: list[Node]) -> None:
-        """Load numbers of the launch once: after an atomic function compilers load them again."""
-        for parameter, node in zip(parameters, declared, strict=True):
-            type_ = parameter.type
-            is_number = "&" in parameter.declaration and type_.scalar and not type_.is_float
-            if is_number and type_.space == "constant" and not type_.extents:
-                local = self.new_variable(f"{parameter.name}_value", type_.element)
-                self.assign(local, self.known[node.address], node)
-                self.known[node.address] = local
 
     # -- functions
 

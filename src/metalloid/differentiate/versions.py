@@ -23,7 +23,7 @@ from metalloid.differentiate.tree import (
 
 
 def split_versions(program: Program) -> Program:
-    """The program with a variable for each value that a block as a whole gives a variable.
+    """The program with a variable for each value that a block gives a variable on all paths.
 
     Those are the values that statements of the block assign, and those that variables have after a
     loop. Values that depend on a branch share a variable.
@@ -63,9 +63,9 @@ class _Splitter:
             later = {name for name in assigned([statement]) if last_read.get(name, -1) > number}
             if isinstance(statement, Assign):
                 name = statement.target.name
-                is_whole = statement.target.op == "variable" and name in own
+                is_full = statement.target.op == "variable" and name in own
                 renamed = _renamed_assign(statement, names)
-                if is_whole and self._can_split(name) and name in seen & later:
+                if is_full and self._can_split(name) and name in seen & later:
                     names[name] = self._new(name)
                     renamed = replace(renamed, target=_renamed(statement.target, names))
                 seen.add(statement.target.base.name)

@@ -58,10 +58,10 @@ class Variant(NamedTuple):
         Whether threads may miss a barrier.
     streams : bool
         Whether it has non-temporal stores, for launches that write more than the caches hold.
-    is_private : bool
-        Whether it adds to copies of buffers that are its worker's own.
     textures : tuple of KnownWord
         Formats of textures and settings of samplers that are constants.
+    is_private : bool
+        Whether it adds to copies of buffers that are its worker's own.
 
     Examples
     --------
@@ -75,8 +75,8 @@ class Variant(NamedTuple):
     axis: str = "x"
     is_relaxed: bool = False
     streams: bool = False
-    is_private: bool = False
     textures: tuple[KnownWord, ...] = ()
+    is_private: bool = False
 
     def __str__(self) -> str:
         """The name of a variant, the same in every process: for cache keys and for people."""

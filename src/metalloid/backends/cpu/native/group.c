@@ -22,7 +22,6 @@
 
 #include <string.h>
 
-#include "private_buffers.h"
 #include "sanitizer/sanitizer.h"
 
 /* ---- common to both modes ---- */

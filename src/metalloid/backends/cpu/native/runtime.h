@@ -166,8 +166,14 @@ void mtl_watchdog_hurry(void);
 void mtl_watchdog_after_fork(void);
 
 /* memory.c */
-void *mtl_allocate(size_t bytes);
-void mtl_free(void *memory, size_t bytes);
+typedef struct mtl_private_buffers {
+    char *memory; /* NULL if the job has none */
+    size_t bytes;
+    mtl_launch launch;
+} mtl_private_buffers;
+
+const mtl_launch *mtl_private_begin(mtl_private_buffers *self, const mtl_job *job);
+void mtl_private_end(mtl_private_buffers *self, const mtl_job *job);
 
 /* launch.c */
 void mtl_tickets_after_fork(void);

@@ -2,7 +2,7 @@
 
 A locked instruction takes 20 cycles for each lane. Relaxed additions whose results are unused have
 no order, so a large launch may give each worker a copy filled with zeros, to which it adds by
-plain vector code, and add the copies to the buffer at its end (``native/private_buffers.c``).
+plain vector code, and add the copies to the buffer at its end (``native/memory.c``).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def privatizable_words(function: Function, words: Value) -> dict[int, bool]:
     instructions = list(function.instructions())
     computed_by = {each.result: each for each in instructions if each.result}
     used = {value.name for each in instructions for value in each.operands}
-    found: dict[int, bool] = {}
+    positions: dict[int, bool] = {}
     refused: set[int] = set()
     graph = Graph(function)
     for name, block in function.blocks.items():
@@ -48,10 +48,12 @@ def privatizable_words(function: Function, words: Value) -> dict[int, bool]:
                 if word is None or each.op in ("getelementptr", "bitcast"):
                     continue
                 if number == 0 and each.result not in used and _is_sum(each):
-                    found[word] = found.get(word, False) or graph.loop_of.get(name) is not None
+                    positions[word] = (
+                        positions.get(word, False) or graph.loop_of.get(name) is not None
+                    )
                 else:
                     refused.add(word)
-    return {word: in_loop for word, in_loop in found.items() if word not in refused}
+    return {word: in_loop for word, in_loop in positions.items() if word not in refused}
 
 
 def _pointers(function: Function, words: Value) -> dict[str, int]:
