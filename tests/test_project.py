@@ -1,7 +1,9 @@
 """Files that a release needs, and that it is built the same each time."""
 
 import hashlib
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -35,11 +37,46 @@ def test_the_recipe_has_the_dependencies_and_the_version():
     run = recipe[recipe.index("  run:") :]
     listed = {a.replace("-", "_"): b for a, b in re.findall(r"- ([\w-]+) (>=[\d.]+)", run)}
     assert needed.items() <= listed.items()
-    assert f'version: "{metalloid.__version__}"' in recipe
+    assert f'env.get("METALLOID_VERSION", default="{newest_version()}")' in recipe
+    assert "METALLOID_VERSION=" in (ROOT / ".github/workflows/release.yml").read_text()
+
+
+def newest_version():
+    """The first version that the changelog names."""
+    return re.search(r"^## (\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
 
 
 def test_the_changelog_has_this_version():
-    assert f"\n## {metalloid.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    released = [int(part) for part in metalloid.__version__.split(".")[:2]]
+    assert released <= [int(part) for part in newest_version().split(".")[:2]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("tags", "expected"), [
+    ([], "0.1.dev1"), (["v1.2.0"], "1.2.0"), (["v1.2.0", None], "1.2.1.dev1"),
+])  # fmt: skip
+def test_the_version_is_that_of_the_tag(tmp_path, tags, expected):
+    """A small package with the settings of this project."""
+    pytest.importorskip("hatch_vcs", reason="hatch-vcs is not installed")
+    (tmp_path / "src/metalloid").mkdir(parents=True)
+    for file in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / file, tmp_path)
+    (tmp_path / "src/metalloid/__init__.py").touch()
+
+    def git(*arguments):
+        user = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        subprocess.run(["git", *user, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "first")
+    for tag in tags:
+        git(*(("tag", tag) if tag else ("commit", "--allow-empty", "-m", "later")))
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "version"], cwd=tmp_path, check=True,
+        capture_output=True, text=True, env={"PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    assert done.stdout.strip() == expected
 
 
 @pytest.mark.slow

@@ -22,8 +22,11 @@ PAGES = [
 #: They run with the cache of all tests, which costs less.
 OTHERS = [
     ROOT / f"docs/{name}.md"
-    for name in ("arrays", "migrate", "numpy", "nvidia", "opencl", "transforms")
-]
+    for name in (
+        "arrays", "ci", "concurrency", "devices", "migrate", "numpy", "nvidia", "opencl",
+        "performance", "shipping", "transforms",
+    )
+]  # fmt: skip
 #: It replaces `mlx.core` in its process.
 MLX = ROOT / "docs/mlx.md"
 #: Pages with pictures, which `tools/build_site.py` runs, too.

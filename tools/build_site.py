@@ -35,6 +35,10 @@ MODULES = {
     "metalloid.fft": "Fourier transforms",
     "metalloid.random": "Random numbers",
     "metalloid.nn": "Neural networks",
+    "metalloid.metal": "Apple GPUs",
+    "metalloid.compat.guide": "In place of the Guide to Hacking",
+    "metalloid.compat.metalcompute": "In place of metalcompute",
+    "metalloid.compat.metalpy": "In place of MetalPy",
 }
 
 
@@ -93,11 +97,13 @@ def write_tutorial_pictures() -> None:
 
 
 def public_names(module: str) -> Iterator[tuple[str, Any]]:
-    """Each public name of a module that is a function, a class or an object with a docstring."""
+    """Each public name of a module and its value: functions, classes, dtypes and constants."""
     namespace = importlib.import_module(module)
-    for name in dir(namespace):
+    # `metalloid` adds the functions of arrays to its `__all__`.
+    names = dir(namespace) if module == "metalloid" else namespace.__all__
+    for name in sorted(names):
         value = getattr(namespace, name)
-        if not name.startswith("_") and not inspect.ismodule(value) and callable(value):
+        if not name.startswith("_") and not inspect.ismodule(value):
             yield name, value
 
 
@@ -126,6 +132,8 @@ def run_examples() -> None:
 def has_example(value: Any) -> bool:
     """Whether a docstring of an object, or of a member of a class, has an example."""
     finder = doctest.DocTestFinder(exclude_empty=True)
+    if not callable(value):
+        return False  # their docstrings are those of their types
     return any(test.examples for test in finder.find(inspect.unwrap(value), "name"))
 
 
@@ -148,9 +156,14 @@ def write_reference() -> None:
         heading = f"{module}: {title}"
         lines = [heading, "=" * len(heading), ""]
         for name, value in public_names(module):
-            kind = "autoclass" if inspect.isclass(value) else "autofunction"
-            lines += [name, "-" * len(name), "", f".. {kind}:: {module}.{name}"]
-            lines += ["   :members:", ""] if kind == "autoclass" else [""]
+            lines += [name, "-" * len(name), ""]
+            if inspect.isclass(value):
+                lines += [f".. autoclass:: {module}.{name}", "   :members:", ""]
+            elif callable(value):
+                lines += [f".. autofunction:: {module}.{name}", ""]
+            else:
+                about = f"A {type(value).__name__}: ``{value!r}``"
+                lines += [f".. py:data:: {module}.{name}", "", f"   {about}", ""]
             if example := examples.get(f"{module}.{name}"):
                 lines += ["", ".. code-block:: pycon", "", *indent(example, "   ").split("\n"), ""]
         (folder / f"{module}.rst").write_text("\n".join(lines), "utf-8")

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from metalloid.transforms.custom import checkpoint, custom_function
     from metalloid.transforms.gradients import grad, jvp, stop_gradient, value_and_grad, vjp
 
-__version__ = "0.1.0"
+    __version__: str
 
 __all__: list[str] = [
     "ArgumentBuffer",
@@ -176,6 +176,9 @@ if not TYPE_CHECKING:  # with it, checkers would take every misspelt name
     def __getattr__(name: str) -> Any:
         if name in _PARTS:
             return importlib.import_module(f"metalloid.{name}")
+        if name == "__version__":
+            globals()[name] = value = _installed_version()
+            return value
         if name in __all__:
             module, _, attribute = _HOMES.get(name, "errors").partition(":")
         elif name in _OF_NAMESPACES or not name.startswith("_"):
@@ -188,6 +191,16 @@ if not TYPE_CHECKING:  # with it, checkers would take every misspelt name
             raise AttributeError(_unknown(name)) from None
         globals()[name] = value
         return value
+
+
+def _installed_version() -> str:
+    """The version of the installed package, which its wheel has from a tag."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("metalloid")
+    except PackageNotFoundError:
+        return "0.0.dev0"
 
 
 def _unknown(name: str) -> str:

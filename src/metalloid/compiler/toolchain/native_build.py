@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import platform
 import sys
 from collections import ChainMap
@@ -109,17 +110,23 @@ def build(folder: Path, name: str, cache: Cache, headers: Sequence[Path] = (),
 def sources_digest(folder: Path, name: str, headers: tuple[Path, ...] = (),
                    subfolders: tuple[str, ...] = (), target: str = "") -> str:  # fmt: skip
     """Changes when the sources of a library do; see `build`."""
-    folders = (folder, *(folder / each for each in subfolders), *headers)
-    included = [path for each in folders for path in sorted(each.glob("*.h"))]
-    contents = [path.read_bytes() for path in (*_sources(folder, subfolders), *included)]
+    folders = (folder, *(f"{folder}/{each}" for each in subfolders), *headers)
+    included = [path for each in folders for path in _files(str(each), ".h")]
+    contents = []
+    for path in (*_sources(folder, subfolders), *included):
+        with open(path, "rb", buffering=0) as file:  # loads of bundles wait for this
+            contents.append(file.read())
     return digest(name, target or host(), *_FLAGS, *contents)
 
 
-def _sources(folder: Path, subfolders: Sequence[str]) -> Sequence[Path]:
-    folders = (folder, *(folder / each for each in subfolders))
-    return sorted(
-        path for each in folders for path in each.iterdir() if path.suffix in (".c", ".S")
-    )
+def _sources(folder: Path, subfolders: Sequence[str]) -> list[str]:
+    folders = (str(folder), *(f"{folder}/{each}" for each in subfolders))
+    return sorted(path for each in folders for path in _files(each, ".c", ".S"))
+
+
+def _files(folder: str, *suffixes: str) -> list[str]:
+    """Files of a folder by their suffixes, sorted."""
+    return sorted(f"{folder}/{name}" for name in os.listdir(folder) if name.endswith(suffixes))
 
 
 def host() -> str:
@@ -157,11 +164,10 @@ def objects(folder: Path, target: str, headers: Sequence[Path] = (),
         return {path.name: path.read_bytes() for path in compiled}
 
 
-def _object(source: Path, flags: Sequence[str], folder: Path) -> Path:
-    path = folder / f"{source.name}.o"
-    outcome = clang.run(["cc", *flags, "-o", str(path), str(source)], scratch=folder)
+def _object(source: str, flags: Sequence[str], folder: Path) -> Path:
+    name = os.path.basename(source)
+    path = folder / f"{name}.o"
+    outcome = clang.run(["cc", *flags, "-o", str(path), source], scratch=folder)
     if outcome.status != 0:
-        raise DeviceUnavailable(
-            f"[compiler] our own {source.name} does not compile:\n{outcome.messages}"
-        )
+        raise DeviceUnavailable(f"[compiler] our own {name} does not compile:\n{outcome.messages}")
     return path
