@@ -207,8 +207,8 @@ def vjp(
     -----
     Threads keep their order and their indices: the adjoint runs on the same grid. Adjoints of
     inputs are added by atomic functions, so their order, and the last bits of sums, differ between
-    runs. Where each thread of a one-dimensional grid reads elements of its own (``x[i]``,
-    ``x[3 * i + 1]``), they are added without. Memory for adjoints must not overlap.
+    runs. Where each thread of a launch reads elements of its own (``x[i]``, ``x[3 * i + 1]``,
+    ``x[row * n + k]`` with ``k < n``), they are added without. Memory for adjoints must not overlap.
 
     Examples
     --------

@@ -173,7 +173,7 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     called = vectorize_callees(ir, scalar, callees, forms[0])
     functions = [lower_kernel(ir, scalar, callees) for _ in forms]
     private: dict[int, bool] = {}
-    if not (callees or kernel.sanitize):
+    if not (callees or kernel.sanitize or kernel.counters.blocks):
         private = privatizable_words(functions[0], functions[0].parameters[_WORDS])
     if variant.is_private:
         for function in functions:
