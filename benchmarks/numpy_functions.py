@@ -1,98 +1,160 @@
 """Functions of `metalloid.numpy` and of NumPy: ratios of times, in turns, best of many.
 
-    python benchmarks/numpy_functions.py [--elements 1000000] [--processor-time] [function ...]
+    python benchmarks/numpy_functions.py [--elements 1000000] [--processor-time] [name ...]
 
-The last line is the geometric mean of the ratios; below 1, metalloid is faster. The time of the
-processor, which is that of all threads, depends less on other processes.
+Names are those of numpy_function_calls.ini, or groups of them. The last lines are the geometric
+means of the ratios; below 1, metalloid is faster. The time of the processor, which is that of all
+threads, depends less on other processes.
 """
 
 from __future__ import annotations
 
 import argparse
+import configparser
 import math
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy
 
 import metalloid.numpy as own
 
-#: Functions of a namespace and of one or two vectors of float64.
-CALLS: dict[str, Callable[..., Any]] = {
-    "add": lambda np, x, y: x + y,
-    "exp": lambda np, x, y: np.exp(x),
-    "sum": lambda np, x, y: np.sum(x),
-    "mean": lambda np, x, y: np.mean(x),
-    "std": lambda np, x, y: np.std(x),
-    "cumsum": lambda np, x, y: np.cumsum(x),
-    "sort": lambda np, x, y: np.sort(x),
-    "median": lambda np, x, y: np.median(x),
-    "percentile": lambda np, x, y: np.percentile(x, [5, 95]),
-    "nanmean": lambda np, x, y: np.nanmean(x),
-    "diff": lambda np, x, y: np.diff(x),
-    "gradient": lambda np, x, y: np.gradient(x),
-    "trapezoid": lambda np, x, y: np.trapezoid(y, x),
-    "unwrap": lambda np, x, y: np.unwrap(x),
-    "interp": lambda np, x, y: np.interp(x, np.arange(100.0), np.arange(100.0)),
-    "convolve": lambda np, x, y: np.convolve(x, y[:9], "same"),
-    "histogram": lambda np, x, y: np.histogram(x, 50)[0],
-    "searchsorted": lambda np, x, y: np.searchsorted(np.arange(100.0), x),
-    "where": lambda np, x, y: np.where(x > y, x, y),
-    "clip": lambda np, x, y: np.clip(x, 0.2, 0.8),
-    "round": lambda np, x, y: np.round(x, 2),
-    "polyval": lambda np, x, y: np.polyval([1.0, 2.0, 3.0, 4.0], x),
-    "isclose": lambda np, x, y: np.isclose(x, y),
-    "unique": lambda np, x, y: np.unique(x),
-    "roll": lambda np, x, y: np.roll(x, 3),
-    "pad": lambda np, x, y: np.pad(x, 3),
-    "cov": lambda np, x, y: np.cov(x, y),
-    "dot": lambda np, x, y: np.dot(x, y),
-    "outer": lambda np, x, y: np.outer(x[:1000], y[:1000]),
-    "fft": lambda np, x, y: np.fft.fft(x),
-}
-
+_CALLS = Path(__file__).with_name("numpy_function_calls.ini")
+#: A call is repeated at least this often.
+_MIN_REPEATS = 5
 
 Clock = Callable[[], float]
+Names = dict[str, Any]
 
 
-def seconds(call: Callable[..., Any], np: Any, x: Any, y: Any, clock: Clock) -> float:
-    """Time of a call and of the evaluation of its result."""
-    start = clock()
-    result = call(np, x, y)
-    numpy.asarray(result)
-    return clock() - start
+def calls() -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Texts by group and name, and the names that earlier tables had."""
+    file = configparser.ConfigParser(delimiters=(":",), interpolation=None)
+    file.optionxform = str  # type: ignore[assignment, method-assign]
+    file.read_string(_CALLS.read_text())
+    not_measured, earlier = (file[name]["names"].split() for name in ("not measured", "earlier"))
+    ufuncs = {
+        name: f"np.{name}({arguments})"
+        for name, value in vars(numpy).items()
+        if isinstance(value, numpy.ufunc)
+        and name not in not_measured
+        and (arguments := file["operands"].get(name) or _usual_operands(value))
+    }
+    groups = {group: dict(file[group]) for group in file.sections()[:-3]}
+    return {"ufuncs": dict(sorted(ufuncs.items())), **groups}, earlier
 
 
-def ratio(name: str, elements: int, repeat: int, clock: Clock) -> tuple[float, float]:
-    """Best times of metalloid and of NumPy, called in turns."""
-    rng = numpy.random.default_rng(0)
-    x, y = rng.random(elements), rng.random(elements)
-    own_x, own_y = own.asarray(x), own.asarray(y)
+def _usual_operands(function: numpy.ufunc) -> str | None:
+    types = [text.split("->")[0] for text in function.types]
+    for kind, names in (("d", "xy"), ("l", "ij"), ("?", "bb")):
+        if kind * function.nin in types:
+            return ", ".join(names[: function.nin])
+    return None
+
+
+def operands(elements: int) -> Names:
+    """The names of the texts, with arrays of NumPy."""
+    random = numpy.random.default_rng(0)
+    x, y = random.random(elements), random.random(elements)
+    columns = min(1000, math.isqrt(elements))
+    rows, side = elements // columns, min(200, math.isqrt(elements))
+    s = random.standard_normal((side, side)) + side * numpy.eye(side)
+    count = elements // 16
+    return {
+        "x": x,
+        "y": y,
+        "z": x + 1j * y,
+        "b": x < 0.5,
+        "ordered": numpy.sort(x),
+        "m": x[: rows * columns].reshape(rows, columns),
+        "i": random.integers(1, 1001, elements),
+        "j": random.integers(1, 1001, elements),
+        "gaps": numpy.where(x < 0.01, math.nan, x),
+        "bytes": random.integers(0, 256, elements // 8, dtype=numpy.uint8),
+        "s": s,
+        "h": s @ s.T,
+        "stack": random.standard_normal((count, 4, 4)) + 4 * numpy.eye(4),
+        "points": numpy.sort(random.random(100)),
+        "heights": random.random(100),
+    }
+
+
+def namespace(np: Any, arrays: Names, elements: int) -> Names:
+    """The names of the texts, for a module."""
+    converted = {name: np.asarray(array) for name, array in arrays.items()}
+    return {"np": np, "n": elements, "rng": np.random.default_rng(0), "changed": changed,
+            **converted}  # fmt: skip
+
+
+def changed(array: Any, function: Callable[[Any], object]) -> Any:
+    """A copy of an array that a function has changed."""
+    copy = array.copy()
+    function(copy)
+    return copy
+
+
+def evaluate(result: Any) -> None:
+    """Compute the values of a result."""
+    for each in result if isinstance(result, tuple | list) else (result,):
+        numpy.asarray(each)
+
+
+def ratio(text: str, both: tuple[Names, Names], seconds: float, clock: Clock
+          ) -> tuple[float, float]:  # fmt: skip
+    """Best times of metalloid and of NumPy, called in turns for so many seconds."""
+    code = compile(text, text, "eval")
     best = [math.inf, math.inf]
-    for k in range(repeat + 1):
-        call = CALLS[name]
-        times = (seconds(call, own, own_x, own_y, clock), seconds(call, numpy, x, y, clock))
-        if k:  # the first call compiles
-            best = [min(pair) for pair in zip(best, times, strict=True)]
+    for names in both:  # the first call compiles
+        evaluate(eval(code, names))
+    end, count = time.perf_counter() + seconds, 0
+    while count < _MIN_REPEATS or time.perf_counter() < end:
+        count += 1
+        for which, names in enumerate(both):
+            start = clock()
+            evaluate(eval(code, names))
+            best[which] = min(best[which], clock() - start)
     return best[0], best[1]
+
+
+def mean(ratios: list[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("functions", nargs="*", default=list(CALLS))
+    texts, names_of_earlier = calls()
+    parser.add_argument("names", nargs="*", default=list(texts))
     parser.add_argument("--elements", type=int, default=1_000_000)
-    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.5, help="for each function")
     parser.add_argument("--processor-time", action="store_true")
     options = parser.parse_args()
     clock = time.process_time if options.processor_time else time.perf_counter
-    logarithms = []
-    for name in options.functions:
-        ours, theirs = ratio(name, options.elements, options.repeat, clock)
-        logarithms.append(math.log(ours / theirs))
-        print(f"{name:14s} {ours * 1e3:9.3f} ms {theirs * 1e3:9.3f} ms {ours / theirs:7.2f}")
-    print(f"geometric mean {math.exp(sum(logarithms) / len(logarithms)):.2f}")
+    arrays = operands(options.elements)
+    both = (namespace(own, arrays, options.elements), namespace(numpy, arrays, options.elements))
+    ratios: dict[tuple[str, str], float] = {}
+    for group, name in [(group, name) for group, some in texts.items() for name in some]:
+        if group in options.names or name in options.names:
+            ours, theirs = ratio(texts[group][name], both, options.seconds, clock)
+            ratios[group, name] = ours / theirs
+            row = f"{group:9s} {name:27s} {ours * 1e3:9.3f} ms {theirs * 1e3:9.3f} ms"
+            print(f"{row} {ours / theirs:7.2f}", flush=True)
+    for group in {group: None for group, _ in ratios}:
+        some = [value for (each, _), value in ratios.items() if each == group]
+        print(f"geometric mean of {len(some)} {group}: {mean(some):.2f}")
+    earlier = [
+        value
+        for (group, name), value in ratios.items()
+        if name in names_of_earlier and group in ("ufuncs", "functions", "fft")
+    ]
+    if len(earlier) == len(names_of_earlier):
+        print(
+            f"geometric mean of the {len(names_of_earlier)} of earlier tables: {mean(earlier):.2f}"
+        )
+    print(f"geometric mean of all {len(ratios)}: {mean(list(ratios.values())):.2f}")
 
 
 if __name__ == "__main__":

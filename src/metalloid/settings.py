@@ -90,6 +90,7 @@ class _Setting(Generic[_T]):
     def __init__(self, variable: str, parse: Callable[[str], _T], default: _T, doc: str) -> None:
         self.variable, self.parse, self.default = variable, parse, default
         self._key = os.environ.encodekey(variable)
+        self._parsed: tuple[Any, _T] | None = None  # the variable's bytes, and its value
         self.__doc__ = doc
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -108,11 +109,15 @@ class _Setting(Generic[_T]):
         keys = getattr(os.environ, "_data", None)  # `get` raises and catches an exception first
         if keys is not None and self._key not in keys:
             return self.default
+        raw = None if keys is None else keys[self._key]
+        if raw is not None and self._parsed is not None and self._parsed[0] == raw:
+            return self._parsed[1]
         text = os.environ.get(self.variable)
         if text is None or not text.strip():
             return self.default
         try:
-            return self.parse(text)
+            self._parsed = raw, self.parse(text)
+            return self._parsed[1]
         except (ValueError, KeyError):
             raise ValueError(
                 f"[config] {self.variable}={text!r} is not a valid value{self._choices}"

@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+import sys
 import weakref
 
 import numpy as np
@@ -176,10 +177,11 @@ def test_the_buffer_protocol():
     assert bytes(mtl.asarray([1, 2], dtype=mtl.uint8)) == b"\x01\x02"
 
 
+@pytest.mark.parametrize("asarray", [mtl.asarray, mtl.numpy.asarray])
 @pytest.mark.parametrize("dtype", "?bBhHiIlLefdFD")
-def test_buffers_are_what_numpy_exports(dtype):
+def test_buffers_are_what_numpy_exports(dtype, asarray):
     values = np.arange(24).reshape(2, 3, 4).astype(dtype)
-    x = mtl.asarray(values)
+    x = asarray(values)
     for view in (slice(None), (1,), (slice(None), slice(1, 3), slice(None, None, 2)), (1, 2, 3)):
         buffer, expected = memoryview(x[view]), memoryview(values[view])
         assert buffer.format == expected.format
@@ -190,6 +192,18 @@ def test_buffers_are_what_numpy_exports(dtype):
             True,
         )
         np.testing.assert_array_equal(np.asarray(buffer), values[view], strict=True)
+
+
+@pytest.mark.needs("the CPU")
+@pytest.mark.parametrize("asarray", [mtl.asarray, mtl.numpy.asarray])
+def test_numpy_reads_arrays_without_calls_of_python(asarray):
+    x, called = asarray([1.0, 2.0]) + 1, []
+    mtl.eval(x)
+    sys.setprofile(lambda frame, event, arg: called.append(event))
+    values = np.asarray(x)
+    sys.setprofile(None)
+    assert values.tolist() == [2, 3]
+    assert "call" not in called
 
 
 def test_buffers_hold_their_memory_and_not_the_array():

@@ -62,3 +62,23 @@ def test_interpolation_between_infinite_points(end):
     np.testing.assert_array_equal(np.asarray(own.interp(x, points, heights)), expected)
     expected = np.interp(x, [2.0], [3.0], left=1.0)
     np.testing.assert_array_equal(np.asarray(own.interp(x, [2.0], [3.0], left=1.0)), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("int32", marks=pytest.mark.slow)])
+def test_extremes_of_long_vectors_by_blocks(dtype):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 1000, 40_003).astype(dtype)  # with equal extremes in several blocks
+    array = own.asarray(x)
+    for values, own_values in ((x, array), (x[::-1], array[::-1]), (np.sort(x), own.sort(array))):
+        assert int(own.argmax(own_values)) == values.argmax()
+        assert own.argmin(own_values, keepdims=True).tolist() == [values.argmin()]
+    if dtype == "float64":
+        x[[30_000, 39_000]] = np.nan
+        assert int(own.asarray(x).argmin()) == 30_000
+
+
+def test_extremes_of_rows_with_nan():
+    x = np.random.default_rng(0).random((3, 1003))
+    x[1, [5, 1002]] = np.nan
+    np.testing.assert_array_equal(np.asarray(own.max(own.asarray(x), axis=1)), x.max(1))
+    np.testing.assert_array_equal(np.asarray(own.argmin(own.asarray(x), axis=1)), x.argmin(1))

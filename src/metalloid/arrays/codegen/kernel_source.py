@@ -33,6 +33,7 @@ from metalloid.arrays.ir.dtypes import complex64, complex128, float64, msl_name
 from metalloid.arrays.ir.ops import MODULES
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import NARROW, RESULT, Axes
+from metalloid.arrays.planning.product_tiles import has_few_registers
 from metalloid.arrays.planning.schedule import (
     BufferSpec,
     FusedKernel,
@@ -148,7 +149,10 @@ def _writer(kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, pack
         return ColumnGroupWriter(kernel, sources, axes)
     if not traits.is_simt and is_grouped(kernel, axes):
         return RowGroupWriter(kernel, sources, axes)
-    return RowWriter(kernel, sources, axes)
+    writer = RowWriter(kernel, sources, axes)
+    if has_few_registers(traits):
+        writer.accumulators //= 2
+    return writer
 
 
 def _render_product(kernel: ProductKernel, sources: Sequence[BufferSpec], traits: DeviceTraits,

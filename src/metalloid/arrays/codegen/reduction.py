@@ -5,25 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from metalloid.arrays.codegen.elementwise import Writer
+from metalloid.arrays.codegen.arg_reduction import ArgReductionWriter
 from metalloid.arrays.ir.dtypes import kind_of, msl_name
 from metalloid.arrays.ir.ops import REDUCTIONS
 from metalloid.arrays.planning.loop_axes import LANES, MAX_UNBLOCKED, RESULT
 from metalloid.runtime.launch.program import Size
 
-#: Accumulators of a search for extremes in long rows: comparisons wait for each other.
-_ACCUMULATORS = 4
+#: Rows with several accumulators, and rows whose full iterations have no masks, are this long.
+_MIN_SEARCHED, _MIN_FULL = 512, 128
 #: Values of this cost, in additions, are reloaded rather than recomputed.
 _WORTH_KEEPING = 10
 _SEARCHES = ("argmax", "argmin")
 _ORDERS = {"max": ">", "min": "<"}
 
 
-class RowWriter(Writer):
+class RowWriter(ArgReductionWriter):
     """Writes the statements of a kernel that reduces rows and computes with the results."""
 
     #: Masked lanes take less time than gathers, except for pairs.
     narrow = 3
+    #: Accumulators of a search for extremes in long rows: comparisons wait for each other.
+    accumulators = 4
 
     def _body(self) -> None:
         """Write the loops over the row: one per level of dependent reductions."""
@@ -148,7 +150,8 @@ class RowWriter(Writer):
         if blocked:
             self._open_block([index for index in reductions if index not in searches])
         more = self._accumulate_independently(reductions, searches, known)
-        begin = "unrolled_end" if more else self._accumulate_full(reductions, known, blocked)
+        begin = f"unrolled_end{reductions[0]}" if more else "0"
+        begin = self._accumulate_full(reductions, searches, known, blocked, begin)
         row = self._open_loops(blocked, begin)
         self._accumulate(reductions, searches, known, row, "partial" if blocked else "v")
         self._close_loops()
@@ -190,10 +193,10 @@ class RowWriter(Writer):
         is_extreme = all(self.ops[k].data in ("max", "min", *_SEARCHES) for k in reductions)
         if (
             self.axes.form != "row" or self.kernel.is_by_element or len(self.axes.row) > 1
-            or length <= MAX_UNBLOCKED["row"] or not is_extreme
+            or length < _MIN_SEARCHED or not is_extreme
         ):  # fmt: skip
             return ()
-        more = [f"_{k}" for k in range(1, _ACCUMULATORS)]
+        more = [f"_{k}" for k in range(1, self.accumulators)]
         for index in reductions:
             for of in more:
                 if index in searches:
@@ -202,9 +205,10 @@ class RowWriter(Writer):
                     self._start(index, f"v{index}{of}")
         for index in self._float_extremes(reductions):
             self._line(f"bool has_nan{index} = false;")
-        step = _ACCUMULATORS * LANES
-        self._line(f"const uint unrolled_end = row_end / {step} * {step};")
-        self._line(f"for (uint lanes = 0; lanes < unrolled_end; lanes += {step}) {{")
+        step = self.accumulators * LANES
+        end = f"unrolled_end{reductions[0]}"
+        self._line(f"const uint {end} = row_end / {step} * {step};")
+        self._line(f"for (uint lanes = 0; lanes < {end}; lanes += {step}) {{")
         self._depth += 1
         for k, of in enumerate(["", *more]):
             self._line("{")
@@ -217,21 +221,25 @@ class RowWriter(Writer):
         self._line("}")
         return more
 
-    def _accumulate_full(self, reductions: list[int], known: set[int], blocked: bool) -> str:
-        """Combine the elements of most of a long block without masks; where the others begin."""
-        if not blocked or len(self.axes.row) > 1:
-            return "0"
-        is_search = any(self._is_search(index) for index in reductions)
-        if self.axes.form != "row" or self._cached_op >= 0 or is_search:
-            return "block"
-        self._line(f"const uint full_end = block_end / {LANES} * {LANES};")
-        self._line(f"for (uint lanes = block; lanes < full_end; lanes += {LANES}) {{")
+    def _accumulate_full(self, reductions: list[int], searches: list[int], known: set[int],
+                         blocked: bool, begin: str) -> str:  # fmt: skip
+        """Combine the elements of most of a long row without masks; where the others begin."""
+        if len(self.axes.row) > 1:
+            return begin
+        begin, end = ("block", "block_end") if blocked else (begin, "row_end")
+        length = self.kernel.chunk or self.axes.row[0]
+        if self.axes.form != "row" or self._cached_op >= 0 or length < _MIN_FULL:
+            return begin
+        full_end = f"full_end{reductions[0]}"
+        self._line(f"const uint {full_end} = {end} / {LANES} * {LANES};")
+        self._line(f"for (uint lanes = {begin}; lanes < {full_end}; lanes += {LANES}) {{")
         self._depth += 1
         self._line("const uint j0 = lanes + at.x;")
-        self._accumulate(reductions, [], known, ["j0"], "partial")
+        into = "partial" if blocked else "v"
+        self._accumulate(reductions, searches, known, ["j0"], into)
         self._depth -= 1
         self._line("}")
-        return "full_end"
+        return full_end
 
     def _float_extremes(self, reductions: list[int]) -> list[int]:
         """Reductions that ignore NaN and record it in a flag: half of the instructions."""
@@ -274,76 +282,6 @@ class RowWriter(Writer):
             self._line(f"v{index} = {self._combine(index, f'v{index}', other)};")
         self._depth -= 1
         self._line("}")
-
-    # -- arg-reductions: a lane visits 32-bit indices in increasing order
-
-    def _is_search(self, index: int) -> bool:
-        """Whether a reduction is an arg-reduction over the indices of the row."""
-        pairs = self.ops[self.ops[index].args[0]]
-        if not self.ops[index].dtype.names or pairs.kind != "elementwise" or len(self.axes.row) > 1:
-            return False
-        location = pairs.args[1]
-        is_iota = self.ops[location].kind == "iota"
-        return is_iota and self.axes.accesses[location].row == (self.kernel.interleave,)
-
-    def _open_search(self, index: int, of: str = "") -> None:
-        value, least = self._least(index)
-        first = "at.x" if self.axes.form == "row" else "0"
-        self._line(f"{value} best{index}{of} = {least};")
-        self._line(f"uint best_index{index}{of} = {first};")
-
-    def _least(self, index: int) -> tuple[str, str]:
-        """The type of the values, and the identity of an arg-reduction."""
-        op = self.ops[index]
-        value = msl_name(op.dtype["value"])
-        return value, REDUCTIONS[op.data].least.format(V=value)
-
-    def _look_at(self, index: int, value: str, at: str, of: str = "") -> None:
-        best, best_index = f"best{index}{of}", f"best_index{index}{of}"
-        text = REDUCTIONS[self.ops[index].data].is_better.format(value, best)
-        self._line(f"const bool is_better{index} = {text};")
-        self._line(f"{best} = is_better{index} ? {value} : {best};")
-        self._line(f"{best_index} = is_better{index} ? {at} : {best_index};")
-
-    def _combine_lanes_of_search(self, index: int, more: Sequence[str]) -> None:
-        """Find the best value of all lanes, then the first index of accumulators that have it.
-
-        Pairs of values and 64-bit indices would take twice the time.
-        """
-        op = self.ops[index]
-        extreme, first = f"extreme{index}", f"first{index}"
-        combined = REDUCTIONS[op.data.removeprefix("arg")].text
-        self._line(f"{self._least(index)[0]} {extreme} = best{index};")
-        for of in more:
-            self._line(f"{extreme} = {combined.format(extreme, f'best{index}{of}')};")
-        text = combined.format(extreme, f"numpy::from_lane({extreme}, distance)")
-        self._line(f"for (ushort distance = {LANES // 2}; distance > 0; distance /= 2) {{")
-        self._line(f"  {extreme} = {text};")
-        self._line("}")
-        self._line(f"uint {first} = UINT_MAX;")
-        for of in ("", *more):
-            at = f"best_index{index}{of}"
-            has_it = f"numpy::is_same_extreme(best{index}{of}, {extreme}) & ({at} < row_end)"
-            self._line(f"{first} = {has_it} ? min({first}, {at}) : {first};")
-        position = self._position(index, f"simd_min({first})")
-        self._line(f"const {msl_name(op.dtype)} v{index} = {{{extreme}, {position}}};")
-
-    def _close_search(self, index: int) -> None:
-        type_ = msl_name(self.ops[index].dtype)
-        self._line(f"{type_} v{index} = {self._indexed_value(index)};")
-
-    def _indexed_value(self, index: int, of: str = "") -> str:
-        """The value and its index in the array; LONG_MAX in lanes without elements."""
-        best_index = f"best_index{index}{of}"
-        end = "row_end" if self.kernel.interleave == 1 else "row_end + has_more"
-        index_text = f"{best_index} < {end} ? {self._position(index, best_index)} : LONG_MAX"
-        return f"{msl_name(self.ops[index].dtype)}(best{index}{of}, {index_text})"
-
-    def _position(self, index: int, at: str) -> str:
-        """The index in the array of an index along the row."""
-        iota = self.ops[self.ops[index].args[0]].args[1]
-        start = self.axes.accesses[iota].pointer
-        return f"long({start}) + long({self._index(iota, [at])})"
 
     def _start(self, index: int, name: str) -> None:
         """Declare an accumulator with the identity element."""

@@ -16,11 +16,22 @@ from metalloid.arrays.ir.dtypes import (
     kind_of,
     value_index_dtype,
 )
-from metalloid.arrays.ir.layout import Ints
-from metalloid.arrays.ir.node import Node, apply, broadcast, cast, iota, reduce, reshape
+from metalloid.arrays.ir.layout import Ints, Layout
+from metalloid.arrays.ir.node import (
+    BUFFER,
+    Node,
+    apply,
+    broadcast,
+    cast,
+    in_memory,
+    iota,
+    reduce,
+    reshape,
+)
 from metalloid.arrays.ir.operands import as_number, axes_of, op, wide_integer
 from metalloid.arrays.ir.ops import INDEX_OF, VALUE_INDEX
 from metalloid.arrays.ir.views import full_slices, sliced
+from metalloid.arrays.lowering.indexing import gathered
 
 #: Larger arrays are in memory even after a kernel has read them.
 _CACHE_BYTES = 2**25
@@ -85,11 +96,39 @@ def arg_reduce(node: Node, name: str, axis: int | None, keepdims: bool) -> Node:
     (along,) = axes_of(name, axis, rank)
     if node.shape[along] == 0:
         raise ValueError(f"[{name}] there are no elements along axis {axis} of {node.shape}.")
+    if rank == 1 and _is_searched_by_blocks(node):
+        index = _search_by_blocks(node, name)
+        return reshape(index, (1,)) if keepdims else index
     indices = iota(node.shape, along, node.device)
     pairs = apply(VALUE_INDEX, value_index_dtype(node.dtype), node, indices)
     extremes = reduce(pairs, name, (along,))
     result = apply(INDEX_OF, int64, extremes)
     return result if keepdims else without(result, (along,))
+
+
+def _is_searched_by_blocks(node: Node) -> bool:
+    """Whether a pass that finds the block of the extreme saves most of the comparisons."""
+    is_long = node.kind is BUFFER and node.shape[0] >= 8 * _ROW
+    return is_long and not node.device.traits.is_simt and kind_of(node.dtype) in "iuf"
+
+
+def _search_by_blocks(node: Node, name: str) -> Node:
+    """The index of the first extreme, in the first block that has it.
+
+    Blocks overlap a little, so that they are rows of equal length.
+    """
+    (extent,), ((stride,), offset) = node.shape, node.data
+    count = extent // _ROW
+    step = extent // count
+    length = extent - (count - 1) * step
+    assert node.memory is not None
+    layout = Layout((count, length), (step * stride, stride), offset)
+    rows = in_memory(node.memory, layout, node.dtype)
+    extremes = reduced(rows, name.removeprefix("arg"), 1, False)
+    row = arg_reduce(extremes, name, 0, False)
+    column = arg_reduce(gathered(rows, [0], [row]), name, 0, False)
+    start = apply(op("multiply"), int64, row, as_number(step, int64, node.device))
+    return apply(op("add"), int64, start, column)
 
 
 def counted(node: Node, axis: Axis) -> int:

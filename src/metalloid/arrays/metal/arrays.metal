@@ -64,11 +64,18 @@ METAL_FUNC bool isfinite(T x) {
   }
 }
 
-// NaN if one of them is, as in NumPy; MSL's max and min give the other number.
+// NaN if one of them is, as in NumPy; MSL's max and min give the other number. A comparison and the
+// choice are one instruction.
 template <typename T>
-METAL_FUNC T maximum(T a, T b) { return a > b || isnan(a) ? a : b; }
+METAL_FUNC T maximum(T a, T b) {
+  const T larger = a > b ? a : b;
+  return isnan(a) ? a : larger;
+}
 template <typename T>
-METAL_FUNC T minimum(T a, T b) { return a < b || isnan(a) ? a : b; }
+METAL_FUNC T minimum(T a, T b) {
+  const T smaller = a < b ? a : b;
+  return isnan(a) ? a : smaller;
+}
 
 template <typename T>
 METAL_FUNC T sign(T x) {

@@ -171,15 +171,24 @@ MTL_EXPORT PyObject* mtl_host_array(PyObject* self) {
   return prepare() ? PyCFunction_NewEx(&definition, self, 0) : 0;
 }
 
+static void replace_buffer_getter(PyObject* type) {
+  buffer_getter* getters = *(buffer_getter**)((char*)type + AS_BUFFER_OFFSET);
+  void* expected = PyType_GetSlot(type, Py_bf_getbuffer);
+  if (!expected || !getters || (void*)*getters != expected) return;
+  if (!get_buffer_by_python) get_buffer_by_python = *getters;
+  if (*getters == get_buffer_by_python) *getters = get_array_buffer;
+}
+
 // Arrays export buffers without Python's `__buffer__`. The interpreter has no function to replace a slot:
 // it stays as it is where the type is laid out differently. Takes node.BUFFER, and a function that
 // evaluates an array.
 MTL_EXPORT void mtl_define_buffers(PyObject* kind, PyObject* function) {
-  PyObject* type = mtl_layouts[ARRAY].type;
-  buffer_getter* getters = *(buffer_getter**)((char*)type + AS_BUFFER_OFFSET);
-  void* expected = PyType_GetSlot(type, Py_bf_getbuffer);
-  if (!expected || !getters || (void*)*getters != expected || !prepare()) return;
+  if (!prepare()) return;
   buffer_kind = new_reference(kind), evaluate = new_reference(function);
-  get_buffer_by_python = *getters;
-  *getters = get_array_buffer;
+  replace_buffer_getter(mtl_layouts[ARRAY].type);
+}
+
+MTL_EXPORT void mtl_define_array_subclass(PyObject* type) {
+  mtl_array_subclass = new_reference(type);
+  if (get_buffer_by_python) replace_buffer_getter(type);
 }

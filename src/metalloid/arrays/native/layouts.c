@@ -8,8 +8,6 @@ MTL_EXPORT void mtl_define_class(int class, PyObject* type, const uint64_t* offs
   memcpy(mtl_layouts[class].offsets, offsets, 8 * (size_t)count);
 }
 
-MTL_EXPORT void mtl_define_array_subclass(PyObject* type) { mtl_array_subclass = new_reference(type); }
-
 static PyObject* new_object(PyObject* type, int class, PyObject* const* values, int count) {
   bool is_complete = true;
   for (int i = 0; i < count; i++) is_complete &= values[i] != 0;

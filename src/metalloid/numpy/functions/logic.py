@@ -189,7 +189,8 @@ def clip(a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = 
             info = np.iinfo(x.dtype)  # limits beyond the type have no effect
             limit = sorted((int(info.min), limit, int(info.max)))[1]
         operands.append(limit)
-    x = Array(broadcast(x.astype(dtype)._node, broadcast_shape("clip", *shapes)))
+    if dtype != x.dtype or len(shapes) > 1:
+        x = Array(broadcast(x.astype(dtype)._node, broadcast_shape("clip", *shapes)))
     if kind_of(dtype) == "c":
         for name, limit in zip(("maximum", "minimum"), operands, strict=True):
             if limit is not None:

@@ -14,6 +14,8 @@ from metalloid.arrays.functions.creation import arange, asarray
 from metalloid.arrays.functions.manipulation import broadcast_to, concat
 from metalloid.arrays.functions.searching import take
 from metalloid.arrays.ir.dtypes import default_float, kind_of
+from metalloid.arrays.ir.node import broadcast
+from metalloid.arrays.ir.operands import as_number
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions import reductions
 
@@ -32,6 +34,8 @@ def _pairs(value: Any, rank: int) -> list[tuple[Any, Any]]:
 
 def _counts(name: str, value: Any, rank: int) -> list[tuple[int, int]]:
     """Numbers of elements before and after, along each axis."""
+    if type(value) is int and value >= 0:
+        return [(value, value)] * rank
     if not isinstance(value, dict) and np.asarray(value).dtype.kind not in "iu":
         raise TypeError(f"[pad] `{name}` must be of integral type, got {value!r}.")
     pairs = [(operator.index(low), operator.index(high)) for low, high in _pairs(value, rank)]
@@ -111,7 +115,9 @@ _OPTIONS: dict[Any, set[str]] = {
 
 def _constant(x: Array, axis: int, width: int, value: Any, is_after: bool) -> Array:
     shape = tuple(width if k == axis else n for k, n in enumerate(x.shape))
-    number = np.asarray(0 if value is None else value)  # also of integers from 2**63 on
+    if value is None:
+        return Array(broadcast(as_number(0, x.dtype, x.device), shape))
+    number = np.asarray(value)  # also of integers from 2**63 on
     return broadcast_to(as_array(number, "pad", x.device).astype(x.dtype), shape)
 
 
