@@ -208,7 +208,7 @@ def vjp(
     Threads keep their order and their indices: the adjoint runs on the same grid. Adjoints of
     inputs are added by atomic functions, so their order, and the last bits of sums, differ between
     runs. Where each thread of a launch reads elements of its own (``x[i]``, ``x[3 * i + 1]``,
-    ``x[row * n + k]`` with ``k < n``), they are added without. Memory for adjoints must not overlap.
+    ``x[row * n + k]`` with ``k < n``), they are added without. Adjoints must not overlap.
 
     Examples
     --------
