@@ -38,8 +38,16 @@ enum {
     MTL_RELAXED = 2, /* barriers open for all waiting threads, and do not wait for returned ones */
     MTL_CHECKED = 4, /* the code tells the sanitizer of its accesses: see sanitizer.h */
     MTL_SCHEDULED = 8, /* and its threads run in the order of a schedule: see schedule.c */
-    MTL_ALONE = 16 /* the code counts without atomics: one thread of the system runs it */
+    MTL_ALONE = 16, /* the code counts without atomics: one thread of the system runs it */
+    MTL_PRIVATE_SHIFT = 16 /* the bits from here on count the buffers of which each thread of the
+                              system has a copy; they are the last words of the launch */
 };
+
+/* A buffer of floats to which a launch only adds. */
+typedef struct mtl_private_buffer {
+    uint64_t word; /* position of its address */
+    uint64_t bytes;
+} mtl_private_buffer;
 
 /* One launch, laid out without padding so that Python can pack it. */
 typedef struct mtl_descriptor {
@@ -86,6 +94,8 @@ typedef struct mtl_job {
     mtl_launch launch;
     bool uses_fibres, relaxed, checked, scheduled;
     uint32_t threadgroup_bytes, variable_bytes;
+    uint32_t argument_count, private_count;
+    const mtl_private_buffer *private_buffers;
     uint32_t seats; /* threads that may work on it at a time */
     uint64_t group_count;
     uint64_t even_share; /* threadgroups for each thread, where all shares are to be equal, or 0 */
@@ -164,6 +174,16 @@ bool mtl_host_raised(void);
 /* watchdog.c */
 void mtl_watchdog_hurry(void);
 void mtl_watchdog_after_fork(void);
+
+/* memory.c */
+typedef struct mtl_private_buffers {
+    char *memory; /* NULL if the job has none */
+    size_t bytes;
+    mtl_launch launch;
+} mtl_private_buffers;
+
+const mtl_launch *mtl_private_begin(mtl_private_buffers *self, const mtl_job *job);
+void mtl_private_end(mtl_private_buffers *self, const mtl_job *job);
 
 /* launch.c */
 void mtl_tickets_after_fork(void);
