@@ -162,7 +162,9 @@ def write_reference() -> None:
             elif callable(value):
                 lines += [f".. autofunction:: {module}.{name}", ""]
             else:
-                about = f"A {type(value).__name__}: ``{value!r}``"
+                about = f"{type(value).__name__}: ``{value!r}``"
+                if "\n" in about:
+                    about = inspect.getdoc(value).partition("\n")[0]
                 lines += [f".. py:data:: {module}.{name}", "", f"   {about}", ""]
             if example := examples.get(f"{module}.{name}"):
                 lines += ["", ".. code-block:: pycon", "", *indent(example, "   ").split("\n"), ""]

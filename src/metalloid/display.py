@@ -57,12 +57,14 @@ def html_table(title: str, rows: Iterable[Sequence[object]], heads: Sequence[str
 
     Examples
     --------
-    >>> html_table("kernel", [("engine", "a < b")])
-    '<b>kernel</b><table><tr><td>engine</td><td>a &lt; b</td></tr></table>'
+    >>> shown = html_table("kernel", [("engine", "a < b")])
+    >>> shown.startswith("<b>kernel</b><table><tr><td"), "a &lt; b</td></tr></table>" in shown
+    (True, True)
     """
-    head = "".join(f"<th>{_escaped(name)}</th>" for name in heads)
+    left = 'style="text-align: left"'  # notebooks align cells for numbers
+    head = "".join(f"<th {left}>{_escaped(name)}</th>" for name in heads)
     body = "".join(
-        "<tr>" + "".join(f"<td>{_escaped(str(cell))}</td>" for cell in row) + "</tr>"
+        "<tr>" + "".join(f"<td {left}>{_escaped(str(cell))}</td>" for cell in row) + "</tr>"
         for row in rows
     )
     return f"<b>{_escaped(title)}</b><table>" + f"<tr>{head}</tr>" * bool(heads) + f"{body}</table>"
@@ -74,7 +76,7 @@ def html_tabs(texts: Mapping[str, str]) -> str:
     Examples
     --------
     >>> shown = html_tabs({"source": "a < b", "ll": "define void @f()"})
-    >>> shown.count('<input type="radio"'), "<label" in shown, "<pre>a &lt; b</pre>" in shown
+    >>> shown.count('<input type="radio"'), "<label" in shown, ">a &lt; b</pre>" in shown
     (2, True, True)
     """
     import secrets
@@ -93,7 +95,7 @@ def html_tabs(texts: Mapping[str, str]) -> str:
             f'<input type="radio" name="{group}" id="{tab}"{chosen}>'
             f'<label for="{tab}" style="margin-right: 1em">{_escaped(name)}</label>'
         )
-    pages = "".join(f"<pre>{_escaped(text)}</pre>" for text in texts.values())
+    pages = "".join(_listing(text) for text in texts.values())
     return f'<style>{style}</style><div id="{group}">{tabs}{pages}</div>'
 
 
@@ -102,7 +104,14 @@ def html_section(title: str, text: str) -> str:
 
     Examples
     --------
-    >>> html_section("source", "a < b")
-    '<details><summary>source</summary><pre>a &lt; b</pre></details>'
+    >>> shown = html_section("source", "a < b")
+    >>> shown.startswith("<details><summary>source</summary><pre"), "a &lt; b" in shown
+    (True, True)
     """
-    return f"<details><summary>{_escaped(title)}</summary><pre>{_escaped(text)}</pre></details>"
+    return f"<details><summary>{_escaped(title)}</summary>{_listing(text)}</details>"
+
+
+def _listing(text: str) -> str:
+    """A text that scrolls if it is long or wide."""
+    style = "font-family: monospace; max-height: 40em; overflow: auto"
+    return f'<pre style="{style}">{_escaped(text)}</pre>'

@@ -4,6 +4,7 @@ import base64
 import io
 import itertools
 import re
+import secrets
 from xml.etree import ElementTree
 
 import numpy as np
@@ -21,6 +22,10 @@ kernel void scale(device float *x, constant float &by, uint i [[thread_position_
 {
     x[i] *= by;
 }
+"""
+SPIN = """
+kernel void spin(device uint *x, constant uint &n, uint i [[thread_position_in_grid]])
+{ uint y = i; for (uint k = 0; k < n; ++k) y = y * 1664525 + 1013904223 + (y >> 9); x[i] = y; }
 """
 
 
@@ -86,7 +91,10 @@ def test_plans_are_drawn():
     x = mtl.asarray(np.ones((64, 64), np.float32))
     explained = mtl.explain(mtl.sum(mtl.exp(x) @ x, axis=0))
     svg, sections = explained._repr_html_().split("</svg>")
-    drawing = ElementTree.fromstring(svg + "</svg>")
+    drawing = ElementTree.fromstring(svg[svg.index("<svg") :] + "</svg>")
+    width, height = drawing.get("width"), drawing.get("height")
+    assert drawing.get("viewBox") == f"0 0 {width} {height}"
+    assert "max-width: none" in drawing.get("style")  # else texts are too small to read
     names = [text.text for text in drawing.iter(f"{SVG}text")]
     steps = [line.split(" -> ")[0] for line in explained.splitlines() if re.match(r"\d+\. ", line)]
     assert len(steps) > 1
@@ -106,10 +114,7 @@ def test_plans_are_drawn():
 
 @pytest.mark.parametrize("name", ["spin", "a launch", "arrays"])
 def test_progress_of_launches(name, capsys, monkeypatch):
-    kernel = mtl.library("""
-        kernel void spin(device uint *x, constant uint &n, uint i [[thread_position_in_grid]])
-        { uint y = i; for (uint k = 0; k < n; ++k) y = y * 1664525 + 1013904223 + (y >> 9); x[i] = y; }
-    """).spin
+    kernel = mtl.library(SPIN).spin
     monkeypatch.setattr(launch_progress, "PATIENCE", 0.01)
     monkeypatch.setattr(launch_progress, "INTERVAL", 0.003)
     x = mtl.Buffer(1024)
@@ -132,6 +137,19 @@ def test_progress_of_launches(name, capsys, monkeypatch):
     assert text.endswith("\r\033[K")
 
 
+def test_progress_of_launches_is_not_that_of_libraries(capsys, monkeypatch):
+    monkeypatch.setattr(launch_progress, "PATIENCE", 0)
+    monkeypatch.setattr(launch_progress, "INTERVAL", 0.001)
+    progress = launch_progress.LaunchProgress()
+    progress.start()
+    try:
+        for _ in range(3):
+            mtl.library(f"{SPIN}//{secrets.token_hex()}")
+    finally:
+        progress.stop()
+    assert "running" not in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_notebook():
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
@@ -149,6 +167,12 @@ def test_a_notebook():
         "import secrets\ntext = 'kernel void f(device int* x) { *x = 1; } //' + secrets.token_hex()\n"
         "mtl.library(text).f",
         f"%%metal\n{TEXT.replace('*= by', '*= bi')}",
+        "from metalloid.notebook import launch_progress\n"
+        "launch_progress.PATIENCE, launch_progress.INTERVAL = 0.01, 0.003\n"
+        f"spin = mtl.library({SPIN!r}).spin\nspin(mtl.Buffer(1024), 1, threads=256, wait=True)\nNone",
+        "spin(mtl.Buffer(1024), 1 << 24, threads=32, wait=True)\nNone",
+        "mtl.Texture(np.full((32, 48, 4), 7, np.uint8))",
+        "mtl.default_device()",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
     nbclient.NotebookClient(
@@ -169,3 +193,7 @@ def test_a_notebook():
     assert error.ename == "CellError"
     assert error.traceback[0].startswith("cell:6:13: error: use of undeclared identifier 'bi'")
     assert error.traceback[2].strip(" ~") == "^"
+    assert {each.name for each in outputs[11]} == {"stderr"}
+    assert "metalloid: running spin, line 1" in "".join(each.text for each in outputs[11])
+    assert (pixels_of(base64.b64decode(outputs[12][-1].data["image/png"])) == 7).all()
+    assert "<table>" in outputs[13][-1].data["text/html"]

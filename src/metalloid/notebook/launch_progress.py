@@ -19,6 +19,8 @@ from metalloid.settings import settings
 #: Seconds until the first line, and between two looks.
 PATIENCE, INTERVAL = 1.0, 0.25
 _PACKAGE = __name__.partition(".")[0]
+#: Modules that evaluate arrays.
+_EVALUATION = (f"{_PACKAGE}.arrays.execution", f"{_PACKAGE}.transforms")
 _ERASE = "\r\033[K"
 
 
@@ -78,22 +80,32 @@ def _watch(thread: int, stopped: threading.Event) -> None:
 
 
 def _call_of(frame: FrameType | None) -> _Call | None:
-    """The outermost call of this package among the callers of a frame."""
-    call = None
+    """The outermost call of this package among the callers of a frame, if it launches something."""
+    call, evaluates = None, False
     while frame is not None:
         caller = frame.f_back
+        if _module(frame).startswith(_EVALUATION):
+            evaluates = True
         if caller is not None and _is_own(frame) and not _is_own(caller):
-            call = _Call(frame, _subject(frame), caller.f_lineno)
+            subject = _subject(frame, evaluates)
+            call = _Call(frame, subject, caller.f_lineno) if subject else None
         frame = caller
     return call
 
 
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
 def _is_own(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == _PACKAGE
+    return _module(frame).partition(".")[0] == _PACKAGE
 
 
-def _subject(frame: FrameType) -> str:
+def _subject(frame: FrameType, evaluates: bool) -> str:
+    """Name of what a call runs; empty if it compiles or does something else."""
     owner = frame.f_locals.get("self")
     if isinstance(owner, Kernel):
         return owner.name
-    return "a launch" if isinstance(owner, Event) else "arrays"
+    if isinstance(owner, Event):
+        return "a launch"
+    return "arrays" if evaluates else ""

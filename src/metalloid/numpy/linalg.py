@@ -141,26 +141,30 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Array:
     return base.eigvalsh(_hermitian(a, UPLO, "eigvalsh"))
 
 
-def _real_if_possible(x: Array) -> bool:
-    return kind_of(x.dtype) == "c" and bool((x.imag == 0).all())
+#: Before, eigenvalues of real matrices are real if all of them are; later they are always complex.
+_HAS_REAL_EIGENVALUES = np.lib.NumpyVersion(np.__version__) < "2.5.0"
+
+
+def _is_real(x: Array, values: Array) -> bool:
+    return _HAS_REAL_EIGENVALUES and kind_of(x.dtype) != "c" and bool((values.imag == 0).all())
 
 
 @numpy_function
 def eig(a: Any) -> EigResult:
-    """Eigenvalues and eigenvectors; real if all eigenvalues are."""
+    """Eigenvalues and eigenvectors; before NumPy 2.5 real if all eigenvalues are."""
     x = as_array(a, "eig")
     values, vectors = base.eig(x)
-    if kind_of(x.dtype) != "c" and _real_if_possible(values):
+    if _is_real(x, values):
         values, vectors = values.real, vectors.real
     return EigResult(values, vectors)
 
 
 @numpy_function
 def eigvals(a: Any) -> Array:
-    """Eigenvalues; real if all of them are."""
+    """Eigenvalues; before NumPy 2.5 real if all of them are."""
     x = as_array(a, "eigvals")
     values = base.eigvals(x)
-    return values.real if kind_of(x.dtype) != "c" and _real_if_possible(values) else values
+    return values.real if _is_real(x, values) else values
 
 
 @numpy_function

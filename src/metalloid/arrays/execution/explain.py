@@ -48,7 +48,8 @@ class Explanation(str):
         return explanation
 
     def _repr_html_(self) -> str:
-        return f"{self._drawing}{html_section('kernels', self)}"
+        drawing = f'<div style="overflow-x: auto">{self._drawing}</div>' if self._drawing else ""
+        return f"{drawing}{html_section('kernels', self)}"
 
 
 def report(roots: Sequence[Node]) -> Explanation:

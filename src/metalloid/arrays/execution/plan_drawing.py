@@ -76,10 +76,11 @@ def draw(steps: Sequence[DrawnStep], values: Sequence[str]) -> str:
         x += width + _GAP_X
     lines = [_edge(positions[start], positions[end]) for start, end in edges]
     drawn = "".join([*lines, *(_box(*each) for each in positions.values())])
-    size = f'width="{x - _GAP_X + _MARGIN:.0f}" height="{max(heights, default=0) + _MARGIN:.0f}"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="monospace" font-size="12" '
-        f'fill="none" stroke="currentColor">{drawn}</svg>'
+    width, height = round(x - _GAP_X + _MARGIN), round(max(heights, default=0) + _MARGIN)
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return (  # notebooks limit the width of pictures, which would make texts unreadable
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="max-width: none" '
+        f'font-family="monospace" font-size="12" fill="none" stroke="currentColor">{drawn}</svg>'
     )
 
 
