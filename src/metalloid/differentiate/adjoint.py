@@ -67,6 +67,8 @@ class AdjointKernel:
         The adjoint as a kernel. Where `has_tape`, its last argument is memory for the values that
         loops go through.
     has_tape : bool
+    consumed : tuple of bool
+        Whether `launch` overwrites the adjoint of each output.
 
     Examples
     --------
@@ -87,7 +89,7 @@ class AdjointKernel:
         self._primal, self._owned = primal, owned
         self._tapes: list[Buffer] = []
         self._general = functools.cache(general)
-        self._consumed = [name in consumed for name in outputs]
+        self.consumed = tuple(name in consumed for name in outputs)
         self.source, self.wrt, self.outputs, self.has_tape = source, wrt, outputs, has_tape
         constants = primal._program.origin[2] if primal._program.origin else {}
         self.kernel: Kernel = compiled._function(f"{name}_vjp", constants)
@@ -111,7 +113,7 @@ class AdjointKernel:
         first = len(args) - len(self.outputs) - len(self.wrt)
         given = [
             np.array(arg) if is_consumed else arg
-            for arg, is_consumed in zip(args[first:], self._consumed, strict=False)
+            for arg, is_consumed in zip(args[first:], self.consumed, strict=False)
         ]
         args = (*args[:first], *given, *args[first + len(given) :])
         return self.launch(args, threads, group_size)
