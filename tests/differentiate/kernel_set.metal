@@ -79,12 +79,12 @@ kernel void product_tree(device const float *x, device float *y,
   if (t == 0) y[i / 64] = shared[0];
 }
 
-kernel void stencil_rounds(device const float *x, device float *y,
+kernel void stencil_iterations(device const float *x, device float *y,
                            uint t [[thread_position_in_threadgroup]],
                            uint i [[thread_position_in_grid]]) {
   threadgroup float shared[64];
   shared[t] = x[i];
-  for (int round = 0; round < 5; round++) {
+  for (int k = 0; k < 5; k++) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
     float value = shared[t] + 0.1f * shared[(t + 1) % 64] * shared[(t + 63) % 64];
     threadgroup_barrier(mem_flags::mem_threadgroup);

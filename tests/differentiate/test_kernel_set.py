@@ -33,7 +33,7 @@ def softmax(x, rows):
     return (e / e.sum(1, keepdims=True)).reshape(-1)
 
 
-def stencil_rounds(x):
+def stencil_iterations(x):
     rows = x.reshape(-1, 64)
     for _ in range(5):
         rows = rows + 0.1 * np.roll(rows, -1, 1) * np.roll(rows, 1, 1)
@@ -124,8 +124,8 @@ KERNELS = {
                       lambda x: softmax(x, 3)),
     "product_tree": ({"x": floats(128, low=0.8, high=1.2)}, {}, 2,
                      {"threads": 128, "group_size": 64}, lambda x: x.reshape(2, 64).prod(1)),
-    "stencil_rounds": ({"x": floats(128)}, {}, 128, {"threads": 128, "group_size": 64},
-                       stencil_rounds),
+    "stencil_iterations": ({"x": floats(128)}, {}, 128, {"threads": 128, "group_size": 64},
+                       stencil_iterations),
     "lanes": ({"x": floats(64)}, {}, 64, {"threads": 64, "group_size": 32}, lanes),
     "changed_in_a_loop": ({"x": floats(9)}, {"n": 3}, 9, {"threads": 9}, changed_in_a_loop),
     "while_small": ({"x": floats(9, low=0.2)}, {}, 9, {"threads": 9}, while_small),
@@ -195,3 +195,30 @@ def test_the_sanitizer_finds_nothing(name):
     inputs, more, size, sizes, _ = KERNELS[name]
     kernel = mtl.library(SOURCE, device="cpu")[name]
     launch(kernel, inputs, more, size, floats(size, seed=9), check=True, **sizes)
+
+
+def tangents(name):
+    """Tangents of an output, and complex steps."""
+    inputs, more, size, sizes, function = KERNELS[name]
+    kernel = mtl.library(SOURCE, device="cpu")[name]
+    arguments = {**inputs, **more, "y": np.zeros(size, np.float32)}
+    given = [arguments[parameter.name] for parameter in kernel.signature.arguments]
+    steps = [floats(len(value), seed=k + 20) for k, value in enumerate(inputs.values())]
+    computed = np.zeros(size, np.float32)
+    tangent = kernel.jvp(wrt=list(inputs), outputs=["y"])
+    tangent(*given, *steps, computed, **sizes)
+    values = zip(inputs.values(), steps, strict=True)
+    moved = function(*(x.astype(complex) + 1e-30j * step for x, step in values))
+    scale = np.abs(moved.real).max()
+    assert np.abs(arguments["y"] - moved.real).max() <= 4e-6 * scale
+    return tangent, computed, moved.imag * 1e30
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=() if each in FAST else pytest.mark.slow) for each in KERNELS]
+)
+def test_tangents(name):
+    tangent, computed, expected = tangents(name)
+    error = np.abs(computed - expected).max() / np.abs(expected).max()
+    assert error <= 2e-6, error
+    mtl.library(tangent.source, device="cpu", portable=True)

@@ -27,7 +27,7 @@ _THREAD = (
     "  const ulong tape_row = ulong(tape_position.z) * tape_grid.y + tape_position.y;\n"
     "  const ulong tape_thread = tape_row * tape_grid.x + tape_position.x;\n"
 )
-_HEAD = "#include <metal_stdlib>\nusing namespace metal;\n\n"
+HEAD = "#include <metal_stdlib>\nusing namespace metal;\n\n"
 _IDS = (
     "uint3 tape_position [[thread_position_in_grid]]",
     "uint3 tape_grid [[threads_per_grid]]",
@@ -252,7 +252,7 @@ def adjoint_of(
     text, source, entry, options = text_of_kernel(kernel)
     try:
         program = text.program()
-        wrt, outputs = _resolve_names(kernel.name, program, wrt, outputs)
+        wrt, outputs = resolve_names(kernel.name, program, wrt, outputs)
         order = [parameter.name for parameter in kernel.signature.arguments]
         program.parameters.sort(
             key=lambda p: order.index(p.name) if p.name in order else len(order)
@@ -263,7 +263,7 @@ def adjoint_of(
         written = _adjoint_text(sweep, entry.name, wrt, outputs)
     except Refused as refused:
         raise text.error(refused, kernel.name) from None
-    adjoint = f"{source.rstrip()}\n\n{_HEAD}{written}"
+    adjoint = f"{source.rstrip()}\n\n{HEAD}{written}"
     compiled = library(
         adjoint, device=kernel.device, math_mode=options.math_mode,
         include_dirs=options.include_dirs, defines=dict(options.defines),
@@ -303,7 +303,7 @@ def names_written(program: Program) -> set[str]:
     return targets & {parameter.name for parameter in program.parameters}
 
 
-def _resolve_names(
+def resolve_names(
     kernel: str, program: Program, wrt: Sequence[str] | None, outputs: Sequence[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of `wrt` and `outputs`, by default those that the kernel only reads and writes."""
@@ -326,7 +326,7 @@ def _adjoint_text(sweep: Sweep, name: str, wrt: tuple[str, ...], outputs: tuple[
     sweep.write()
     types = {parameter.name: parameter.type for parameter in program.parameters}
     adjoints = [
-        f"device {'' if n in sweep.consumed else 'const '}{_memory_type(types[n])} *d_{n}"
+        f"device {'' if n in sweep.consumed else 'const '}{memory_type(types[n])} *d_{n}"
         for n in outputs
     ]
     adjoints += [f"device {'float' if n in sweep.owned else 'atomic_float'} *d_{n}" for n in wrt]
@@ -341,14 +341,14 @@ def _adjoint_text(sweep: Sweep, name: str, wrt: tuple[str, ...], outputs: tuple[
         extra += _THREADGROUP_IDS
         declared = [*declared, *_cleared(sweep)]
     text = _SHARED_ADD if sweep.shared_words else ""
-    text += _kernel(f"{name}_vjp", program.parameters, extra, declared, lines,
+    text += kernel_text(f"{name}_vjp", program.parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
                    f"The adjoint of {name}: adds to d_{', d_'.join(wrt)}.")  # fmt: skip
     if sweep.has_tape:
         counting = Sweep(program, wrt, outputs)
         counting.write_count()
         ends = ["atomic_fetch_max_explicit(tape_words, peak, memory_order_relaxed);"]
-        text += "\n" + _kernel(
+        text += "\n" + kernel_text(
             f"{name}_tape", program.parameters,
             ["device atomic_uint *tape_words", "constant uint &tape_stride"],
             counting.declared, [*counting.lines, *ends], "",
@@ -357,7 +357,7 @@ def _adjoint_text(sweep: Sweep, name: str, wrt: tuple[str, ...], outputs: tuple[
     return text
 
 
-def _memory_type(type_: Type) -> str:
+def memory_type(type_: Type) -> str:
     """The type of an adjoint in memory, which is packed if what it belongs to is."""
     return f"{'packed_' if type_.is_packed else ''}{type_.element.adjoint.msl}"
 
@@ -383,7 +383,7 @@ def _cleared(sweep: Sweep) -> Iterator[str]:
     yield "threadgroup_barrier(mem_flags::mem_threadgroup);"
 
 
-def _kernel(
+def kernel_text(
     name: str, parameters: Sequence[Parameter], extra: Sequence[str], declared: Sequence[str],
     lines: Sequence[str], head: str, comment: str,
 ) -> str:  # fmt: skip
