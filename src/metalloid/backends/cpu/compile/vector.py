@@ -28,6 +28,7 @@ from metalloid.compiler.analysis.shapes import MAX_ALIGNMENT, VARYING, Shape, co
 from metalloid.compiler.analysis.simdgroup_functions import WIDTH, exchanges, has_any_width
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.analysis.workgroup_size import infer_workgroup_size
+from metalloid.compiler.bounds.callees import THREAD
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.link_modules import link_modules
@@ -232,6 +233,8 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
 def _specialize(function: Function) -> None:
     """Let a function use that it is called for a thread whose index is known."""
     index = function.parameters[_INDEX] if function.name == _SCALAR else None
+    if THREAD in function.parameters:  # of a function with checks
+        index = THREAD
     run_passes(function, THREAD_INDEX, ThreadIndexContext(index))
 
 

@@ -147,6 +147,16 @@ void mtl_job_work(mtl_job *job, uint64_t deadline_ns, uint64_t own_share);
 /* report.c */
 void mtl_report_after_fork(void);
 
+/* memory/objects.c: allocations, by which kernels look up what a pointer points into. */
+typedef struct mtl_object {
+    uint64_t first, bytes;
+    struct mtl_object *next, *previous;
+    bool is_mapped; /* the entry of a small buffer precedes its memory */
+} mtl_object;
+void mtl_object_add(mtl_object *object);
+mtl_object *mtl_object_remove(mtl_object *object, const void *memory);
+void mtl_objects_after_fork(void);
+
 /* pool.c */
 uint32_t mtl_threads(void);
 bool mtl_pool_idle(void);

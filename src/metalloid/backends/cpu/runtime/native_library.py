@@ -18,7 +18,7 @@ from metalloid.runtime.launch.launches import nanoseconds
 from metalloid.settings import settings
 
 SOURCES = Path(__file__).parents[1] / "native"
-_SUBFOLDERS = ("sanitizer",)
+_SUBFOLDERS = ("memory", "sanitizer")
 #: Headers for kernels; the runtime includes one of them.
 HEADERS = SOURCES / "include"
 

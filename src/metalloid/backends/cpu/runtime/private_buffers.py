@@ -1,4 +1,4 @@
-"""Launches in which each worker thread adds to a copy of a buffer (native/memory.c)."""
+"""Launches in which each worker thread adds to a copy of a buffer (native/memory/memory.c)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from metalloid.backends.cpu.compile.lane_axes import lane_axis
 from metalloid.backends.cpu.compile.texture_specialization import KnownWord, TextureVariants
 from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.backends.cpu.runtime.bounds import RangeProof
+from metalloid.backends.cpu.runtime.bounds import RangeProof, table_of_pointees
 from metalloid.backends.cpu.runtime.private_buffers import PrivateBuffers
 from metalloid.backends.cpu.runtime.threadgroup_fusion import (
     default_group_size,
@@ -27,7 +27,7 @@ from metalloid.backends.cpu.runtime.threadgroup_fusion import (
     fused_along,
     sees_threadgroups,
 )
-from metalloid.compiler.bounds.table import pointer_slots, words_of
+from metalloid.compiler.bounds.table import pointer_slots, words_with_table
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
@@ -111,7 +111,7 @@ class CpuProgram(Program):
         self._cost = ctypes.c_double(0.0)
         self.cost_address = ctypes.addressof(self._cost)
         self._private = PrivateBuffers(kernel.private_words, kernel.adds_in_loops)
-        self.words_of_jobs = words_of(self.signature) if self.proof else words
+        self.words_of_jobs = words_with_table(self.signature) if self.proof else words
         self.words_of_jobs += self._private.word_count
         self._job = native_library.job_layout(self.words_of_jobs)
         self._unknown_extents = dict.fromkeys(range(words), UNKNOWN_BYTES)
@@ -286,6 +286,8 @@ class CpuProgram(Program):
         extents: list[int] = []
         if self.proof is not None:
             extents = arguments.extent_words(self._unknown_extents, self.slots)
+            if self.slots:
+                extents.append(table_of_pointees(arguments))
         across, down, back = self._fusion(grid, group)
         group = (group[0] * across, group[1] * down, group[2] * back)
         entry, flags = self.entry, self.flags

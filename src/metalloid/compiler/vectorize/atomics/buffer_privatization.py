@@ -2,7 +2,7 @@
 
 A locked instruction takes 20 cycles for each lane. Relaxed additions whose results are unused have
 no order, so a large launch may give each worker a copy filled with zeros, to which it adds by
-plain vector code, and add the copies to the buffer at its end (``native/memory.c``).
+plain vector code, and add the copies to the buffer at its end (``native/memory/memory.c``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 /* Memory of buffers: zero-filled, aligned to 64 bytes, and refused if the machine has not got
  * it; and copies of buffers that belong to one thread of the system. */
-#include "runtime.h"
+#include "../runtime.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -90,19 +90,39 @@ static void *map(size_t bytes) {
     return map_pages(bytes);
 }
 
+/* The entry of a small buffer precedes its memory. */
+enum { HEADER = 64 };
+
 static void *allocate_small(size_t bytes) {
-    void *memory;
+    void *header;
     size_t nonzero_bytes = bytes ? bytes : 1;
-    if (posix_memalign(&memory, 64, nonzero_bytes) != 0) return NULL;
-    return memset(memory, 0, nonzero_bytes);
+    if (posix_memalign(&header, 64, HEADER + nonzero_bytes) != 0) return NULL;
+    memset(header, 0, HEADER + nonzero_bytes);
+    mtl_object *object = header;
+    char *memory = (char *)header + HEADER;
+    *object = (mtl_object){.first = (uintptr_t)memory, .bytes = bytes};
+    mtl_object_add(object);
+    return memory;
+}
+
+static void *allocate_large(size_t mapped, size_t bytes) {
+    mtl_object *object = malloc(sizeof *object);
+    void *memory = object ? map(mapped) : NULL;
+    if (!memory) {
+        free(object);
+        return NULL;
+    }
+    *object = (mtl_object){.first = (uintptr_t)memory, .bytes = bytes, .is_mapped = true};
+    mtl_object_add(object);
+    return memory;
 }
 
 /* NULL if there is not enough memory. */
 MTL_EXPORT void *mtl_allocate(size_t bytes) {
-    bytes = mapping_bytes(bytes);
-    if (!reserve(bytes)) return NULL;
-    void *memory = bytes >= mapped_bytes ? map(bytes) : allocate_small(bytes);
-    if (!memory) atomic_fetch_sub(&allocated_bytes, bytes);
+    size_t mapped = mapping_bytes(bytes);
+    if (!reserve(mapped)) return NULL;
+    void *memory = mapped >= mapped_bytes ? allocate_large(mapped, bytes) : allocate_small(bytes);
+    if (!memory) atomic_fetch_sub(&allocated_bytes, mapped);
     return memory;
 }
 
@@ -111,9 +131,10 @@ MTL_EXPORT void mtl_free(void *memory, size_t bytes) {
     if (!memory) return;
     bytes = mapping_bytes(bytes);
     if (bytes >= mapped_bytes) {
+        free(mtl_object_remove(NULL, memory));
         munmap(memory, bytes);
     } else {
-        free(memory);
+        free(mtl_object_remove((mtl_object *)((char *)memory - HEADER), memory));
     }
     atomic_fetch_sub(&allocated_bytes, bytes);
 }
