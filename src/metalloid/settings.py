@@ -390,10 +390,8 @@ class Settings:
         raise self._unknown(name)
 
     def _unknown(self, name: str) -> AttributeError:
-        near = _nearest(name, self._all())
-        hint = f"; did you mean {near!r}?" if near else ""
-        text = f"[config] there is no setting {name!r}{hint}"
-        return AttributeError(text, name=name, obj=None)  # Python would add the same suggestion
+        hint = f"; did you mean {near!r}?" if (near := _nearest(name, self._all())) else ""
+        return AttributeError(f"[config] there is no setting {name!r}{hint}", name=name, obj=None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
