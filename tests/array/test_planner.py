@@ -121,6 +121,11 @@ def test_an_order_that_strides_cannot_express_takes_a_copy(x):
     np.testing.assert_array_equal(np.asarray(y), np.asarray(x).T.reshape(50, 128) + 1)
 
 
+def test_a_copy_in_another_order_is_the_result(x):
+    assert len(kernels(mtl.tile(x, 2))) == len(kernels(mtl.reshape(x.T, (50, 128)))) == 1
+    np.testing.assert_array_equal(np.asarray(mtl.tile(x, 2)), np.tile(np.asarray(x), 2))
+
+
 def test_what_is_repeated_takes_a_copy_where_rows_lie_otherwise():
     """A copy of what it is repeated from would not help, however often it is made."""
     x, y = np.arange(18, dtype=np.float32).reshape(6, 1, 3), np.arange(3, dtype=np.float32)

@@ -18,6 +18,7 @@ VARIANTS = st.builds(
     st.booleans(),
     st.booleans(),
     st.lists(WORDS, max_size=3).map(tuple),
+    st.booleans(),
 )
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from metalloid.compiler.bounds.objects import vector_interface
+from metalloid.compiler.bounds.interface import vector_interface
 from metalloid.compiler.bounds.operations import Op
 from metalloid.compiler.bounds.pipeline import BoundsContext, add_checks
 from metalloid.compiler.bounds.range_program import Variable

@@ -129,6 +129,7 @@ MANIPULATION = [
     "delete(A,1,1)",
     "delete(arange(6),[0,-1])",
     "delete(arange(6),slice(None,None,2))",
+    "delete(A,[-1,0,-1],1)",
     "insert(arange(4),1,9)",
     "insert(A,1,5,axis=1)",
     "insert(A,[0,2],[7,8],axis=1)",

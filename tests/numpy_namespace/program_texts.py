@@ -91,13 +91,16 @@ def _indexed(random, program, name):
     masks = program.names(lambda v: v.dtype == bool and v.shape == value.shape[: v.ndim] and v.ndim)
     if form == 0 and masks:
         return f"{name}[{random.choice(masks)}]"
-    if form == 1:
+    if form == 1 and value.size:
         rows = [random.randrange(-value.shape[0], value.shape[0]) for _ in range(4)]
         return f"{name}[np.array({rows})]"
-    if form == 2:
+    if form == 2 and value.size:
         return f"np.take({name}, [0, -1], axis={_axis(random, value, False)})"
     items = []
     for extent in value.shape[: random.randint(1, value.ndim)]:
+        if not extent:
+            items.append(":")
+            continue
         start, step = random.randrange(extent), random.choice((1, 1, 2, -1))
         items.append(random.choice((f"{start}", f"{start}::{step}", f"::{step}", ":", "...")))
     while items.count("...") > 1:

@@ -82,3 +82,17 @@ def test_extremes_of_rows_with_nan():
     x[1, [5, 1002]] = np.nan
     np.testing.assert_array_equal(np.asarray(own.max(own.asarray(x), axis=1)), x.max(1))
     np.testing.assert_array_equal(np.asarray(own.argmin(own.asarray(x), axis=1)), x.argmin(1))
+
+
+@pytest.mark.parametrize("dtype", [None, np.int32, np.float32])
+def test_evenly_spaced_numbers_are_those_of_numpy(dtype):
+    for limits in ((-3, 2**15), (0.1, 7e4), (2.5, -1e5)):
+        expected = np.linspace(*limits, 20_000, dtype=dtype)
+        result = own.linspace(*limits, 20_000, dtype=dtype)
+        np.testing.assert_array_equal(np.asarray(result), expected, strict=True)
+    expected = np.arange(7, 60_000, 3, dtype=dtype or float)
+    np.testing.assert_array_equal(
+        np.asarray(own.arange(7, 60_000, 3, dtype=dtype or float)), expected
+    )
+    steps = 0.3 + 0.7 * np.arange(own.arange(0.3, 2e4, 0.7).size)
+    np.testing.assert_array_equal(np.asarray(own.arange(0.3, 2e4, 0.7)), steps)

@@ -102,13 +102,13 @@ def indices_of(target: Expression) -> Iterator[Expression]:
         target = target.args[0]
 
 
-def needed_closure(program: Program, values: Iterable[str]) -> set[str]:
-    """The variables that must be computed again for some values.
+def needed_closure(statements: list[Statement], values: Iterable[str]) -> set[str]:
+    """The variables that statements must compute again for some values.
 
     Those are the variables that they depend on, and all that conditions and indices read.
     """
     needed = set(values)
-    for statement in flatten(program.body):
+    for statement in flatten(statements):
         match statement:
             case If(condition=condition) | Loop(condition=condition):
                 needed |= condition.variables()
@@ -118,7 +118,7 @@ def needed_closure(program: Program, values: Iterable[str]) -> set[str]:
     changed = True
     while changed:
         before = len(needed)
-        for statement in flatten(program.body):
+        for statement in flatten(statements):
             if isinstance(statement, Assign) and statement.target.base.name in needed:
                 needed |= statement.value.variables()
         changed = len(needed) != before
@@ -195,6 +195,97 @@ def carried(loop: Loop, needed: Collection[str]) -> list[str]:
     steps = {step.target.name for step in undone(loop)}
     names = live_in(loop.body, assigned(loop.body) & set(needed))
     return sorted(names - steps)
+
+
+def added_value(statement: Assign) -> tuple[Expression, str] | None:
+    """The value that a statement only adds to its target, and ``"+"`` or ``"-"``."""
+    target, value = statement.target, statement.value
+    if value.op != "binary" or value.name not in ("+", "-") or not target.type.is_float:
+        return None
+    left, right = value.args
+    if left != target and value.name == "+":
+        left, right = right, left
+    if left != target or right.type.element != target.type.element:
+        return None
+    return None if target.base.name in right.variables() else (right, value.name)
+
+
+def elementwise_arrays(loop: Loop) -> set[str]:
+    """The arrays of a thread of which each iteration of a loop uses another element only."""
+    counters = {
+        step.target.name
+        for step in loop.step
+        if isinstance(step, Assign) and step.value.args[1].op == "constant"
+    } - assigned(loop.body)
+    elements: dict[str, set[Expression]] = {}
+    uses: dict[str, int] = {}
+
+    def visit(value: Expression) -> None:
+        if value.op == "element" and value.args[0].op == "variable":
+            elements.setdefault(value.base.name, set()).add(value)
+            for index in value.args[1:]:
+                visit(index)
+            return
+        if value.op == "variable":
+            uses[value.name] = uses.get(value.name, 0) + 1
+        for arg in value.args:
+            visit(arg)
+
+    for value in all_reads(loop.body):
+        visit(value)
+    for statement in flatten(loop.body):
+        if isinstance(statement, Assign | AtomicAdd):
+            visit(statement.target)
+    return {
+        name
+        for name, each in elements.items()
+        if name not in uses and len(each) == 1
+        for element in each
+        if len(element.args) == 2 and element.args[1].op == "variable"
+        if element.args[1].name in counters and not element.base.type.space
+    }
+
+
+def commutes(loop: Loop, needed: Collection[str], active: Collection[str]) -> bool:
+    """Whether the iterations of a loop may be reversed in any order.
+
+    Then each takes from the one before only counters, and sums to which it adds.
+    """
+    block = [*loop.body, *loop.step]
+    counters = {step.target.name for step in undone(loop)}
+    arrays = elementwise_arrays(loop)
+    if has_shared_effects(block) or set(carried(loop, needed)) - arrays:
+        return False
+    if loop.condition.variables() & (assigned(block) - counters):
+        return False
+    sums: set[str] = set()
+    others: set[str] = set()
+    for statement in flatten(block):
+        if isinstance(statement, Assign) and not statement.target.is_buffer_element:
+            name = statement.target.base.name
+            if name in active:
+                (others if added_value(statement) is None else sums).add(name)
+    sums -= others | arrays
+    others -= arrays
+    if not others <= loop.own:
+        return False  # the last value is read after the loop
+    reads = {name for value in _values_of(block) for name in value.variables()}
+    return not (reads & sums or live_in(block, others))
+
+
+def _values_of(statements: list[Statement]) -> Iterator[Expression]:
+    """Yield the values that statements read, apart from sums that they add to."""
+    for statement in flatten(statements):
+        match statement:
+            case Assign(target=target, value=value):
+                added = added_value(statement)
+                yield added[0] if added else value
+                yield from indices_of(target)
+            case AtomicAdd(target=target, value=value):
+                yield value
+                yield from indices_of(target)
+            case If(condition=condition) | Loop(condition=condition):
+                yield condition
 
 
 def undone(loop: Loop) -> list[Assign]:

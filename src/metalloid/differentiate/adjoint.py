@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from metalloid.differentiate.expressions import Refused
 from metalloid.differentiate.front_end import text_of_kernel
+from metalloid.differentiate.ownership import Accesses, owns
 from metalloid.differentiate.sweep import Sweep
 from metalloid.differentiate.tree import Assign, AtomicAdd, Parameter, Program, flatten
 from metalloid.differentiate.types import Type
@@ -47,7 +48,8 @@ static void adjoint_add(threadgroup atomic_uint *address, float value) {
 
 """
 _WORD = 4
-_MAX_INDEX = 2**31
+#: A tape of at most so many bytes is used for the next launch.
+_MAX_TAPE = 2**25
 
 
 class AdjointKernel:
@@ -80,9 +82,10 @@ class AdjointKernel:
     def __init__(
         self, name: str, source: str, compiled: Library, wrt: tuple[str, ...],
         outputs: tuple[str, ...], has_tape: bool, consumed: set[str], primal: Kernel,
-        max_row: int, general: Callable[[], AdjointKernel],
+        owned: Mapping[str, Accesses], general: Callable[[frozenset[str]], AdjointKernel],
     ) -> None:  # fmt: skip
-        self._primal, self._max_row = primal, max_row
+        self._primal, self._owned = primal, owned
+        self._tapes: list[Buffer] = []
         self._general = functools.cache(general)
         self._consumed = [name in consumed for name in outputs]
         self.source, self.wrt, self.outputs, self.has_tape = source, wrt, outputs, has_tape
@@ -126,9 +129,15 @@ class AdjointKernel:
         """
         first = len(args) - len(self.outputs) - len(self.wrt)
         # Simdgroups have the same threads as in the kernel.
-        (row, *others), group_size = self._primal._check_sizes(threads, group_size)
-        if self._max_row and (row > self._max_row or others != [1, 1]):
-            return self._general().launch(args, threads, group_size)
+        grid, group_size = self._primal._check_sizes(threads, group_size)
+        if self._owned:
+            names = [parameter.name for parameter in self._primal.signature.arguments]
+            values = dict(zip(names, args, strict=False))
+            shared = [
+                n for n, each in self._owned.items() if not owns(each, values, grid, group_size)
+            ]
+            if shared:
+                return self._general(frozenset(shared)).launch(args, threads, group_size)
         if self._count is None:
             return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
         extents = (threads,) if isinstance(threads, int) else tuple(threads)
@@ -144,10 +153,15 @@ class AdjointKernel:
                     f"config.tape_bytes ({budget}). Raise it, or launch fewer threads at a time."
                 )
             least, stride = nbytes, 2 * stride
-        tape = Buffer(nbytes, self.kernel.device)
-        return self.kernel(
+        tape = self._tapes.pop() if self._tapes else None  # fresh memory takes time to clear
+        if tape is None or tape.nbytes < nbytes:
+            tape = Buffer(nbytes, self.kernel.device)
+        event = self.kernel(
             *args, tape, np.uint32(stride), threads=threads, group_size=group_size, wait=True
         )
+        if tape.nbytes <= _MAX_TAPE and not self._tapes:
+            self._tapes.append(tape)
+        return event
 
     def _words(self, args: Sequence[Any], stride: int, threads: Any, group_size: Any) -> int:
         """Words of the tape of a thread, with a checkpoint each `stride` iterations of loops."""
@@ -193,8 +207,8 @@ def vjp(
     -----
     Threads keep their order and their indices: the adjoint runs on the same grid. Adjoints of
     inputs are added by atomic functions, so their order, and the last bits of sums, differ between
-    runs. Where each thread of a one-dimensional grid reads elements of its own (``x[i]``,
-    ``x[3 * i + 1]``), they are added without. Memory for adjoints must not overlap.
+    runs. Where each thread of a launch reads elements of its own (``x[i]``, ``x[3 * i + 1]``,
+    ``x[row * n + k]`` with ``k < n``), they are added without. Adjoints must not overlap.
 
     Examples
     --------
@@ -220,7 +234,7 @@ def adjoint_of(
     outputs: Sequence[str] | None = None,
     in_place: bool = False,
     deterministic: bool = False,
-    is_one_dimensional: bool = True,
+    shared: frozenset[str] = frozenset(),
 ) -> AdjointKernel:
     """The adjoint of a kernel; see `vjp`.
 
@@ -230,8 +244,8 @@ def adjoint_of(
         Whether its `launch` turns the adjoints of outputs into those of what they held before: 0
         where the kernel stores, the same where it adds.
     deterministic : bool
-    is_one_dimensional : bool
-        Whether to assume that the grid has one row.
+    shared : frozenset of str
+        Buffers of which several threads may read the same element.
     """
     text, source, entry, options = text_of_kernel(kernel)
     try:
@@ -241,7 +255,7 @@ def adjoint_of(
         program.parameters.sort(
             key=lambda p: order.index(p.name) if p.name in order else len(order)
         )
-        sweep = Sweep(program, wrt, outputs, deterministic, is_one_dimensional)
+        sweep = Sweep(program, wrt, outputs, deterministic, shared)
         if in_place:
             sweep.consumed = set(outputs)
         written = _adjoint_text(sweep, entry.name, wrt, outputs)
@@ -252,13 +266,13 @@ def adjoint_of(
         adjoint, device=kernel.device, math_mode=options.math_mode,
         include_dirs=options.include_dirs, defines=dict(options.defines),
     )  # fmt: skip
-    general = functools.partial(
-        adjoint_of, kernel, wrt, outputs, in_place, deterministic, is_one_dimensional=False
-    )
-    stride = max(sweep.owned.values(), default=0)
+
+    def general(more: frozenset[str]) -> AdjointKernel:
+        return adjoint_of(kernel, wrt, outputs, in_place, deterministic, shared | more)
+
     return AdjointKernel(
         entry.name, adjoint, compiled, wrt, outputs, sweep.has_tape, sweep.consumed, kernel,
-        _MAX_INDEX // stride if stride else 0, general,
+        sweep.owned, general,
     )  # fmt: skip
 
 

@@ -6,7 +6,15 @@ import re
 from collections.abc import Callable
 
 from metalloid.differentiate.lane_rules import is_lane_function
-from metalloid.differentiate.tree import Assign, AtomicAdd, Barrier, Expression, If, Statement
+from metalloid.differentiate.tree import (
+    Assign,
+    AtomicAdd,
+    Barrier,
+    Expression,
+    If,
+    Parameter,
+    Statement,
+)
 from metalloid.differentiate.types import Type, parse_type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
@@ -34,7 +42,7 @@ _NAMED_NUMBERS = {"__builtin_huge_valf": "INFINITY", "__builtin_nanf": "NAN"}
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
 #: Names that adjoints of kernels declare.
 GENERATED = re.compile(
-    r"d_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+|tape\w*|top|peak"
+    r"d_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+|value_\d+|tape\w*|top|peak"
 )
 BOOL, INT = Type("bool"), Type("int")
 TRUE, FALSE, ZERO = (
@@ -114,6 +122,16 @@ class ExpressionReader:
             return self.statements
         finally:
             self.statements = outer
+
+    def load_constants(self, parameters: list[Parameter], declared: list[Node]) -> None:
+        """Load numbers of the launch once: after an atomic function compilers load them again."""
+        for parameter, node in zip(parameters, declared, strict=True):
+            type_ = parameter.type
+            is_number = "&" in parameter.declaration and type_.scalar and not type_.is_float
+            if is_number and type_.space == "constant" and not type_.extents:
+                local = self.new_variable(f"{parameter.name}_value", type_.element)
+                self.assign(local, self.known[node.address], node)
+                self.known[node.address] = local
 
     # -- values
 

@@ -17,16 +17,19 @@ from contextlib import contextmanager
 from typing import Any
 
 from metalloid.differentiate import activity
+from metalloid.differentiate.indices import Indices, is_distinct
 from metalloid.differentiate.tape import pop_lines, push_lines, words_of
 from metalloid.differentiate.text import declaration, text_of
 from metalloid.differentiate.tree import (
     Assign,
     Barrier,
+    Expression,
     If,
     Loop,
     Program,
     Statement,
     assigned,
+    flatten,
 )
 from metalloid.differentiate.types import Type
 
@@ -46,16 +49,22 @@ class ForwardSweep:
     declared : list of str
         Declarations of variables that precede the lines.
     has_tape : bool
+    consumed : set of str
+        Outputs whose adjoints are set to 0 where they have been read.
     shared, shared_words : dict
         Types of threadgroup variables, and numbers of words of their adjoints.
     """
 
     def __init__(self, program: Program, active: set[str]) -> None:
         self.program, self.active = program, active
+        self.consumed: set[str] = set()
+        self._indices = Indices(program)
         self._counts = activity.assignments_of(program)
         for parameter in program.parameters:  # has a value before
             self._counts[parameter.name] = self._counts.get(parameter.name, 0) + 1
         self._needed: set[str] = set(program.variables)
+        self._computed: set[str] | None = None
+        self._needed_by_loop: dict[int, set[str]] = {}
         self._clear()
 
     def _clear(self) -> None:
@@ -71,6 +80,7 @@ class ForwardSweep:
 
     def write_count(self) -> None:
         """Write a run that counts the words of the tape."""
+        self._computed = activity.needed_closure(self.program.body, ())
         self.declared += ["uint top = 0;", "uint peak = 0;"]
         self._declare_variables(with_adjoints=False)
         self._plain(self.program.body, counts=True)
@@ -80,7 +90,7 @@ class ForwardSweep:
             if type_.space == "threadgroup":
                 self._declare_shared(name, type_, with_adjoints)
                 continue
-            if name in self._needed:
+            if name in (self._needed if self._computed is None else self._computed):
                 self.declared.append(f"{declaration(name, type_)} = {{}};")
             if name in self.active and with_adjoints:
                 self.declared.append(f"{declaration('d_' + name, type_.adjoint)} = {{}};")
@@ -171,6 +181,8 @@ class ForwardSweep:
         if isinstance(statement, If):
             return [(self.variable("taken", statement, Type("bool")), Type("bool"))]
         state = [(self.variable("count", statement, Type("uint")), Type("uint"))]
+        if self._commutes(statement):
+            state = []
         if not activity.has_shared_effects(statement.body):
             for name, saved in self._saved_at_entry(statement):
                 state.append((saved, self.program.variables[name]))
@@ -211,23 +223,59 @@ class ForwardSweep:
             return
         for name, saved in self._saved_at_entry(loop):
             self._copy(saved, name, self.program.variables[name])
+        if self._commutes(loop):
+            with self.block(f"while ({text_of(loop.condition)})"):
+                self._plain([*loop.body, *loop.step])
+            return
         count = self.variable("count", loop, Type("uint"))
         self.line(f"{count} = 0;")
         with self.block(f"while ({text_of(loop.condition)})"):
-            if activity.carried(loop, self._needed):
+            if self._carried(loop):
                 self.has_tape = True
                 with self.block(f"if ({count} % tape_stride == 0)"):
                     self._push(loop)
             self._plain([*loop.body, *loop.step])
             self.line(f"{count} += 1;")
 
+    def _needed_in(self, loop: Loop) -> set[str]:
+        """The variables that the reverse of an iteration computes."""
+        return self._needed_by_loop.get(id(loop), self._needed)
+
+    def _carried(self, loop: Loop) -> list[str]:
+        return [] if self._commutes(loop) else activity.carried(loop, self._needed_in(loop))
+
+    @contextmanager
+    def _only_needed_in(self, loop: Loop) -> Any:
+        before, self._needed = self._needed, self._needed_in(loop)
+        yield
+        self._needed = before
+
+    def _commutes(self, loop: Loop) -> bool:
+        """Whether the iterations of a loop may be reversed in any order."""
+        for statement in flatten(loop.body):
+            match statement:
+                case Assign(target=target) if target.base.name in self.consumed:
+                    if not self._is_distinct(target, loop):
+                        return False  # the last one of several stores counts
+        return activity.commutes(loop, self._needed_in(loop), self.active)
+
+    def _is_distinct(self, target: Expression, loop: Loop) -> bool:
+        """Whether each iteration stores another element."""
+        if target.op != "element" or len(target.args) != 2:
+            return False
+        changed = assigned([*loop.body, *loop.step])
+        return any(
+            is_distinct(self._indices, target.args[1], step.target.name, changed)
+            for step in activity.undone(loop)
+        )
+
     def _push(self, loop: Loop) -> None:
-        for name in activity.carried(loop, self._needed):
+        for name in self._carried(loop):
             for line in push_lines(name, self.program.variables[name]):
                 self.line(line)
 
     def _pop(self, loop: Loop) -> None:
-        for name in reversed(activity.carried(loop, self._needed)):
+        for name in reversed(self._carried(loop)):
             for line in pop_lines(name, self.program.variables[name]):
                 self.line(line)
 
@@ -248,10 +296,12 @@ class ForwardSweep:
         for statement in statements:
             match statement:
                 case Assign(target=target) if not target.is_buffer_element:
-                    if target.base.name in self._needed:
+                    name = target.base.name
+                    if name in (self._needed if self._computed is None else self._computed):
                         self._assign(statement)
-                        if counts and self._taped and not self._is_undone(statement):
-                            self._count_words([("", target.type.element)])
+                    is_pushed = counts and self._taped and name in self._needed
+                    if is_pushed and not self._is_undone(statement):
+                        self._count_words([("", target.type.element)])
                 case If(condition=condition, then=then, other=other):
                     condition_text = text_of(condition)
                     self._branches(condition_text, then, other, lambda b: self._plain(b, counts))
@@ -276,7 +326,7 @@ class ForwardSweep:
             with self.block(f"while ({text_of(loop.condition)})"), self._on_tape(loop):
                 self._plain([*loop.body, *loop.step], counts=True)
             return
-        names = activity.carried(loop, self._needed)
+        names = self._carried(loop)
         words = sum(words_of(self.program.variables[name]) for name in names)
         entry = self.variable("entry", loop, Type("uint"))
         count = self.variable("count", loop, Type("uint"))
@@ -320,9 +370,14 @@ class ForwardSweep:
 
     def _saved_at_entry(self, loop: Loop) -> list[tuple[str, str]]:
         """The variables that a loop changes for good, and what keeps their values before it."""
-        names = assigned(loop.body) & self._needed & set(self.program.variables)
+        names = assigned([*loop.body, *loop.step]) & self._needed & set(self.program.variables)
         names -= {n for n, t in self.program.variables.items() if t.space == "threadgroup"}
-        names -= {*activity.carried(loop, self._needed), *loop.own}
+        names -= {*self._carried(loop), *loop.own}
+        counters = {step.target.name for step in activity.undone(loop)} & self._needed_in(loop)
+        if self._commutes(loop):
+            names |= counters & self._needed
+        else:
+            names -= counters
         return [
             (name, self.variable(f"entry_{name}", loop, self.program.variables[name]))
             for name in sorted(names)

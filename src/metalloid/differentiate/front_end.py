@@ -13,6 +13,7 @@ from metalloid.differentiate.expressions import Refused
 from metalloid.differentiate.reader import Reader
 from metalloid.differentiate.tree import Parameter, Program
 from metalloid.differentiate.types import Type, parse_type
+from metalloid.differentiate.versions import split_versions
 from metalloid.errors import ArgumentError, CompileError
 from metalloid.kernels.kernel import Kernel
 from metalloid.msl.clang_messages import SourceMap
@@ -74,7 +75,7 @@ class KernelText:
             if "<" in self._entry.expression:  # whose declaration names types of the template
                 declaration = _declaration(written.name, type_, "&" in declaration)
             parameters.append(Parameter(written.name, type_, declaration, attributes))
-        return Reader(self._nodes, self._literal_at).read(kernel, parameters)
+        return split_versions(Reader(self._nodes, self._literal_at).read(kernel, parameters))
 
     def _kernel(self) -> Node:
         name = self._entry.expression.partition("<")[0].rpartition("::")[2]

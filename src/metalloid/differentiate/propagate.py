@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from metalloid.differentiate.expressions import Refused
-from metalloid.differentiate.lane_rules import lane_rule
+from metalloid.differentiate.lane_rules import is_lane_function, lane_rule
 from metalloid.differentiate.rules import CONSTANT, PARTIALS, VECTOR_PRODUCTS
 from metalloid.differentiate.text import text_of, widened
 from metalloid.differentiate.tree import Expression
@@ -41,6 +42,9 @@ class Propagation:
     def __init__(self, sweep: Any) -> None:
         self._sweep = sweep
         self.read: set[str] = set()
+        #: Names of adjoints that are added to memory later, by what they belong to.
+        self.sums: dict[Expression, str] = {}
+        self._values: dict[Expression, str] = {}
         self._seeds = 0
         self._location: Any = None
 
@@ -58,7 +62,7 @@ class Propagation:
 
     def run(self, value: Expression, seed: str, location: Any) -> None:
         """Add what an adjoint `seed` of a value adds to others."""
-        self._location = location
+        self._location, self._values = location, {}
         if self._is_active(value):
             self._add(value, seed)
 
@@ -69,7 +73,28 @@ class Propagation:
 
     def _value(self, value: Expression) -> str:
         self.read |= value.variables()
-        return widened(value)
+        return widened(self._named(value))
+
+    def _named(self, value: Expression) -> Expression:
+        """A value in which calls and reads of memory have names, so that they happen once."""
+        if value in self._values:
+            return Expression("variable", value.type.element, self._values[value])
+        args = value.args
+        if value.op == "select":
+            args = (self._named(args[0]), *args[1:])
+        elif value.op == "element":
+            args = (args[0], *map(self._named, args[1:]))
+        else:
+            args = tuple(map(self._named, args))
+        named = replace(value, args=args)
+        is_call = value.op == "call" and not is_lane_function(value.name)
+        is_read = value.op == "element" and value.is_buffer_element
+        if not (is_call or is_read) or not value.type.scalar:
+            return named
+        self._seeds += 1
+        name = self._values[value] = f"value_{self._seeds}"
+        self._sweep.line(f"const {value.type.element.msl} {name} = {text_of(named)};")
+        return Expression("variable", value.type.element, name)
 
     def _bound(self, text: str, type_: Type) -> str:
         """A name for an adjoint that several statements use."""
@@ -114,9 +139,16 @@ class Propagation:
             self._sweep.line(f"if ({part} != 0) adjoint_add(&{address}, {part});")
 
     def _add_to_buffer(self, value: Expression, seed: str) -> None:
+        if value in self.sums:
+            self._sweep.line(f"{self.sums[value]} += {seed};")
+        else:
+            self.add_to_memory(value, seed)
+
+    def add_to_memory(self, value: Expression, seed: str) -> None:
+        """Add to the adjoint of an element in memory of the device."""
         self.note_indices(value)
         name, lanes = value.base.name, value.type.lanes
-        index = text_of(value.args[1]) if value.op == "element" else "0"
+        index = text_of(self._named(value.args[1])) if value.op == "element" else "0"
         bound = self._bound(seed, value.type)
         for lane in range(lanes):
             part = f"{bound}.{_LANES[lane]}" if lanes > 1 else bound
@@ -130,6 +162,16 @@ class Propagation:
                 f"  atomic_fetch_add_explicit(&d_{name}[{at}], {part}, memory_order_relaxed);"
             )
             self._sweep.line("}")
+
+    def begin_sum(self, element: Expression) -> None:
+        """Collect what is added to the adjoint of an element in memory."""
+        self.sums[element] = name = self.new_seed(element.type)
+        self._sweep.line(f"{element.type.element.adjoint.msl} {name} = {{}};")
+
+    def end_sum(self, element: Expression, location: Any) -> None:
+        """Add what has been collected."""
+        self._location, self._values = location, {}
+        self.add_to_memory(element, self.sums.pop(element))
 
     def _require_order(self, name: str) -> None:
         if self._sweep.deterministic:
@@ -180,10 +222,13 @@ class Propagation:
         condition, then, other = value.args
         bound = self._bound(seed, value.type)
         self.read |= condition.variables()
+        known = dict(self._values)
         with self._sweep.block(f"if ({text_of(condition)})"):
             self._add(then, bound)
+        self._values = dict(known)
         with self._sweep.block("else"):
             self._add(other, bound)
+        self._values = known
 
     def _summed(self, text: str, of: Type, to: Type) -> str:
         """An adjoint of the type of an operand that was broadcast."""
@@ -225,9 +270,8 @@ class Propagation:
         bound = self._bound(seed, value.type)
         texts = dict(zip("abc", (self._value(arg) for arg in value.args), strict=False))
         texts["x"], texts["g"] = texts["a"], bound
-        adjoint = value.type.element.adjoint.msl
-        texts["y"] = f"{adjoint}({text_of(value)})"
-        texts["bool"] = adjoint
+        texts["y"] = self._value(value)
+        texts["bool"] = value.type.element.adjoint.msl
         for arg, row in zip(value.args, rows, strict=True):
             if self._is_active(arg) and row != "0":
                 derivative = row.format(**texts)

@@ -122,6 +122,7 @@ class Reader(ExpressionReader):
         moved = _moved_in(body)
 
         def read() -> None:
+            self.load_constants(parameters, declared)
             for node in declared:
                 if node.address in moved:
                     self._move(node)

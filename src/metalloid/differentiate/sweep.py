@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import Any
 
@@ -11,7 +10,8 @@ from metalloid.differentiate.expressions import Refused
 from metalloid.differentiate.forward_sweep import ForwardSweep
 from metalloid.differentiate.ownership import own_elements
 from metalloid.differentiate.propagate import Propagation, shared_adjoints
-from metalloid.differentiate.text import text_of
+from metalloid.differentiate.shared_reads import shared_reads
+from metalloid.differentiate.text import text_of, without_unused
 from metalloid.differentiate.tree import (
     Assign,
     AtomicAdd,
@@ -21,6 +21,7 @@ from metalloid.differentiate.tree import (
     Loop,
     Program,
     Statement,
+    flatten,
 )
 from metalloid.differentiate.types import Type
 
@@ -35,17 +36,15 @@ class Sweep(ForwardSweep):
         Buffers whose adjoints are computed, and whose adjoints are given.
     deterministic : bool
         Whether to refuse sums whose order differs between runs.
-    is_one_dimensional : bool
-        Whether the grid has one row.
+    shared : collection of str
+        Buffers of which several threads may read the same element.
 
     Attributes
     ----------
-    owned : dict
-        The buffers in `wrt` of which each thread reads elements of its own, and their strides.
+    owned : dict of Accesses
+        The buffers in `wrt` of which each thread may read elements of its own.
     uses_lanes : bool
         Whether the text reads the thread's index in its simdgroup.
-    consumed : set of str
-        Outputs whose adjoints are set to 0 where they have been read.
     """
 
     def __init__(
@@ -54,20 +53,27 @@ class Sweep(ForwardSweep):
         wrt: Collection[str],
         outputs: Collection[str],
         deterministic: bool = False,
-        is_one_dimensional: bool = True,
+        shared: Collection[str] = (),
     ) -> None:
         varied, active = activity.active_variables(program, wrt, outputs)
         super().__init__(program, active)
         self.outputs, self.uses_lanes = outputs, False
         self.deterministic = deterministic
-        self.owned = own_elements(program, wrt) if is_one_dimensional else {}
+        self.owned = own_elements(program, [name for name in wrt if name not in shared])
         for statement in activity.reads_of_bits(program, varied):
             why = "derivatives do not pass through the bits of integers"
             raise Refused(statement.location, why)
         self.consumed = activity.stored_repeatedly(program) & set(outputs)
         self._propagation = Propagation(self)
+        self._reads_of_loops: dict[int, set[str]] = {}
         self._reverse(program.body)  # finds what it reads
-        self._needed = activity.needed_closure(program, self._propagation.read)
+        self._needed = activity.needed_closure(program.body, self._propagation.read)
+        self._needed_by_loop = {
+            id(loop): loop.condition.variables()
+            | activity.needed_closure([*loop.body, *loop.step], self._reads_of_loops[id(loop)])
+            for loop in flatten(program.body)
+            if isinstance(loop, Loop)
+        }
         self._clear()
         self._propagation = Propagation(self)
 
@@ -76,6 +82,7 @@ class Sweep(ForwardSweep):
         self._declare_variables()
         self._record(self.program.body)
         self._reverse(self.program.body)
+        self.lines = without_unused(self.lines)
 
     @property
     def lane_name(self) -> str:
@@ -86,40 +93,73 @@ class Sweep(ForwardSweep):
     # -- reverse
 
     def _reverse(self, statements: list[Statement]) -> None:
-        for statement in reversed(statements):
-            match statement:
-                case Assign(target=target):
-                    self._reverse_assign(statement)
-                case AtomicAdd(target=target, value=value):
-                    self._check_output(statement)
-                    if target.base.name in self.active:
-                        self._propagation.run(value, self._adjoint(target), statement.location)
-                case If(then=then, other=other):
-                    self._pop_all(self._state_of(statement))
-                    taken = self.variable("taken", statement, Type("bool"))
-                    self._branches(taken, then, other, self._reverse)
-                case Loop():
-                    self._pop_all(self._state_of(statement))
-                    self._reverse_loop(statement)
-                case Barrier(text=text):
-                    self.line(text)
+        groups = [
+            group
+            for group in shared_reads(statements, self.active - set(self.outputs))
+            if group.element not in self._propagation.sums
+        ]
+        for number in reversed(range(len(statements))):
+            for group in groups:
+                if group.last == number:
+                    self._propagation.begin_sum(group.element)
+            self._reverse_statement(statements[number])
+            for group in groups:
+                if group.first == number:
+                    self._propagation.end_sum(group.element, group.location)
+
+    def _reverse_statement(self, statement: Statement) -> None:
+        match statement:
+            case Assign(target=target):
+                self._reverse_assign(statement)
+            case AtomicAdd(target=target, value=value):
+                self._check_output(statement)
+                if target.base.name in self.active:
+                    self._propagation.run(value, self._adjoint(target), statement.location)
+            case If(then=then, other=other):
+                self._pop_all(self._state_of(statement))
+                taken = self.variable("taken", statement, Type("bool"))
+                self._branches(taken, then, other, self._reverse)
+            case Loop():
+                self._pop_all(self._state_of(statement))
+                self._reverse_loop(statement)
+            case Barrier(text=text):
+                self.line(text)
 
     def _reverse_loop(self, loop: Loop) -> None:
+        before, self._propagation.read = self._propagation.read, set()
+        self._reverse_iterations(loop)
+        self._reads_of_loops[id(loop)] = self._propagation.read
+        self._propagation.read = before | self._propagation.read
+
+    def _reverse_iterations(self, loop: Loop) -> None:
         if activity.has_shared_effects(loop.body):
             count = self.variable("count", loop, Type("uint"))
             with self.block(self._iterations(loop, "iteration", count)), self._on_tape(loop):
                 self._reverse([*loop.body, *loop.step])
             return
-        if activity.carried(loop, self._needed):
-            self._reverse_segments(loop)
-        else:
-            count = self.variable("count", loop, Type("uint"))
-            with self.block(self._iterations(loop, "iteration", count)):
-                self._undo(loop)
-                self._record(loop.body)
-                self._reverse(loop.body)
+        if self._commutes(loop):
+            for name, saved in self._saved_at_entry(loop):
+                self._copy(name, saved, self.program.variables[name])
+        with self._only_needed_in(loop):
+            if self._commutes(loop):
+                self._reverse_in_order(loop)
+            elif self._carried(loop):
+                self._reverse_segments(loop)
+            else:
+                count = self.variable("count", loop, Type("uint"))
+                with self.block(self._iterations(loop, "iteration", count)):
+                    self._undo(loop)
+                    self._record(loop.body)
+                    self._reverse(loop.body)
         for name, saved in self._saved_at_entry(loop):
             self._copy(name, saved, self.program.variables[name])
+
+    def _reverse_in_order(self, loop: Loop) -> None:
+        """Reverse iterations in the order of the kernel, from which compilers know the bounds."""
+        with self.block(f"while ({text_of(loop.condition)})"):
+            self._record(loop.body)
+            self._reverse(loop.body)
+            self._plain([*activity.undone(loop)])
 
     def _reverse_segments(self, loop: Loop) -> None:
         """Reverse a loop whose state is on the tape, once for each `tape_stride` iterations."""
@@ -167,25 +207,24 @@ class Sweep(ForwardSweep):
                     given, seed = seed, self._propagation.new_seed(target.type.adjoint)
                     self.line(f"const {target.type.element.adjoint.msl} {seed} = {given};")
                     self.line(f"{given} = 0;")
-                self._propagate(value, seed, statement)
+                self._propagation.run(value, seed, statement.location)
             return
         name = target.base.name
         is_active = name in self.active and target.type.is_float
         seed = ""
+        added = activity.added_value(statement)
+        if is_active and added is not None and not target.is_shared:
+            if name in self._needed:
+                self._restore(statement)
+            sign = "-" if added[1] == "-" else ""
+            self._propagation.run(added[0], f"{sign}{self._adjoint(target)}", statement.location)
+            return
         if is_active:
             seed = self._take_adjoint(target)
         if name in self._needed:
             self._restore(statement)
         if is_active:
-            self._propagate(value, seed, statement)
-
-    def _propagate(self, value: Expression, seed: str, statement: Assign) -> None:
-        """Add what an adjoint of a value adds to others; its declaration is left out if nothing."""
-        self._propagation.run(value, seed, statement.location)
-        word = re.compile(rf"\b{seed}\b") if seed.isidentifier() else None
-        lines = [n for n, line in enumerate(self.lines) if word and word.search(line)]
-        if len(lines) == 1 and self.lines[lines[0]].lstrip().startswith("const "):
-            del self.lines[lines[0]]
+            self._propagation.run(value, seed, statement.location)
 
     def _take_adjoint(self, target: Expression) -> str:
         """The name of the adjoint of a target, which is set to 0 where it is stored."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 from metalloid.differentiate.tree import Expression
 from metalloid.differentiate.types import Type
 
@@ -43,6 +46,23 @@ def widened(expression: Expression) -> str:
     if type_.is_float and (type_.scalar != type_.adjoint.scalar or type_.is_packed):
         return f"{type_.element.adjoint.msl}({text_of(expression)})"
     return _inner(expression)
+
+
+_CONSTANT = re.compile(r"\s*const \w+ (\w+) = .*;$")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def without_unused(lines: list[str]) -> list[str]:
+    """Lines without constants that no other line reads."""
+    uses = Counter(name for line in lines for name in _NAME.findall(line))
+    result = []
+    for line in reversed(lines):
+        constant = _CONSTANT.match(line)
+        if constant is not None and uses[constant[1]] == 1:
+            uses.subtract(_NAME.findall(line))
+        else:
+            result.append(line)
+    return result[::-1]
 
 
 def declaration(name: str, type_: Type) -> str:

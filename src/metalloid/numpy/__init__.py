@@ -18,8 +18,10 @@ from metalloid.numpy import polynomial as polynomial
 from metalloid.numpy import random as random
 from metalloid.numpy.array import ndarray as ndarray
 from metalloid.numpy.functions import (
+    along_axes,
     creation,
     indexing,
+    insertion,
     logic,
     manipulation,
     mathematics,
@@ -42,8 +44,8 @@ __version__ = _numpy.__version__
 
 #: The chapters, whose functions of NumPy's names are this namespace.
 CHAPTERS: tuple[ModuleType, ...] = (
-    creation, manipulation, indexing, logic, reductions, scans, nanfunctions, sorting, statistics,
-    quantiles, mathematics, polynomials, products, pad, host,
+    creation, manipulation, insertion, indexing, logic, reductions, scans, nanfunctions, sorting,
+    along_axes, statistics, quantiles, mathematics, polynomials, products, pad, host,
 )  # fmt: skip
 _ALIASES = {
     "amax": reductions.max, "amin": reductions.min, "around": logic.round,

@@ -22,7 +22,8 @@ def _row(name: str, summary: str, cost: int, parameters: int, *doubles: str) -> 
               file="random rejection", doubles=doubles, tangents=NO_DERIVATIVE)  # fmt: skip
 
 
-_LOG_GAMMA = _row("log_gamma_variate", "The logarithm of a gamma variate", 300, 1, "exponential")
+_LOG_GAMMA = _row("log_gamma_variate", "The logarithm of a gamma variate", 300, 1, "exponential",
+                  "trigonometric")  # fmt: skip
 _VON_MISES = _row("von_mises", "An angle about 0", 500, 1, "exponential", "trigonometric",
                   "inverse")  # fmt: skip
 _ZIPF = _row("zipf", "A rank", 500, 1, "exponential")

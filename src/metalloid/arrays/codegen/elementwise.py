@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.ir.dtypes import complex64, complex128, float64, kind_of, msl_name
+from metalloid.arrays.ir.ops import CAST
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.loop_axes import MAX_INTERLEAVED, NARROW, RESULT, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
@@ -266,6 +267,10 @@ class Writer:
             ]
             inner = self._index(index, row)
             text = f"{self.axes.accesses[index].pointer}[{' + '.join([*steps, inner])}]"
+        elif self._is_counted_float(op):
+            iota = op.args[0]
+            start, at = self.axes.accesses[iota].pointer, self._index(iota, row)
+            text = f"double(long({start})) + double(int({at}))"
         else:
             operand = self.ops[op.args[0]].dtype
             form = op.data.float_text if kind_of(operand) == "f" else ""
@@ -273,6 +278,17 @@ class Writer:
             if kind_of(op.dtype) in "iu" and op.dtype.itemsize < 4 and " " in text:
                 text = f"{type_}({text})"  # C++ computes short integers as int
         self._line(f"const {type_} {name} = {text};")
+
+    def _is_counted_float(self, op: KernelOp) -> bool:
+        """Whether a value is an index from a start on, as double.
+
+        AVX2 has no instruction that converts 64-bit integers.
+        """
+        if op.data is not CAST or op.dtype != float64 or self.ops[op.args[0]].kind != "iota":
+            return False
+        access, axes = self.axes.accesses[op.args[0]], self.axes
+        extents = [*axes.outer, *axes.row]
+        return {*access.outer, *access.row} <= {0, 1} and sum(extents) < 2**31
 
     def _constant(self, index: int, op: KernelOp) -> str:
         type_ = msl_name(op.dtype)

@@ -270,6 +270,8 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: A
         counted = Array(iota((size,), 0, target)) * step + start
         return Array(evaluate([cast(counted._node, result_dtype)], wait=False)[0])
     if not is_integer or (kind_of(result_dtype) not in "iu" and not is_symbolic):
+        if _is_counted(size, result_dtype, target) and (is_exact or not is_integer):
+            return Array(cast(_counted(size, start, step, target)._node, result_dtype))
         exact = np.arange(size, dtype=np.float64)
         exact = exact if (start, step) == (0, 1) else start + step * exact
         return Array(from_numpy(exact.astype(result_dtype), target))
@@ -277,6 +279,19 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: A
     scaled = Array(indices) * (step if is_integer else int(step))
     scaled = scaled + (start if is_integer else int(start))
     return Array(cast(scaled._node, result_dtype))
+
+
+def _is_counted(size: int, dtype: DType, device: Device) -> bool:
+    """Whether evenly spaced numbers are computed by a kernel, whose float64 is the host's."""
+    is_real = kind_of(dtype) in "iuf"
+    return is_real and size >= _MANY_ELEMENTS and device.has_float64 and device.memory != "own"
+
+
+def _counted(size: int, start: float, step: float, device: Device) -> Array:
+    """``start + step * k`` in float64."""
+    indices = Array(cast(iota((size,), 0, device), float64))
+    scaled = indices if step == 1 else indices * float(step)
+    return scaled if start == 0 else scaled + float(start)
 
 
 def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *,
@@ -302,10 +317,22 @@ def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *,
     result_dtype = (
         default_dtype(complex if is_complex else float) if dtype is None else as_dtype(dtype)
     )
+    target = get_device(device)
+    if not is_complex and num > 1 and _is_counted(num, result_dtype, target):
+        step = (float(stop) - float(start)) / (num - bool(endpoint))
+        if step and math.isfinite(step):
+            numbers = _counted(num, float(start), step, target)
+            if endpoint:
+                is_last = Array(iota((num,), 0, target)) == num - 1
+                numbers = Array(where_node(is_last, float(stop), numbers))
+            numbers = (
+                Array(unary(op("floor"), numbers)) if kind_of(result_dtype) in "iu" else numbers
+            )
+            return Array(cast(numbers._node, result_dtype))
     exact = np.linspace(start, stop, num, endpoint=endpoint)
     if kind_of(result_dtype) in "iu":
         exact = np.floor(exact)
-    return Array(from_numpy(exact.astype(result_dtype), get_device(device)))
+    return Array(from_numpy(exact.astype(result_dtype), target))
 
 
 def _between(limits: list[Array], num: int, endpoint: bool, dtype: Any) -> Array:

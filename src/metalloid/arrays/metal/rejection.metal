@@ -17,12 +17,15 @@ struct UniformNumbers {
   }
   METAL_FUNC T open() { return open_unit<T>(bits()); }
   METAL_FUNC T symmetric() { return symmetric_unit<T>(bits()); }
-  // G. Marsaglia's polar method.
+  // G. E. P. Box, M. E. Muller, "A note on the generation of random normal deviates", 1958. Lanes
+  // would wait for each other in methods by rejection.
   METAL_FUNC T normal() {
-    for (;;) {
-      const T x = symmetric(), y = symmetric(), square = x * x + y * y;
-      if (square < T(1)) return x * metal::sqrt(T(-2) * metal::log(square) / square);
+    const T radius = metal::sqrt(T(-2) * metal::log(open()));
+    T pi = T(M_PI_F);
+    if constexpr (sizeof(T) == 8) {
+      pi = as_type<T>(0x400921FB54442D18ul);
     }
+    return radius * metal::cos(pi * symmetric());
   }
 };
 

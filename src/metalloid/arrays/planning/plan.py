@@ -189,6 +189,10 @@ class Planner:
             self.store(base, reason)
         source, layout = self.location(base)
         after = apply_view(layout, node.data)
+        if after is None:  # a contiguous copy of the base has the elements in this order
+            self.store_copy(base)
+            source, layout = self.location(base)
+            after = apply_view(layout, node.data)
         if after is not None:
             self.materialized[index] = source, after
         return after is not None

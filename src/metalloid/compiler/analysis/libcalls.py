@@ -1,4 +1,8 @@
-"""Functions of the C library, of which there are none for vectors: called for each lane."""
+"""Functions from numbers to a number that have no vector form: called for each lane.
+
+Most are of the C library. Two of the runtime look up the object of an address
+(native/memory/objects.c).
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,12 @@ _INTRINSICS = frozenset({
 })  # fmt: skip
 _FUNCTIONS = _INTRINSICS | {
     "acosh", "asinh", "atanh", "cbrt", "erf", "erfc", "expm1", "fmod", "hypot", "ilogb", "log1p",
-    "nextafter",
+    "nextafter", "mtl_offset_in_object", "mtl_object_extent",
 }  # fmt: skip
 
 
 def is_libcall(callee: str) -> bool:
-    """Whether it is one, or an intrinsic that becomes one, from numbers to a number.
+    """Whether it is one, or an intrinsic that becomes one.
 
     Examples
     --------

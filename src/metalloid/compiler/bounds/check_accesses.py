@@ -13,32 +13,32 @@ Accesses are checked by sites (`sites`), and some reads where their values are u
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from metalloid.compiler.bounds.objects import Addresses, Interface, MemoryObject
+from metalloid.compiler.bounds.callees import CheckedFunction
+from metalloid.compiler.bounds.interface import MemoryObject
 from metalloid.compiler.bounds.sites import Site
 from metalloid.compiler.ir.element_constants import zero
-from metalloid.compiler.ir.function import Block, Function, Instruction, Value, replace_predecessor
+from metalloid.compiler.ir.function import Block, Instruction, Value, replace_predecessor
 from metalloid.compiler.ir.types import I1, I32, I64, POINTER, Float, Integer, Pointer, Type
 from metalloid.compiler.transforms.assertions import OUTSIDE
 
 _OUTSIDE_BLOCK = "%mtl.outside"
 _WORD_BYTES = 8
+#: Offset and extent of a pointer into what nothing is known of.
+_UNKNOWN = Value(I64, str(2**61)), Value(I64, str(2**62))
 #: Of a deferred read, in place of its offset.
 _WAS_INSIDE = Value(I64, str(-(2**63)))
 
 
-def check_accesses(
-    function: Function,
-    addresses: Addresses,
-    interface: Interface,
-    sites: Sequence[tuple[int, Site]],
-) -> None:
-    """Insert the checks of sites with these numbers."""
-    if sites or addresses.selected:
-        inserter = _Inserter(function, addresses, interface)
+def check_accesses(checked: CheckedFunction, sites: Sequence[tuple[int, Site]]) -> None:
+    """Insert the checks of sites with these numbers, and what the functions need that it calls."""
+    if sites or checked.calls or checked.addresses.selected:
+        inserter = _Inserter(checked)
         inserter.insert_extents()
+        inserter.insert_arguments()
         inserter.insert(sites)
 
 
@@ -53,11 +53,11 @@ class _Check:
 
 
 class _Inserter:
-    def __init__(self, function: Function, addresses: Addresses, interface: Interface) -> None:
-        self._function, self._addresses, self._interface = function, addresses, interface
+    def __init__(self, checked: CheckedFunction) -> None:
+        self._checked, self._function = checked, checked.function
+        self._addresses, self._interface = checked.addresses, checked.interface
         self._prologue: list[Instruction] = []
         self._limits: dict[object, Value] = {}
-        self._words = self._pointer_to_words()
 
     def insert_extents(self) -> None:
         """Insert the extents of objects that are one of several."""
@@ -73,6 +73,30 @@ class _Inserter:
                 given = [step.operands[0], *extents]
                 at = block.body.index(step)
                 block.body.insert(at, Instruction("select", name, I64, given))
+
+    def insert_arguments(self) -> None:
+        """Pass the offsets and extents of pointers, and the thread, to functions."""
+        for call, callee in self._checked.calls:
+            block = next(b for b in self._function.blocks.values() if call in b.body)
+            body: list[Instruction] = []
+            added: list[Value] = []
+            for position in callee.added:
+                located = self._addresses.locate(call.operands[position])
+                if located is None:
+                    added += _UNKNOWN
+                    continue
+                terms = self._terms(located.object, located.terms)
+                offset = self._addresses.materialize(terms, located.distance, body)
+                added += offset, self._extent(located.object)
+            if callee.thread is not None:
+                assert self._checked.thread is not None
+                added.append(self._checked.thread)
+            call.operands += added
+            if call.attributes is not None:
+                arguments = (*call.attributes.arguments, *[()] * len(added))
+                call.attributes = call.attributes._replace(arguments=arguments)
+            at = block.body.index(call)
+            block.body[at:at] = body
 
     def insert(self, checked: Sequence[tuple[int, Site]]) -> None:
         function = self._function
@@ -190,7 +214,7 @@ class _Inserter:
 
     def _check(self, site: Site, body: list[Instruction]) -> tuple[Value, Value]:
         """Whether a site's accesses are inside, and its offset for the report."""
-        first, end, terms = site.first, site.end, self._terms(site)
+        first, end, terms = site.first, site.end, self._terms(site.object, site.terms)
         if site.object.is_selected:
             return self._check_selected(site, body)
         if not terms:
@@ -234,7 +258,8 @@ class _Inserter:
 
     # -- limits, computed once at the beginning
 
-    def _pointer_to_words(self) -> Value:
+    @functools.cached_property
+    def _words(self) -> Value:
         position, distance = self._interface.words
         parameter = self._function.parameters[position]
         if distance < 0:
@@ -312,11 +337,13 @@ class _Inserter:
         number = self._interface.slots.index((target.word, target.slot))
         return 2 * (self._interface.count + number)
 
-    def _terms(self, site: Site) -> tuple[tuple[Value, int], ...]:
-        """The terms of a site's offset from the beginning of its object."""
-        if site.object.slot < 0:
-            return site.terms
-        return (*site.terms, (self._word(self._words_of_slot(site.object)), 1))
+    def _terms(
+        self, target: MemoryObject, terms: tuple[tuple[Value, int], ...]
+    ) -> tuple[tuple[Value, int], ...]:
+        """The terms of an offset from the beginning of the object."""
+        if target.slot < 0:
+            return terms
+        return (*terms, (self._word(self._words_of_slot(target)), 1))
 
     def _word(self, position: int) -> Value:
         """A word of the launch after those of the parameters."""

@@ -4,61 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Any
 
+from metalloid.compiler.bounds.interface import Interface, MemoryObject, ObjectAddress
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction, Value, gep_terms
 from metalloid.compiler.ir.lexer import variable_of
 from metalloid.compiler.ir.parser import type_of
-from metalloid.compiler.ir.types import I64, Unsupported
+from metalloid.compiler.ir.types import I8, I64, POINTER, Pointer, Type, Unsupported
 
 _VARIABLE = re.compile(r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*?\b(?:global|constant) ([^\n]*)$', re.M)
 _CASTS = ("bitcast", "addrspacecast")
 _WORD_BYTES = 8
-
-
-@dataclass(frozen=True)
-class Interface:
-    """The pointers through which a function gets at its launch.
-
-    Attributes
-    ----------
-    words : tuple of (int, int)
-        The pointer to the words of the launch: position of a parameter; where the pointer is loaded
-        from memory that the parameter points to, the offset of it there, else -1.
-    memory : tuple of (int, int)
-        The same of the pointer to threadgroup memory.
-    count : int
-        The number of words of parameters; those of extents follow them.
-    slots : tuple of (int, int)
-        Pointers in the memory of parameters: the position of the word, and the offset there. Two
-        words of each follow the extents: bytes of the memory before the pointer, and in all.
-    memory_variable : str
-        The variable that is threadgroup memory, instead of a pointer to it.
-    """
-
-    words: tuple[int, int]
-    memory: tuple[int, int]
-    count: int
-    slots: tuple[tuple[int, int], ...] = ()
-    memory_variable: str = ""
-
-
-def vector_interface(count: int, slots: tuple[tuple[int, int], ...] = ()) -> Interface:
-    """The interface of the vector engine's function of one thread (rows.h)."""
-    return Interface((1, -1), (2, -1), count, slots)
-
-
-def box_interface(count: int, slots: tuple[tuple[int, int], ...] = ()) -> Interface:
-    """The interface of the reference engine's entry (abi.h): mtl_launch and mtl_range."""
-    return Interface((0, 0), (1, 48), count, slots)
-
-
-def simt_interface(
-    memory_variable: str, count: int, slots: tuple[tuple[int, int], ...] = ()
-) -> Interface:
-    """The interface of the entry for GPUs, whose only parameter begins with the words."""
-    return Interface((0, -1), (-1, 0), count, slots, memory_variable)
+#: Functions of the runtime (native/memory/objects.c): of an address, and of the launch's table.
+OFFSET_IN_OBJECT, OBJECT_EXTENT = "@mtl_offset_in_object", "@mtl_object_extent"
 
 
 def variable_sizes(ir: str) -> dict[str, int]:
@@ -70,56 +29,6 @@ def variable_sizes(ir: str) -> dict[str, int]:
         except Unsupported:
             continue
     return sizes
-
-
-@dataclass(frozen=True)
-class MemoryObject:
-    """An object that kernels access.
-
-    Attributes
-    ----------
-    name : str
-        Of a variable, in the module; of one of several objects, its extent; empty for parameters.
-    word : int
-        Of a parameter, its position; else -1.
-    nbytes : int
-        Size of a variable; 0 for others, whose extents are known at run time.
-    slot : int
-        The offset, in the memory of the parameter, of the pointer to it; -1 if the word points to
-        it.
-    """
-
-    name: str
-    word: int
-    nbytes: int
-    slot: int = -1
-
-    @property
-    def is_word(self) -> bool:
-        """Whether it is memory that a word of the launch points to."""
-        return self.word >= 0 and self.slot < 0
-
-    @property
-    def is_selected(self) -> bool:
-        """Whether it is one of several objects."""
-        return self.word < 0 and not self.nbytes
-
-
-@dataclass(frozen=True)
-class ObjectAddress:
-    """An address as an object and an offset.
-
-    Attributes
-    ----------
-    object : MemoryObject
-    terms : tuple of (Value, int)
-        Indices and what each is multiplied by; their sum and `distance` are the offset in bytes.
-    distance : int
-    """
-
-    object: MemoryObject
-    terms: tuple[tuple[Value, int], ...]
-    distance: int
 
 
 class Addresses:
@@ -144,9 +53,15 @@ class Addresses:
         #: Phis and selects of addresses of several objects; these in the order of the operands;
         #: and the name of the extent, which is not in the function yet.
         self.selected: list[tuple[Instruction, list[MemoryObject], str]] = []
+        #: Where the pointers are whose objects the runtime looks up, by name.
+        self.looked_up: dict[str, ObjectAddress] = {}
         self._block_of = {
             phi.result: block for block in function.blocks.values() for phi in block.phis
         }
+        self._may_look_up, self._without_slot = False, frozenset[str]()
+        if interface.has_lookups:
+            self._without_slot = self._mixed_slots()
+            self._may_look_up = True
 
     def computed_by(self, value: Value) -> Instruction | None:
         """The instruction that computes a value."""
@@ -162,11 +77,12 @@ class Addresses:
         step = self._computed_by.get(address.name)
         if step is None or step.op in ("alloca", "load", "inttoptr"):
             target = self._object(address)
-            return (
-                None
-                if target is None
-                else ObjectAddress(target, (), self._constant_offset(address))
-            )
+            if target is None:
+                return None
+            if address.name in self.looked_up:
+                return self.looked_up[address.name]
+            given = self._interface.pointers.get(address.name)
+            return given or ObjectAddress(target, (), self._constant_offset(address))
         if step.op in _CASTS:
             return self.locate(step.operands[0])
         if step.op == "getelementptr":
@@ -200,38 +116,43 @@ class Addresses:
 
     def _objects_of(self, address: Value) -> set[MemoryObject | None]:
         """The objects of an address, whatever the path to it."""
-        objects: set[MemoryObject | None] = set()
-        todo, seen = [address], set()
+        return {self._object_of(root) for root in self._roots(address)}
+
+    def _roots(self, address: Value) -> list[Value]:
+        """The pointers that an address is computed from, whatever the path to it."""
+        roots, todo, seen = [], [address], set()
         while todo:
             value = todo.pop()
             if value.name in seen:
                 continue
             seen.add(value.name)
             step = self._computed_by.get(value.name)
-            if step is None:
-                objects.add(self._variable(value))
-            elif step.op == "alloca":
-                objects.add(self._private(step))
-            elif step.op == "load":
-                objects.add(self._loaded(step))
-            elif step.op == "inttoptr":  # the address of a tensor
-                number = self._computed_by.get(step.operands[0].name)
-                objects.add(self._loaded(number) if number is not None else None)
-            elif step.op == "getelementptr":
-                threadgroup = self._threadgroup_parameter(step)
-                if threadgroup is not None:
-                    objects.add(threadgroup)
-                else:
-                    todo.append(step.operands[0])
-            elif step.op in _CASTS:
-                todo.append(step.operands[0])
-            elif step.op == "phi":
+            if step is not None and step.op == "phi":
                 todo += step.operands
-            elif step.op == "select":
+            elif step is not None and step.op == "select":
                 todo += step.operands[1:]
+            elif step is not None and (
+                step.op in _CASTS
+                or (step.op == "getelementptr" and self._threadgroup_parameter(step) is None)
+            ):
+                todo.append(step.operands[0])
             else:
-                objects.add(None)
-        return objects
+                roots.append(value)
+        return roots
+
+    def _object_of(self, root: Value) -> MemoryObject | None:
+        step = self._computed_by.get(root.name)
+        if step is None:
+            return self._variable(root)
+        if step.op == "alloca":
+            return self._private(step)
+        if step.op == "getelementptr":
+            return self._threadgroup_parameter(step)
+        if step.op == "inttoptr":  # the address of a tensor, or one that the kernel computes
+            number = self._computed_by.get(step.operands[0].name)
+            target = self._loaded(number) if number is not None else None
+            return target or self._look_up(step)
+        return self._loaded(step)
 
     def _loaded(self, load: Instruction) -> MemoryObject | None:
         """The object of a pointer that is a word, or in memory that a word points to."""
@@ -240,16 +161,114 @@ class Addresses:
         word = self.word_of(load)
         if word is not None:
             return MemoryObject("", word, 0)
+        slot = self._slot_of(load)
+        if slot is not None and load.result not in self._without_slot:
+            return MemoryObject("", slot[0], 0, slot[1])
+        return self._look_up(load)
+
+    def _slot_of(self, load: Instruction) -> tuple[int, int] | None:
         base, distance = self._steps(load.operands[0])
         step = self._computed_by.get(base.name)
         word = None if step is None else self.word_of(step)
         if word is None or distance is None or (word, distance) not in self._interface.slots:
             return None
-        return MemoryObject("", word, 0, distance)
+        return word, distance
+
+    def _look_up(self, pointer: Instruction) -> MemoryObject | None:
+        """The object that the runtime looks up at a pointer."""
+        is_known = pointer.op in ("load", "inttoptr") and isinstance(pointer.type, Pointer)
+        if not (is_known and self._interface.has_lookups) or self._is_opaque(pointer.operands[0]):
+            return None
+        if not self._may_look_up:
+            return MemoryObject(pointer.result, -1, 0)
+        if pointer.result not in self.looked_up:
+            self.looked_up[pointer.result] = self._insert_lookup(pointer)
+        return self.looked_up[pointer.result].object
+
+    def _insert_lookup(self, pointer: Instruction) -> ObjectAddress:
+        interface, new = self._interface, []
+
+        def add(op: str, type: Type, *operands: Value, **more: Any) -> Value:
+            result = more.pop("result", None) or self.names("%mtl.lookup")
+            new.append(Instruction(op, result, type, [*operands], **more))
+            return new[-1].value
+
+        table = Value(I64, "0")
+        if interface.slots:
+            position, distance = interface.words
+            words: Value = self._function.parameters[position]
+            if distance >= 0:
+                at = add("getelementptr", POINTER, words, Value(I64, str(distance)), source=I8)
+                words = add("load", POINTER, at, align=8)
+            distance = _WORD_BYTES * 2 * (interface.count + len(interface.slots))
+            at = add("getelementptr", POINTER, words, Value(I64, str(distance)), source=I8)
+            table = add("load", I64, at, align=8)
+        address = add("ptrtoint", I64, pointer.value)
+        name = pointer.result
+        offset = add("call", I64, address, table, callee=OFFSET_IN_OBJECT,
+                     result=self.names(f"{name}.offset"))  # fmt: skip
+        extent = add("call", I64, address, table, callee=OBJECT_EXTENT,
+                     result=self.names(f"{name}.extent"))  # fmt: skip
+        block = next(each for each in self._function.blocks.values() if pointer in each.body)
+        after = block.body.index(pointer) + 1
+        block.body[after:after] = new
+        return ObjectAddress(MemoryObject(extent.name, -1, 0), ((offset, 1),), 0)
+
+    def _is_opaque(self, address: Value) -> bool:
+        """Whether an address may be in memory of textures or of the runtime."""
+        todo, seen = [address], set()
+        while todo:
+            address = todo.pop()
+            for root in self._roots(address):
+                step = self._computed_by.get(root.name)
+                word = None if step is None else self.word_of(step)
+                if word is not None:
+                    is_opaque = self._is_of_texture(word, self._distance(address))
+                elif step is None:  # of the launch, or of a function that kernels call
+                    is_opaque = root.name[0] == "%" and (
+                        root.name not in self._interface.pointers or bool(self._interface.opaque)
+                    )
+                else:  # textures may be copied to private memory
+                    is_opaque = step.op == "alloca" and bool(self._interface.opaque)
+                if is_opaque:
+                    return True
+                if step is not None and word is None and step.op == "load":
+                    todo += [] if root.name in seen else step.operands
+                    seen.add(root.name)
+        return False
+
+    def _is_of_texture(self, word: int, distance: int | None) -> bool:
+        """Whether memory that a word points to has a texture there."""
+        return any(
+            word == of and (distance is None or (distance - offset) % step == 0)
+            for of, step, offset in self._interface.opaque
+        )
+
+    def _distance(self, address: Value) -> int | None:
+        """The sum of the constant distances of an address; None if there are several paths."""
+        distance = 0
+        while True:
+            step = self._computed_by.get(address.name)
+            if step is None or step.op not in ("getelementptr", *_CASTS):
+                return None if step is not None and step.op in ("phi", "select") else distance
+            if step.op == "getelementptr":
+                distance += gep_terms(step)[0]
+            address = step.operands[0]
+
+    def _mixed_slots(self) -> frozenset[str]:
+        """Pointers with slots, instead of which there may be another pointer."""
+        mixed: set[str] = set()
+        for step in self._function.instructions():
+            if step.op in ("phi", "select") and isinstance(step.type, Pointer):
+                objects = self._objects_of(step.value)
+                if len(objects) > 1 and any(each and each.slot >= 0 for each in objects):
+                    mixed.update(root.name for root in self._roots(step.value))
+        return frozenset(mixed)
 
     def _variable(self, value: Value) -> MemoryObject | None:
         if value.name[0] == "%":
-            return None
+            given = self._interface.pointers.get(value.name)
+            return None if given is None else given.object
         name, _ = variable_of(value.name)
         size = self._sizes.get(name)
         return MemoryObject(name, -1, size) if size else None
@@ -261,6 +280,8 @@ class Addresses:
     def _is_pointer(self, value: Value, pointer: tuple[int, int]) -> bool:
         """Whether a value is a pointer of the interface."""
         position, offset = pointer
+        if position < 0:
+            return False
         parameter = self._function.parameters[position].name
         if offset < 0:
             return value.name == parameter

@@ -145,8 +145,9 @@ class _Evaluation:
             before, block = block.name, function.blocks.get(label)
 
     def _accesses_of(self, instruction: Instruction) -> Iterator[ThreadAccess]:
-        for address, nbytes, writes in accessed(instruction):
+        for address, size, writes in accessed(instruction):
             at = self._value(address)
+            nbytes = self._integer(size) if isinstance(size, Value) else size
             if isinstance(at, _Pointer) and at.word >= 0 and nbytes:
                 yield ThreadAccess(at.word, at.distance, nbytes, writes, instruction.debug)
 

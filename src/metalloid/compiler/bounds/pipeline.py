@@ -5,15 +5,17 @@ They run on the IR that both engines of the CPU start from, before the pipeline 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from metalloid.compiler.bounds.callees import CheckedFunction, check_callees
 from metalloid.compiler.bounds.check_accesses import check_accesses
-from metalloid.compiler.bounds.objects import Addresses, Interface
+from metalloid.compiler.bounds.interface import Interface
+from metalloid.compiler.bounds.objects import Addresses
 from metalloid.compiler.bounds.range_program import RangeProgram
 from metalloid.compiler.bounds.ranges import Ranges
 from metalloid.compiler.bounds.sites import Site, sites_of
-from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.function import Function, Value
 from metalloid.compiler.ir.pass_manager import Pass, run_passes
 from metalloid.compiler.ir.types import Unsupported
 
@@ -38,8 +40,13 @@ class BoundsContext:
         Whether to check a site, from its number and whether a launch may prove it.
     has_ranges : bool
         Whether launches may prove sites.
+    called : sequence of Function
+        That the function calls, and these call, as `called_functions` gives them.
+    thread : Value or None
+        The index of the thread, if reports of these functions say it.
     valid : set of str
     sites : list of Site
+        Those of the function, then those of each that it calls.
     program : RangeProgram
         The ranges of their offsets.
     """
@@ -49,32 +56,38 @@ class BoundsContext:
     known_bytes: Mapping[int, int]
     is_checked: Callable[[int, bool], bool] = _every_site
     has_ranges: bool = True
+    called: Sequence[Function] = ()
+    thread: Value | None = None
     valid: set[str] = field(default_factory=set)
     sites: list[Site] = field(default_factory=list)
     program: RangeProgram = field(default_factory=RangeProgram)
-    _addresses: Addresses | None = None
+    _functions: list[CheckedFunction] = field(default_factory=list)
 
     @property
-    def addresses(self) -> Addresses:
-        """The objects and offsets of addresses."""
-        assert self._addresses is not None, "the pass `access-sites` computes them"
-        return self._addresses
+    def functions(self) -> list[CheckedFunction]:
+        """The function, and those that it calls."""
+        assert self._functions, "the pass `access-sites` computes them"
+        return self._functions
 
 
 def _access_sites(function: Function, context: BoundsContext) -> None:
-    context._addresses = Addresses(function, context.interface, context.sizes)
-    context.sites = list(sites_of(function, context.addresses, context.known_bytes))
+    addresses = Addresses(function, context.interface, context.sizes)
+    sites = list(sites_of(function, addresses, context.known_bytes))
+    kernel = CheckedFunction(function, addresses, context.interface, sites, context.thread)
+    context._functions = [kernel, *check_callees(kernel, context.called, context.sizes)]
+    context.sites = [site for each in context.functions for site in each.sites]
 
 
 def _offset_ranges(function: Function, context: BoundsContext) -> None:
     if not context.has_ranges:
         return
+    kernel = context.functions[0]
     try:
-        ranges = Ranges(function, context.addresses)
+        ranges = Ranges(function, kernel.addresses)
     except Unsupported:  # control flow that the vectoriser refuses
         return
     context.program = ranges.program
-    for site in context.sites:
+    for site in kernel.sites:
         if site.object.is_word or site.object.nbytes:  # whose extents a launch knows
             total = ranges.range_of_sum(site.terms, site.block)
             is_bounded = total < 0 or ranges.program.is_bounded(total)
@@ -82,12 +95,12 @@ def _offset_ranges(function: Function, context: BoundsContext) -> None:
 
 
 def _check_accesses(function: Function, context: BoundsContext) -> bool:
-    checked = [
-        (number, site) for number, site in enumerate(context.sites)
-        if context.is_checked(number, site.node != -2)
-    ]  # fmt: skip
-    check_accesses(function, context.addresses, context.interface, checked)
-    return bool(checked)
+    number = 0
+    for each in context.functions:
+        numbered = enumerate(each.sites, start=number)
+        number += len(each.sites)
+        check_accesses(each, [(n, s) for n, s in numbered if context.is_checked(n, s.node != -2)])
+    return number > 0
 
 
 #: From the function of a kernel as clang leaves it, to one whose accesses are checked.

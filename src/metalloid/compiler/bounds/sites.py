@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from metalloid.compiler.bounds.deferred_reads import DeferredRead, DeferredReads
-from metalloid.compiler.bounds.objects import Addresses, MemoryObject
+from metalloid.compiler.bounds.interface import MemoryObject, ObjectAddress
+from metalloid.compiler.bounds.objects import Addresses
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.types import Type, Vector, bits_of
@@ -103,6 +104,9 @@ def sites_of(
                 located = addresses.locate(address)
                 if located is None or nbytes == 0:
                     continue
+                if isinstance(nbytes, Value):
+                    yield from _ends_of_copy(instruction, name, located, nbytes, writes)
+                    continue
                 start, end = located.distance, located.distance + nbytes
                 size = located.object.nbytes
                 if located.object.is_word:
@@ -132,13 +136,25 @@ def sites_of(
     yield from deferred_sites
 
 
+def _ends_of_copy(
+    copy: Instruction, block: str, located: ObjectAddress, nbytes: Value, writes: bool
+) -> Iterator[Site]:
+    """The first and the last byte of a copy of a size, not 0, that is known at run time."""
+    for terms, step in (((), 0), (((nbytes, 1),), -1)):
+        access = Access(located.distance + step, 1, writes, copy.debug)
+        yield Site(located.object, (*located.terms, *terms), block, copy, [access])
+
+
 def _ends_grouping(instruction: Instruction) -> bool:
     """Whether what follows an instruction may not be reached."""
     return instruction.op == "call" and not instruction.callee.startswith("@llvm.")
 
 
-def accessed(instruction: Instruction) -> Iterator[tuple[Value, int, bool]]:
-    """Address, number of bytes, and whether it writes, of each access of an instruction."""
+def accessed(instruction: Instruction) -> Iterator[tuple[Value, int | Value, bool]]:
+    """Address, number of bytes, and whether it writes, of each access of an instruction.
+
+    The number is a value where it is known at run time only.
+    """
     operands = instruction.operands
     match instruction.op:
         case "load":
@@ -149,9 +165,13 @@ def accessed(instruction: Instruction) -> Iterator[tuple[Value, int, bool]]:
             yield operands[0], operands[1].type.size, True
         case "call" if instruction.callee.startswith(_COPIES):
             for address, writes in ((operands[1], False), (operands[0], True)):
-                yield address, operands[2].integer or 0, writes
+                yield address, _copied_bytes(operands[2]), writes
         case "call" if instruction.callee.startswith(_FILL):
-            yield operands[0], operands[2].integer or 0, True
+            yield operands[0], _copied_bytes(operands[2]), True
+
+
+def _copied_bytes(size: Value) -> int | Value:
+    return size if size.integer is None else size.integer
 
 
 def _stored_bytes(type: Type) -> int:

@@ -78,6 +78,32 @@ def words_of(signature: Signature) -> int:
     return 2 * (len(signature.sources) + len(pointer_slots(signature)))
 
 
+def words_with_table(signature: Signature) -> int:
+    """The same where objects are looked up: the address of the table of pointees follows."""
+    return words_of(signature) + bool(pointer_slots(signature))
+
+
+def texture_words(signature: Signature) -> tuple[tuple[int, int, int], ...]:
+    """Textures and samplers of a launch: position of a word, distance and offset in its memory."""
+    words: set[tuple[int, int, int]] = set()
+
+    def add(position: int, layout: Layout, step: int, offset: int) -> None:
+        if layout.form in ("texture", "sampler"):
+            words.add((position, _WORD_BYTES, offset) if layout.count else (position, step, offset))
+        elif layout.form == "value":
+            for number in range(max(layout.count, 1)):
+                for member in layout.members:
+                    add(position, member, step, offset + number * layout.bytes + member.offset)
+
+    for p in signature.arguments:
+        if p.layout.form in ("texture", "sampler"):
+            words.add((p.position, 1, 0))
+        elif p.layout.form in ("pointer", "reference"):
+            for member in p.layout.members:
+                add(p.position, member, p.layout.bytes, member.offset)
+    return tuple(sorted(words))
+
+
 def without_promises(ir: str, attributes: str) -> str:
     """A module whose functions may end the launch and write anything, whatever clang inferred.
 

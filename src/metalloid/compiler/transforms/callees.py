@@ -116,8 +116,19 @@ def _callee(function: Function, kind: Callable[[str, int], str], ir: str) -> Cal
     )
 
 
+def defined_functions(ir: str) -> frozenset[str]:
+    """The functions that a module defines, with the ``@``."""
+    return frozenset(_DEFINED.findall(ir))
+
+
+def calls_of(ir: str, function: str, defined: frozenset[str]) -> list[str]:
+    """The functions among those `defined` that a function calls, but for those of our headers."""
+    called = dict.fromkeys(_CALL.findall(definition(ir, function[1:])))
+    return [name for name in called if name in defined and not _BUILT_IN.match(name)]
+
+
 def _order(ir: str, name: str) -> list[str]:
-    defined = set(_DEFINED.findall(ir))
+    defined = defined_functions(ir)
     reached: list[str] = []
     active: list[str] = []
 
@@ -127,9 +138,8 @@ def _order(ir: str, name: str) -> list[str]:
         if function in reached:
             return
         active.append(function)
-        for called in dict.fromkeys(_CALL.findall(definition(ir, function[1:]))):
-            if called in defined and not _BUILT_IN.match(called):
-                visit(called)
+        for called in calls_of(ir, function, defined):
+            visit(called)
         active.pop()
         reached.append(function)
 

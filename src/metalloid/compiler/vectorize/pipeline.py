@@ -148,6 +148,11 @@ _LOWERED = frozenset(("scalars", "legal types", "barriers end blocks"))
 
 # ---- the pipelines -------------------------------------------------------------------------------
 
+_LOWER_ASSERTIONS: Pass[Context] = Pass(
+    "lower-assertions", _plain(lower_assertions),
+    "a branch to a failed assertion becomes an instruction: the code after it needs no masks",
+)  # fmt: skip
+
 #: What kernels and their callees share.
 _COMMON_LOWERING: tuple[Pass[Context], ...] = (
     Pass(
@@ -184,10 +189,7 @@ LOWERING: tuple[Pass[Context], ...] = (
         "lower-threadgroup-variables", _lower_threadgroup_variables,
         "thread-local globals become offsets from one parameter",
     ),
-    Pass(
-        "lower-assertions", _plain(lower_assertions),
-        "a branch to a failed assertion becomes an instruction: the code after it needs no masks",
-    ),
+    _LOWER_ASSERTIONS,
     Pass(
         "mark-invariant-loads", _mark_invariant_loads,
         "loads of a launch's arguments give the same everywhere: they can be rematerialised",
@@ -207,6 +209,7 @@ LOWERING: tuple[Pass[Context], ...] = (
 
 #: The same for a function that kernels call; it has no barriers.
 LOWERING_OF_CALLEES: tuple[Pass[Context], ...] = (
+    _LOWER_ASSERTIONS,
     Pass(
         "receive-arguments", _receive_arguments,
         "vectors of arguments and the mask of active lanes become parameters",

@@ -25,15 +25,19 @@ def write_assertion(builder: Builder, instruction: Instruction) -> None:
 
     def ask_each() -> None:
         # Computed here: what the failing block computes is not known after it.
-        first = builder.scalar(index)
+        is_vector = builder.shape(index).is_varying  # in functions that kernels call
+        first = "" if is_vector else builder.scalar(index)
         uniform = {v: builder.scalar(v) for v in reported if builder.is_uniform(v)}
         varying = {v: builder.vector(v) for v in reported if v not in uniform}
+        if is_vector:
+            varying[index] = builder.vector(index)
 
         def given(lane: str, number: str) -> list[tuple[str, str]]:
             own = [
                 (str(v.type), uniform[v] if v in uniform else of_lane(v, lane)) for v in reported
             ]
-            own.append(("i32", thread_of(builder, first, lane)))
+            thread = of_lane(index, lane) if is_vector else thread_of(builder, first, lane)
+            own.append(("i32", thread))
             if is_access:
                 own.append(("i32", others_of(builder, number)))
             return own

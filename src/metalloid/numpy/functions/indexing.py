@@ -15,7 +15,11 @@ from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import searching, select
 from metalloid.arrays.functions.creation import arange, asarray, full, tril
 from metalloid.arrays.functions.data_types import result_type
-from metalloid.arrays.functions.manipulation import broadcast_arrays, broadcast_to, moveaxis, stack
+from metalloid.arrays.functions.manipulation import (  # fmt: skip
+    broadcast_arrays,
+    broadcast_to,
+    stack,
+)
 from metalloid.arrays.ir.dtypes import bool_, int64, kind_of
 from metalloid.arrays.ir.operands import axes_of, is_number
 from metalloid.numpy.array import numpy_function, store
@@ -324,8 +328,15 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if not index.size or not values.size:
         return
     index = _in_mode(index, x.size, mode)
-    repeated = searching.take(values, arange(index.size, device=x.device) % values.size)
+    repeated = _repeated(values, index.size)
     _write(a, Array(x.ravel()._node).at[index].set(repeated.astype(x.dtype)))
+
+
+def _repeated(values: Array, count: int) -> Array:
+    """As many elements as needed, from the first on; one element for all."""
+    if values.size in (1, count):
+        return values
+    return searching.take(values, arange(count, device=values.device) % values.size)
 
 
 @numpy_function
@@ -407,43 +418,4 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         step, stop = 1 + int(np.cumprod(x.shape[:-1]).sum()), x.size
     index = arange(0, stop, step, device=x.device)
     values = as_array(val, "fill_diagonal", x.device).ravel().astype(x.dtype)
-    repeated = searching.take(values, arange(index.size, device=x.device) % values.size)
-    _write(a, Array(x.ravel()._node).at[index].set(repeated))
-
-
-# -- functions of rows
-
-
-@numpy_function
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
-                     ) -> Any:  # fmt: skip
-    """Call a function with every vector along an axis."""
-    from metalloid.numpy.array import as_ndarrays
-
-    x = as_array(arr, "apply_along_axis")
-    (along,) = axes_of("apply_along_axis", axis, x.ndim)
-    rows = moveaxis(x, along, -1)
-    outer = rows.shape[:-1]
-    if 0 in outer:
-        raise ValueError("[apply_along_axis] there are no vectors along the axis.")
-    flat = as_ndarrays(rows.reshape(math.prod(outer), x.shape[along]))
-    results = [as_array(func1d(flat[k], *args, **kwargs), "apply_along_axis")
-               for k in range(flat.shape[0])]  # fmt: skip
-    joined = stack(results)
-    joined = joined.reshape(*outer, *joined.shape[1:])
-    inner = len(joined.shape) - len(outer)
-    source = range(len(outer), len(outer) + inner)
-    return moveaxis(joined, tuple(source), tuple(range(along, along + inner)))
-
-
-@numpy_function
-def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
-    """Call a function of an array and an axis for each axis; results keep their axes."""
-    from metalloid.arrays.functions.manipulation import expand_dims
-
-    x = as_array(a, "apply_over_axes")
-    rank = x.ndim
-    for axis in (axes,) if isinstance(axes, int) else axes:
-        result = as_array(func(x, operator.index(axis) % rank), "apply_over_axes")
-        x = result if result.ndim == rank else expand_dims(result, operator.index(axis) % rank)
-    return x
+    _write(a, Array(x.ravel()._node).at[index].set(_repeated(values, index.size)))

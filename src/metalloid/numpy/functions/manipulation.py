@@ -12,8 +12,7 @@ import numpy as np
 from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import manipulation as base
-from metalloid.arrays.functions.creation import asarray, zeros
-from metalloid.arrays.functions.searching import take
+from metalloid.arrays.functions.creation import zeros
 from metalloid.arrays.ir.dtypes import as_dtype
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.numpy.array import check_out, numpy_function, store
@@ -384,67 +383,3 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
 
 
 # -- elements inserted and removed
-
-
-def _positions(obj: Any, extent: int, where: str) -> np.ndarray:
-    """The indices that a slice, an index or a mask selects; masks to insert have any length."""
-    if isinstance(obj, slice):
-        return np.arange(extent)[obj]
-    positions = np.asarray(obj)
-    if positions.dtype == bool:
-        if positions.ndim != 1 or (where == "delete" and positions.size != extent):
-            raise ValueError(f"[{where}] the mask has shape {positions.shape}, not ({extent},).")
-        return np.flatnonzero(positions)
-    if positions.size == 0:
-        positions = positions.astype(np.intp)
-    return positions
-
-
-@numpy_function
-def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
-    """Return an array without some subarrays along an axis."""
-    x = as_array(arr, "delete")
-    x, along = (x.ravel(), 0) if axis is None else (x, axes_of("delete", axis, x.ndim)[0])
-    extent = x.shape[along]
-    removed = np.delete(np.arange(extent), _positions(obj, extent, "delete"))
-    return take(x, asarray(removed, device=x.device), along)
-
-
-@numpy_function
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
-    """Insert values before indices along an axis.
-
-    Examples
-    --------
-    >>> import metalloid.numpy as np
-    >>> np.insert([1, 2, 3], 1, [7, 8])
-    array([1, 7, 8, 2, 3])
-    """
-    x = as_array(arr, "insert")
-    x, along = (x.ravel(), 0) if axis is None else (x, axes_of("insert", axis, x.ndim)[0])
-    extent = x.shape[along]
-    positions = _positions(obj, extent, "insert")
-    new = as_array(values, "insert", x.device).astype(x.dtype)
-    is_single = positions.ndim == 0 and not isinstance(obj, slice)
-    new = new.reshape((1,) * (x.ndim - new.ndim) + new.shape)
-    if is_single and axis is not None:
-        new = base.moveaxis(new, 0, along) if as_array(values, "insert").ndim else new
-    count = new.shape[along] if positions.size == 1 else positions.size
-    positions = (
-        np.broadcast_to(positions.reshape(-1), (count,)) if positions.size == 1 else positions
-    )
-    if ((positions < -extent) | (positions > extent)).any():
-        raise IndexError(f"[insert] {obj} is out of range for {extent} elements.")
-    positions = np.where(positions < 0, positions + extent, positions)
-    shape = tuple(count if k == along else n for k, n in enumerate(x.shape))
-    new = base.broadcast_to(new, shape)
-    order = np.argsort(positions, kind="stable")
-    targets = np.empty(count, np.int64)
-    targets[order] = positions[order] + np.arange(count)
-    source = np.empty(extent + count, np.int64)
-    is_new = np.zeros(extent + count, bool)
-    is_new[targets] = True
-    source[targets] = extent + np.arange(count)
-    source[~is_new] = np.arange(extent)
-    joined = base.concat([x, new], along)
-    return take(joined, asarray(source, device=x.device), along)

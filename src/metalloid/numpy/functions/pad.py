@@ -77,8 +77,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
                 raise ValueError(f"[pad] can't extend empty axis {axis} using modes other than "
                                  f"'constant' or 'empty', got {mode!r}.")  # fmt: skip
             if low or high:
-                indices = np.pad(np.arange(x.shape[axis]), (low, high), mode)
-                x = take(x, asarray(indices, device=x.device), axis)
+                x = _repeated(x, axis, low, high, mode)
         return x
     border = _BORDERS.get(mode)
     if border is None:
@@ -100,6 +99,24 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
         ]
         x = concat([piece for piece in pieces if piece.shape[axis]] or [x], axis)
     return x
+
+
+def _repeated(x: Array, axis: int, low: int, high: int, mode: Any) -> Array:
+    """With a border of elements of the array."""
+    extent = x.shape[axis]
+    first, last = (1, extent - 2) if mode == "reflect" else (0, extent - 1)
+    if mode not in ("reflect", "symmetric") or max(low, high) >= extent:
+        indices = np.pad(np.arange(extent), (low, high), mode)
+        return take(x, asarray(indices, device=x.device), axis)
+    lines: tuple[slice, ...] = (slice(None),) * axis
+    pieces = [
+        x[(*lines, slice(first, first + low))],
+        x,
+        x[(*lines, slice(last + 1 - high, last + 1))],
+    ]
+    for k in (0, 2):
+        pieces[k] = pieces[k][(*lines, slice(None, None, -1))]
+    return concat([piece for piece in pieces if piece.shape[axis]], axis)
 
 
 _OPTIONS: dict[Any, set[str]] = {

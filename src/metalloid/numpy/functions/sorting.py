@@ -52,7 +52,8 @@ def sort_complex(a: Any) -> Array:
     x = as_array(a, "sort_complex")
     if kind_of(x.dtype) != "c":  # NumPy's rule differs from that of promotion
         is_short = kind_of(x.dtype) in "iu" and x.dtype.itemsize <= 2
-        x = x.astype(np.complex64 if is_short else promote(default_float(), np.dtype(np.complex64)))
+        wide = np.complex64 if is_short else promote(default_float(), np.dtype(np.complex64))
+        return sort(x).astype(wide)
     return sort(x)
 
 
@@ -302,9 +303,9 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     """
     first, second = (x.ravel() for x in as_arrays("intersect1d", ar1, ar2))
     if not return_indices:
-        x, y = _two_sets("intersect1d", first, second)
-        dtype = promote(x.dtype, y.dtype)
-        return x[sets.isin(x, y)].astype(dtype)
+        x, y = (first, second) if assume_unique else _two_sets("intersect1d", first, second)
+        ordered = sort(concat([x, y]))
+        return ordered[:-1][ordered[1:] == ordered[:-1]]
     x, x_index = unique(first, return_index=True)
     y, y_index = unique(second, return_index=True)
     in_x, in_y = sets.isin(x, y), sets.isin(y, x)
@@ -323,5 +324,9 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """Sorted elements that are in one of two arrays only."""
     x, y = as_arrays("setxor1d", ar1, ar2) if assume_unique else _two_sets("setxor1d", ar1, ar2)
-    x, y = x.ravel(), y.ravel()
-    return sort(concat([x[sets.isin(x, y, invert=True)], y[sets.isin(y, x, invert=True)]]))
+    ordered = sort(concat([x.ravel(), y.ravel()]))
+    if not ordered.size:
+        return ordered
+    limit = full((1,), True, device=ordered.device)
+    changes = concat([limit, ordered[1:] != ordered[:-1], limit])
+    return ordered[ew.logical_and(changes[1:], changes[:-1])]

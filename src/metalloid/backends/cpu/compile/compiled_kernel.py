@@ -112,6 +112,10 @@ class CodeProperties:
         Bytes of each thread that non-temporal stores could write.
     axis : str
         Axis along which neighbouring threads access contiguous memory: ``"x"``, ``"y"`` or ``"z"``.
+    private_words : tuple of int
+        Words that point to buffers of which each worker may have a copy (`buffer_privatization`).
+    adds_in_loops : bool
+        Whether loops add to them.
     """
 
     code_command: tuple[str, ...]
@@ -124,6 +128,8 @@ class CodeProperties:
     rows: int = 1
     streamable: int = 0
     axis: str = "x"
+    private_words: tuple[int, ...] = ()
+    adds_in_loops: bool = False
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -189,7 +195,7 @@ def restored(
 ) -> CompiledKernel:
     """A compiled kernel from the facts in ``kernel.json``."""
     facts = dict(facts)
-    for name in ("code_command", "layouts", "widths"):
+    for name in ("code_command", "layouts", "widths", "private_words"):
         facts[name] = tuple(facts[name])
     facts["bounds"] = BoundsTable(**facts["bounds"])
     facts["accesses"] = AccessTable(**facts["accesses"])

@@ -30,7 +30,7 @@ from metalloid.backends.cpu.compile.sanitizer import (
 )
 from metalloid.backends.cpu.compile.texture_specialization import says_textures_are_known
 from metalloid.compiler.analysis.libcalls import is_libcall
-from metalloid.compiler.bounds.table import BoundsTable, words_of
+from metalloid.compiler.bounds.table import BoundsTable, words_with_table
 from metalloid.compiler.frontend.debug_info import LINE_TABLES, with_user_locations
 from metalloid.compiler.frontend.entry import entry_text, read_layouts
 from metalloid.compiler.frontend.source_positions import SourcePositions, is_user_file
@@ -227,7 +227,7 @@ def kernel_ir(
         cpp=text,
         ir=ir,
         compile_auxiliary=compiler.compile_auxiliary,
-        parameters=words_of(signature) if bounds.checks else len(entry.parameters),
+        parameters=words_with_table(signature) if bounds.checks else len(entry.parameters),
         layouts=layouts,
         max_threads=entry.limits.max_total or 0,
         synchronises=bool(_SYNCHRONISES.search(ir)),

@@ -60,6 +60,8 @@ class Variant(NamedTuple):
         Whether it has non-temporal stores, for launches that write more than the caches hold.
     textures : tuple of KnownWord
         Formats of textures and settings of samplers that are constants.
+    is_private : bool
+        Whether it adds to copies of buffers that are its worker's own.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class Variant(NamedTuple):
     is_relaxed: bool = False
     streams: bool = False
     textures: tuple[KnownWord, ...] = ()
+    is_private: bool = False
 
     def __str__(self) -> str:
         """The name of a variant, the same in every process: for cache keys and for people."""
@@ -86,6 +89,8 @@ class Variant(NamedTuple):
             words.append("relaxed")
         if self.streams:
             words.append("streaming")
+        if self.is_private:
+            words.append("private")
         words += map(str, self.textures)
         return "-".join(words)
 
@@ -118,6 +123,8 @@ def parse_variant(name: str) -> Variant:
             variant = variant._replace(is_relaxed=True)
         elif option == "streaming":
             variant = variant._replace(streams=True)
+        elif option == "private":
+            variant = variant._replace(is_private=True)
         elif "x" in option:
             x, y, z = map(int, option.split("x"))
             variant = variant._replace(group=(x, y, z))
@@ -200,7 +207,7 @@ def shipped_variants(initial: Variant, widths: Sequence[int], waits: bool) -> li
 
 def substitutes(variant: Variant, widths: Sequence[int], waits: bool) -> Iterator[Variant]:
     """Variants that can run what a variant can run, the fastest first; it is the first."""
-    plain = variant._replace(textures=(), streams=False)
+    plain = variant._replace(textures=(), streams=False, is_private=False)
     yield from (variant, plain, plain._replace(group=None))
     if not waits:
         yield Variant(Kind.FULL, widths[0])

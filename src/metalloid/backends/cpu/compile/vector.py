@@ -28,6 +28,7 @@ from metalloid.compiler.analysis.shapes import MAX_ALIGNMENT, VARYING, Shape, co
 from metalloid.compiler.analysis.simdgroup_functions import WIDTH, exchanges, has_any_width
 from metalloid.compiler.analysis.threadgroup_memory import distances
 from metalloid.compiler.analysis.workgroup_size import infer_workgroup_size
+from metalloid.compiler.bounds.callees import THREAD
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.function import Function
 from metalloid.compiler.ir.link_modules import link_modules
@@ -46,6 +47,10 @@ from metalloid.compiler.transforms.assertions import (
 from metalloid.compiler.transforms.callees import callees_of
 from metalloid.compiler.vectorize.assemble_module import assemble
 from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
+from metalloid.compiler.vectorize.atomics.buffer_privatization import (
+    privatizable_words,
+    privatize_buffers,
+)
 from metalloid.compiler.vectorize.atomics.privatized import flush_all
 from metalloid.compiler.vectorize.builder import SCALAR_BYTES
 from metalloid.compiler.vectorize.context import RowParameters, VectorizedFunction
@@ -168,6 +173,12 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     callees = callees_of(ir, _SCALAR)
     called = vectorize_callees(ir, scalar, callees, forms[0])
     functions = [lower_kernel(ir, scalar, callees) for _ in forms]
+    private: dict[int, bool] = {}
+    if not (callees or kernel.sanitize or kernel.counters.blocks):
+        private = privatizable_words(functions[0], functions[0].parameters[_WORDS])
+    if variant.is_private:
+        for function in functions:
+            privatize_buffers(function, function.parameters[_WORDS])
     reads, rows = reads_in_loops(functions[0]), 1
     below = axis_order(axis)[1]
     is_independent = not (kernel.synchronises or streams or callees)
@@ -214,12 +225,16 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
         rows=rows,
         streamable=vectorized[0].streamable if can_stream else 0,
         axis=adjacent,
+        private_words=tuple(private),
+        adds_in_loops=any(private.values()),
     )
 
 
 def _specialize(function: Function) -> None:
     """Let a function use that it is called for a thread whose index is known."""
     index = function.parameters[_INDEX] if function.name == _SCALAR else None
+    if THREAD in function.parameters:  # of a function with checks
+        index = THREAD
     run_passes(function, THREAD_INDEX, ThreadIndexContext(index))
 
 

@@ -77,7 +77,7 @@ typedef struct mtl_fault {
     uint64_t extent;            /* MTL_OUTSIDE */
 } mtl_fault;
 
-typedef struct mtl_variable mtl_variable; /* variables.c */
+typedef struct mtl_variable mtl_variable; /* memory/variables.c */
 
 /* Belongs to one operating system thread. */
 typedef struct mtl_context {
@@ -141,7 +141,7 @@ void *mtl_stack_prepare(const mtl_stack *stack, size_t colour, void (*function)(
                         void *argument);
 void mtl_stack_discard(const mtl_stack *stack);
 
-/* variables.c */
+/* memory/variables.c */
 void mtl_variables_prepare(mtl_context *context, mtl_entry *entry);
 void mtl_variables_reset(mtl_context *context);
 bool mtl_variable_at(const mtl_context *context, uint64_t address, uint64_t *offset);

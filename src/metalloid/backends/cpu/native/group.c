@@ -28,9 +28,10 @@
 
 typedef struct shift {
     mtl_context *context;
+    const mtl_launch *launch;
     uint64_t deadline_ns; /* 0 = none; looked at once `started` */
     bool started;
-    uint64_t share;     /* threadgroups to take next at most, while there is a deadline */
+    uint64_t share;     /* threadgroups to take next at most, if there is a deadline */
     uint64_t own_share; /* the job's first threadgroups, if they are this thread's */
     uint64_t next, end; /* threadgroups taken and not yet started */
 } shift;
@@ -114,9 +115,8 @@ static void fail_at(mtl_context *context, mtl_outcome failure, const uint32_t th
     fail(context, failure);
 }
 
-/* What a thread does when the watchdog has visited it, outside of kernels. Whether its job goes on.
- * The job's limit is checked; in Python's main thread, handlers of signals run. If one raises, all
- * launches in flight are cancelled, for the caller waits for them. */
+/* What a thread does when the watchdog has visited it, outside of kernels; whether its job goes on.
+ * In Python's main thread handlers of signals run. If one raises, all launches are cancelled. */
 bool mtl_attend(mtl_context *context) {
     context->is_visited = false;
     mtl_job *job = context->job;
@@ -176,7 +176,7 @@ static void loop_body(void *argument) {
         uint64_t left = shift->end - shift->next;
         context->range.following = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX;
         shift->next += context->range.following;
-        job->entry(&job->launch, &context->range);
+        job->entry(shift->launch, &context->range);
         shift->next -= context->range.following;
     }
     context->in_kernel = false;
@@ -431,20 +431,18 @@ static bool prepare(mtl_context *context, mtl_job *job) {
 
 void mtl_job_work(mtl_job *job, uint64_t deadline_ns, uint64_t own_share) {
     mtl_context *context = mtl_context_get();
-    if (!context || !prepare(context, job)) {
+    mtl_private_buffers private;
+    const mtl_launch *launch = NULL;
+    if (context && prepare(context, job)) launch = mtl_private_begin(&private, job);
+    if (!launch) {
         mtl_job_fail(job, &(mtl_outcome){.status = MTL_OUT_OF_MEMORY});
         return;
     }
-    shift shift = {
-        .context = context, .deadline_ns = deadline_ns, .share = 1, .own_share = own_share,
-    };
+    shift shift = {context, launch, deadline_ns, .share = 1, .own_share = own_share};
     mtl_watchdog_enter(context, job->limit_ns);
     mtl_float_mode host = mtl_float_mode_enter();
-    if (job->uses_fibres) {
-        run_fibres(&shift);
-    } else {
-        run_loop(&shift);
-    }
+    (job->uses_fibres ? run_fibres : run_loop)(&shift);
     mtl_float_mode_set(host);
     mtl_watchdog_leave(context);
+    mtl_private_end(&private, job);
 }

@@ -50,6 +50,10 @@ void mtl_job_init(mtl_job *job, const mtl_descriptor *descriptor, void *const *a
     job->scheduled = descriptor->flags & MTL_SCHEDULED;
     if (job->checked || descriptor->flags & MTL_ALONE) threads = 1;
     launch->relaxed_barriers = job->relaxed;
+    job->argument_count = descriptor->argument_count;
+    job->private_count = descriptor->flags >> MTL_PRIVATE_SHIFT;
+    uint32_t words = 2 * job->private_count; /* which end the arguments */
+    job->private_buffers = (const void *)(arguments + (job->argument_count - words));
     job->threadgroup_bytes = descriptor->threadgroup_bytes;
     job->variable_bytes = descriptor->variable_bytes;
     job->cost = (_Atomic(double) *)(uintptr_t)descriptor->cost_slot;

@@ -38,8 +38,16 @@ enum {
     MTL_RELAXED = 2, /* barriers open for all waiting threads, and do not wait for returned ones */
     MTL_CHECKED = 4, /* the code tells the sanitizer of its accesses: see sanitizer.h */
     MTL_SCHEDULED = 8, /* and its threads run in the order of a schedule: see schedule.c */
-    MTL_ALONE = 16 /* the code counts without atomics: one thread of the system runs it */
+    MTL_ALONE = 16, /* the code counts without atomics: one thread of the system runs it */
+    MTL_PRIVATE_SHIFT = 16 /* the bits from here on count the buffers of which each thread of the
+                              system has a copy; they are the last words of the launch */
 };
+
+/* A buffer of floats to which a launch only adds. */
+typedef struct mtl_private_buffer {
+    uint64_t word; /* position of its address */
+    uint64_t bytes;
+} mtl_private_buffer;
 
 /* One launch, laid out without padding so that Python can pack it. */
 typedef struct mtl_descriptor {
@@ -86,6 +94,8 @@ typedef struct mtl_job {
     mtl_launch launch;
     bool uses_fibres, relaxed, checked, scheduled;
     uint32_t threadgroup_bytes, variable_bytes;
+    uint32_t argument_count, private_count;
+    const mtl_private_buffer *private_buffers;
     uint32_t seats; /* threads that may work on it at a time */
     uint64_t group_count;
     uint64_t even_share; /* threadgroups for each thread, where all shares are to be equal, or 0 */
@@ -137,6 +147,16 @@ void mtl_job_work(mtl_job *job, uint64_t deadline_ns, uint64_t own_share);
 /* report.c */
 void mtl_report_after_fork(void);
 
+/* memory/objects.c: allocations, by which kernels look up what a pointer points into. */
+typedef struct mtl_object {
+    uint64_t first, bytes;
+    struct mtl_object *next, *previous;
+    bool is_mapped; /* the entry of a small buffer precedes its memory */
+} mtl_object;
+void mtl_object_add(mtl_object *object);
+mtl_object *mtl_object_remove(mtl_object *object, const void *memory);
+void mtl_objects_after_fork(void);
+
 /* pool.c */
 uint32_t mtl_threads(void);
 bool mtl_pool_idle(void);
@@ -154,6 +174,16 @@ bool mtl_host_raised(void);
 /* watchdog.c */
 void mtl_watchdog_hurry(void);
 void mtl_watchdog_after_fork(void);
+
+/* memory.c */
+typedef struct mtl_private_buffers {
+    char *memory; /* NULL if the job has none */
+    size_t bytes;
+    mtl_launch launch;
+} mtl_private_buffers;
+
+const mtl_launch *mtl_private_begin(mtl_private_buffers *self, const mtl_job *job);
+void mtl_private_end(mtl_private_buffers *self, const mtl_job *job);
 
 /* launch.c */
 void mtl_tickets_after_fork(void);

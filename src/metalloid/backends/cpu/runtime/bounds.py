@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import struct
 
 from metalloid.backends.cpu.compile.compiled_kernel import BoundsRequest
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.compiler.bounds.table import ARGUMENT, BoundsTable
+from metalloid.runtime.launch.launches import Arguments
 
 _NODE, _CHECK, _READ = struct.Struct("=4q"), struct.Struct("=6q"), struct.Struct("=3Q")
 _HEAD = struct.Struct("=4Q4Q")
 _PROVEN_BYTES = 8 * (1 + 16 * 4 * 60)  # mtl_proven in bounds.c
 #: After so many versions of a kernel, all accesses are checked.
 _MAX_VERSIONS = 3
+
+
+def table_of_pointees(arguments: Arguments) -> int:
+    """Address of a table of the objects that pointers in memory of a launch point into.
+
+    Their number, and address and bytes of each, for kernels that look up what other pointers point
+    to (native/memory/objects.c). It lives as long as the arguments.
+    """
+    objects = {
+        (ctypes.c_uint64.from_address(at).value - before, nbytes)
+        for at, (before, nbytes) in arguments.pointees.items()
+    }
+    words = len(objects), *itertools.chain.from_iterable(sorted(objects))
+    table = (ctypes.c_uint64 * len(words))(*words)
+    arguments.keep_alive.append(table)
+    return ctypes.addressof(table)
 
 
 class RangeProof:

@@ -18,7 +18,7 @@ from metalloid.runtime.launch.launches import nanoseconds
 from metalloid.settings import settings
 
 SOURCES = Path(__file__).parents[1] / "native"
-_SUBFOLDERS = ("sanitizer",)
+_SUBFOLDERS = ("memory", "sanitizer")
 #: Headers for kernels; the runtime includes one of them.
 HEADERS = SOURCES / "include"
 
@@ -28,6 +28,7 @@ RELAXED = 2  # barriers open for all waiting threads, and do not wait for return
 CHECKED = 4  # the code tells the sanitizer of its accesses
 SCHEDULED = 8  # its threads run in the order of a schedule
 ALONE = 16  # its code counts without atomics: one thread of the system runs it
+PRIVATE = 1 << 16  # times the number of buffers of which each thread of the system has a copy
 
 
 #: Bytes of a job before its parameters' words.

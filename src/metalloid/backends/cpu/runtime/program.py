@@ -19,14 +19,15 @@ from metalloid.backends.cpu.compile.lane_axes import lane_axis
 from metalloid.backends.cpu.compile.texture_specialization import KnownWord, TextureVariants
 from metalloid.backends.cpu.compile.variants import Kind, Variant, variant_for
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.backends.cpu.runtime.bounds import RangeProof
+from metalloid.backends.cpu.runtime.bounds import RangeProof, table_of_pointees
+from metalloid.backends.cpu.runtime.private_buffers import PrivateBuffers
 from metalloid.backends.cpu.runtime.threadgroup_fusion import (
     default_group_size,
     fused,
     fused_along,
     sees_threadgroups,
 )
-from metalloid.compiler.bounds.table import pointer_slots, words_of
+from metalloid.compiler.bounds.table import pointer_slots, words_with_table
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
@@ -37,8 +38,9 @@ from metalloid.settings import settings
 
 _MAX_CACHED_SHAPES = 1024  # maximum shapes of launches in a program's caches
 _FIBRES_BY_DEFAULT = 256  # threads per threadgroup: limits the memory of stacks
-#: Of a launch: grid, threadgroup, whether barriers are relaxed, and what textures are.
-_Shape = tuple[Size, Size, bool, tuple[KnownWord, ...]]
+#: Of a launch: grid, threadgroup, whether barriers are relaxed, what textures are, and whether
+#: workers have copies of buffers.
+_Shape = tuple[Size, Size, bool, tuple[KnownWord, ...], bool]
 
 
 class CompileVariant(Protocol):
@@ -108,7 +110,9 @@ class CpuProgram(Program):
         # The runtime stores the measured time per threadgroup here.
         self._cost = ctypes.c_double(0.0)
         self.cost_address = ctypes.addressof(self._cost)
-        self.words_of_jobs = words_of(self.signature) if self.proof else words
+        self._private = PrivateBuffers(kernel.private_words, kernel.adds_in_loops)
+        self.words_of_jobs = words_with_table(self.signature) if self.proof else words
+        self.words_of_jobs += self._private.word_count
         self._job = native_library.job_layout(self.words_of_jobs)
         self._unknown_extents = dict.fromkeys(range(words), UNKNOWN_BYTES)
         #: Pointers in memory, whose extents follow those of words.
@@ -127,8 +131,9 @@ class CpuProgram(Program):
         return default_group_size(grid, left, self._reads_in_loops and self.can_fuse, self._rows)
 
     def _code_for(
-        self, grid: Size, group: Size, is_relaxed: bool, textures: tuple[KnownWord, ...]
-    ) -> tuple[int, int]:
+        self, grid: Size, group: Size, is_relaxed: bool, textures: tuple[KnownWord, ...],
+        is_private: bool,
+    ) -> tuple[int, int]:  # fmt: skip
         """Address and flags of the variant that a launch needs."""
         initial = self._first.variant
         assert initial is not None
@@ -138,8 +143,9 @@ class CpuProgram(Program):
             variant = initial
         streams = self._first.streamable * math.prod(grid) >= host.cache_bytes()
         variant = variant._replace(
-            textures=textures, is_relaxed=is_relaxed, streams=streams and not is_relaxed
-        )
+            textures=textures, is_relaxed=is_relaxed, streams=streams and not is_relaxed,
+            is_private=is_private,
+        )  # fmt: skip
         bounds = self._bounds_of(variant)
         code = self._variants.get((variant, bounds))
         if code is None:
@@ -154,7 +160,7 @@ class CpuProgram(Program):
             self.engine = kernel.engine
         if len(self._chosen) >= _MAX_CACHED_SHAPES:
             self._chosen.clear()
-        self._chosen[grid, group, is_relaxed, textures] = code
+        self._chosen[grid, group, is_relaxed, textures, is_private] = code
         return code
 
     def _bounds_of(self, variant: Variant) -> BoundsRequest:
@@ -280,23 +286,31 @@ class CpuProgram(Program):
         extents: list[int] = []
         if self.proof is not None:
             extents = arguments.extent_words(self._unknown_extents, self.slots)
+            if self.slots:
+                extents.append(table_of_pointees(arguments))
         across, down, back = self._fusion(grid, group)
         group = (group[0] * across, group[1] * down, group[2] * back)
         entry, flags = self.entry, self.flags
         is_relaxed = self.waits and not settings.strict_barriers
+        private = self._private.words_of(arguments, grid)
         if self._widths:
             textures = self._textures.of_launch(words, math.prod(grid))
-            shape = grid, group, is_relaxed, textures
+            shape = grid, group, is_relaxed, textures, any(private)
             entry, flags = self._chosen.get(shape) or self._code_for(*shape)
         flags |= self.launch_flags
         if is_relaxed:
             flags |= native_library.RELAXED
+        if any(private):
+            flags += native_library.PRIVATE * (len(private) // 2)
         job = self._job.pack(
-            entry, flags, len(words) + len(extents), *grid, *group,
+            entry, flags, self.words_of_jobs, *grid, *group,
             arguments.threadgroup_bytes, self.variable_bytes, self.cost_address,
-            arguments.limit_ns, *words, *extents,
+            arguments.limit_ns, *words, *extents, *private,
         )  # fmt: skip
-        if not (is_relaxed or arguments.limit_ns) and (grid, launch_group) not in self.jobs:
+        if (
+            not (is_relaxed or arguments.limit_ns or private)
+            and (grid, launch_group) not in self.jobs
+        ):
             if len(self.jobs) >= _MAX_CACHED_SHAPES:
                 self.jobs.clear()
             self.jobs[grid, launch_group] = job[: native_library.JOB_BYTES]

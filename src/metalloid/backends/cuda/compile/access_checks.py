@@ -8,7 +8,8 @@ thread, for which CUDA's barriers and simdgroup functions do not wait.
 
 from __future__ import annotations
 
-from metalloid.compiler.bounds.objects import simt_interface, variable_sizes
+from metalloid.compiler.bounds.interface import simt_interface
+from metalloid.compiler.bounds.objects import variable_sizes
 from metalloid.compiler.bounds.pipeline import BoundsContext, add_checks
 from metalloid.compiler.bounds.table import (
     BoundsTable,

@@ -15,7 +15,8 @@ from metalloid.backends.cpu.compile.pipeline import PIPELINE
 from metalloid.compiler.analysis.barriers import barrier_blocks
 from metalloid.compiler.analysis.shapes import consecutive
 from metalloid.compiler.analysis.threadgroup_memory import distances
-from metalloid.compiler.bounds.objects import Interface, variable_sizes
+from metalloid.compiler.bounds.interface import Interface
+from metalloid.compiler.bounds.objects import variable_sizes
 from metalloid.compiler.bounds.pipeline import CHECKS, BoundsContext
 from metalloid.compiler.ir.function import Function, Instruction
 from metalloid.compiler.ir.parser import flatten_address_spaces, function_names

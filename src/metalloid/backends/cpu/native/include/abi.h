@@ -18,12 +18,14 @@
 #define METALLOID_CPU_ABI_H
 
 /* Changes with any layout or meaning in this file, in mtl_descriptor or in mtl_outcome. */
-#define MTL_ABI_VERSION 3
+#define MTL_ABI_VERSION 4
 
 typedef struct mtl_launch {
     /* One word per kernel parameter. Buffers: the address. [[threadgroup(n)]] parameters: the byte
      * offset into mtl_range.threadgroup_memory. Ids such as thread_position_in_grid: unused.
-     * Kernels that check accesses get as many more: the bytes of the memory of each. */
+     * Kernels that check accesses get as many more, the bytes of the memory of each, and words for
+     * pointers in memory (compiler/bounds/table.py). The last ones may be those of
+     * mtl_private_buffer. */
     void *const *arguments;
     unsigned int threads_per_grid[3];
     unsigned int threads_per_threadgroup[3]; /* the full size that was asked for */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fibre.h"
+#include "../fibre.h"
 
 /* Laid out by clang. */
 typedef struct control_block {

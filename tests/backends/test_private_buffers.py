@@ -1,0 +1,99 @@
+"""Large launches that only add floats to buffers give each worker a copy of them."""
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+
+SOURCE = """
+#include <metal_stdlib>
+using namespace metal;
+kernel void scatter(device const float *x, device const int *to, constant int &n,
+                    device atomic_float *contiguous, device atomic_float *one,
+                    device atomic_float *strided, device atomic_float *any,
+                    uint i [[thread_position_in_grid]]) {
+  float v = x[i];
+  for (int k = 0; k < n; k++) {
+    atomic_fetch_add_explicit(&contiguous[i % 4096], v, memory_order_relaxed);
+    if (v > 0.25f) atomic_fetch_add_explicit(&one[k], v, memory_order_relaxed);
+  }
+  if (i % 3 != 0) atomic_fetch_add_explicit(&strided[3 * i + 1], v, memory_order_relaxed);
+  atomic_fetch_add_explicit(&any[to[i]], v, memory_order_relaxed);
+  if (v > 0.5f) atomic_fetch_add_explicit(&any[to[i] / 2], v, memory_order_relaxed);
+}
+
+kernel void reads(device const float *x, device atomic_float *y,
+                  uint i [[thread_position_in_grid]]) {
+  float before = atomic_fetch_add_explicit(&y[0], x[i], memory_order_relaxed);
+  if (before < 0) atomic_fetch_add_explicit(&y[1], 1.0f, memory_order_relaxed);
+}
+
+kernel void stores(device const float *x, device atomic_float *y,
+                   uint i [[thread_position_in_grid]]) {
+  atomic_fetch_add_explicit(&y[0], x[i], memory_order_relaxed);
+  if (i == 0) atomic_store_explicit(&y[1], 5.0f, memory_order_relaxed);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def library():
+    return mtl.library(SOURCE, device="cpu")
+
+
+def variants(kernel):
+    return {variant.is_private for variant, _ in kernel._program._variants if variant}
+
+
+@pytest.mark.parametrize("threads", [100, 2**14, 2**14 - 5])
+def test_sums_are_exact(library, threads):
+    random, n = np.random.default_rng(0), 3
+    x = random.integers(0, 8, threads).astype(np.float32) / 8
+    to = random.integers(0, 999, threads).astype(np.int32)
+    contiguous, one = np.ones(4096, np.float32), np.ones(n, np.float32)
+    # At an address that is no multiple of 8.
+    strided, any_ = np.ones(3 * threads + 1, np.float32)[1:], np.ones(1000, np.float32)
+    library.scatter(x, to, n, contiguous, one, strided, any_, threads=threads)
+    index = np.arange(threads)
+    assert np.array_equal(contiguous, 1 + n * np.bincount(index % 4096, x, 4096))
+    assert np.array_equal(one, np.full(n, 1 + x[x > 0.25].sum()))
+    expected = np.ones(3 * threads, np.float32)
+    expected[3 * index + 1] += np.where(index % 3, x, 0)
+    assert np.array_equal(strided, expected)
+    halves = np.bincount(to[x > 0.5] // 2, x[x > 0.5], 1000)
+    assert np.array_equal(any_, 1 + np.bincount(to, x, 1000) + halves)
+    if threads >= 2**14 - 5:
+        assert True in variants(library.scatter)
+
+
+@pytest.mark.parametrize("name", ["reads", "stores"])
+def test_other_uses_of_a_buffer_exclude_it(library, name):
+    kernel, y = library[name], np.zeros(2, np.float32)
+    kernel(np.ones(2**14, np.float32), y, threads=2**14)
+    assert y.tolist() == [2**14, 5 if name == "stores" else 0]
+    assert True not in variants(kernel)
+
+
+def test_faults_in_private_launches_are_told(library):
+    threads = 2**14
+    to = np.zeros(threads, np.int32)
+    to[777] = 10**6
+    ones, y = np.ones(threads, np.float32), np.zeros(1000, np.float32)
+    with pytest.raises(mtl.KernelFault, match="any"):
+        library.scatter(ones, to, 1, np.zeros(4096, np.float32), y, np.zeros(3 * threads, np.float32),
+                        y.copy(), threads=threads)  # fmt: skip
+
+
+def test_launches_in_a_row_and_of_the_sanitizer(library):
+    threads = 2**13
+    x, y = mtl.Buffer(np.ones(threads, np.float32)), mtl.Buffer(np.zeros(2, np.float32))
+    text = SOURCE.replace(
+        "if (i == 0) atomic_store_explicit(&y[1], 5.0f, memory_order_relaxed);", ""
+    )
+    kernel = mtl.library(text, device="cpu").stores
+    for _ in range(4):
+        kernel(x, y, threads=threads)
+    assert np.asarray(y).tolist() == [4 * threads, 0]
+    assert True in variants(kernel)
+    kernel(x, y, threads=threads, check=True)
+    assert np.asarray(y).tolist() == [5 * threads, 0]
