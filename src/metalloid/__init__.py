@@ -188,7 +188,8 @@ if not TYPE_CHECKING:  # with it, checkers would take every misspelt name
         try:
             value = getattr(importlib.import_module(f"metalloid.{module}"), attribute or name)
         except AttributeError:
-            raise AttributeError(_unknown(name)) from None
+            # Without an object, as Python would add the same suggestion.
+            raise AttributeError(_unknown(name), name=name, obj=None) from None
         globals()[name] = value
         return value
 

@@ -387,11 +387,11 @@ class Settings:
         setting = getattr(type(self), name, None)
         if isinstance(setting, _Setting):
             return setting
-        raise AttributeError(f"[config] there is no setting {name!r}{self._near(name)}")
+        raise self._unknown(name)
 
-    def _near(self, name: str) -> str:
-        near = _nearest(name, self._all())
-        return f"; did you mean {near!r}?" if near else ""
+    def _unknown(self, name: str) -> AttributeError:
+        hint = f"; did you mean {near!r}?" if (near := _nearest(name, self._all())) else ""
+        return AttributeError(f"[config] there is no setting {name!r}{hint}", name=name, obj=None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
@@ -399,7 +399,7 @@ class Settings:
         super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:  # what is none
-        raise AttributeError(f"[config] there is no setting {name!r}{self._near(name)}")
+        raise self._unknown(name)
 
     def __repr__(self) -> str:
         rows = []

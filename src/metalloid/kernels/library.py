@@ -220,7 +220,11 @@ class Library:
     def __getattr__(self, name: str) -> Kernel:
         if name.startswith("_"):
             raise AttributeError(name)
-        kernel = self.function(name)
+        try:
+            kernel = self.function(name)
+        except UnknownFunction as error:
+            error.name, error.obj = name, None  # else Python adds the same suggestion
+            raise
         self.__dict__[name] = kernel  # found without us the next time
         return kernel
 
