@@ -40,7 +40,7 @@ class Outcomes:
         """Record a phase of a test."""
         if report.when != "call" and report.passed:
             return
-        file = self.file or re.sub(r".*test_(cupy_)?|\.py", "", report.nodeid.split("::")[0])
+        file = self.file or re.sub(r".*test_(cupy_)?|\.py", "", report.location[0])
         outcome = "expected failure" if hasattr(report, "wasxfail") else report.outcome
         self.counts[file][outcome] += 1
         if outcome == "failed":
