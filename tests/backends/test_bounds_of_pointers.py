@@ -14,7 +14,7 @@ pytestmark = pytest.mark.needs("the CPU")
 
 COUNT = 8
 CANARY = 7.0
-ENGINES = ("simd", "reference")
+ENGINES = ("simd", pytest.param("reference", marks=pytest.mark.slow))
 TEXT = """#include <metal_stdlib>
 using namespace metal;
 
@@ -265,6 +265,20 @@ def test_functions_that_stay_functions(name, engine, nothing_is_inlined):
     assert f":{line}:" in str(error.value)
     assert intact(around_x)
     assert intact(around_y)
+
+
+def test_a_function_that_calls_itself():
+    functions = (
+        "float f(device float* p, uint k) { return k == 0 ? p[0] : f(p + 1, k - 1) + p[0]; }"
+    )
+    head = "#include <metal_stdlib>\nusing namespace metal;\n"
+    kernel = mtl.library(f"{head}{functions}\n{KERNEL}{{ y[i] = f(x, n); }}", device="cpu").k
+    (x, _), (y, _) = row(), row()
+    x[:] = 1
+    kernel(x, y, COUNT - 1, threads=1)
+    assert y[0] == COUNT
+    with pytest.raises(mtl.KernelFault, match=r"read of index 8 of .*, which has 8 elements"):
+        kernel(x, y, COUNT, threads=1)
 
 
 @pytest.mark.parametrize("call", ["memcpy(y + i, x, n * 4)", "memset(y + i, 0, n * 4)"])

@@ -120,7 +120,8 @@ def test_launches_that_are_not_recorded():
         mtl.grad(after(lambda x: LIBRARY.add(x, memory, 3.0, threads=4)))(x)
     with pytest.raises(mtl.TraceError, match="passed twice and written"):
         mtl.grad(after(lambda x: LIBRARY.add(x, x, 3.0, threads=4)))(x)
-    with pytest.raises(mtl.ArgumentError, match=r"'n' .* expects constant int"):
+    # Devices with memory of their own refuse it later than `grad` does.
+    with pytest.raises(mtl.ArgumentError, match=r"'n' (.* expects constant int|is no pointer)"):
         mtl.grad(after(lambda x: LIBRARY.square(x + 1, x, x + 2, threads=4)))(x)
     with pytest.raises(mtl.CompileError, match="x is written to and read") as error:
         mtl.grad(after(lambda x: LIBRARY.twice(x, threads=4)))(x)

@@ -180,3 +180,18 @@ def test_booleans_with_other_types():
         assert result.dtype == expected.dtype
     assert np.linalg.eigvalsh(x, UPLO="U").tolist() == [1, 1]
     assert np.asfortranarray(np.ones(())).shape == (1,)
+
+
+@pytest.mark.parametrize("order", "CFAK")
+def test_orders_of_transposed_arrays(order):
+    x = numpy.arange(24).reshape(2, 3, 4)
+    for axes in ((2, 1, 0), (1, 0, 2), (2, 0, 1)):
+        expected, own_x = x.transpose(axes), np.asarray(x).transpose(axes)
+        for name in ("ravel", "flatten"):
+            result = getattr(own_x, name)(order)
+            numpy.testing.assert_array_equal(numpy.asarray(result), getattr(expected, name)(order))
+        if order != "K":
+            result = np.reshape(own_x, (6, 4), order)
+            numpy.testing.assert_array_equal(
+                numpy.asarray(result), numpy.reshape(expected, (6, 4), order)
+            )

@@ -27,7 +27,7 @@ _THREAD = (
     "  const ulong tape_row = ulong(tape_position.z) * tape_grid.y + tape_position.y;\n"
     "  const ulong tape_thread = tape_row * tape_grid.x + tape_position.x;\n"
 )
-_HEAD = "#include <metal_stdlib>\nusing namespace metal;\n\n"
+HEAD = "#include <metal_stdlib>\nusing namespace metal;\n\n"
 _IDS = (
     "uint3 tape_position [[thread_position_in_grid]]",
     "uint3 tape_grid [[threads_per_grid]]",
@@ -67,6 +67,8 @@ class AdjointKernel:
         The adjoint as a kernel. Where `has_tape`, its last argument is memory for the values that
         loops go through.
     has_tape : bool
+    consumed : tuple of bool
+        Whether `launch` overwrites the adjoint of each output.
 
     Examples
     --------
@@ -87,7 +89,7 @@ class AdjointKernel:
         self._primal, self._owned = primal, owned
         self._tapes: list[Buffer] = []
         self._general = functools.cache(general)
-        self._consumed = [name in consumed for name in outputs]
+        self.consumed = tuple(name in consumed for name in outputs)
         self.source, self.wrt, self.outputs, self.has_tape = source, wrt, outputs, has_tape
         constants = primal._program.origin[2] if primal._program.origin else {}
         self.kernel: Kernel = compiled._function(f"{name}_vjp", constants)
@@ -111,7 +113,7 @@ class AdjointKernel:
         first = len(args) - len(self.outputs) - len(self.wrt)
         given = [
             np.array(arg) if is_consumed else arg
-            for arg, is_consumed in zip(args[first:], self._consumed, strict=False)
+            for arg, is_consumed in zip(args[first:], self.consumed, strict=False)
         ]
         args = (*args[:first], *given, *args[first + len(given) :])
         return self.launch(args, threads, group_size)
@@ -250,7 +252,7 @@ def adjoint_of(
     text, source, entry, options = text_of_kernel(kernel)
     try:
         program = text.program()
-        wrt, outputs = _resolve_names(kernel.name, program, wrt, outputs)
+        wrt, outputs = resolve_names(kernel.name, program, wrt, outputs)
         order = [parameter.name for parameter in kernel.signature.arguments]
         program.parameters.sort(
             key=lambda p: order.index(p.name) if p.name in order else len(order)
@@ -261,7 +263,7 @@ def adjoint_of(
         written = _adjoint_text(sweep, entry.name, wrt, outputs)
     except Refused as refused:
         raise text.error(refused, kernel.name) from None
-    adjoint = f"{source.rstrip()}\n\n{_HEAD}{written}"
+    adjoint = f"{source.rstrip()}\n\n{HEAD}{written}"
     compiled = library(
         adjoint, device=kernel.device, math_mode=options.math_mode,
         include_dirs=options.include_dirs, defines=dict(options.defines),
@@ -301,7 +303,7 @@ def names_written(program: Program) -> set[str]:
     return targets & {parameter.name for parameter in program.parameters}
 
 
-def _resolve_names(
+def resolve_names(
     kernel: str, program: Program, wrt: Sequence[str] | None, outputs: Sequence[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of `wrt` and `outputs`, by default those that the kernel only reads and writes."""
@@ -324,7 +326,7 @@ def _adjoint_text(sweep: Sweep, name: str, wrt: tuple[str, ...], outputs: tuple[
     sweep.write()
     types = {parameter.name: parameter.type for parameter in program.parameters}
     adjoints = [
-        f"device {'' if n in sweep.consumed else 'const '}{_memory_type(types[n])} *d_{n}"
+        f"device {'' if n in sweep.consumed else 'const '}{memory_type(types[n])} *d_{n}"
         for n in outputs
     ]
     adjoints += [f"device {'float' if n in sweep.owned else 'atomic_float'} *d_{n}" for n in wrt]
@@ -339,14 +341,14 @@ def _adjoint_text(sweep: Sweep, name: str, wrt: tuple[str, ...], outputs: tuple[
         extra += _THREADGROUP_IDS
         declared = [*declared, *_cleared(sweep)]
     text = _SHARED_ADD if sweep.shared_words else ""
-    text += _kernel(f"{name}_vjp", program.parameters, extra, declared, lines,
+    text += kernel_text(f"{name}_vjp", program.parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
                    f"The adjoint of {name}: adds to d_{', d_'.join(wrt)}.")  # fmt: skip
     if sweep.has_tape:
         counting = Sweep(program, wrt, outputs)
         counting.write_count()
         ends = ["atomic_fetch_max_explicit(tape_words, peak, memory_order_relaxed);"]
-        text += "\n" + _kernel(
+        text += "\n" + kernel_text(
             f"{name}_tape", program.parameters,
             ["device atomic_uint *tape_words", "constant uint &tape_stride"],
             counting.declared, [*counting.lines, *ends], "",
@@ -355,7 +357,7 @@ def _adjoint_text(sweep: Sweep, name: str, wrt: tuple[str, ...], outputs: tuple[
     return text
 
 
-def _memory_type(type_: Type) -> str:
+def memory_type(type_: Type) -> str:
     """The type of an adjoint in memory, which is packed if what it belongs to is."""
     return f"{'packed_' if type_.is_packed else ''}{type_.element.adjoint.msl}"
 
@@ -381,7 +383,7 @@ def _cleared(sweep: Sweep) -> Iterator[str]:
     yield "threadgroup_barrier(mem_flags::mem_threadgroup);"
 
 
-def _kernel(
+def kernel_text(
     name: str, parameters: Sequence[Parameter], extra: Sequence[str], declared: Sequence[str],
     lines: Sequence[str], head: str, comment: str,
 ) -> str:  # fmt: skip

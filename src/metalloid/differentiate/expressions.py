@@ -42,7 +42,7 @@ _NAMED_NUMBERS = {"__builtin_huge_valf": "INFINITY", "__builtin_nanf": "NAN"}
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
 #: Names that adjoints of kernels declare.
 GENERATED = re.compile(
-    r"d_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+|value_\d+|tape\w*|top|peak"
+    r"d_\w+|dot_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+|value_\d+|tape\w*|top|peak"
 )
 BOOL, INT = Type("bool"), Type("int")
 TRUE, FALSE, ZERO = (
@@ -344,7 +344,7 @@ class ExpressionReader:
         if operator == "=":
             return self.store(node, *args)
         if operator == "[]":
-            return Expression("element", type_of(node).element, "", tuple(args))
+            return self._lane(node, *args)
         if any(not arg.type.scalar for arg in args):
             raise Refused(node.begin, f"{operator!r} of values of this type has no rule")
         if operator in ("++", "--"):
@@ -355,6 +355,22 @@ class ExpressionReader:
         if len(args) == 1:
             return Expression("unary", type_of(node), operator, tuple(args))
         return binary(operator, args[0], args[1], type_of(node))
+
+    def _lane(self, node: Node, vector: Expression, index: Expression) -> Expression:
+        """A component of a vector by its number."""
+        number = index.args[0] if index.op == "cast" else index
+        if number.op == "constant" and number.name.isdigit():
+            return Expression("component", vector.type.lane(), "xyzw"[int(number.name)], (vector,))
+        parent = node.parent
+        while parent is not None and parent.kind == "ParenExpr":
+            parent = parent.parent
+        is_target = " lvalue" in node.text and (parent and parent.kind) != "ImplicitCastExpr"
+        is_local = vector.op in ("variable", "element") and not vector.is_buffer_element
+        if not is_local and not (is_target and vector.is_buffer_element):
+            local = self.new_variable("vector", vector.type.element)
+            self.assign(local, vector, node)
+            vector = local
+        return Expression("element", vector.type.lane(), "", (vector, index))
 
     def _read_CXXMemberCallExpr(self, node: Node) -> Expression:
         member = node.children[0]

@@ -146,6 +146,8 @@ class Propagation:
 
     def add_to_memory(self, value: Expression, seed: str) -> None:
         """Add to the adjoint of an element in memory of the device."""
+        if value.op == "element" and value.args[0].op != "variable":
+            raise Refused(self._location, f"{text_of(value)} has no rule")
         self.note_indices(value)
         name, lanes = value.base.name, value.type.lanes
         index = text_of(self._named(value.args[1])) if value.op == "element" else "0"

@@ -64,6 +64,17 @@ VECTOR_PRODUCTS: dict[str, tuple[str, ...]] = {
     "cross": ("cross({b}, {g})", "cross({g}, {a})"),
 }
 
+#: Tangents of the same functions, from those of the arguments, ``{dot_a}`` and ``{dot_b}``.
+VECTOR_TANGENTS: dict[str, str] = {
+    "dot": "dot({dot_a}, {b}) + dot({a}, {dot_b})",
+    "length": "dot({x}, {dot_a}) / {y}",
+    "length_squared": "2 * dot({x}, {dot_a})",
+    "distance": "dot({a} - {b}, {dot_a} - {dot_b}) / {y}",
+    "distance_squared": "2 * dot({a} - {b}, {dot_a} - {dot_b})",
+    "normalize": "({dot_a} - {y} * dot({y}, {dot_a})) / length({x})",
+    "cross": "cross({dot_a}, {b}) + cross({a}, {dot_b})",
+}
+
 #: Functions whose results do not change with small changes of their arguments.
 CONSTANT = frozenset(
     ("floor", "ceil", "round", "rint", "trunc", "sign", "step", "isnan", "isinf", "isfinite",

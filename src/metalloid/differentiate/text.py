@@ -16,9 +16,9 @@ def text_of(expression: Expression) -> str:
         case "constant" | "variable":
             return expression.name
         case "element":
-            return args[0] + "".join(f"[{index}]" for index in args[1:])
+            return _inner(expression.args[0]) + "".join(f"[{index}]" for index in args[1:])
         case "component" | "member":
-            return f"{args[0]}.{expression.name}"
+            return f"{_inner(expression.args[0])}.{expression.name}"
         case "cast" | "construct":
             return f"{expression.type.element.msl}({', '.join(args)})"
         case "unary":

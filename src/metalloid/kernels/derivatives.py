@@ -12,6 +12,7 @@ from metalloid.runtime.launch.program import Size
 
 if TYPE_CHECKING:
     from metalloid.differentiate.adjoint import AdjointKernel
+    from metalloid.differentiate.tangent import TangentKernel
     from metalloid.kernels.kernel import Kernel
 
 #: From arguments, cotangents of outputs, and outputs to cotangents of the arrays among the
@@ -67,6 +68,7 @@ class Differentiable(DefinesVjp):
     """A kernel that has an adjoint."""
 
     _adjoints: dict[Any, AdjointKernel] | None = None
+    _tangents: dict[Any, TangentKernel] | None = None
 
     def vjp(
         self,
@@ -119,6 +121,51 @@ class Differentiable(DefinesVjp):
             differentiate = importlib.import_module("metalloid.differentiate")
             self._adjoints[key] = differentiate.vjp(self, *key)
         return self._adjoints[key]
+
+    def jvp(
+        self, wrt: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+    ) -> TangentKernel:
+        """Return a kernel that computes the outputs, and their tangents from those of the inputs.
+
+        Parameters
+        ----------
+        wrt : sequence of str, optional
+            Parameters with tangents: by default all pointers and references to floating-point
+            numbers that the kernel only reads.
+        outputs : sequence of str, optional
+            Parameters whose tangents are wanted: by default all that it may write.
+
+        Returns
+        -------
+        TangentKernel
+            A kernel with MSL text; see `metalloid.differentiate.jvp`.
+
+        Raises
+        ------
+        CompileError
+            At the line of what is not differentiated.
+        ArgumentError
+            If there is no such parameter.
+
+        Examples
+        --------
+        >>> import metalloid as mtl, numpy as np
+        >>> lib = mtl.library('''
+        ... kernel void square(device const float *x, device float *y,
+        ...                    uint i [[thread_position_in_grid]]) { y[i] = x[i] * x[i]; }''')
+        >>> x, y = np.array([1, 2, 3], np.float32), np.zeros(3, np.float32)
+        >>> dot_x, dot_y = np.ones(3, np.float32), np.zeros(3, np.float32)
+        >>> event = lib.square.jvp()(x, y, dot_x, dot_y, threads=3)
+        >>> dot_y
+        array([2., 4., 6.], dtype=float32)
+        """
+        if self._tangents is None:
+            self._tangents = {}
+        key = (None if wrt is None else tuple(wrt), None if outputs is None else tuple(outputs))
+        if key not in self._tangents:
+            differentiate = importlib.import_module("metalloid.differentiate")
+            self._tangents[key] = differentiate.jvp(self, *key)
+        return self._tangents[key]
 
     def torch(self) -> Callable[..., Any]:
         """Return the kernel as a function of torch tensors, through which gradients flow.

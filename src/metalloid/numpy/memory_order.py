@@ -12,7 +12,7 @@ import numpy as np
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.functions.manipulation import permute_dims
+from metalloid.arrays.functions.manipulation import permute_dims, reshape
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import BUFFER, TRACED
 from metalloid.kernels.strides import row_major
@@ -89,6 +89,20 @@ def _axes(order: str, rank: int, like: Any) -> Ints:
 def _sorted_axes(strides: Ints) -> Ints:
     """The axes, from that with the largest stride on."""
     return tuple(sorted(range(len(strides)), key=lambda axis: (-abs(strides[axis]), axis)))
+
+
+def flattened(x: Array, order: Any) -> Array:
+    """The elements along one axis; for A and K in the order that they have in memory."""
+    order = "K" if order is None else str(order).upper()
+    if order not in ("A", "K"):
+        return reshape(x, -1, order)
+    is_traced = x._node.flags & TRACED
+    return reshape(x if is_traced else permute_dims(x, _axes(order, x.ndim, x)), -1)
+
+
+def is_column_major(x: Array) -> bool:
+    """Whether the first index changes fastest in memory, and the last one does not."""
+    return x.ndim > 1 and not x._node.flags & TRACED and _axes("A", x.ndim, x)[0] != 0
 
 
 def in_order(x: Array, order: Any, like: Any = None, is_copied: bool = False) -> Array:

@@ -124,7 +124,7 @@ class Methods(Array):
         """Repeat every element."""
         ...
     def reshape(self, *shape: Any, order: str = 'C') -> ndarray:
-        """Change the shape; one extent may be -1. See `metalloid.reshape`."""
+        """Change the shape; one extent may be -1."""
         ...
     def resize(self, *new_shape: Any, refcheck: _bool = True) -> None:
         """Change the number of elements in place; new ones are zeros."""

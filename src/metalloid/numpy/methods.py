@@ -40,7 +40,7 @@ _FUNCTIONS = {
     sorting: ("argpartition", "argsort", "searchsorted"),
 }  # fmt: skip
 #: Methods of `Array` that are the same, but for the type rules.
-_SAME = ("to_device", "reshape")
+_SAME = ("to_device",)
 
 
 def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,6 +74,11 @@ class _Methods:
     def flatten(self: Any, order: str = "C") -> Array:
         """Return a copy with one axis."""
         return manipulation.ravel(self, order)
+
+    @numpy_function
+    def reshape(self: Any, *shape: Any, order: str = "C") -> Array:
+        """Change the shape; one extent may be -1."""
+        return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
     @numpy_function
     def transpose(self: Any, *axes: Any) -> Any:

@@ -80,8 +80,9 @@ def check_callees(
     every = [kernel]
     names = {f"@{function.name}" for function in called}
     for number, function in enumerate(called):
-        later = {f"@{each.name}" for each in called[number:]}
-        every.append(_checked(function, every, later, kernel, sizes))
+        # Calls by itself, and by what it calls, have not been located yet.
+        recurs = any(c.callee == f"@{function.name}" for f in called[number:] for c in _calls(f))
+        every.append(_checked(function, every, recurs, sizes))
     by_name = {f"@{each.function.name}": each for each in every[1:]}
     for each in every:
         each.calls = [(c, by_name[c.callee]) for c in _calls(each.function) if c.callee in names]
@@ -93,17 +94,14 @@ def _calls(function: Function) -> list[Instruction]:
 
 
 def _checked(
-    function: Function, callers: Sequence[CheckedFunction], unknown: set[str],
-    kernel: CheckedFunction, sizes: Mapping[str, int],
-) -> CheckedFunction:  # fmt: skip
-    """A function, by its calls from `callers`; those of `unknown` may call it as well."""
-    name = f"@{function.name}"
+    function: Function, callers: Sequence[CheckedFunction], recurs: bool, sizes: Mapping[str, int]
+) -> CheckedFunction:
+    """A function, by its calls from `callers`, of which the kernel is the first."""
+    name, kernel = f"@{function.name}", callers[0]
     calls = [
         (caller.addresses, call)
         for caller in callers for call in _calls(caller.function) if call.callee == name
     ]  # fmt: skip
-    # `unknown` begins with the function, which calls itself or is called by what it calls.
-    recurs = any(call.callee in unknown for call in _calls(function))
     pointers: dict[str, ObjectAddress] = {}
     added: list[int] = []
     for position, parameter in enumerate([*function.parameters]):

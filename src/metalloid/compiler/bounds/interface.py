@@ -76,7 +76,7 @@ class MemoryObject:
     Attributes
     ----------
     name : str
-        Of a variable, in the module; of one of several objects, its extent; empty for parameters.
+        Of a variable, in the module; of parameters empty; of others the value of the extent.
     word : int
         Of a parameter, its position; else -1.
     nbytes : int
@@ -98,7 +98,7 @@ class MemoryObject:
 
     @property
     def is_selected(self) -> bool:
-        """Whether it is one of several objects."""
+        """Whether it is one of several objects, or one that is looked up or a parameter's."""
         return self.word < 0 and not self.nbytes
 
 

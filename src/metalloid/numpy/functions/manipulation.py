@@ -16,18 +16,21 @@ from metalloid.arrays.functions.creation import zeros
 from metalloid.arrays.ir.dtypes import as_dtype
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.numpy.array import check_out, numpy_function, store
+from metalloid.numpy.memory_order import flattened, is_column_major
 
 
 @numpy_function
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: Any = None) -> Array:
     """Change the shape; one extent may be -1."""
+    if str(order).upper() == "A":
+        order = "F" if is_column_major(as_array(a, "reshape")) else "C"
     return base.reshape(a, shape, order)
 
 
 @numpy_function
 def ravel(a: Any, order: str = "C") -> Array:
     """Collapse to one axis."""
-    return base.reshape(a, -1, "C" if order == "K" else order)
+    return flattened(as_array(a, "ravel"), order)
 
 
 @numpy_function

@@ -1,0 +1,356 @@
+"""Tangents of kernels: `jvp` writes the MSL text of a kernel that computes them, and launches it.
+
+Each statement that gives a variable a value is preceded by one that computes its tangent. Loops and
+branches are those of the kernel, so nothing is saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from metalloid.differentiate import activity
+from metalloid.differentiate.adjoint import HEAD, kernel_text, memory_type, resolve_names
+from metalloid.differentiate.expressions import Refused
+from metalloid.differentiate.front_end import text_of_kernel
+from metalloid.differentiate.rules import CONSTANT, PARTIALS, VECTOR_TANGENTS
+from metalloid.differentiate.text import declaration, text_of, widened
+from metalloid.differentiate.tree import (
+    Assign,
+    AtomicAdd,
+    Barrier,
+    Expression,
+    If,
+    Loop,
+    Program,
+    Statement,
+)
+from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.library import library
+from metalloid.runtime.launch.event import Event
+
+#: Lane functions of which the tangent is the function of the tangent.
+_LINEAR = (
+    "sum", "prefix_inclusive_sum", "prefix_exclusive_sum", "broadcast", "broadcast_first",
+    "shuffle", "shuffle_xor", "shuffle_up", "shuffle_down", "shuffle_rotate_up",
+    "shuffle_rotate_down",
+)  # fmt: skip
+
+
+class TangentKernel:
+    """A kernel that computes outputs and their tangents.
+
+    Call it with the kernel's arguments, then the tangents of the inputs, in the order of `wrt`,
+    then memory for those of the outputs, in the order of `outputs`.
+
+    Attributes
+    ----------
+    source : str
+        MSL text: that of the kernel's library, and the kernel.
+    wrt, outputs : tuple of str
+    kernel : Kernel
+
+    Examples
+    --------
+    >>> import metalloid as mtl
+    >>> text = "kernel void twice(device const float *x, device float *y) { *y = 2 * *x; }"
+    >>> mtl.library(text).twice.jvp().wrt
+    ('x',)
+    """
+
+    def __init__(
+        self, source: str, wrt: tuple[str, ...], outputs: tuple[str, ...], kernel: Kernel
+    ) -> None:
+        self.source, self.wrt, self.outputs, self.kernel = source, wrt, outputs, kernel
+
+    def __call__(
+        self,
+        *args: Any,
+        threads: int | Sequence[int],
+        group_size: int | Sequence[int] | None = None,
+    ) -> Event:
+        """Run it.
+
+        Raises
+        ------
+        ArgumentError
+            As calls of `Kernel`.
+        KernelFault
+            If it failed.
+        """
+        return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
+
+
+def jvp(
+    kernel: Kernel, wrt: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+) -> TangentKernel:
+    """A kernel that computes the outputs of another one, and their tangents from those of inputs.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    wrt : sequence of str, optional
+        Parameters with tangents: pointers or references to floating-point numbers that the kernel
+        only reads. By default all of them.
+    outputs : sequence of str, optional
+        Parameters whose tangents are wanted. By default all floating-point ones that it writes.
+
+    Returns
+    -------
+    TangentKernel
+
+    Raises
+    ------
+    CompileError
+        At the line of what is not differentiated.
+    ArgumentError
+        If there is no such parameter.
+
+    Examples
+    --------
+    >>> import metalloid as mtl, numpy as np
+    >>> from metalloid.differentiate import jvp
+    >>> lib = mtl.library('''
+    ... kernel void square(device const float *x, device float *y,
+    ...                    uint i [[thread_position_in_grid]]) {
+    ...   y[i] = x[i] * x[i];
+    ... }''', device="cpu")
+    >>> x, y = np.array([1, 2, 3], np.float32), np.zeros(3, np.float32)
+    >>> t_x, t_y = np.ones(3, np.float32), np.zeros(3, np.float32)
+    >>> event = jvp(lib.square)(x, y, t_x, t_y, threads=3)
+    >>> t_y
+    array([2., 4., 6.], dtype=float32)
+    """
+    text, source, entry, options = text_of_kernel(kernel)
+    try:
+        program = text.program()
+        wrt, outputs = resolve_names(kernel.name, program, wrt, outputs)
+        order = [parameter.name for parameter in kernel.signature.arguments]
+        program.parameters.sort(
+            key=lambda p: order.index(p.name) if p.name in order else len(order)
+        )
+        written = _Tangents(program, wrt, outputs).text(entry.name)
+    except Refused as refused:
+        raise text.error(refused, kernel.name) from None
+    full = f"{source.rstrip()}\n\n{HEAD}{written}"
+    compiled = library(
+        full, device=kernel.device, math_mode=options.math_mode,
+        include_dirs=options.include_dirs, defines=dict(options.defines),
+    )  # fmt: skip
+    constants = kernel._program.origin[2] if kernel._program.origin else {}
+    return TangentKernel(full, wrt, outputs, compiled._function(f"{entry.name}_jvp", constants))
+
+
+class _Tangents:
+    """Writes a program with tangents.
+
+    Parameters
+    ----------
+    program : Program
+    wrt, outputs : collection of str
+    """
+
+    def __init__(self, program: Program, wrt: Collection[str], outputs: Collection[str]) -> None:
+        self.program, self.wrt, self.outputs = program, wrt, outputs
+        varied, self.active = activity.active_variables(program, wrt, outputs)
+        for statement in activity.reads_of_bits(program, varied):
+            raise Refused(
+                statement.location, "derivatives do not pass through the bits of integers"
+            )
+        self.lines: list[str] = []
+        self._depth, self._count = 0, 0
+        self._location: Any = None
+
+    def text(self, name: str) -> str:
+        """The text of the kernel."""
+        types = {parameter.name: parameter for parameter in self.program.parameters}
+        extra = [f"device const {memory_type(types[n].type)} *dot_{n}" for n in self.wrt]
+        for n in self.outputs:
+            is_atomic = "atomic" in types[n].declaration
+            element = "atomic_float" if is_atomic else memory_type(types[n].type)
+            extra.append(f"device {element} *dot_{n}")
+        declared = []
+        for variable, type_ in self.program.variables.items():
+            space = "threadgroup " if type_.space == "threadgroup" else ""
+            value = "" if space else " = {}"
+            declared.append(f"{space}{declaration(variable, type_)}{value};")
+            if variable in self.active:
+                declared.append(f"{space}{declaration(f'dot_{variable}', type_.adjoint)}{value};")
+        self._block(self.program.body)
+        comment = f"{name}, and the tangents dot_{', dot_'.join(self.outputs)} of what it computes."
+        return kernel_text(
+            f"{name}_jvp", self.program.parameters, extra, declared, self.lines, "", comment
+        )
+
+    # -- statements
+
+    def _line(self, text: str) -> None:
+        self.lines.append("  " * self._depth + text)
+
+    @contextmanager
+    def _braces(self, head: str) -> Any:
+        self._line(f"{head} {{")
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self._line("}")
+
+    def _block(self, statements: list[Statement]) -> None:
+        for statement in statements:
+            match statement:
+                case Assign():
+                    self._assign(statement)
+                case AtomicAdd():
+                    self._add(statement)
+                case If(condition=condition, then=then, other=other):
+                    with self._braces(f"if ({text_of(condition)})"):
+                        self._block(then)
+                    if other:
+                        with self._braces("else"):
+                            self._block(other)
+                case Loop(condition=condition, body=body, step=step):
+                    with self._braces(f"while ({text_of(condition)})"):
+                        self._block([*body, *step])
+                case Barrier(text=text):
+                    self._line(text)
+
+    def _assign(self, statement: Assign) -> None:
+        target, value = statement.target, statement.value
+        self._location = statement.location
+        self._check(statement)
+        tangent = None
+        if target.base.name in self.active and target.type.is_float:
+            tangent = self._bound(self._tangent(value) or f"{_adjoint(target)}(0)", target)
+        self._line(f"{text_of(target)} = {text_of(value)};")
+        if tangent is not None:
+            self._line(f"{self._target_tangent(target)} = {tangent};")
+
+    def _add(self, statement: AtomicAdd) -> None:
+        target, value = statement.target, statement.value
+        self._location = statement.location
+        self._check(statement)
+        name = target.base.name
+        is_atomic = any(
+            p.name == name and "atomic" in p.declaration for p in self.program.parameters
+        )
+        pairs = [(text_of(target), text_of(value))]
+        tangent = self._tangent(value) if name in self.active and target.type.is_float else None
+        if tangent is not None:
+            pairs.insert(0, (self._target_tangent(target), tangent))
+        for address, added in pairs:
+            if is_atomic:
+                self._line(f"atomic_fetch_add_explicit(&{address}, {added}, memory_order_relaxed);")
+            else:
+                self._line(f"{address} += {added};")
+
+    def _check(self, statement: Assign | AtomicAdd) -> None:
+        """Refuse stores of what depends on inputs to memory without a tangent."""
+        target = statement.target
+        read = activity.float_variables(statement.value) & self.active
+        if target.is_buffer_element and target.type.is_float and read and (
+            target.base.name not in self.outputs
+        ):  # fmt: skip
+            why = f"{target.base.name} depends on the inputs: name it among the outputs"
+            raise Refused(statement.location, why)
+
+    def _target_tangent(self, target: Expression) -> str:
+        """The tangent of a target, where it is stored."""
+        text, name = text_of(target), target.base.name
+        if target.is_buffer_element and not text.startswith(f"{name}["):  # through a reference
+            text = f"{name}[0]{text[len(name) :]}"
+        return f"dot_{text}"
+
+    # -- values
+
+    def _bound(self, text: str, value: Expression) -> str:
+        self._count += 1
+        self._line(f"const {_adjoint(value)} g_{self._count} = {text};")
+        return f"g_{self._count}"
+
+    def _tangent(self, value: Expression) -> str | None:
+        """The tangent of a value; None if it is 0."""
+        if not activity.float_variables(value) & self.active:
+            return None
+        if value.op in ("variable", "element"):
+            return self._target_tangent(value)
+        rule = getattr(self, f"_of_{value.op}", None)
+        if rule is None:
+            raise Refused(self._location, f"{text_of(value)} has no rule")
+        tangent: str | None = rule(value)
+        return tangent
+
+    def _of_component(self, value: Expression) -> str:
+        return f"({self._inner(value.args[0])}).{value.name}"
+
+    def _of_cast(self, value: Expression) -> str:
+        return f"{_adjoint(value)}({self._inner(value.args[0])})"
+
+    def _of_construct(self, value: Expression) -> str:
+        return f"{_adjoint(value)}({', '.join(map(self._inner, value.args))})"
+
+    def _of_unary(self, value: Expression) -> str:
+        return f"-({self._inner(value.args[0])})"
+
+    def _of_select(self, value: Expression) -> str:
+        condition, *values = value.args
+        then, other = (f"{_adjoint(value)}({self._inner(each)})" for each in values)
+        return f"({text_of(condition)}) ? {then} : {other}"
+
+    def _of_binary(self, value: Expression) -> str:
+        left, right = value.args
+        a, b = self._tangent(left), self._tangent(right)
+        x, y = widened(left), widened(right)
+        match value.name:
+            case "+" | "-":
+                terms = [f"({a})" if a else "", f"{value.name} ({b})" if b else ""]
+            case "*":
+                terms = [f"({a}) * {y}" if a else "", f"+ {x} * ({b})" if b else ""]
+            case "/":
+                terms = [f"({a}) / {y}" if a else "", f"- {x} / {y} * ({b}) / {y}" if b else ""]
+            case _:
+                raise Refused(self._location, f"the operator {value.name} has no derivative")
+        return f"{_adjoint(value)}({' '.join(terms)})"
+
+    def _of_call(self, value: Expression) -> str | None:
+        name = value.name
+        if name.startswith(("simd_", "quad_")):
+            return self._of_lanes(value)
+        if name in CONSTANT:
+            return None
+        texts = dict(zip("abc", map(widened, value.args), strict=False))
+        texts |= {"x": texts["a"], "y": widened(value), "bool": _adjoint(value)}
+        if name in VECTOR_TANGENTS:
+            for letter, arg in zip("abc", value.args, strict=False):
+                texts[f"dot_{letter}"] = f"({self._inner(arg)})"
+            return f"{_adjoint(value)}({VECTOR_TANGENTS[name].format(**texts)})"
+        if name not in PARTIALS:
+            raise Refused(self._location, f"{name} has no derivative here")
+        terms = []
+        for arg, row in zip(value.args, PARTIALS[name], strict=True):
+            tangent = self._tangent(arg)
+            if tangent is not None and row != "0":
+                terms.append(f"({row.format(**texts)}) * ({tangent})")
+        return f"{_adjoint(value)}({' + '.join(terms)})" if terms else None
+
+    def _of_lanes(self, value: Expression) -> str:
+        """The tangent of a function of which the threads of a simdgroup or a quad have results."""
+        group, kind = value.name[:4], value.name[5:]
+        arg, *others = value.args
+        tangent = self._inner(arg)
+        if kind in _LINEAR:
+            given = ", ".join((f"{_adjoint(value)}({tangent})", *map(text_of, others)))
+            return f"{value.name}({given})"
+        if kind in ("max", "min"):
+            x, type_ = widened(arg), _adjoint(value)
+            result = self._bound(f"{type_}({text_of(value)})", value)
+            share = self._bound(f"{type_}({x} == {result})", value)
+            return f"{group}_sum({share} * ({tangent})) / {group}_sum({share})"
+        raise Refused(self._location, f"{value.name} has no tangent")
+
+    def _inner(self, value: Expression) -> str:
+        return self._tangent(value) or f"{_adjoint(value)}(0)"
+
+
+def _adjoint(value: Expression) -> str:
+    return value.type.element.adjoint.msl
