@@ -103,3 +103,14 @@ def test_sub_grids_cover_every_thread_once(grid):
     assert seen == {
         (x, y, z) for x in range(grid[0]) for y in range(grid[1]) for z in range(grid[2])
     }
+
+
+@pytest.mark.parametrize("type", ["long2", "ulong3", "half4"])
+def test_selections_by_the_elements_of_a_vector(type):
+    """LLVM makes a bitcast to bits of them, which its back end cannot compile."""
+    text = (
+        f"#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device {type}* y, "
+        f"device const {type}* x, uint i [[thread_position_in_grid]]) "
+        "{ y[i] = select(x[i], y[i], x[i] > 0); }"
+    )
+    assert "OpSelect" in mtl.library(text, target="spirv").k.asm["spirv"]

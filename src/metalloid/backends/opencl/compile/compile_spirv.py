@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metalloid.backends.opencl.compile.atomic_addresses import through_integers
+from metalloid.backends.opencl.compile.bits_of_bools import extract_bits
 from metalloid.backends.opencl.compile.imports import imported_names
 from metalloid.backends.opencl.compile.module_edits import reports
 from metalloid.backends.opencl.compile.pipeline import run_pipeline
@@ -139,7 +140,7 @@ def _compile(
         raise MetalloidError(f"[{entry.name}] {problem} is not supported in SPIR-V") from None
     does_report = reports(ir)
     optimized = clang.run([*_back_end(target), "-S", "-emit-llvm"], ir)
-    ir = through_integers(optimized.text)
+    ir = through_integers(extract_bits(optimized.text))
     code = clang.run([*_back_end(target), *_AS_IT_IS, "-c"], ir)
     if optimized.status or code.status:
         raise MetalloidError(
