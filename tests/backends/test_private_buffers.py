@@ -97,3 +97,19 @@ def test_launches_in_a_row_and_of_the_sanitizer(library):
     assert True in variants(kernel)
     kernel(x, y, threads=threads, check=True)
     assert np.asarray(y).tolist() == [5 * threads, 0]
+
+
+def test_small_launches_are_fast_launches(library):
+    """Jobs of grids that never use copies have no words of them, and native launches reuse these."""
+    kernel = library.reads
+    x, y = np.ones(100, np.float32), np.zeros(2, np.float32)
+    for count in range(1, 4):
+        kernel(x, y, threads=100)
+        assert y.tolist() == [100 * count, 0]
+    kernel = library.scatter
+    jobs = kernel._program.jobs
+    given = x, np.zeros(100, np.int32), 1, *(np.zeros(4096, np.float32) for _ in range(4))
+    for count in range(1, 4):
+        kernel(*given, threads=100)
+        assert given[-1][0] == 200 * count
+    assert {grid[0] for grid, _ in jobs if grid[0] < 4096} >= {100}

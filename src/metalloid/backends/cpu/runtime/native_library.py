@@ -43,6 +43,10 @@ def job_layout(parameters: int) -> struct.Struct:
     return struct.Struct(f"=QIIIIIIIIIIQQ{parameters}Q")
 
 
+#: A job without its words.
+HEAD = job_layout(0)
+
+
 class Outcome(ctypes.Structure):
     """The outcome of a job (runtime.h, mtl_outcome)."""
 

@@ -39,17 +39,19 @@ class PrivateBuffers:
         self._limit = _BYTES_OF_LOOP if in_loops else _BYTES_OF_THREAD
         self.word_count = 2 * len(positions)
 
+    def may_be_used(self, grid: Size) -> bool:
+        """Whether a launch of that size may give workers copies."""
+        return bool(self._positions) and math.prod(grid) >= _MIN_THREADS
+
     def words_of(self, arguments: Arguments, grid: Size) -> list[int]:
         """The position and the bytes of each; zeros if the launch adds by atomic operations."""
-        if not self._positions:
-            return []
         none = [0] * self.word_count
+        if not self.may_be_used(grid):
+            return none
         threads = math.prod(grid)
         sizes = [arguments.extents.get(position, 0) for position in self._positions]
         total = sum(sizes)
-        if threads < _MIN_THREADS or total > min(
-            threads * self._limit, _MAX_BYTES // host.usable_threads()
-        ):
+        if total > min(threads * self._limit, _MAX_BYTES // host.usable_threads()):
             return none
         if any(size < _FLOAT or size % _FLOAT for size in sizes):
             return none

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
+import struct
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -113,7 +114,7 @@ class CpuProgram(Program):
         self._private = PrivateBuffers(kernel.private_words, kernel.adds_in_loops)
         self.words_of_jobs = words_with_table(self.signature) if self.proof else words
         self.words_of_jobs += self._private.word_count
-        self._job = native_library.job_layout(self.words_of_jobs)
+        self._words = struct.Struct(f"={self.words_of_jobs}Q")
         self._unknown_extents = dict.fromkeys(range(words), UNKNOWN_BYTES)
         #: Pointers in memory, whose extents follow those of words.
         self.slots = pointer_slots(self.signature) if self.proof else ()
@@ -302,16 +303,16 @@ class CpuProgram(Program):
             flags |= native_library.RELAXED
         if any(private):
             flags += native_library.PRIVATE * (len(private) // 2)
-        job = self._job.pack(
-            entry, flags, self.words_of_jobs, *grid, *group,
-            arguments.threadgroup_bytes, self.variable_bytes, self.cost_address,
-            arguments.limit_ns, *words, *extents, *private,
-        )  # fmt: skip
-        if (
-            not (is_relaxed or arguments.limit_ns or private)
-            and (grid, launch_group) not in self.jobs
-        ):
+
+        def head(word_count: int) -> bytes:
+            return native_library.HEAD.pack(
+                entry, flags, word_count, *grid, *group, arguments.threadgroup_bytes,
+                self.variable_bytes, self.cost_address, arguments.limit_ns,
+            )  # fmt: skip
+
+        is_plain = not (is_relaxed or arguments.limit_ns or self._private.may_be_used(grid))
+        if is_plain and (grid, launch_group) not in self.jobs:
             if len(self.jobs) >= _MAX_CACHED_SHAPES:
                 self.jobs.clear()
-            self.jobs[grid, launch_group] = job[: native_library.JOB_BYTES]
-        return job
+            self.jobs[grid, launch_group] = head(len(words) + len(extents))
+        return head(self.words_of_jobs) + self._words.pack(*words, *extents, *private)
