@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -146,6 +147,23 @@ def test_public_names_exist():
         _ = metalloid.nonsense
     with pytest.raises(AttributeError, match=r"no attribute 'librery'\. Did you mean 'library'\?"):
         _ = metalloid.librery
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "near"),
+    [
+        ("linalg", "nrom", "norm"), ("fft", "ftt", "fft"), ("random", "unifrom", "uniform"),
+        ("nn", "sofmax", "softmax"), ("numpy", "arrange", "arange"),
+        ("numpy.linalg", "nrom", "norm"), ("numpy.fft", "rftt", "rfft"),
+        ("numpy.random", "randnn", "randn"), ("numpy.polynomial", "Polynomal", "Polynomial"),
+    ],
+)  # fmt: skip
+def test_unknown_names_of_modules_have_a_suggestion(module, name, near):
+    imported = importlib.import_module(f"metalloid.{module}")
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'\. Did you mean '{near}'\?"):
+        getattr(imported, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing_like_it'$"):
+        _ = imported.nothing_like_it
 
 
 def test_files_stay_small():

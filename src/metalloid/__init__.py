@@ -188,8 +188,9 @@ if not TYPE_CHECKING:  # with it, checkers would take every misspelt name
         try:
             value = getattr(importlib.import_module(f"metalloid.{module}"), attribute or name)
         except AttributeError:
-            # Without an object, as Python would add the same suggestion.
-            raise AttributeError(_unknown(name), name=name, obj=None) from None
+            from metalloid.errors import unknown_attribute
+
+            raise unknown_attribute("metalloid", name, __dir__()) from None
         globals()[name] = value
         return value
 
@@ -202,14 +203,6 @@ def _installed_version() -> str:
         return version("metalloid")
     except PackageNotFoundError:
         return "0.0.dev0"
-
-
-def _unknown(name: str) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, __dir__(), 1)
-    hint = f". Did you mean {near[0]!r}?" if near else ""
-    return f"module 'metalloid' has no attribute {name!r}{hint}"
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,7 @@ Texts follow one form: ``[where] what happened (the offending values). What to d
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -186,3 +186,13 @@ class TraceError(MetalloidError, ValueError):
 
 class TracedArgument(TraceError):
     """A kernel is launched on an array that a transform traces."""
+
+
+def unknown_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
+    """The error of a name that a module does not have, with the most similar one that it has."""
+    import difflib  # here, as it is for errors
+
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f". Did you mean {near[0]!r}?" if near else ""
+    # Without an object, as Python would add a suggestion, too.
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name, obj=None)

@@ -1,5 +1,8 @@
 """Discrete Fourier transforms."""
 
+from typing import TYPE_CHECKING, Any
+
+from metalloid.errors import unknown_attribute
 from metalloid.fft import rules as _rules  # noqa: F401 - registers them
 from metalloid.fft.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 from metalloid.fft.transforms import (
@@ -39,3 +42,9 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
+
+
+if not TYPE_CHECKING:  # for checkers, other names are errors
+
+    def __getattr__(name: str) -> Any:
+        raise unknown_attribute(__name__, name, __all__)

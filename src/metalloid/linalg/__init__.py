@@ -7,12 +7,15 @@ lazy: errors about values, NumPy's ``LinAlgError``, are raised at evaluation. On
 cuSOLVER, if installed, decomposes large matrices and large stacks, in their own precision.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from metalloid.arrays.functions.tensor_contractions import (
     matmul,
     matrix_transpose,
     tensordot,
     vecdot,
 )
+from metalloid.errors import unknown_attribute
 from metalloid.linalg import decomposition_rules as _rules  # noqa: F401 - registers them
 from metalloid.linalg.decompositions import (
     QR,
@@ -82,3 +85,9 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+
+if not TYPE_CHECKING:  # for checkers, other names are errors
+
+    def __getattr__(name: str) -> Any:
+        raise unknown_attribute(__name__, name, __all__)

@@ -5,7 +5,10 @@ and fuse with the expressions around them. Layers, parameters and optimizers are
 package.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from metalloid.arrays.functions.convolution import avg_pool, conv1d, conv2d, conv3d, max_pool
+from metalloid.errors import unknown_attribute
 from metalloid.nn.activations import (
     celu,
     elu,
@@ -104,3 +107,9 @@ __all__ = [
     "step",
     "to_fp8",
 ]
+
+
+if not TYPE_CHECKING:  # for checkers, other names are errors
+
+    def __getattr__(name: str) -> Any:
+        raise unknown_attribute(__name__, name, __all__)

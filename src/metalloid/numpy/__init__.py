@@ -13,6 +13,7 @@ from typing import Any
 import numpy as _numpy
 
 from metalloid.arrays.functions import data_types, evaluation
+from metalloid.errors import unknown_attribute
 from metalloid.numpy import fft, host, linalg, methods
 from metalloid.numpy import polynomial as polynomial
 from metalloid.numpy import random as random
@@ -94,7 +95,7 @@ COUNTERPARTS = _counterparts()
 def __getattr__(name: str) -> Any:
     if name in host.MISSING:
         raise AttributeError(f"metalloid.numpy has no {name!r}: {host.MISSING[name]}.")
-    raise AttributeError(f"module 'metalloid.numpy' has no attribute {name!r}")
+    raise unknown_attribute("metalloid.numpy", name, __dir__())
 
 
 def __dir__() -> list[str]:

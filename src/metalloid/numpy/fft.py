@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metalloid import fft as base
 from metalloid.arrays.array import Array, as_array
+from metalloid.errors import unknown_attribute
 from metalloid.numpy.array import numpy_function, store
 
 
@@ -103,3 +104,9 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift",
     "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
+
+
+if not TYPE_CHECKING:  # for checkers, other names are errors
+
+    def __getattr__(name: str) -> Any:
+        raise unknown_attribute(__name__, name, __all__)

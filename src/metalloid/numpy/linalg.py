@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import default_float, kind_of
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.ir.substitute import is_traced
+from metalloid.errors import unknown_attribute
 from metalloid.linalg import LinAlgError
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions import products
@@ -421,3 +422,9 @@ __all__ = [
     "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd",
     "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
+
+
+if not TYPE_CHECKING:  # for checkers, other names are errors
+
+    def __getattr__(name: str) -> Any:
+        raise unknown_attribute(__name__, name, __all__)

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import sys
 from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metalloid.errors import unknown_attribute
 from metalloid.numpy.host import host_function
 
 
@@ -35,3 +37,9 @@ def _wrapped(theirs: ModuleType, ours: ModuleType) -> ModuleType:
 
 
 _wrapped(np.polynomial, sys.modules[__name__])
+
+
+if not TYPE_CHECKING:  # for checkers, other names are errors
+
+    def __getattr__(name: str) -> Any:
+        raise unknown_attribute(__name__, name, globals())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64
 from metalloid.arrays.ir.operands import is_number
 from metalloid.arrays.ir.substitute import is_traced
+from metalloid.errors import unknown_attribute
 from metalloid.numpy.array import as_ndarrays, numpy_function, store
 from metalloid.numpy.distributions import ByRejection, Size, checked, shape_of
 
@@ -333,3 +334,9 @@ globals().update({name: _function(name, name) for name in _METHODS})
 globals().update({name: _function(name, method) for name, method in _SYNONYMS.items()})
 
 __all__ = ["Generator", "RandomState", "default_rng", "seed", *_SYNONYMS, *_METHODS]
+
+
+if not TYPE_CHECKING:  # for checkers, other names are errors
+
+    def __getattr__(name: str) -> Any:
+        raise unknown_attribute(__name__, name, __all__)

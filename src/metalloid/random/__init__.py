@@ -6,6 +6,9 @@ only; `split` and `fold_in` derive new keys. Without a key, functions take the n
 sequence that `seed` starts.
 """
 
+from typing import TYPE_CHECKING, Any
+
+from metalloid.errors import unknown_attribute
 from metalloid.random import rules as _rules  # noqa: F401 - registers them
 from metalloid.random.counts import poisson
 from metalloid.random.distributions import (
@@ -48,3 +51,9 @@ __all__ = [
     "truncated_normal",
     "uniform",
 ]
+
+
+if not TYPE_CHECKING:  # for checkers, other names are errors
+
+    def __getattr__(name: str) -> Any:
+        raise unknown_attribute(__name__, name, __all__)
