@@ -51,7 +51,7 @@ def _evaluate(rows, args):
 
 
 @pytest.mark.parametrize(("dtype", "count", "result"), _CASES, ids=str)
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 def test_every_row_on_every_type(dtype, count, result):
     args = (operands(dtype),) if count == 1 else pairs(dtype)
     rows = _rows(dtype, count, result)
@@ -200,7 +200,7 @@ def _promoted(a, b):
 
 
 @pytest.mark.parametrize("a", ALL, ids=str)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_promotion_of_two_types(a):
     for b in ALL:
         expected = _promoted(a, b)
@@ -223,7 +223,7 @@ def test_promotion_of_two_types(a):
         ("complex64", 1, "complex64"), ("complex128", 1.5, "complex128"),
     ],
 )  # fmt: skip
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_a_number_with_an_array(dtype, number, expected):
     array = mtl.ones(2, dtype=dtype)
     for result in (mtl.add(array, number), mtl.add(number, array)):
@@ -237,7 +237,7 @@ def test_numbers_that_do_not_fit_are_refused():
 
 
 @pytest.mark.parametrize("to", ALL, ids=str)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_casts_from_every_type(to):
     sources = [
         operands(dtype)[:700]
@@ -279,7 +279,7 @@ def _cast_and_expected(got, source, to):
 
 
 @pytest.mark.parametrize("name", ["exp", "sqrt", "hypot", "atan2", "divide", "signbit"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_functions_of_floats_take_integers_as_float32(name):
     args = [mtl.asarray(np.arange(1, 50, dtype=np.int8))] * OPS[name].operands
     as_floats = getattr(mtl, name)(*(mtl.astype(arg, "float32") for arg in args))
@@ -341,7 +341,7 @@ def test_where_takes_what_is_asked_for_and_nothing_of_the_other():
     "limits", [(-1, 2), (None, 2), (-1, None), (3, -3), (None, None), (np.nan, 1)]
 )
 @pytest.mark.parametrize("dtype", ["int8", "float32", "bfloat16"])
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_clip_as_numpy_does(limits, dtype):
     if dtype == "int8" and np.nan in limits:
         pytest.skip("int8 has no NaN")

@@ -46,7 +46,7 @@ def convolved(x, w, stride, padding, dilation, groups):
         ((1, 5, 6, 4, 2), (3, 2, 3, 2, 2), (1, 2, 1), (1, 1, 0), (1, 1, 1), 1),
     ],
 )
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_convolution(shape, filters, stride, padding, dilation, groups):
     x, w = (RNG.standard_normal(s).astype(np.float32) for s in (shape, filters))
     name = f"conv{len(stride)}d"
@@ -64,7 +64,7 @@ def test_convolution(shape, filters, stride, padding, dilation, groups):
     [("float16", 2**-11), ("float64", 2**-52), ("int32", 0), ("complex64", 2**-23)],
 )
 @pytest.mark.parametrize("outputs", [3, 9])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_types(dtype, unit, outputs):
     def random(*shape):
         values = RNG.standard_normal(shape) * 4
@@ -112,7 +112,7 @@ def test_pooling(size, stride, channels, is_launch):
 
 @pytest.mark.parametrize("dtype", ["float16", "uint8", "int64"])
 @pytest.mark.parametrize("size", [2, 5])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_types_of_pooling(dtype, size):
     x = (RNG.standard_normal((1, 12, 3)) * 60 + 100).astype(dtype)
     if dtype == "float16":

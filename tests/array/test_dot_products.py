@@ -48,7 +48,7 @@ def test_few_rows_are_sums(dtype):
 
 @pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int8"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_a_row_times_a_matrix(dtype):
     """Columns are those of a threadgroup, and all numbers of columns that are left over."""
     for columns, stack in ((512, ()), (128 + 64, ()), (256 + 97, ()), (128 + 33, (3,))):
@@ -62,7 +62,7 @@ def test_a_row_times_a_matrix(dtype):
 @pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("columns", [2, 3, 4])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_few_columns_are_dot_products(dtype, columns):
     for rows, depth in ((64, 256), (67, 301)):
         a, b = random((rows, depth), dtype), random((depth, columns), dtype)

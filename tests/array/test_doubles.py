@@ -110,7 +110,7 @@ def _operands(name, rng, count):
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_bounds(name, rng):
     check(name, *_operands(name, rng, 150))
 

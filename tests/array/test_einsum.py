@@ -52,7 +52,7 @@ CASES = {
     "dtype",
     ["float32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("int32", "complex128"))],
 )
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_cases(rng, text, dtype):
     operands = [rng.integers(-9, 9, shape).astype(dtype) for shape in CASES[text]]
     if dtype == "complex128":
@@ -124,7 +124,7 @@ def test_many_operands():
 
 
 @pytest.mark.parametrize("text", [text for text in CASES if "..." not in text])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_paths_are_numpys_too(rng, text):
     dtype = "float32" if len(CASES[text]) == 2 else "int64"
     operands = [rng.integers(-9, 9, shape).astype(dtype) for shape in CASES[text]]

@@ -22,7 +22,7 @@ TYPES = [
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_every_type(dtype):
     a, b = random((70, 45), dtype), random((45, 67), dtype)
     with mtl.config.scope(products="registers"):
@@ -102,7 +102,7 @@ def test_shapes_and_strides(m, n, k, factors, backend):
     [((2, 1, 5, 4), (3, 4, 6)), ((4,), (3, 4, 6)), ((3, 5, 4), (4,)), ((4,), (4,)), ((0, 3), (3, 2)),
      ((3, 0), (0, 2)), ((2, 0, 3), (3, 4)), ((0, 2, 3), (3, 4)), ((1, 1), (1, 1)), ((2, 3, 1, 1, 5), (3, 2, 5, 1))],
 )  # fmt: skip
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_batches_and_vectors(first, second, backend, dtype):
     a, b = random(first, dtype), random(second, dtype)
     with mtl.config.scope(products=backend):
@@ -135,7 +135,7 @@ CHAINS = {
 @pytest.mark.parametrize(
     ("name", "backend"), [*((name, "registers") for name in CHAINS), ("residual", "simdgroups")]
 )
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_operations_on_a_product_are_fused_with_it(name, backend):
     chain = CHAINS[name]
     with mtl.config.scope(products=backend):
@@ -312,7 +312,7 @@ def test_column_major_factors_are_packed(monkeypatch, dtype, stack):
 @pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
 @pytest.mark.parametrize(("registers", "nbytes"), [(16, 16), (16, 32), (32, 64)])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_tiles_of_other_processors(monkeypatch, registers, nbytes, dtype):
     """Rows and columns are around those of sums and of threadgroups."""
     traits = FEW_CORES._replace(vector_registers=registers, vector_bytes=nbytes)
@@ -418,7 +418,7 @@ def test_large(dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("depth", "columns"), [(3, 3), (1, 2), (4, 2), (2, 4)])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_short_rows_and_a_small_matrix(rng, dtype, depth, columns):
     points, matrix = rng.random((2, 2500, depth)), rng.random((depth, columns))
     x, m = mtl.asarray(points, dtype=dtype), mtl.asarray(matrix, dtype=dtype)

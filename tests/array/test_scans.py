@@ -60,7 +60,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize(("shape", "axis"), [
     ((40_000,), 0), ((3, 20_001), 1), ((5, 70, 3), 1), ((2, 9, 100), 1), ((4, 100, 33), 0),
 ])  # fmt: skip
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_chunks_rows_and_columns(name, shape, axis):
     """Rows of several chunks, columns of threads, and axes that are moved to the end."""
     x = RNG.integers(-9, 9, shape).astype(np.int32)

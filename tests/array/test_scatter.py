@@ -51,7 +51,7 @@ def numbers(rng, shape, dtype):
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_functions_and_types(device, rng, name, dtype):
     x, new = numbers(rng, (7, 3), dtype), numbers(rng, (40, 3), dtype)
     index = rng.integers(-7, 7, 40)
@@ -71,7 +71,7 @@ def test_functions_and_types(device, rng, name, dtype):
         ((4, 3), ([],)),
     ],
 )
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_shapes(device, rng, shape, index):
     x = numbers(rng, shape, np.float32)
     at = tuple(mtl.asarray(np.array(i, np.int64), device=device) if isinstance(i, list) else i

@@ -14,7 +14,7 @@ def softmax(xp, x):
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 10, 15, 16, 17])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_rows_up_to_the_limit(length):
     x = RNG.standard_normal((100, length)).astype(np.float32)
     own = mtl.asarray(x)
@@ -51,7 +51,7 @@ def test_loops_over_a_short_row_are_written_out():
 
 
 @pytest.mark.parametrize(("count", "length"), [(8, 16), (3, 5), (16, 2)])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_rows_that_share_operands(count, length):
     x = RNG.standard_normal((77, length)).astype(np.float32)
     c = RNG.standard_normal((count, length)).astype(np.float32)
@@ -72,7 +72,7 @@ def test_rows_that_share_operands(count, length):
 
 
 @pytest.mark.parametrize("length", [17, 32, 64, 100])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_eight_rows_of_a_simdgroup(length):
     x = RNG.standard_normal((3, 45, length + 1)).astype(np.float32)
     w = RNG.standard_normal(length).astype(np.float32)

@@ -54,7 +54,7 @@ def exact_layer_norm(x):
 
 @pytest.mark.parametrize("n", [64, *map(slow, [1, 3, 65, 1000]), 4098])
 @pytest.mark.parametrize("first", [0, 1, slow(4)])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_four_elements_a_thread(device, n, first):
     x, y = normal(n + first), normal(n + first)
     got = mtl.asarray(x, device=device)[first:] * 2 + mtl.asarray(y, device=device)[first:]
@@ -378,7 +378,7 @@ def test_tensor_cores_and_what_is_not_finite(tensor_cores):
     [("float16", "m16n8k16.row.col.f32.f16.f16"), ("bfloat16", "m16n8k16.row.col.f32.bf16.bf16"),
      ("float32", "m16n8k8.row.col.f32.tf32.tf32")],
 )  # fmt: skip
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_instructions_of_tensor_cores(tensor_cores, dtype, instruction):
     x, _ = of_tensor_cores(normal(8, 8), dtype, "C", tensor_cores)
     with mtl.config.scope(tf32=True):

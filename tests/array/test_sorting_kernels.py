@@ -82,7 +82,7 @@ SHAPES = st.one_of(
 )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", DTYPES)
 @settings(max_examples=2)
 @given(shape=SHAPES, descending=st.booleans(), seed=st.integers(0, 99), kinds=st.integers(0, 300))

@@ -87,14 +87,14 @@ def result_and_expected(vector, result, expression, store):
 
 
 @pytest.mark.parametrize(("vector", "result", "expression"), CASES)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_all_threads_store_what_one_after_the_other_would(vector, result, expression):
     stored, expected = result_and_expected(vector, result, expression, ALL)
     assert stored == expected
 
 
 @pytest.mark.parametrize(("vector", "result", "expression"), CASES[::4])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_so_do_some(vector, result, expression):
     stored, expected = result_and_expected(vector, result, expression, SOME)
     assert stored == expected

@@ -67,7 +67,7 @@ def check_random_kernel(seed, launch=0):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 2000])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_random_kernels(engine, seed):
     check_random_kernel(seed)
 
@@ -255,7 +255,7 @@ def outer(n, p, q=None):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 def test_objects(engine, case):
     name, arguments, threads, message = CASES[case]
     y, around = guarded(ELEMENTS, np.float32)
@@ -365,7 +365,7 @@ def next_element(bounds):
 
 
 @pytest.mark.parametrize("how", ["elementwise", "reduction", "scan", "body"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_generated_kernels(how):
     with mtl.config.scope(device="cpu"):
         x, _ = guarded(9, np.float32)

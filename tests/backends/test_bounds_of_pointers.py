@@ -246,7 +246,7 @@ def nothing_is_inlined(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_functions_that_stay_functions(name, engine, nothing_is_inlined):
     functions, body, outside = FUNCTIONS[name]
     with mtl.config.scope(cpu_engine=engine):

@@ -152,7 +152,7 @@ def nothing_is_inlined(monkeypatch, another_cache):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_vector_forms_of_functions(name, request):
     inlined, _ = run(name, "reference")
     request.getfixturevalue("nothing_is_inlined")

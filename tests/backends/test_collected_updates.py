@@ -73,7 +73,7 @@ def test_at_one_address(operation, dtype, waits, threads, group_size, seed):
     ("operation", "function"),
     [("fetch_add", np.add), ("fetch_sub", np.subtract), ("fetch_xor", np.bitwise_xor)],
 )
-@pytest.mark.sample(2, per="operation")
+@pytest.mark.sample(1, per="operation")
 def test_at_one_address_for_each_thread_of_a_threadgroup(operation, function, first):
     compiled = kernel(f"atomic_{operation}_explicit(&y[t], x[i], {RELAXED});", waits=True)
     assert "@mtl.accumulate.row." in compiled.asm["ll"]
@@ -89,7 +89,7 @@ def test_at_one_address_for_each_thread_of_a_threadgroup(operation, function, fi
 
 @pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize("index", ["group % n", "group / n", "group", "t / 32 + group % n"])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_at_addresses_that_change(index, waits):
     compiled = kernel(f"atomic_fetch_add_explicit(&y[{index}], x[i], {RELAXED});", waits=waits)
     assert collects(compiled) or (not waits and "t" in index)

@@ -28,7 +28,7 @@ kernel void structs(device {type}* y, device const {type}* x, constant uint& at)
 
 @pytest.mark.parametrize("type_", DTYPES)
 @pytest.mark.parametrize("at", [0, 1, 3])
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 def test_vectors_lie_anywhere(type_, at):
     lib = mtl.library(SOURCE.format(type=type_))
     x = np.arange(24).astype(DTYPES[type_])

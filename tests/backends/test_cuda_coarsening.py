@@ -119,7 +119,7 @@ def test_all_loads_of_coarsened_threads_come_before_their_stores(offline, kind, 
 
 
 @pytest.mark.parametrize("name", ADJACENT)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_adjacent_threads_with_small_elements_make_accesses_of_16_bytes(adjacent, name):
     kernel, (count, _, _) = adjacent.function(name), ADJACENT[name]
     assert kernel.engine == f"cuda: sm_90; on large grids {count} {MANY}"

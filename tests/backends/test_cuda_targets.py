@@ -26,7 +26,7 @@ def ptx(text, target="cuda:sm_90", **options):
 
 @pytest.mark.parametrize("target", ["cuda:sm_75", "cuda:sm_80", "cuda:sm_90"])
 @pytest.mark.parametrize("file", OURS)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_our_kernels_compile(file, target):
     lib = mtl.library(path=PACKAGE / file, target=target)
     # A quarter of a file for the newest, an eighth for the others; test_every_kernel_of_ours has all.

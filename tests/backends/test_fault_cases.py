@@ -147,7 +147,7 @@ def check_cases(lib, source, name):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_fault_cases(name, engine):
     source = text()
     with mtl.config.scope(cpu_engine=engine, device="cpu"):

@@ -49,7 +49,7 @@ def lib():
 
 @pytest.mark.parametrize("threads", [8, 32, 50, 256])
 @pytest.mark.parametrize("name", TYPES)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_atomics_by_index(lib, name, threads):
     rng = np.random.default_rng(threads)
     x = rng.integers(0 if name[0] == "u" else -128, 128, threads).astype(TYPES[name])

@@ -42,7 +42,7 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize(("threads", "group"), [((256, 1), (64, 1)), ((8, 32), (8, 8))])
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_both_engines_agree(name, threads, group, rng):
     body = BODIES[name].replace("WAIT", "threadgroup_barrier(mem_flags::mem_threadgroup);")
     text = f"{HEAD} {body} y[i] = s + 2 * a + 3 * b; }}"

@@ -98,7 +98,7 @@ def form(request, monkeypatch):
 
 @pytest.mark.parametrize("macros", [PLAIN, TRANSPOSED], ids=["plain", "transposed"])
 @pytest.mark.parametrize("type_", DTYPES)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_tiles(type_, macros, form, rng):
     text = f"{HEADER}typedef {type_} T;\n{TILES}"
     for name, address in macros.items():
@@ -113,7 +113,7 @@ def test_tiles(type_, macros, form, rng):
 
 
 @pytest.mark.parametrize("type_", DTYPES)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_elements_between_products(type_, form, rng):
     text = f"{HEADER}typedef {type_} T;\n{OTHERS}"
     values = (rng.normal(size=192) * 0.25).astype(DTYPES[type_])

@@ -67,7 +67,7 @@ def kernels(request):
 
 @pytest.mark.parametrize("group", GROUPS, ids=str)
 @pytest.mark.parametrize("where", WHERE)
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 def test_positions(kernels, where, group):
     grid = tuple(size * count for size, count in zip(group, (2, 3, 1), strict=True))
     out = np.zeros(grid[::-1], np.uint32)
@@ -81,7 +81,7 @@ def test_positions(kernels, where, group):
      ((16, 4, 4), "full-16"), ((64, 4, 1), "full-32"), ((4, 4, 1), "multi_row-8"),
      ((100, 1, 1), "tail-16"), ((48, 1, 1), "single_row-16")],
 )  # fmt: skip
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_variants_by_the_shape_of_threadgroups(group, variant):
     grid, variant = tuple(2 * size for size in group), parse_variant(variant)
     assert variant_for(grid, group, (32, 16, 8), waits=True, by_shape=True) == variant

@@ -96,7 +96,7 @@ kernel void access_{t}(texture2d<{t}, access::read> t, device {t}4* y, device {t
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_access_to_each_format(name, rng, is_known):
     info, texels = FORMATS[name], texels_of(name, rng)
     if info.component.endswith("snorm"):  # two codes stand for -1
@@ -234,7 +234,7 @@ def check_samples(name, filter, address, coord, rng):
         slow("r32float", "nearest", "repeat", "normalized"),
     ],
 )
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_samples(name, filter, address, coord, rng, is_known):
     check_samples(name, filter, address, coord, rng)
 
@@ -327,7 +327,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_kinds(kind, rng, is_known):
     extents, expression = KINDS[kind]
     type_name = {"2d_ms": "texture2d_ms", "buffer": "texture_buffer"}.get(kind, f"texture{kind}")

@@ -102,7 +102,7 @@ out:
 
 @pytest.mark.parametrize("group", [(1, 1), (8, 8), (3, 5), (1, 256), (300, 1)], ids=str)
 @pytest.mark.parametrize("extent", [(256, 20), (301, 33), (5, 2000)], ids=str)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_every_thread_runs_once_with_its_index(extent, group):
     lib = mtl.library(TEXT)
     out = np.zeros(extent[::-1], np.uint32)

@@ -45,7 +45,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("type_", "dtype", "group", "condition"), CASES)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_trees(type_, dtype, group, condition, rng):
     source = SOURCE.replace("GROUP", str(group)).replace("TYPE", type_)
     kernel = mtl.library(source.replace("CONDITION", condition)).tree

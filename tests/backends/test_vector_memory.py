@@ -104,7 +104,7 @@ CASES = {
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 def test_reads(lib, memory, name, n):
     make, expected = CASES[name]
     x = make(n)
@@ -127,7 +127,7 @@ def test_adjacent_elements_at_the_edges(lib, memory, n):
 
 
 @pytest.mark.parametrize("n", [1, 5, 12, 31, 32, 33, 100])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_rows_above(lib, memory, n):
     """The first lanes of a vector may have no row above: their index has wrapped."""
     x, y = floats(144), memory.array(np.zeros(144, np.float32))

@@ -43,7 +43,7 @@ def test_there_are_46_operations_and_51_kernels(gpu):
 
 
 @pytest.mark.parametrize("length", [1, 2, 255, 256, 257, 100_003])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_reductions_of_any_length(gpu, length):
     x = RNG.integers(-1000, 1000, length).astype(np.float32)
     a = given(gpu, x)

@@ -66,7 +66,7 @@ def test_attributes(gpu):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-@pytest.mark.sample(15)
+@pytest.mark.sample(8)
 def test_what_operations_return(gpu, name):
     arrays, more, _ = OPERATIONS[name]
     given = [gpu.array(x[:20].tolist()) for x in (X, Y)][: len(arrays)]

@@ -80,7 +80,7 @@ def test_unified_buffer(capsys):
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "sqrt", "exp", "log", "sin", "cos",
                                   "abs", "square", "negative"])  # fmt: skip
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_elementwise_kernels(name, rng):
     """The kernels that the document lists, on a million numbers."""
     numpy_name = {"sub": "subtract", "mul": "multiply", "div": "divide"}.get(name, name)

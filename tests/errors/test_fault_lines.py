@@ -45,7 +45,7 @@ linux_only = pytest.mark.skipif(
 @pytest.mark.parametrize("name", LINES)
 @pytest.mark.parametrize("threads", [64, 61])
 @pytest.mark.parametrize("bounds", ["checked", "unchecked"])
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 def test_faults_name_their_line(name, bounds, threads, engine, tmp_path, monkeypatch):
     file = tmp_path / "faults.metal"
     file.write_text(TEXT)

@@ -69,7 +69,7 @@ def test_lengths_that_a_kernel_transforms(n, dtype):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 13, 32, 97])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 def test_the_definition(n, dtype):
     x = random((2, 8), dtype)
     array = mtl.asarray(x)
@@ -141,7 +141,7 @@ def test_multiple_axes_by_kernels(data):
 
 @pytest.mark.parametrize("name", ["fft2", "ifft2", "rfft2", "irfft2"])
 @pytest.mark.parametrize("options", [{}, {"s": (3, 6)}, {"axes": (2, 0), "norm": "ortho"}])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_two_axes(name, options):
     dtype = "float32" if name == "rfft2" else "complex64"
     x = random((4, 3, 5), dtype)

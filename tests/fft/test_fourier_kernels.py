@@ -32,7 +32,7 @@ def test_passes_are_steps_of_a_plan():
 
 
 @pytest.mark.parametrize("radix", [2, 3, 4, 5, 7, 8, 11, 13])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_each_radix(radix):
     for n in (radix, radix**2, 6 * radix):
         x = random((3, n), "complex64", seed=n)
@@ -64,7 +64,7 @@ def test_long_rows(n, dtype):
 
 @pytest.mark.parametrize("n", [60, 2**12, 67])
 @pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_strided_rows(n, axis, in_place):
     shape = [3, 4, 5]
     shape[axis] = n

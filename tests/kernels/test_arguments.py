@@ -29,7 +29,7 @@ def copy_kernel(type_, source="device const {}* x", index="i"):
 
 
 @pytest.mark.parametrize("type_", MSL_TYPES)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_arrays_of_every_type(type_, rng):
     x = rng.integers(0, 2 if type_ == "bool" else 100, 100).astype(MSL_TYPES[type_])
     y = np.zeros_like(x)
@@ -39,7 +39,7 @@ def test_arrays_of_every_type(type_, rng):
 
 @pytest.mark.parametrize("type_", MSL_TYPES)
 @pytest.mark.parametrize("space", ["constant {}& x", "device const {}& x", "const constant {}& x"])
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 def test_numbers_of_every_type(type_, space):
     kernel = copy_kernel(type_, space)
     for value in (1, True, np.float32(1), np.int64(0), MSL_TYPES[type_](1), 1.0):
@@ -51,7 +51,7 @@ def test_numbers_of_every_type(type_, space):
 @pytest.mark.parametrize("type_", [t for t in MSL_TYPES if t != "bool"])
 @pytest.mark.parametrize("lanes", [2, 3, 4])
 @pytest.mark.parametrize("packed", ["", "packed_"])
-@pytest.mark.sample(16)
+@pytest.mark.sample(8)
 def test_vectors(type_, lanes, packed, rng):
     stride = 4 if lanes == 3 and not packed else lanes
     x = rng.integers(0, 100, (50, stride)).astype(MSL_TYPES[type_])

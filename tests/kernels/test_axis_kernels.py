@@ -66,7 +66,7 @@ def test_products_of_broadcast_arrays(data, shape):
 
 @pytest.mark.parametrize("count", [31, 32, 33, 255, 4096, 4097, 300_000])
 @pytest.mark.parametrize("dtype", [np.float32, slow(np.float16), np.int64, slow(np.uint8)])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_counts_around_the_sizes_of_chunks(count, dtype):
     x = np.random.default_rng(count).integers(0, 2, count).astype(dtype)
     x[50:] *= dtype is not np.float16  # half holds whole numbers up to 2048
@@ -150,7 +150,7 @@ def test_scans(data, shape, dtype, inclusive):
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 255, 2047, 2048, 2049, 70_000])
 @pytest.mark.parametrize("dtype", [np.int32, slow(np.uint8), slow(np.int64)])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_scans_around_the_sizes_of_chunks(count, dtype):
     x = np.random.default_rng(count).integers(0, 100, (2, count)).astype(dtype)
     np.testing.assert_array_equal(running(x, axis=1), x.cumsum(axis=1, dtype=dtype))

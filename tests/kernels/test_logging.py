@@ -212,7 +212,7 @@ SHOWN = "[f] {} (thread (0, 0, 0) of threadgroup (0, 0, 0))\n"
         ("logging.basicConfig(format='%(message)s')", ["error"]),
     ],
 )
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_messages_are_shown_where_logging_is_not_configured(setup, shown):
     """As in a script or a notebook: on standard error, once, unless the program says otherwise."""
     script = SCRIPT.replace("SETUP", setup)

@@ -54,7 +54,7 @@ def copied(x, source=COPY, **options):
 
 
 @EACH_TYPE
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_arrays_of_every_type(type_, rng):
     x = rng.integers(0, 2, (3, 5)).astype(DTYPES[type_])
     assert (copied(x) == x).all()
@@ -73,7 +73,7 @@ def test_arrays_of_every_type(type_, rng):
         (ml_dtypes.bfloat16(1.5), ml_dtypes.bfloat16), (mtl.Buffer(np.float32(2)), np.float32),
     ],
 )  # fmt: skip
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_numbers_are_references(value, type_):
     y = one_output("y[0] = x; static_assert(sizeof(x) == N);", {"x": value}, dtype=type_,
                    template=[("N", np.dtype(type_).itemsize)])  # fmt: skip
@@ -241,7 +241,7 @@ def test_numpy_booleans_are_booleans(value):
 
 
 @EACH_TYPE
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_every_form_of_a_dtype(type_):
     dtype = np.dtype(DTYPES[type_])
     scalars = [scalar for scalar in SCALARS if scalar.dtype == dtype]
@@ -319,7 +319,7 @@ def test_empty_inputs_and_outputs():
 
 @EACH_TYPE
 @pytest.mark.parametrize("value", [1, 0, True, np.float32(1), np.int8(0), 1.0])
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 def test_initial_values(type_, value):
     y = one_output("", {}, grid=0, shape=(2, 3), dtype=np.dtype(DTYPES[type_]), init_value=value)
     assert (y == DTYPES[type_](value)).all()

@@ -39,7 +39,7 @@ def accumulate(total, x, outputs=("total",), **options):
     "view",
     [lambda x: x, lambda x: x[::2], lambda x: x[::-1], lambda x: x.reshape(-1, 3).T],
 )
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_in_place_updates(contiguous, n, view):
     memory = np.arange(n, dtype=np.float32)
     expected = memory.copy()

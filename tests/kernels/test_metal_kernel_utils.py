@@ -129,7 +129,7 @@ def test_limits_of_floats(type_, dtype):
 
 @pytest.mark.parametrize("sign", ["", "u"])
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_limits_of_integers(sign, bits):
     dtype = np.dtype(f"{sign}int{bits}")
     source = f"typedef Limits<{dtype}_t> L; y0[0] = L::max; y0[1] = L::min; y0[2] = L::finite_max; y0[3] = L::finite_min;"

@@ -49,7 +49,7 @@ kernel void f(device uint* result, constant bool& multiplies,
 
 @pytest.mark.parametrize("grid", [(128, 1), (16, 8), (100, 1), (37, 5)])
 @pytest.mark.parametrize("group", [(64, 1), (8, 8), (128, 1)])
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_nobody_notices(grid, group):
     results = []
     for products in ("", PRODUCTS):
@@ -65,7 +65,7 @@ def test_nobody_notices(grid, group):
     [("half", "float"), ("half", "half"), ("bfloat", "float"), ("bfloat", "bfloat")],
 )
 @pytest.mark.parametrize("depth", [8, pytest.param(16, marks=pytest.mark.slow), 40])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_products_of_small_numbers(kind, result, depth):
     """Exact in any order of addition: 3 x 2 matrices of sums over `depth`."""
     text = f"""
@@ -104,7 +104,7 @@ kernel void f(device float* c, device const float* a, device const float* b) {{
 
 @pytest.mark.parametrize("kind", ["half", "bfloat"])
 @pytest.mark.parametrize("transposed", ["true", "false", "flag"])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_transposed_loads(kind, transposed):
     """a b' with b in the threadgroup's memory, transposed while it is loaded, and what was loaded."""
     text = f"""

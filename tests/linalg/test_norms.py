@@ -43,7 +43,7 @@ def test_vector_norm(shape, dtype, order, keepdims, data):
         for dtype in TYPES
     ],
 )
-@pytest.mark.sample(3, per="order")
+@pytest.mark.sample(2, per="order")
 def test_matrix_norm(rng, shape, dtype, order):
     x = random(rng, shape, dtype)
     want = np.linalg.matrix_norm(wide(x), ord="fro" if order is None else order)

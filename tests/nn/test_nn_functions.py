@@ -82,7 +82,7 @@ def rotated(x, offset, base, scale=1.0):
 
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda t: t.__name__)
 @pytest.mark.parametrize("name", ACTIVATIONS)
-@pytest.mark.sample(16)
+@pytest.mark.sample(8)
 def test_values(name, dtype):
     x = (_rng.standard_normal((2, 5, 8)) * 3).astype(dtype)
     result, exact = called(name, mtl.asarray(x)), ACTIVATIONS[name](x.astype(np.float64))
@@ -92,7 +92,7 @@ def test_values(name, dtype):
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_derivatives(name):
     check_derivatives(lambda x: called(name, x), _rng.standard_normal((2, 3, 8)) * 2 + 0.01)
 

@@ -48,7 +48,7 @@ def matrix(dtype, *shape):
 
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16], ids=lambda t: t.__name__)
 @pytest.mark.parametrize(("mode", "bits", "size"), FORMATS)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_packing_is_that_of_mlx(mode, bits, size, dtype):
     mx = pytest.importorskip("mlx.core", reason="the package mlx is not installed")
     w = matrix(dtype, 6, 384)
@@ -69,7 +69,7 @@ def test_packing_is_that_of_mlx(mode, bits, size, dtype):
 
 @pytest.mark.parametrize("dtype", BOUNDS, ids=lambda t: t.__name__)
 @pytest.mark.parametrize(("mode", "bits", "size"), FORMATS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_products(mode, bits, size, dtype):
     quantized = nn.quantize(matrix(dtype, 40, 384), size, bits, mode)
     options = {"group_size": size, "bits": bits, "mode": mode}

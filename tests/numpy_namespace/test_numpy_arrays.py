@@ -157,7 +157,7 @@ DISTRIBUTIONS = {
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_distributions(name):
     args, mean = DISTRIBUTIONS[name]
     n = 4000

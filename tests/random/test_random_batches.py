@@ -40,7 +40,7 @@ DRAWS = {
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (i % 2)) for i, n in enumerate(DRAWS)]
 )
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_every_key_makes_what_it_makes_alone(name):
     draw = DRAWS[name]
     batched = np.asarray(draw(KEYS))

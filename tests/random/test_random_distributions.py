@@ -31,7 +31,7 @@ CONTINUOUS = {
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("name", CONTINUOUS)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_the_distribution(name, dtype):
     draw, exact = CONTINUOUS[name]
     x = np.asarray(draw(dtype), np.float64)
@@ -117,7 +117,7 @@ FAMILIES = ["uniform", "normal", "exponential", "gumbel", "laplace"]
     [((), "float32"), ((0,), "float32"), ((2, 0, 3), "float64"), ((2, 3, 4), "float16"),
      ((3,), "bfloat16"), ((3, 1), "float64")],
 )  # fmt: skip
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_types_and_shapes(shape, dtype):
     for name in FAMILIES:
         x = getattr(mtl.random, name)(shape=shape, dtype=dtype, key=key())

@@ -38,7 +38,7 @@ def wholes():
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in FAST)) for n in DRAWS]
 )
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_parts_and_orders(name, wholes):
     """Sliced, turned, gathered and reversed before they are computed, each a kernel of its own."""
     array, draw = wholes[name], DRAWS[name]

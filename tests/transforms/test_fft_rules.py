@@ -29,7 +29,7 @@ def some(fast, *values):
 
 @pytest.mark.parametrize(("n", "norm"), some(FAST, (None, 1, 2, 4, 5, 9), NORMS))
 @pytest.mark.parametrize(("name", "is_complex"), ONE)
-@pytest.mark.sample(9)
+@pytest.mark.sample(5)
 def test_along_one_axis(name, is_complex, n, norm):
     function = getattr(mtl.fft, name)
     x = random(6, 2, is_complex=is_complex)
@@ -52,7 +52,7 @@ def test_second_derivatives(name, is_complex):
 
 
 @pytest.mark.parametrize(("name", "is_complex"), ONE)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_vmap(name, is_complex):
     function = getattr(mtl.fft, name)
     check_vmap(lambda a: function(a, n=5, axis=-2), random(4, 3, is_complex=is_complex))

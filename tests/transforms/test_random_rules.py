@@ -23,7 +23,7 @@ OF_KEYS = {
 
 
 @pytest.mark.parametrize("name", OF_KEYS)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_vmap_over_keys(name):
     keys = r.split(r.key(3), 4)
     calls = np.stack([np.asarray(OF_KEYS[name](key)) for key in keys])
@@ -68,7 +68,7 @@ def test_weights_and_keys_of_nested_batches():
     ],
     ids=["uniform", "truncated normal", "normal", "gumbel"],
 )
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_derivatives_by_parameters(function):
     check_derivatives(function, np.float64(0.5), np.float64(1.5), order=1)
 

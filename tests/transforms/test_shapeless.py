@@ -70,7 +70,7 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_one_trace(name):
     function = FUNCTIONS[name]

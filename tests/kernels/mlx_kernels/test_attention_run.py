@@ -13,7 +13,7 @@ FLOAT_AND_BFLOAT = pytest.mark.parametrize("dtype", [FLOAT, BFLOAT], ids=NAMES.g
 
 @pytest.mark.parametrize("causal", [False, True])
 @FLOAT_AND_BFLOAT
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_attention_of_single_queries(causal, dtype, rng):
     for keys, queries in ((1, 1), (33, 3), (1000, 1)):
         work = scene(rng, dtype, queries=queries, keys=keys, size=64, causal=causal)
@@ -78,7 +78,7 @@ def gated_delta(q, k, v, state, g, beta, sign=-1):
      pytest.param("fused_chunk", BFLOAT, marks=pytest.mark.slow)],
     ids=lambda value: NAMES.get(value, value),
 )  # fmt: skip
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_gated_delta_update(form, dtype, rng):
     """One step after the other, or eight of them at once; the last chunk is not full."""
     batch, time, key_heads, heads, size = 2, 11, 2, 4, 64

@@ -26,20 +26,20 @@ def check_unary(op, source, rng, result=None):
 
 
 @pytest.mark.parametrize("op", [*unary.ROWS, "Sigmoid", "Expm1", "Erf"])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_unary(op, rng):
     check_unary(op, FLOAT, rng)
 
 
 @pytest.mark.parametrize("dtype", [HALF, BFLOAT], ids=NAMES.get)
 @pytest.mark.parametrize("op", ["Exp", "Log", "Sqrt", "Tanh", "Sigmoid"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_unary_of_16_bits(op, dtype, rng):
     check_unary(op, dtype, rng)
 
 
 @pytest.mark.parametrize("op", ["ArcCos", "Conjugate", "Exp", "Log", "Sqrt", "Tanh"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_unary_of_complex(op, rng):
     check_unary(op, COMPLEX, rng)
 
@@ -70,7 +70,7 @@ def test_eight_bit_floats(rng):
      ("g_n4", Form(True, work=4))],
     ids=["v2", "g", "g_n4"],
 )  # fmt: skip
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_forms_of_unary(name, form, rng):
     for op, dtype in (("Square", FLOAT), ("Negative", BFLOAT)):
         run = kernel("unary", f"unary_{name}_{op}_{NAMES[dtype]}")
@@ -88,7 +88,7 @@ ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "FloorDivide", "Remainder
 
 @each_float
 @pytest.mark.parametrize("op", ARITHMETIC)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_binary(op, dtype, rng):
     check_binary(op, dtype, rng)
 
@@ -98,7 +98,7 @@ def test_binary(op, dtype, rng):
     [*((op, np.int32) for op in ARITHMETIC), ("Power", np.int32), ("BitwiseXor", np.uint32),
      ("LeftShift", np.uint32), ("LogicalAnd", bool)],
 )  # fmt: skip
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_binary_of_integers(op, dtype, rng):
     check_binary(op, dtype, rng)
 
@@ -140,7 +140,7 @@ def test_divmod(dtype, rng):
      ("half_bfloat", np.float16, BFLOAT), ("bool_float", bool, np.float32),
      ("float_complex", np.float32, np.complex64), ("complex_bool", np.complex64, bool)],
 )  # fmt: skip
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_contiguous_copy(name, source, target, rng):
     for letter in "vs":
         for suffix, dimensions in (("", 1), ("2", 2)):
@@ -182,7 +182,7 @@ def test_select(name, dtype, rng):
      ("g_n2", Form(True, work=2))],
     ids=["g_nd1", "g_nd2", "g_nd3", "g", "g_n2"],
 )  # fmt: skip
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_strided_select(name, form, rng):
     ternary.check_kernel(kernel("ternary", f"ternary_{name}_float"), form, FLOAT, rng)
 
@@ -192,7 +192,7 @@ def test_strided_select(name, form, rng):
     [("float", np.float32), ("half", np.float16), ("int64", np.int64),
      ("bfloat", ml_dtypes.bfloat16), ("uchar", np.uint8)],
 )  # fmt: skip
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_arange(name, dtype):
     arange.check_kernel(kernel("arange", f"arange_{name}"), dtype)
 

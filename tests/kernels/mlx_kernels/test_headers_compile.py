@@ -158,7 +158,7 @@ RUN_ELSEWHERE = (
     "header",
     [pytest.param(h, marks=pytest.mark.slow) if h in RUN_ELSEWHERE else h for h in DRIVERS],
 )
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 def test_one_instance_of_each_kernel(header):
     compile_instances(DRIVERS[header], header, first_only=True)
 
@@ -181,7 +181,7 @@ def test_own_kernels(driver_name):
 
 
 @pytest.mark.parametrize("header", PARTS)
-@pytest.mark.sample(20)
+@pytest.mark.sample(10)
 def test_parts(header):
     headers_library(*PARTS[header], header)
 

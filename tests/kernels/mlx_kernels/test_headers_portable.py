@@ -22,7 +22,7 @@ FAST = ("arange", "copy", "fft", "layer_norm", "quantized", "sdpa_vector", "sort
         for name in sorted({*DRIVERS.values(), "layer_norm"})
     ],
 )
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_no_findings(name):
     path = FOLDER / f"{name}.metal"
     mtl.library(path=path, include_dirs=[include_folder()], portable=True)

@@ -42,7 +42,7 @@ def test_gather_along_axis_and_front(rng):
     [("sum_float", np.float32, np.add), ("max_int", np.int32, np.maximum),
      ("prod_half", np.float16, np.multiply), ("none_bfloat", BFLOAT, None)],
 )  # fmt: skip
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_scatter(name, dtype, update, rng):
     """Atomic updates of rows; several updates of a row where the order does not matter."""
     # Atomics on 16-bit numbers work on the 32-bit words that hold them.

@@ -60,7 +60,7 @@ def check(lib, name, ir_of):
     "name", [*SOME, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 )
 @pytest.mark.needs("the CPU")
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_the_first_kernel_of_a_driver(name, thread_ir):
     lib = driver.__wrapped__(name)  # one without compiled kernels
     check(lib, next(iter(lib.functions)), thread_ir)

@@ -20,7 +20,7 @@ GEMV_T_BLOCKS = {"": (1, 2, 8, 4, 4, 1), "_tall": (8, 4, 8, 4, 4, 4)}
 
 @DTYPES
 @pytest.mark.parametrize("form", GEMV_BLOCKS)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_matrix_times_vector(form, dtype, rng):
     run = kernel("gemv", f"gemv_{NAMES[dtype]}_{form}")
     for sizes in (None, (4, 1), (31, 33), (65, 4097)):
@@ -29,7 +29,7 @@ def test_matrix_times_vector(form, dtype, rng):
 
 @DTYPES
 @pytest.mark.parametrize("form", GEMV_T_BLOCKS)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_vector_times_matrix(form, dtype, rng):
     run = kernel("gemv", f"gemv_t_{NAMES[dtype]}{form}")
     for sizes in (None, (8, 1), (104, 1000)):
@@ -146,7 +146,7 @@ FAST = {"qmv", "qmm_t"}
     [form if form in FAST else pytest.param(form, marks=pytest.mark.slow) for form in QUANTIZED_FLAGS],
 )  # fmt: skip
 @pytest.mark.parametrize(("dtype", "bits"), [(FLOAT, 4), (BFLOAT, 3)], ids=str)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_quantized_product(form, dtype, bits, rng):
     if form == "qmv_quad" and bits == 3:
         pytest.skip("a kernel for codes that fill words: those of 2, 4 and 8 bits")

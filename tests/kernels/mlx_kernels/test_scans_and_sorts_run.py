@@ -34,7 +34,7 @@ def scan_of(kind, name, inclusive, reverse=False):
 
 @BOTH
 @ALL
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_contiguous_scan(name, dtype, reverse, inclusive, rng):
     run, meaning = scan_of("contiguous", name, inclusive, reverse)
     scan.check_rows(run, meaning, dtype, dtype, READS, rng)
@@ -42,7 +42,7 @@ def test_contiguous_scan(name, dtype, reverse, inclusive, rng):
 
 @BOTH
 @ALL
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_strided_scan(name, dtype, reverse, inclusive, rng):
     run, meaning = scan_of("strided", name, inclusive, reverse)
     scan.check_columns(run, meaning, dtype, dtype, READS, rng)

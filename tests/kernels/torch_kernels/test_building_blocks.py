@@ -24,7 +24,7 @@ TYPES = {
     ]
     + [("long", 32), ("long", 1024)],
 )
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_reductions_of_a_threadgroup(rng, type_, size):
     dtype = np.dtype(TYPES[type_])
     is_float = dtype.kind in "fV"

@@ -68,7 +68,7 @@ def _sample(rng, interval, count=4000):
 
 
 @pytest.mark.parametrize("name", UNARY)
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 def test_functions_of_one_argument(library, rng, name):
     oracle, interval, relative, absolute = UNARY[name]
     x = _sample(rng, interval)
@@ -78,7 +78,7 @@ def test_functions_of_one_argument(library, rng, name):
 
 
 @pytest.mark.parametrize("name", BINARY)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_functions_of_two_arguments(library, rng, name):
     oracle, first, second, relative, absolute = BINARY[name]
     a, b = _sample(rng, first), _sample(rng, second)
@@ -99,7 +99,7 @@ POLYNOMIALS = {
 
 @pytest.mark.parametrize("name", POLYNOMIALS)
 @pytest.mark.parametrize("degree", [0, 1, 2, 5])
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 def test_polynomials(library, rng, name, degree):
     x = _sample(rng, (0.05, 0.95))
     y = np.full_like(x, np.nan)

@@ -112,7 +112,7 @@ def assert_no_update_is_lost(operation, first, last, old, operands):
 
 
 @pytest.mark.parametrize("type_", OPERATIONS)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_on_device_memory(type_, rng):
     n, count = 8192, len(OPERATIONS[type_])
     x, first = operands_of(type_, n, rng), operands_of(type_, count, rng)
@@ -123,7 +123,7 @@ def test_on_device_memory(type_, rng):
 
 
 @pytest.mark.parametrize("type_", OPERATIONS)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_on_threadgroup_memory(type_, rng):
     groups, size, count = 12, 96, len(OPERATIONS[type_])
     n = groups * size
@@ -160,7 +160,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("type_", NAMES)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_load_store_and_compare_exchange_of_ones_own(type_, rng):
     """A failed exchange changes nothing and says what is there."""
     lib = mtl.library(

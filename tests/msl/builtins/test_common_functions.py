@@ -71,7 +71,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize("sheet", sheets_of(TABLE, any_floats), ids=str)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_common_functions(sheet, kernel):
     sheet.check(kernel)
 

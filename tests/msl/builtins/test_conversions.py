@@ -120,7 +120,7 @@ def named(name, function):
 
 
 @pytest.mark.parametrize("sheet", [s for source in SCALARS for s in sheets(source)], ids=str)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_conversions(sheet, kernel):
     sheet.check(kernel)
 
@@ -163,7 +163,7 @@ def bit_sheet(source, lanes):
 
 
 @pytest.mark.parametrize("sheet", [bit_sheet(t, n) for t in SIZES for n in LANES], ids=str)
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 def test_as_type(sheet, kernel):
     sheet.check(kernel)
 

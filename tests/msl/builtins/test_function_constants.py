@@ -34,7 +34,7 @@ def values_of(element):
 
 
 @pytest.mark.parametrize("element", SCALARS)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_every_type(element):
     lib, values = library(element), values_of(element)
     constants = [values[0], *(tuple(values[:lanes]) for lanes in LANES[1:])]

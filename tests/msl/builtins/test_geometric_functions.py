@@ -131,6 +131,6 @@ def sheet_of(type_, lanes):
 
 
 @pytest.mark.parametrize("sheet", [sheet_of(t, n) for t in FLOATS for n in (2, 3, 4)], ids=str)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_geometric_functions(sheet, kernel):
     sheet.check(kernel)

@@ -139,7 +139,7 @@ TABLE += [
 
 
 @pytest.mark.parametrize("sheet", sheets_of(TABLE, integers, turns=2), ids=str)
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 def test_integer_functions(sheet, kernel):
     sheet.check(kernel)
 

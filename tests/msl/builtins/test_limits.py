@@ -121,6 +121,6 @@ SHEETS = [
 
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=str)
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 def test_limits(sheet, kernel):
     sheet.check(kernel)

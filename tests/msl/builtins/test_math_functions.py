@@ -90,7 +90,7 @@ def bound_of(bound, type_):
 
 
 @pytest.mark.parametrize("sheet", sheets_of(TABLE, any_floats, bound_of=bound_of), ids=str)
-@pytest.mark.sample(24)
+@pytest.mark.sample(12)
 def test_math_functions(sheet, kernel):
     sheet.check(kernel)
 

@@ -207,7 +207,7 @@ SHEETS = [
 
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=str)
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 def test_math_modes(sheet, kernel):
     sheet.check(kernel)
 

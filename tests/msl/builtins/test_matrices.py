@@ -145,6 +145,6 @@ SHEETS = [sheet_of(t, c, r) for t in ("float", "half") for c, r in product(SIZES
 
 @pytest.mark.needs("more than 31 buffers")
 @pytest.mark.parametrize("sheet", SHEETS, ids=str)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_matrices(sheet, kernel):
     sheet.check(kernel)

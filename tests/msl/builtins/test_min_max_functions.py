@@ -55,7 +55,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize("sheet", sheets_of(TABLE, any_floats), ids=str)
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 def test_min_max_functions(sheet, kernel):
     sheet.check(kernel)
 

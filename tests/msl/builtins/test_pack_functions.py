@@ -203,7 +203,7 @@ SHEETS = [
 
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=str)
-@pytest.mark.sample(11)
+@pytest.mark.sample(6)
 def test_pack_functions(sheet, kernel):
     sheet.check(kernel)
 

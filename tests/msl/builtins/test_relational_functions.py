@@ -66,7 +66,7 @@ ALL_AND_ANY = Sheet(
 
 
 @pytest.mark.parametrize("sheet", [*sheets_of(TABLE, any_floats), ALL_AND_ANY], ids=str)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_relational_functions(sheet, kernel):
     sheet.check(kernel)
 

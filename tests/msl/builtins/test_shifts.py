@@ -63,7 +63,7 @@ SOME = [sheet for type_ in ("int", "uint") for sheet in sheets(type_)][::2]
 
 
 @pytest.mark.parametrize("sheet", SOME, ids=str)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_shifts_by_any_integer_type(sheet, kernel):
     sheet.check(kernel)
 
@@ -109,7 +109,7 @@ def scalar_sheet(type_):
 
 
 @pytest.mark.parametrize("sheet", [scalar_sheet(type_) for type_ in INTEGERS], ids=str)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_shifts_of_scalars_take_the_low_bits_of_the_amount(sheet, kernel):
     sheet.check(kernel)
 

@@ -195,7 +195,7 @@ SOME_TYPES = ("bool", "short", "uchar", "ulong", *FLOATS)
 
 
 @pytest.mark.parametrize("sheet", [s for t in SOME_TYPES for s in sheets(t, (2, 3, 4))], ids=str)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_operators(sheet, kernel):
     sheet.check(kernel)
 

@@ -124,7 +124,7 @@ SHEETS = [
 
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=str)
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_vectors(sheet, kernel):
     sheet.check(kernel)
 

@@ -74,7 +74,7 @@ def cells(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_read_inside_and_outside(name, rng):
     x = rng.random(SHAPES[name], np.float32) + 1
     slices, rows, columns = (n + 3 for n in x.reshape(cells(name)).shape)
@@ -93,7 +93,7 @@ def test_read_inside_and_outside(name, rng):
 
 
 @pytest.mark.parametrize("name", NAMES[:-1])  # multisampled ones are only read
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_write_inside_and_outside(name, rng):
     """The texture lies in the middle of memory that must stay as it is."""
     count = int(np.prod(SHAPES[name]))
@@ -113,7 +113,7 @@ def test_write_inside_and_outside(name, rng):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_sizes(name):
     y = np.zeros(3, np.uint32)
     getattr(kernels(), f"sizes_{name}")(np.zeros(SHAPES[name], np.float32), y, threads=1)

@@ -67,7 +67,7 @@ def decoded(texels, info):
 
 
 @pytest.mark.parametrize("name", PLAIN)
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 def test_read(name, rng):
     info = FORMATS[name]
     texels = texels_of(name, rng)
@@ -97,7 +97,7 @@ def encoded(values, info):
 
 
 @pytest.mark.parametrize("name", PLAIN)
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 def test_write(name, rng):
     info = FORMATS[name]
     for element in READERS[info.element_kind]:

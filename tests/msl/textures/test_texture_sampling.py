@@ -86,7 +86,7 @@ def texel_coordinates(rng, shape, order, spread):
 @pytest.mark.parametrize("filter", ["nearest", "linear"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("shape", [(13,), (8, 11), (1, 5), (5, 4, 7)])
-@pytest.mark.sample(3, per="mode")
+@pytest.mark.sample(2, per="mode")
 def test_filters_and_address_modes(shape, mode, filter, rng):
     x = rng.random((*shape, 4), np.float32)
     order = int(filter == "linear")
@@ -112,7 +112,7 @@ def test_filters_and_address_modes(shape, mode, filter, rng):
 
 @pytest.mark.parametrize("filter", ["nearest", "linear"])
 @pytest.mark.parametrize("mode", ["clamp_to_edge", "clamp_to_zero", "clamp_to_border"])
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_pixel_coordinates(mode, filter, rng):
     shape = (6, 9)
     x = rng.random((*shape, 4), np.float32)
