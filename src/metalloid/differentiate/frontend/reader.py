@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from metalloid.differentiate.analysis.activity import is_step
 from metalloid.differentiate.frontend.expressions import (
     BOOL,
+    DERIVATIVE,
     FALSE,
     GENERATED,
     REFERENCE,
@@ -102,7 +103,7 @@ class Reader(ExpressionReader):
         declared = [child for child in kernel.children if child.kind == "ParmVarDecl"]
         names = {parameter.name for parameter in parameters}
         for parameter, node in zip(parameters, declared, strict=True):
-            if GENERATED.fullmatch(parameter.name):
+            if GENERATED.fullmatch(parameter.name) and not DERIVATIVE.match(parameter.name):
                 why = f"adjoints declare names like {parameter.name!r}: choose another one"
                 raise Refused(node.name, why)
             if parameter.type.space == "threadgroup":
