@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from metalloid.differentiate.expressions import Refused
+from metalloid.differentiate.analysis.activity import float_variables
+from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.lane_rules import is_lane_function, lane_rule
+from metalloid.differentiate.program.text import text_of, widened
+from metalloid.differentiate.program.tree import Expression
+from metalloid.differentiate.program.types import Type
 from metalloid.differentiate.rules import CONSTANT, PARTIALS, VECTOR_PRODUCTS
-from metalloid.differentiate.text import text_of, widened
-from metalloid.differentiate.tree import Expression
-from metalloid.differentiate.types import Type
 
 _LANES = "xyzw"
 
@@ -67,8 +68,6 @@ class Propagation:
             self._add(value, seed)
 
     def _is_active(self, value: Expression) -> bool:
-        from metalloid.differentiate.activity import float_variables
-
         return bool(float_variables(value) & self._sweep.active)
 
     def _value(self, value: Expression) -> str:

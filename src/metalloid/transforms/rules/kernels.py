@@ -24,7 +24,8 @@ from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import GET_TUPLE_ITEM, Node, broadcast, cast
 from metalloid.arrays.ir.operands import to_node
 from metalloid.arrays.ir.primitives import bind, implement
-from metalloid.differentiate.adjoint import AdjointKernel, adjoint_of, written_parameters
+from metalloid.differentiate.adjoint import AdjointKernel, adjoint_of
+from metalloid.differentiate.derived import written_parameters
 from metalloid.errors import CompileError, TraceError
 from metalloid.kernels.kernel import Kernel
 from metalloid.transforms.rules.registry import Rule, define_rule

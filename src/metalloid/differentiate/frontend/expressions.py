@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from metalloid.differentiate.lane_rules import is_lane_function
-from metalloid.differentiate.tree import (
+from metalloid.differentiate.program.tree import (
     Assign,
     AtomicAdd,
     Barrier,
@@ -15,7 +15,7 @@ from metalloid.differentiate.tree import (
     Parameter,
     Statement,
 )
-from metalloid.differentiate.types import Type, parse_type
+from metalloid.differentiate.program.types import Type, parse_type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 #: The declaration that a name refers to: its kind, its address and the name.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from metalloid.differentiate.activity import is_step
-from metalloid.differentiate.expressions import (
+from metalloid.differentiate.analysis.activity import is_step
+from metalloid.differentiate.frontend.expressions import (
     BOOL,
     FALSE,
     GENERATED,
@@ -19,7 +19,7 @@ from metalloid.differentiate.expressions import (
     negated,
     type_of,
 )
-from metalloid.differentiate.tree import (
+from metalloid.differentiate.program.tree import (
     Assign,
     Expression,
     If,
@@ -28,7 +28,7 @@ from metalloid.differentiate.tree import (
     Program,
     Statement,
 )
-from metalloid.differentiate.types import Type
+from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 _JUMPS = {"ReturnStmt": "return", "BreakStmt": "break", "ContinueStmt": "continue"}
