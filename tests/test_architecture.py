@@ -36,6 +36,10 @@ MEMBERS = {
     "backends/cuda": ("compile", "libraries", "runtime"),
     "backends/metal": ("pyobjc", "compile", "runtime"),
     "backends/opencl": ("compile", "runtime"),
+    "differentiate": (
+        "program", "lane_rules", "rules", "analysis", "frontend", "tape", "writer", "derived",
+        "forward_sweep", "propagate", "sweep", "adjoint", "tangent", "frameworks",
+    ),
     "profiler": (
         "records", "callers", "counting", "hooks", "text", "lines", "results", "table", "perfetto",
         "plot", "profile",

@@ -130,8 +130,9 @@ def test_programs_find_it_as_mlx_core(tmp_path):
         "assert mx is metalloid.compat.mlx.core and sys.argv[1:] == ['one']\n"
         "import mlx.core.fast; assert mlx.core.fast is mx.fast\n"
         "print(mx.zeros(2))\n"
+        "assert mx.metal.is_available() and mx.default_device() == mx.gpu\n"
     )
-    command = [sys.executable, "-m", "metalloid.compat.mlx", str(program), "one"]
+    command = [sys.executable, "-m", "metalloid.compat.mlx", "--has-metal", str(program), "one"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "array([0, 0], dtype=float32)\n"
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from metalloid.differentiate.expressions import Refused
-from metalloid.differentiate.front_end import text_of_kernel
-from metalloid.differentiate.ownership import Accesses, owns
+from metalloid.differentiate.analysis.ownership import owns
+from metalloid.differentiate.derived import (
+    Derivation,
+    DerivedKernel,
+    Names,
+    derive,
+    kernel_text,
+    memory_type,
+)
+from metalloid.differentiate.program.tree import Program
 from metalloid.differentiate.sweep import Sweep
-from metalloid.differentiate.tree import Assign, AtomicAdd, Parameter, Program, flatten
-from metalloid.differentiate.types import Type
-from metalloid.errors import ArgumentError, OutOfMemory
+from metalloid.errors import OutOfMemory
 from metalloid.kernels.kernel import Kernel
-from metalloid.kernels.library import Library, library
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
@@ -27,7 +31,6 @@ _THREAD = (
     "  const ulong tape_row = ulong(tape_position.z) * tape_grid.y + tape_position.y;\n"
     "  const ulong tape_thread = tape_row * tape_grid.x + tape_position.x;\n"
 )
-HEAD = "#include <metal_stdlib>\nusing namespace metal;\n\n"
 _IDS = (
     "uint3 tape_position [[thread_position_in_grid]]",
     "uint3 tape_grid [[threads_per_grid]]",
@@ -52,7 +55,7 @@ _WORD = 4
 _MAX_TAPE = 2**25
 
 
-class AdjointKernel:
+class AdjointKernel(DerivedKernel):
     """The adjoint of a kernel.
 
     Call it with the kernel's arguments, then the adjoints of the outputs, in the order of
@@ -63,6 +66,7 @@ class AdjointKernel:
     source : str
         MSL text: that of the kernel's library, and the adjoint.
     wrt, outputs : tuple of str
+        The parameters whose adjoints are computed, and whose adjoints are given.
     kernel : Kernel
         The adjoint as a kernel. Where `has_tape`, its last argument is memory for the values that
         loops go through.
@@ -82,34 +86,19 @@ class AdjointKernel:
     """
 
     def __init__(
-        self, name: str, source: str, compiled: Library, wrt: tuple[str, ...],
-        outputs: tuple[str, ...], has_tape: bool, consumed: set[str], primal: Kernel,
-        owned: Mapping[str, Accesses], general: Callable[[frozenset[str]], AdjointKernel],
+        self, derivation: Derivation, sweep: Sweep, primal: Kernel,
+        general: Callable[[frozenset[str]], AdjointKernel],
     ) -> None:  # fmt: skip
-        self._primal, self._owned = primal, owned
+        outputs = derivation.outputs
+        super().__init__(derivation.source, derivation.wrt, outputs, derivation.function("vjp"))
+        self._primal, self._owned = primal, sweep.owned
         self._tapes: list[Buffer] = []
         self._general = functools.cache(general)
-        self.consumed = tuple(name in consumed for name in outputs)
-        self.source, self.wrt, self.outputs, self.has_tape = source, wrt, outputs, has_tape
-        constants = primal._program.origin[2] if primal._program.origin else {}
-        self.kernel: Kernel = compiled._function(f"{name}_vjp", constants)
-        self._count = compiled._function(f"{name}_tape", constants) if has_tape else None
+        self.consumed = tuple(name in sweep.consumed for name in outputs)
+        self.has_tape = sweep.has_tape
+        self._count = derivation.function("tape") if sweep.has_tape else None
 
-    def __call__(
-        self,
-        *args: Any,
-        threads: int | Sequence[int],
-        group_size: int | Sequence[int] | None = None,
-    ) -> Event:
-        """Run it.
-
-        Raises
-        ------
-        ArgumentError
-            As calls of `Kernel`.
-        KernelFault
-            If it failed.
-        """
+    def _run(self, args: Sequence[Any], threads: Any, group_size: Any) -> Event:
         first = len(args) - len(self.outputs) - len(self.wrt)
         given = [
             np.array(arg) if is_consumed else arg
@@ -249,87 +238,35 @@ def adjoint_of(
     shared : frozenset of str
         Buffers of which several threads may read the same element.
     """
-    text, source, entry, options = text_of_kernel(kernel)
-    try:
-        program = text.program()
-        wrt, outputs = resolve_names(kernel.name, program, wrt, outputs)
-        order = [parameter.name for parameter in kernel.signature.arguments]
-        program.parameters.sort(
-            key=lambda p: order.index(p.name) if p.name in order else len(order)
-        )
+    sweep: Sweep
+
+    def write(program: Program, name: str, wrt: Names, outputs: Names) -> str:
+        nonlocal sweep
         sweep = Sweep(program, wrt, outputs, deterministic, shared)
         if in_place:
             sweep.consumed = set(outputs)
-        written = _adjoint_text(sweep, entry.name, wrt, outputs)
-    except Refused as refused:
-        raise text.error(refused, kernel.name) from None
-    adjoint = f"{source.rstrip()}\n\n{HEAD}{written}"
-    compiled = library(
-        adjoint, device=kernel.device, math_mode=options.math_mode,
-        include_dirs=options.include_dirs, defines=dict(options.defines),
-    )  # fmt: skip
+        return _adjoint_text(sweep, name)
 
     def general(more: frozenset[str]) -> AdjointKernel:
         return adjoint_of(kernel, wrt, outputs, in_place, deterministic, shared | more)
 
-    return AdjointKernel(
-        entry.name, adjoint, compiled, wrt, outputs, sweep.has_tape, sweep.consumed, kernel,
-        sweep.owned, general,
-    )  # fmt: skip
+    derivation = derive(kernel, wrt, outputs, write)
+    return AdjointKernel(derivation, sweep, kernel, general)
 
 
-def written_parameters(kernel: Kernel) -> set[str]:
-    """The parameters whose memory a kernel writes.
-
-    Raises
-    ------
-    CompileError
-        At the line of what is not differentiated.
-    """
-    text = text_of_kernel(kernel)[0]
-    try:
-        return names_written(text.program())
-    except Refused as refused:
-        raise text.error(refused, kernel.name) from None
-
-
-def names_written(program: Program) -> set[str]:
-    """The parameters that a program assigns or adds to."""
-    targets = {
-        statement.target.base.name
-        for statement in flatten(program.body)
-        if isinstance(statement, Assign | AtomicAdd)
-    }
-    return targets & {parameter.name for parameter in program.parameters}
-
-
-def resolve_names(
-    kernel: str, program: Program, wrt: Sequence[str] | None, outputs: Sequence[str] | None
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of `wrt` and `outputs`, by default those that the kernel only reads and writes."""
-    known = [p.name for p in program.parameters if p.type.is_pointer and p.type.is_float]
-    written = names_written(program)
-    wrt = [name for name in known if name not in written] if wrt is None else wrt
-    outputs = [name for name in known if name in written] if outputs is None else outputs
-    for name in (*wrt, *outputs):
-        if name not in known:
-            raise ArgumentError(
-                f"[{kernel}] {name!r} is no pointer or reference to floating-point numbers; "
-                f"these are: {', '.join(known) or 'none'}."
-            )
-    return tuple(wrt), tuple(outputs)
-
-
-def _adjoint_text(sweep: Sweep, name: str, wrt: tuple[str, ...], outputs: tuple[str, ...]) -> str:
+def _adjoint_text(sweep: Sweep, name: str) -> str:
     """The text of the adjoint and of the kernel that counts its tape."""
-    program = sweep.program
+    program, wrt, outputs = sweep.program, sweep.wrt, sweep.outputs
     sweep.write()
     types = {parameter.name: parameter.type for parameter in program.parameters}
+    names = {n: f"{sweep.prefix}{n}" for n in (*outputs, *wrt)}
     adjoints = [
-        f"device {'' if n in sweep.consumed else 'const '}{memory_type(types[n])} *d_{n}"
+        f"device {'' if n in sweep.consumed else 'const '}{memory_type(types[n])} *{names[n]}"
         for n in outputs
     ]
-    adjoints += [f"device {'float' if n in sweep.owned else 'atomic_float'} *d_{n}" for n in wrt]
+    adjoints += [
+        f"device {'float' if n in sweep.owned else 'atomic_float'} *{names[n]}" for n in wrt
+    ]
     lines, declared = sweep.lines, sweep.declared
     extra = list(adjoints)
     if sweep.has_tape:
@@ -341,9 +278,10 @@ def _adjoint_text(sweep: Sweep, name: str, wrt: tuple[str, ...], outputs: tuple[
         extra += _THREADGROUP_IDS
         declared = [*declared, *_cleared(sweep)]
     text = _SHARED_ADD if sweep.shared_words else ""
+    inputs = ", ".join(names[n] for n in wrt)
     text += kernel_text(f"{name}_vjp", program.parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
-                   f"The adjoint of {name}: adds to d_{', d_'.join(wrt)}.")  # fmt: skip
+                   f"The adjoint of {name}: adds to {inputs}.")  # fmt: skip
     if sweep.has_tape:
         counting = Sweep(program, wrt, outputs)
         counting.write_count()
@@ -355,11 +293,6 @@ def _adjoint_text(sweep: Sweep, name: str, wrt: tuple[str, ...], outputs: tuple[
             "Words of the tape of a thread.",
         )  # fmt: skip
     return text
-
-
-def memory_type(type_: Type) -> str:
-    """The type of an adjoint in memory, which is packed if what it belongs to is."""
-    return f"{'packed_' if type_.is_packed else ''}{type_.element.adjoint.msl}"
 
 
 def _cleared(sweep: Sweep) -> Iterator[str]:
@@ -378,25 +311,6 @@ def _cleared(sweep: Sweep) -> Iterator[str]:
         yield "}"
     for name, count in sweep.shared_words.items():
         yield f"for (uint i = adjoint_first; i < {count}; i += adjoint_step) {{"
-        yield f"  atomic_store_explicit(&d_{name}[i], 0u, memory_order_relaxed);"
+        yield f"  atomic_store_explicit(&{sweep.prefix}{name}[i], 0u, memory_order_relaxed);"
         yield "}"
     yield "threadgroup_barrier(mem_flags::mem_threadgroup);"
-
-
-def kernel_text(
-    name: str, parameters: Sequence[Parameter], extra: Sequence[str], declared: Sequence[str],
-    lines: Sequence[str], head: str, comment: str,
-) -> str:  # fmt: skip
-    """The text of a kernel."""
-    ids = [p for p in parameters if not p.type.is_pointer and p.attributes]
-    values = [p for p in parameters if p not in ids]
-    texts = [
-        *(f"{p.declaration}" for p in values),
-        *(text for text in extra if "[[" not in text),
-        *(f"{p.declaration}{p.attributes}" for p in ids),
-        *(text for text in extra if "[[" in text),
-    ]
-    indent = " " * len(f"kernel void {name}(")
-    body = "".join(f"  {line}\n" for line in (*declared, *lines))
-    joined = f",\n{indent}".join(texts)
-    return f"// {comment}\nkernel void {name}({joined}) {{\n{head}{body}}}\n"

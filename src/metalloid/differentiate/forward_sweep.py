@@ -13,15 +13,16 @@ alone: it pushes all that it overwrites.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from contextlib import contextmanager
 from typing import Any
 
-from metalloid.differentiate import activity
-from metalloid.differentiate.indices import Indices, is_distinct
-from metalloid.differentiate.tape import pop_lines, push_lines, words_of
-from metalloid.differentiate.text import declaration, text_of
-from metalloid.differentiate.tree import (
+from metalloid.differentiate.analysis import activity
+from metalloid.differentiate.analysis.indices import Indices, is_distinct
+from metalloid.differentiate.program.text import declaration, text_of
+from metalloid.differentiate.program.tree import (
     Assign,
+    AtomicAdd,
     Barrier,
     Expression,
     If,
@@ -31,21 +32,16 @@ from metalloid.differentiate.tree import (
     assigned,
     flatten,
 )
-from metalloid.differentiate.types import Type
+from metalloid.differentiate.program.types import Type
+from metalloid.differentiate.tape import pop_lines, push_lines, words_of
+from metalloid.differentiate.writer import ProgramWriter
 
 
-class ForwardSweep:
+class ForwardSweep(ProgramWriter):
     """Writes the forward sweep.
-
-    Parameters
-    ----------
-    program : Program
-    active : set of str
-        Variables that have adjoints.
 
     Attributes
     ----------
-    lines : list of str
     declared : list of str
         Declarations of variables that precede the lines.
     has_tape : bool
@@ -55,8 +51,10 @@ class ForwardSweep:
         Types of threadgroup variables, and numbers of words of their adjoints.
     """
 
-    def __init__(self, program: Program, active: set[str]) -> None:
-        self.program, self.active = program, active
+    stem = "d"
+
+    def __init__(self, program: Program, wrt: Collection[str], outputs: Collection[str]) -> None:
+        super().__init__(program, wrt, outputs)
         self.consumed: set[str] = set()
         self._indices = Indices(program)
         self._counts = activity.assignments_of(program)
@@ -64,6 +62,7 @@ class ForwardSweep:
             self._counts[parameter.name] = self._counts.get(parameter.name, 0) + 1
         self._needed: set[str] = set(program.variables)
         self._computed: set[str] | None = None
+        self._is_counting = False
         self._needed_by_loop: dict[int, set[str]] = {}
         self._clear()
 
@@ -83,7 +82,8 @@ class ForwardSweep:
         self._computed = activity.needed_closure(self.program.body, ())
         self.declared += ["uint top = 0;", "uint peak = 0;"]
         self._declare_variables(with_adjoints=False)
-        self._plain(self.program.body, counts=True)
+        self._is_counting = True
+        self.statements(self.program.body)
 
     def _declare_variables(self, with_adjoints: bool = True) -> None:
         for name, type_ in self.program.variables.items():
@@ -93,7 +93,7 @@ class ForwardSweep:
             if name in (self._needed if self._computed is None else self._computed):
                 self.declared.append(f"{declaration(name, type_)} = {{}};")
             if name in self.active and with_adjoints:
-                self.declared.append(f"{declaration('d_' + name, type_.adjoint)} = {{}};")
+                self.declared.append(f"{declaration(self.prefix + name, type_.adjoint)} = {{}};")
 
     def _declare_shared(self, name: str, type_: Type, with_adjoints: bool) -> None:
         if name in self._needed:
@@ -102,22 +102,7 @@ class ForwardSweep:
                 self.shared[name] = type_
         if name in self.active and with_adjoints:
             self.shared_words[name] = words = type_.lanes * math.prod(type_.extents)
-            self.declared.append(f"threadgroup atomic_uint d_{name}[{words}];")
-
-    # -- lines
-
-    def line(self, text: str) -> None:
-        """Write a line."""
-        self.lines.append("  " * self._depth + text)
-
-    @contextmanager
-    def block(self, head: str) -> Any:
-        """Braces around lines."""
-        self.line(f"{head} {{")
-        self._depth += 1
-        yield
-        self._depth -= 1
-        self.line("}")
+            self.declared.append(f"threadgroup atomic_uint {self.prefix}{name}[{words}];")
 
     def variable(self, kind: str, statement: Statement, type_: Type) -> str:
         """A variable of the recorded block, for a statement."""
@@ -136,11 +121,11 @@ class ForwardSweep:
                 case Assign(target=target) if not target.is_buffer_element:
                     if target.base.name in self._needed:
                         self._save(statement)
-                        self._assign(statement)
+                        super().assign(statement)
                 case If(condition=condition, then=then, other=other):
                     taken = self.variable("taken", statement, Type("bool"))
                     self.line(f"{taken} = {text_of(condition)};")
-                    self._branches(taken, then, other, self._record)
+                    self.branches(taken, then, other, self._record)
                     self._push_all(self._state_of(statement))
                 case Loop():
                     self._record_loop(statement)
@@ -225,7 +210,7 @@ class ForwardSweep:
             self._copy(saved, name, self.program.variables[name])
         if self._commutes(loop):
             with self.block(f"while ({text_of(loop.condition)})"):
-                self._plain([*loop.body, *loop.step])
+                self.statements([*loop.body, *loop.step])
             return
         count = self.variable("count", loop, Type("uint"))
         self.line(f"{count} = 0;")
@@ -234,7 +219,7 @@ class ForwardSweep:
                 self.has_tape = True
                 with self.block(f"if ({count} % tape_stride == 0)"):
                     self._push(loop)
-            self._plain([*loop.body, *loop.step])
+            self.statements([*loop.body, *loop.step])
             self.line(f"{count} += 1;")
 
     def _needed_in(self, loop: Loop) -> set[str]:
@@ -291,31 +276,36 @@ class ForwardSweep:
         by = f"({by}) * {step.target.type.scalar}({times})" if times else by
         self.line(f"{step.target.name} {operator}= {by};")
 
-    def _plain(self, statements: list[Statement], counts: bool = False) -> None:
-        """Statements that are run again later, so that they record nothing."""
-        for statement in statements:
-            match statement:
-                case Assign(target=target) if not target.is_buffer_element:
-                    name = target.base.name
-                    if name in (self._needed if self._computed is None else self._computed):
-                        self._assign(statement)
-                    is_pushed = counts and self._taped and name in self._needed
-                    if is_pushed and not self._is_undone(statement):
-                        self._count_words([("", target.type.element)])
-                case If(condition=condition, then=then, other=other):
-                    condition_text = text_of(condition)
-                    self._branches(condition_text, then, other, lambda b: self._plain(b, counts))
-                    if counts:
-                        self._count_words(self._state_of(statement))
-                case Barrier(text=text):
-                    self.line(text)
-                case Loop(condition=condition, body=body, step=step):
-                    if counts:
-                        self._count_loop(statement)
-                        self._count_words(self._state_of(statement))
-                        continue
-                    with self.block(f"while ({text_of(condition)})"):
-                        self._plain([*body, *step])
+    # -- statements that are run again later, so that they record nothing
+
+    def assign(self, statement: Assign) -> None:
+        """Write an assignment of a variable that is needed."""
+        target = statement.target
+        if target.is_buffer_element:
+            return
+        name = target.base.name
+        if name in (self._needed if self._computed is None else self._computed):
+            super().assign(statement)
+        is_pushed = self._is_counting and self._taped and name in self._needed
+        if is_pushed and not self._is_undone(statement):
+            self._count_words([("", target.type.element)])
+
+    def add(self, statement: AtomicAdd) -> None:
+        """Leave out additions to memory."""
+
+    def branch(self, statement: If) -> None:
+        """Write an if statement."""
+        super().branch(statement)
+        if self._is_counting:
+            self._count_words(self._state_of(statement))
+
+    def loop(self, loop: Loop) -> None:
+        """Write a loop."""
+        if self._is_counting:
+            self._count_loop(loop)
+            self._count_words(self._state_of(loop))
+        else:
+            super().loop(loop)
 
     def _count_loop(self, loop: Loop) -> None:
         """A loop that counts the words of the tape at each iteration of its reverse.
@@ -324,7 +314,7 @@ class ForwardSweep:
         """
         if activity.has_shared_effects(loop.body):
             with self.block(f"while ({text_of(loop.condition)})"), self._on_tape(loop):
-                self._plain([*loop.body, *loop.step], counts=True)
+                self.statements([*loop.body, *loop.step])
             return
         names = self._carried(loop)
         words = sum(words_of(self.program.variables[name]) for name in names)
@@ -335,34 +325,10 @@ class ForwardSweep:
         with self.block(f"while ({text_of(loop.condition)})"):
             at = f"({count} / tape_stride + {count} % tape_stride)"
             self.line(f"top = {entry} + {at} * {words};")
-            self._plain([*loop.body, *loop.step], counts=True)
+            self.statements([*loop.body, *loop.step])
             self.line(f"{count} += 1;")
             self.line(f"peak = max(peak, {entry} + ({at} + 1) * {words});")
         self.line(f"top = {entry} + ({count} + tape_stride - 1) / tape_stride * {words};")
-
-    def _branches(self, condition: str, then: Any, other: Any, write: Any) -> None:
-        """An if statement whose empty branches are left out."""
-        before = len(self.lines)
-        with self.block(f"if ({condition})"):
-            write(then)
-        is_empty = len(self.lines) == before + 2
-        if other:
-            start = len(self.lines)
-            with self.block("else"):
-                write(other)
-            if len(self.lines) == start + 2:
-                del self.lines[start:]
-            elif is_empty:
-                self.lines[before : start + 1] = ["  " * self._depth + f"if (!({condition})) {{"]
-                is_empty = False
-            else:
-                self.lines[start - 1 : start + 1] = ["  " * self._depth + "} else {"]
-                is_empty = False
-        if is_empty:
-            del self.lines[before:]
-
-    def _assign(self, statement: Assign) -> None:
-        self.line(f"{text_of(statement.target)} = {text_of(statement.value)};")
 
     def _is_saved(self, statement: Assign) -> bool:
         """Whether the value that a statement overwrites may be read by what precedes it."""

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.differentiate.adjoint import AdjointKernel, adjoint_of, written_parameters
+from metalloid.differentiate.adjoint import AdjointKernel, adjoint_of
+from metalloid.differentiate.derived import written_parameters
 from metalloid.errors import ArgumentError
 from metalloid.kernels.kernel import Kernel
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from metalloid.differentiate.expressions import Refused
+from metalloid.differentiate.analysis.activity import float_variables
+from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.lane_rules import is_lane_function, lane_rule
+from metalloid.differentiate.program.text import text_of, widened
+from metalloid.differentiate.program.tree import Expression
+from metalloid.differentiate.program.types import Type
 from metalloid.differentiate.rules import CONSTANT, PARTIALS, VECTOR_PRODUCTS
-from metalloid.differentiate.text import text_of, widened
-from metalloid.differentiate.tree import Expression
-from metalloid.differentiate.types import Type
 
 _LANES = "xyzw"
 
 
-def shared_adjoints(target: Expression) -> list[str]:
+def shared_adjoints(target: Expression, prefix: str) -> list[str]:
     """The words of the adjoint of a target in threadgroup memory, one for each component."""
     vector = target.args[0] if target.op == "component" else target
     base, lanes = vector.base, vector.type.lanes
@@ -26,8 +27,8 @@ def shared_adjoints(target: Expression) -> list[str]:
             index = f"({index}) * {extent} + {text_of(more)}"
     names = target.name if target.op == "component" else _LANES[:lanes]
     if lanes == 1:
-        return [f"d_{base.name}[{index}]"]
-    return [f"d_{base.name}[({index}) * {lanes} + {_LANES.index(name)}]" for name in names]
+        return [f"{prefix}{base.name}[{index}]"]
+    return [f"{prefix}{base.name}[({index}) * {lanes} + {_LANES.index(name)}]" for name in names]
 
 
 class Propagation:
@@ -67,8 +68,6 @@ class Propagation:
             self._add(value, seed)
 
     def _is_active(self, value: Expression) -> bool:
-        from metalloid.differentiate.activity import float_variables
-
         return bool(float_variables(value) & self._sweep.active)
 
     def _value(self, value: Expression) -> str:
@@ -118,7 +117,7 @@ class Propagation:
         elif value.type.space:  # a reference to memory
             self._add_to_buffer(value, seed)
         else:
-            self._sweep.line(f"d_{value.name} += {seed};")
+            self._sweep.line(f"{self._sweep.prefix}{value.name} += {seed};")
 
     def _add_element(self, value: Expression, seed: str) -> None:
         if value.is_shared:
@@ -128,13 +127,13 @@ class Propagation:
             self._add_to_buffer(value, seed)
             return
         self.note_indices(value)
-        self._sweep.line(f"d_{text_of(value)} += {seed};")
+        self._sweep.line(f"{self._sweep.prefix}{text_of(value)} += {seed};")
 
     def _add_to_shared(self, value: Expression, seed: str) -> None:
         self.note_indices(value)
         bound = self._bound(seed, value.type)
         self._require_order(value.base.name)
-        for number, address in enumerate(shared_adjoints(value)):
+        for number, address in enumerate(shared_adjoints(value, self._sweep.prefix)):
             part = f"{bound}.{_LANES[number]}" if value.type.lanes > 1 else bound
             self._sweep.line(f"if ({part} != 0) adjoint_add(&{address}, {part});")
 
@@ -156,14 +155,14 @@ class Propagation:
             part = f"{bound}.{_LANES[lane]}" if lanes > 1 else bound
             at = f"ulong({index}) * {lanes} + {lane}" if lanes > 1 else index
             if name in self._sweep.owned:
-                self._sweep.line(f"if ({part} != 0) d_{name}[{at}] += {part};")
+                self._sweep.line(f"if ({part} != 0) {self._sweep.prefix}{name}[{at}] += {part};")
                 continue
             self._require_order(name)
-            self._sweep.line(f"if ({part} != 0) {{")
-            self._sweep.line(
-                f"  atomic_fetch_add_explicit(&d_{name}[{at}], {part}, memory_order_relaxed);"
-            )
-            self._sweep.line("}")
+            address = f"&{self._sweep.prefix}{name}[{at}]"
+            with self._sweep.block(f"if ({part} != 0)"):
+                self._sweep.line(
+                    f"atomic_fetch_add_explicit({address}, {part}, memory_order_relaxed);"
+                )
 
     def begin_sum(self, element: Expression) -> None:
         """Collect what is added to the adjoint of an element in memory."""
@@ -198,7 +197,7 @@ class Propagation:
             self.note_indices(vector)
             for lane, text in parts.items():
                 if text:
-                    self._sweep.line(f"d_{text_of(vector)}.{lane} += {text};")
+                    self._sweep.line(f"{self._sweep.prefix}{text_of(vector)}.{lane} += {text};")
             return
         texts = ", ".join(text or "0" for text in parts.values())
         self._add(vector, f"{vector.type.element.adjoint.msl}({texts})")

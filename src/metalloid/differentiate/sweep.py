@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
-from metalloid.differentiate import activity
-from metalloid.differentiate.expressions import Refused
+from metalloid.differentiate.analysis import activity
+from metalloid.differentiate.analysis.ownership import own_elements
+from metalloid.differentiate.analysis.shared_reads import shared_reads
 from metalloid.differentiate.forward_sweep import ForwardSweep
-from metalloid.differentiate.ownership import own_elements
-from metalloid.differentiate.propagate import Propagation, shared_adjoints
-from metalloid.differentiate.shared_reads import shared_reads
-from metalloid.differentiate.text import text_of, without_unused
-from metalloid.differentiate.tree import (
+from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.program.text import text_of, without_unused
+from metalloid.differentiate.program.tree import (
     Assign,
     AtomicAdd,
     Barrier,
@@ -23,7 +21,8 @@ from metalloid.differentiate.tree import (
     Statement,
     flatten,
 )
-from metalloid.differentiate.types import Type
+from metalloid.differentiate.program.types import Type
+from metalloid.differentiate.propagate import Propagation, shared_adjoints
 
 
 class Sweep(ForwardSweep):
@@ -55,14 +54,10 @@ class Sweep(ForwardSweep):
         deterministic: bool = False,
         shared: Collection[str] = (),
     ) -> None:
-        varied, active = activity.active_variables(program, wrt, outputs)
-        super().__init__(program, active)
-        self.outputs, self.uses_lanes = outputs, False
+        super().__init__(program, wrt, outputs)
+        self.uses_lanes = False
         self.deterministic = deterministic
         self.owned = own_elements(program, [name for name in wrt if name not in shared])
-        for statement in activity.reads_of_bits(program, varied):
-            why = "derivatives do not pass through the bits of integers"
-            raise Refused(statement.location, why)
         self.consumed = activity.stored_repeatedly(program) & set(outputs)
         self._propagation = Propagation(self)
         self._reads_of_loops: dict[int, set[str]] = {}
@@ -112,13 +107,13 @@ class Sweep(ForwardSweep):
             case Assign(target=target):
                 self._reverse_assign(statement)
             case AtomicAdd(target=target, value=value):
-                self._check_output(statement)
+                self.check_output(statement)
                 if target.base.name in self.active:
                     self._propagation.run(value, self._adjoint(target), statement.location)
             case If(then=then, other=other):
                 self._pop_all(self._state_of(statement))
                 taken = self.variable("taken", statement, Type("bool"))
-                self._branches(taken, then, other, self._reverse)
+                self.branches(taken, then, other, self._reverse)
             case Loop():
                 self._pop_all(self._state_of(statement))
                 self._reverse_loop(statement)
@@ -159,7 +154,7 @@ class Sweep(ForwardSweep):
         with self.block(f"while ({text_of(loop.condition)})"):
             self._record(loop.body)
             self._reverse(loop.body)
-            self._plain([*activity.undone(loop)])
+            self.statements([*activity.undone(loop)])
 
     def _reverse_segments(self, loop: Loop) -> None:
         """Reverse a loop whose state is on the tape, once for each `tape_stride` iterations."""
@@ -181,7 +176,7 @@ class Sweep(ForwardSweep):
             self._pop(loop)
             with self.block(f"for ({iteration} = 1; {iteration} < {length}; ++{iteration})"):
                 self._push(loop)
-                self._plain([*loop.body, *loop.step])
+                self.statements([*loop.body, *loop.step])
             with self.block(self._iterations(loop, "iteration", length)):
                 with self.block(f"if ({iteration} < {length})"):
                     self._undo(loop)
@@ -200,7 +195,7 @@ class Sweep(ForwardSweep):
     def _reverse_assign(self, statement: Assign) -> None:
         target, value = statement.target, statement.value
         if target.is_buffer_element:
-            self._check_output(statement)
+            self.check_output(statement)
             if target.base.name in self.active:
                 seed = self._adjoint(target)
                 if target.base.name in self.consumed:  # a store before it has no effect
@@ -235,7 +230,7 @@ class Sweep(ForwardSweep):
             self.line(f"{self._adjoint(target)} = 0;")
             return seed
         self._propagation.note_indices(target)
-        words = shared_adjoints(target)
+        words = shared_adjoints(target, self.prefix)
         parts = [
             f"as_type<float>(atomic_load_explicit(&{word}, memory_order_relaxed))" for word in words
         ]
@@ -244,30 +239,15 @@ class Sweep(ForwardSweep):
             self.line(f"atomic_store_explicit(&{word}, 0u, memory_order_relaxed);")
         return seed
 
-    def _adjoint(self, target: Any) -> str:
+    def _adjoint(self, target: Expression) -> str:
         """The adjoint of a target, where it is stored."""
         self._propagation.note_indices(target)
-        text, name = text_of(target), target.base.name
-        if target.is_buffer_element and not text.startswith(f"{name}["):  # through a reference
-            text = f"{name}[0]{text[len(name) :]}"
-        return f"d_{text}"
+        return self.derivative(target)
 
-    def _check_output(self, statement: Assign | AtomicAdd) -> None:
+    def check_output(self, statement: Assign | AtomicAdd) -> None:
         """Refuse stores that are read again, or that overwrite others."""
         name = statement.target.base.name
         reads = {n for value in activity.all_reads(self.program.body) for n in value.variables()}
         if name in reads:
             raise Refused(statement.location, f"{name} is written to and read")
-        if (
-            name not in self.outputs
-            and statement.target.type.is_float
-            and float_reads(statement, self.active)
-        ):
-            raise Refused(
-                statement.location, f"{name} depends on the inputs: name it among the outputs"
-            )
-
-
-def float_reads(statement: Assign | AtomicAdd, active: Collection[str]) -> bool:
-    """Whether the value of a store has a derivative."""
-    return bool(activity.float_variables(statement.value) & set(active))
+        super().check_output(statement)

@@ -7,28 +7,16 @@ branches are those of the kernel, so nothing is saved.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import contextmanager
 from typing import Any
 
-from metalloid.differentiate import activity
-from metalloid.differentiate.adjoint import HEAD, kernel_text, memory_type, resolve_names
-from metalloid.differentiate.expressions import Refused
-from metalloid.differentiate.front_end import text_of_kernel
+from metalloid.differentiate.analysis import activity
+from metalloid.differentiate.derived import DerivedKernel, derive, kernel_text, memory_type
+from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.program.text import declaration, text_of, widened
+from metalloid.differentiate.program.tree import Assign, AtomicAdd, Expression, Program
 from metalloid.differentiate.rules import CONSTANT, PARTIALS, VECTOR_TANGENTS
-from metalloid.differentiate.text import declaration, text_of, widened
-from metalloid.differentiate.tree import (
-    Assign,
-    AtomicAdd,
-    Barrier,
-    Expression,
-    If,
-    Loop,
-    Program,
-    Statement,
-)
+from metalloid.differentiate.writer import ProgramWriter
 from metalloid.kernels.kernel import Kernel
-from metalloid.kernels.library import library
-from metalloid.runtime.launch.event import Event
 
 #: Lane functions of which the tangent is the function of the tangent.
 _LINEAR = (
@@ -38,7 +26,7 @@ _LINEAR = (
 )  # fmt: skip
 
 
-class TangentKernel:
+class TangentKernel(DerivedKernel):
     """A kernel that computes outputs and their tangents.
 
     Call it with the kernel's arguments, then the tangents of the inputs, in the order of `wrt`,
@@ -59,28 +47,6 @@ class TangentKernel:
     ('x',)
     """
 
-    def __init__(
-        self, source: str, wrt: tuple[str, ...], outputs: tuple[str, ...], kernel: Kernel
-    ) -> None:
-        self.source, self.wrt, self.outputs, self.kernel = source, wrt, outputs, kernel
-
-    def __call__(
-        self,
-        *args: Any,
-        threads: int | Sequence[int],
-        group_size: int | Sequence[int] | None = None,
-    ) -> Event:
-        """Run it.
-
-        Raises
-        ------
-        ArgumentError
-            As calls of `Kernel`.
-        KernelFault
-            If it failed.
-        """
-        return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
-
 
 def jvp(
     kernel: Kernel, wrt: Sequence[str] | None = None, outputs: Sequence[str] | None = None
@@ -90,11 +56,8 @@ def jvp(
     Parameters
     ----------
     kernel : Kernel
-    wrt : sequence of str, optional
-        Parameters with tangents: pointers or references to floating-point numbers that the kernel
-        only reads. By default all of them.
-    outputs : sequence of str, optional
-        Parameters whose tangents are wanted. By default all floating-point ones that it writes.
+    wrt, outputs : sequence of str, optional
+        Parameters with tangents that are given, and that are wanted; as those of `vjp`.
 
     Returns
     -------
@@ -102,10 +65,8 @@ def jvp(
 
     Raises
     ------
-    CompileError
-        At the line of what is not differentiated.
-    ArgumentError
-        If there is no such parameter.
+    CompileError, ArgumentError
+        As `vjp`.
 
     Examples
     --------
@@ -122,114 +83,67 @@ def jvp(
     >>> t_y
     array([2., 4., 6.], dtype=float32)
     """
-    text, source, entry, options = text_of_kernel(kernel)
-    try:
-        program = text.program()
-        wrt, outputs = resolve_names(kernel.name, program, wrt, outputs)
-        order = [parameter.name for parameter in kernel.signature.arguments]
-        program.parameters.sort(
-            key=lambda p: order.index(p.name) if p.name in order else len(order)
-        )
-        written = _Tangents(program, wrt, outputs).text(entry.name)
-    except Refused as refused:
-        raise text.error(refused, kernel.name) from None
-    full = f"{source.rstrip()}\n\n{HEAD}{written}"
-    compiled = library(
-        full, device=kernel.device, math_mode=options.math_mode,
-        include_dirs=options.include_dirs, defines=dict(options.defines),
+    derivation = derive(
+        kernel, wrt, outputs,
+        lambda program, name, wrt, outputs: _Tangents(program, wrt, outputs).text(name),
     )  # fmt: skip
-    constants = kernel._program.origin[2] if kernel._program.origin else {}
-    return TangentKernel(full, wrt, outputs, compiled._function(f"{entry.name}_jvp", constants))
+    source, _, inputs, results, *_ = derivation
+    return TangentKernel(source, inputs, results, derivation.function("jvp"))
 
 
-class _Tangents:
-    """Writes a program with tangents.
+class _Tangents(ProgramWriter):
+    """Writes a program with tangents."""
 
-    Parameters
-    ----------
-    program : Program
-    wrt, outputs : collection of str
-    """
+    stem = "dot"
 
     def __init__(self, program: Program, wrt: Collection[str], outputs: Collection[str]) -> None:
-        self.program, self.wrt, self.outputs = program, wrt, outputs
-        varied, self.active = activity.active_variables(program, wrt, outputs)
-        for statement in activity.reads_of_bits(program, varied):
-            raise Refused(
-                statement.location, "derivatives do not pass through the bits of integers"
-            )
-        self.lines: list[str] = []
-        self._depth, self._count = 0, 0
+        super().__init__(program, wrt, outputs)
+        self._count = 0
         self._location: Any = None
 
     def text(self, name: str) -> str:
         """The text of the kernel."""
         types = {parameter.name: parameter for parameter in self.program.parameters}
-        extra = [f"device const {memory_type(types[n].type)} *dot_{n}" for n in self.wrt]
+        extra = [f"device const {memory_type(types[n].type)} *{self.prefix}{n}" for n in self.wrt]
         for n in self.outputs:
             is_atomic = "atomic" in types[n].declaration
             element = "atomic_float" if is_atomic else memory_type(types[n].type)
-            extra.append(f"device {element} *dot_{n}")
+            extra.append(f"device {element} *{self.prefix}{n}")
         declared = []
         for variable, type_ in self.program.variables.items():
             space = "threadgroup " if type_.space == "threadgroup" else ""
             value = "" if space else " = {}"
             declared.append(f"{space}{declaration(variable, type_)}{value};")
             if variable in self.active:
-                declared.append(f"{space}{declaration(f'dot_{variable}', type_.adjoint)}{value};")
-        self._block(self.program.body)
-        comment = f"{name}, and the tangents dot_{', dot_'.join(self.outputs)} of what it computes."
+                declared.append(
+                    f"{space}{declaration(self.prefix + variable, type_.adjoint)}{value};"
+                )
+        self.statements(self.program.body)
+        tangents = ", ".join(self.prefix + n for n in self.outputs)
+        comment = f"{name}, and the tangents {tangents} of what it computes."
         return kernel_text(
             f"{name}_jvp", self.program.parameters, extra, declared, self.lines, "", comment
         )
 
     # -- statements
 
-    def _line(self, text: str) -> None:
-        self.lines.append("  " * self._depth + text)
-
-    @contextmanager
-    def _braces(self, head: str) -> Any:
-        self._line(f"{head} {{")
-        self._depth += 1
-        yield
-        self._depth -= 1
-        self._line("}")
-
-    def _block(self, statements: list[Statement]) -> None:
-        for statement in statements:
-            match statement:
-                case Assign():
-                    self._assign(statement)
-                case AtomicAdd():
-                    self._add(statement)
-                case If(condition=condition, then=then, other=other):
-                    with self._braces(f"if ({text_of(condition)})"):
-                        self._block(then)
-                    if other:
-                        with self._braces("else"):
-                            self._block(other)
-                case Loop(condition=condition, body=body, step=step):
-                    with self._braces(f"while ({text_of(condition)})"):
-                        self._block([*body, *step])
-                case Barrier(text=text):
-                    self._line(text)
-
-    def _assign(self, statement: Assign) -> None:
+    def assign(self, statement: Assign) -> None:
+        """Write an assignment, and that of the tangent."""
         target, value = statement.target, statement.value
         self._location = statement.location
-        self._check(statement)
+        self.check_output(statement)
         tangent = None
         if target.base.name in self.active and target.type.is_float:
             tangent = self._bound(self._tangent(value) or f"{_adjoint(target)}(0)", target)
-        self._line(f"{text_of(target)} = {text_of(value)};")
+        super().assign(statement)
         if tangent is not None:
-            self._line(f"{self._target_tangent(target)} = {tangent};")
+            self.line(f"{self.derivative(target)} = {tangent};")
 
-    def _add(self, statement: AtomicAdd) -> None:
+    def add(self, statement: AtomicAdd) -> None:
+        """Write an addition to memory, and that of the tangent."""
         target, value = statement.target, statement.value
         self._location = statement.location
-        self._check(statement)
+        self.check_output(statement)
         name = target.base.name
         is_atomic = any(
             p.name == name and "atomic" in p.declaration for p in self.program.parameters
@@ -237,35 +151,18 @@ class _Tangents:
         pairs = [(text_of(target), text_of(value))]
         tangent = self._tangent(value) if name in self.active and target.type.is_float else None
         if tangent is not None:
-            pairs.insert(0, (self._target_tangent(target), tangent))
+            pairs.insert(0, (self.derivative(target), tangent))
         for address, added in pairs:
             if is_atomic:
-                self._line(f"atomic_fetch_add_explicit(&{address}, {added}, memory_order_relaxed);")
+                self.line(f"atomic_fetch_add_explicit(&{address}, {added}, memory_order_relaxed);")
             else:
-                self._line(f"{address} += {added};")
-
-    def _check(self, statement: Assign | AtomicAdd) -> None:
-        """Refuse stores of what depends on inputs to memory without a tangent."""
-        target = statement.target
-        read = activity.float_variables(statement.value) & self.active
-        if target.is_buffer_element and target.type.is_float and read and (
-            target.base.name not in self.outputs
-        ):  # fmt: skip
-            why = f"{target.base.name} depends on the inputs: name it among the outputs"
-            raise Refused(statement.location, why)
-
-    def _target_tangent(self, target: Expression) -> str:
-        """The tangent of a target, where it is stored."""
-        text, name = text_of(target), target.base.name
-        if target.is_buffer_element and not text.startswith(f"{name}["):  # through a reference
-            text = f"{name}[0]{text[len(name) :]}"
-        return f"dot_{text}"
+                self.line(f"{address} += {added};")
 
     # -- values
 
     def _bound(self, text: str, value: Expression) -> str:
         self._count += 1
-        self._line(f"const {_adjoint(value)} g_{self._count} = {text};")
+        self.line(f"const {_adjoint(value)} g_{self._count} = {text};")
         return f"g_{self._count}"
 
     def _tangent(self, value: Expression) -> str | None:
@@ -273,7 +170,7 @@ class _Tangents:
         if not activity.float_variables(value) & self.active:
             return None
         if value.op in ("variable", "element"):
-            return self._target_tangent(value)
+            return self.derivative(value)
         rule = getattr(self, f"_of_{value.op}", None)
         if rule is None:
             raise Refused(self._location, f"{text_of(value)} has no rule")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from metalloid.differentiate.types import Type
+from metalloid.differentiate.program.types import Type
 
 _SLOT = "tape[ulong({}) * tape_threads + tape_thread]"
 _BITS = {"float": 32, "int": 32, "uint": 32, "long": 64, "ulong": 64}

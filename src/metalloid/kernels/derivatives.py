@@ -67,8 +67,7 @@ class DefinesVjp:
 class Differentiable(DefinesVjp):
     """A kernel that has an adjoint."""
 
-    _adjoints: dict[Any, AdjointKernel] | None = None
-    _tangents: dict[Any, TangentKernel] | None = None
+    _derived: dict[Any, Any] | None = None
 
     def vjp(
         self,
@@ -113,14 +112,8 @@ class Differentiable(DefinesVjp):
         >>> d_x
         array([2., 4., 6.], dtype=float32)
         """
-        if self._adjoints is None:
-            self._adjoints = {}
-        names = (None if each is None else tuple(each) for each in (wrt, outputs))
-        key = (*names, deterministic)
-        if key not in self._adjoints:
-            differentiate = importlib.import_module("metalloid.differentiate")
-            self._adjoints[key] = differentiate.vjp(self, *key)
-        return self._adjoints[key]
+        adjoint: AdjointKernel = self._derive("vjp", wrt, outputs, deterministic)
+        return adjoint
 
     def jvp(
         self, wrt: Sequence[str] | None = None, outputs: Sequence[str] | None = None
@@ -129,23 +122,13 @@ class Differentiable(DefinesVjp):
 
         Parameters
         ----------
-        wrt : sequence of str, optional
-            Parameters with tangents: by default all pointers and references to floating-point
-            numbers that the kernel only reads.
-        outputs : sequence of str, optional
-            Parameters whose tangents are wanted: by default all that it may write.
+        wrt, outputs : sequence of str, optional
+            Parameters with tangents that are given, and that are wanted; as those of `vjp`.
 
         Returns
         -------
         TangentKernel
             A kernel with MSL text; see `metalloid.differentiate.jvp`.
-
-        Raises
-        ------
-        CompileError
-            At the line of what is not differentiated.
-        ArgumentError
-            If there is no such parameter.
 
         Examples
         --------
@@ -159,13 +142,18 @@ class Differentiable(DefinesVjp):
         >>> dot_y
         array([2., 4., 6.], dtype=float32)
         """
-        if self._tangents is None:
-            self._tangents = {}
-        key = (None if wrt is None else tuple(wrt), None if outputs is None else tuple(outputs))
-        if key not in self._tangents:
-            differentiate = importlib.import_module("metalloid.differentiate")
-            self._tangents[key] = differentiate.jvp(self, *key)
-        return self._tangents[key]
+        tangent: TangentKernel = self._derive("jvp", wrt, outputs)
+        return tangent
+
+    def _derive(self, mode: str, *args: Any) -> Any:
+        """The kernel that a function of `metalloid.differentiate` returns."""
+        if self._derived is None:
+            self._derived = {}
+        args = tuple(tuple(arg) if isinstance(arg, Sequence) else arg for arg in args)
+        if (mode, args) not in self._derived:
+            function = getattr(importlib.import_module("metalloid.differentiate"), mode)
+            self._derived[mode, args] = function(self, *args)
+        return self._derived[mode, args]
 
     def torch(self) -> Callable[..., Any]:
         """Return the kernel as a function of torch tensors, through which gradients flow.

@@ -1,4 +1,7 @@
-"""``python -m metalloid.compat.mlx program.py [arguments]``: run an MLX program on metalloid."""
+"""``python -m metalloid.compat.mlx program.py [arguments]``: run an MLX program on metalloid.
+
+``--has-metal`` before the program lets it run its kernels in Metal; see `install`.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,16 @@ from collections.abc import Sequence
 
 from metalloid.compat.mlx.installation import install
 
-_USAGE = "usage: python -m metalloid.compat.mlx (program.py | -m module) [arguments]"
+_USAGE = "usage: python -m metalloid.compat.mlx [--has-metal] (program.py | -m module) [arguments]"
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run a program, or a module after ``-m``, where ``mlx.core`` is metalloid's."""
+    has_metal = list(arguments[:1]) == ["--has-metal"]
+    arguments = arguments[has_metal:]
     if not arguments or arguments[0] in ("-h", "--help"):
         raise SystemExit(_USAGE if not arguments else print(_USAGE))
-    install()
+    install(has_metal)
     if arguments[0] == "-m":
         if len(arguments) < 2:
             raise SystemExit(_USAGE)

@@ -12,11 +12,18 @@ _CORE = "metalloid.compat.mlx.core"
 _SUBMODULES = ("cuda", "distributed", "fast", "fft", "linalg", "metal", "random")
 
 
-def install() -> None:
+def install(has_metal: bool = False) -> None:
     """Let ``import mlx.core`` find metalloid's; call it before ``mlx`` is imported.
 
     ``mlx.nn``, ``mlx.optimizers`` and ``mlx.utils`` are then loaded from the installed ``mlx``
     package, whose native library is not.
+
+    Parameters
+    ----------
+    has_metal : bool, default False
+        Report a GPU with Metal on every device: ``mx.metal.is_available()`` is true and the
+        default device ``mx.gpu``. Programs that have kernels in Metal and a fallback without them
+        then run the kernels.
 
     Raises
     ------
@@ -34,14 +41,15 @@ def install() -> None:
     """
     current = sys.modules.get("mlx.core")
     core = importlib.import_module(_CORE)
-    if current is core:
-        return
-    if current is not None:
+    if current is not None and current is not core:
         raise RuntimeError(
             "[install] mlx.core has already been imported from the package 'mlx'. Call "
             "metalloid.compat.mlx.install() before the program imports it, or run it by "
             "'python -m metalloid.compat.mlx program.py'."
         )
+    core.devices.reports_metal[0] = has_metal
+    if current is core:
+        return
     package = _package()
     sys.modules["mlx.core"] = core
     package.core = core  # type: ignore[attr-defined]
@@ -66,3 +74,4 @@ def uninstall() -> None:
     for name in list(sys.modules):
         if name == "mlx" or name.startswith("mlx."):
             del sys.modules[name]
+    importlib.import_module(_CORE).devices.reports_metal[0] = False

@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,8 +23,13 @@ import ml_dtypes
 import numpy as np
 
 import metalloid as mtl
+from metalloid.compat.mlx.kernel_arguments import (
+    check_list,
+    extents,
+    math_mode,
+    threadgroup_extents,
+)
 
-_MAX_THREADS = 1024
 _BFLOAT16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
 #: Elements from which on a result is made where MLX keeps it, and how it is declared there.
 _MIN_SHARED_ELEMENTS = 2**20
@@ -94,27 +98,13 @@ def metal_kernel(
         raise TypeError("metal_kernel(): incompatible function arguments: no source was given.")
     options = {
         "header": header, "ensure_row_contiguous": ensure_row_contiguous,
-        "atomic_outputs": atomic_outputs, "math_mode": _math_mode(compile_options),
+        "atomic_outputs": atomic_outputs, "math_mode": math_mode(compile_options),
     }  # fmt: skip
     if input_names is None and output_names is None:
         return _OfDictionaries(name, source, options)
     if not output_names:
         raise ValueError("[metal_kernel] Must specify at least one output.")
     return _OfLists(name, list(input_names or ()), list(output_names), source, options)
-
-
-def _math_mode(options: Mapping[str, str] | None) -> str:
-    if options is None:
-        return "safe"
-    if not isinstance(options, Mapping):
-        raise ValueError("[metal_kernel] Expected `compile_options` to be a dict.")
-    for key in options:
-        if key != "math_mode":
-            raise ValueError(f"[metal_kernel] Unknown compile option `{key}`.")
-    mode = options.get("math_mode", "safe")
-    if mode not in ("safe", "relaxed", "fast"):
-        raise ValueError("[metal_kernel] Expected math_mode to be 'safe', 'relaxed', or 'fast'.")
-    return mode
 
 
 class _OfLists:
@@ -144,25 +134,15 @@ class _OfLists:
                 return _run_usual(kernel, inputs, output_shapes, output_dtypes, grid, threadgroup)
             except (TypeError, ValueError, mtl.CompileError):
                 pass  # what is unusual or wrong is found below
-        _check_list("inputs", inputs, kernel.input_names)
-        _check_list("output_shapes", output_shapes, kernel.output_names)
-        _check_list("output_dtypes", output_dtypes, kernel.output_names)
+        check_list("inputs", inputs, kernel.input_names)
+        check_list("output_shapes", output_shapes, kernel.output_names)
+        check_list("output_dtypes", output_dtypes, kernel.output_names)
         if stream is not None:
             _check_stream(stream)
         return _run(
             kernel, inputs, output_shapes, output_dtypes, grid, threadgroup, template or (),
             init_value, verbose,
         )  # fmt: skip
-
-
-def _check_list(what: str, values: Any, names: Sequence[str]) -> None:
-    if not isinstance(values, list | tuple):
-        raise TypeError(f"__call__(): incompatible function arguments: {what} is not a list.")
-    if len(values) != len(names):
-        raise ValueError(
-            f"[metal_kernel] Expected `{what}` to have size {len(names)} "
-            f"but got size {len(values)}."
-        )
 
 
 class _OfDictionaries:
@@ -216,12 +196,7 @@ def _run(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes: Sequ
          verbose: bool) -> list[Any]:  # fmt: skip
     mx = sys.modules.get("mlx.core")
     is_mlx = mx is not None and any(isinstance(v, (mx.array, mx.Dtype)) for v in (*inputs, *dtypes))
-    threads, group = _three("grid", grid), _three("threadgroup", threadgroup)
-    if (size := math.prod(group)) > _MAX_THREADS:
-        raise ValueError(
-            f"Thread group size ({size}) is greater than  the maximum allowed threads per "
-            f"threadgroup ({_MAX_THREADS})."
-        )
+    threads, group = extents("grid", grid), threadgroup_extents(threadgroup)
     if init_value is not None and not isinstance(init_value, bool | int | float | np.number):
         raise TypeError("__call__(): incompatible function arguments: init_value is not a number.")
     for shape in shapes:
@@ -279,19 +254,6 @@ def _run_usual(kernel: Any, inputs: Sequence[Any], shapes: Sequence[Any], dtypes
             return _linked(mx, inputs, [outputs.array(result) for result in results])
     results = kernel.run_eagerly(given, grid, threadgroup, shapes, known)
     return _linked(mx, inputs, [_to_mlx(mx, result) for result in results])
-
-
-def _three(what: str, values: Any) -> tuple[int, int, int]:
-    try:
-        x, y, z = values
-        if not type(x) is type(y) is type(z) is int:
-            x, y, z = map(operator.index, values)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"__call__(): incompatible function arguments: {what} expects three ints, got "
-            f"{values!r}."
-        ) from None
-    return x, y, z
 
 
 def _check_stream(stream: Any) -> None:

@@ -119,8 +119,12 @@ _numbers = itertools.count(2)
 _first_streams = {kind: Stream(Device(kind), kind.value) for kind in DeviceType}
 
 
+#: Whether programs are told of an Apple GPU; see `metalloid.compat.mlx.install`.
+reports_metal = [False]
+
+
 def _has_gpu() -> bool:
-    return not own_device().name.startswith("cpu")
+    return reports_metal[0] or not own_device().name.startswith("cpu")
 
 
 def is_available(device: Device | DeviceType) -> bool:

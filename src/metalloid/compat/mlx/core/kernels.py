@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,9 +10,12 @@ from metalloid.compat.mlx.core.array import array, created, wrap
 from metalloid.compat.mlx.core.devices import cpu, gpu, is_available
 from metalloid.compat.mlx.core.dtypes import Dtype
 from metalloid.compat.mlx.core.tape import OPERATIONS, current
-
-_MAX_THREADS = 1024
-_MODES = ("safe", "relaxed", "fast")
+from metalloid.compat.mlx.kernel_arguments import (
+    check_list,
+    extents,
+    math_mode,
+    threadgroup_extents,
+)
 
 
 def metal_kernel(name: str, input_names: Sequence[str], output_names: Sequence[str], source: str,
@@ -36,7 +37,7 @@ def metal_kernel(name: str, input_names: Sequence[str], output_names: Sequence[s
     kernel = mtl.metal_kernel(
         name, list(input_names), list(output_names), source, header=header,
         ensure_row_contiguous=ensure_row_contiguous, atomic_outputs=atomic_outputs,
-        math_mode=_math_mode(compile_options),
+        math_mode=math_mode(compile_options),
     )  # fmt: skip
 
     def call(*, inputs: Sequence[Any], output_shapes: Sequence[Sequence[int]],
@@ -55,23 +56,18 @@ def metal_kernel(name: str, input_names: Sequence[str], output_names: Sequence[s
                 "kernels:launch", lambda _, **options: call(**options), (definition,), named
             )
             return recorded
-        _check("inputs", inputs, kernel.input_names)
-        _check("output_shapes", output_shapes, kernel.output_names)
-        _check("output_dtypes", output_dtypes, kernel.output_names)
+        check_list("inputs", inputs, kernel.input_names)
+        check_list("output_shapes", output_shapes, kernel.output_names)
+        check_list("output_dtypes", output_dtypes, kernel.output_names)
         if stream is not None and getattr(stream, "device", stream) == cpu and is_available(gpu):
             raise ValueError("[metal_kernel] Only supports the GPU.")
-        group = _three("threadgroup", threadgroup)
-        if (size := math.prod(group)) > _MAX_THREADS:
-            raise ValueError(
-                f"Thread group size ({size}) is greater than  the maximum allowed threads per "
-                f"threadgroup ({_MAX_THREADS})."
-            )
+        group = threadgroup_extents(threadgroup)
         try:
             results = kernel(
                 inputs=[created(value) for value in inputs],
                 output_shapes=[tuple(shape) for shape in output_shapes],
                 output_dtypes=[_dtype(d) for d in output_dtypes],
-                grid=_three("grid", grid), threadgroup=group, init_value=init_value,
+                grid=extents("grid", grid), threadgroup=group, init_value=init_value,
                 verbose=verbose,
                 template=[(key, _template(value)) for key, value in template or ()],
             )  # fmt: skip
@@ -90,41 +86,6 @@ def launch(definition: Sequence[Any], **options: Any) -> list[array]:
 
 
 OPERATIONS["kernels:launch"] = launch
-
-
-def _math_mode(options: Mapping[str, str] | None) -> Any:
-    if options is None:
-        return "safe"
-    if not isinstance(options, Mapping):
-        raise ValueError("[metal_kernel] Expected `compile_options` to be a dict.")
-    for key in options:
-        if key != "math_mode":
-            raise ValueError(f"[metal_kernel] Unknown compile option `{key}`.")
-    mode = options.get("math_mode", "safe")
-    if mode not in _MODES:
-        raise ValueError("[metal_kernel] Expected math_mode to be 'safe', 'relaxed', or 'fast'.")
-    return mode
-
-
-def _check(what: str, values: Any, names: Sequence[str]) -> None:
-    if not isinstance(values, list | tuple):
-        raise TypeError(f"__call__(): incompatible function arguments: {what} is not a list.")
-    if len(values) != len(names):
-        raise ValueError(
-            f"[metal_kernel] Expected `{what}` to have size {len(names)} "
-            f"but got size {len(values)}."
-        )
-
-
-def _three(what: str, values: Any) -> tuple[int, int, int]:
-    try:
-        x, y, z = map(operator.index, values)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"__call__(): incompatible function arguments: {what} expects three ints, got "
-            f"{values!r}."
-        ) from None
-    return x, y, z
 
 
 def _dtype(value: Any) -> Any:

@@ -34,8 +34,11 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """Whether arrays are on an Apple GPU. Kernels in Metal run without one, too."""
-    return default_device().name.startswith("metal")
+    """Whether arrays are on an Apple GPU, or `metalloid.compat.mlx.install` says so.
+
+    Kernels in Metal run without one, too.
+    """
+    return devices.reports_metal[0] or default_device().name.startswith("metal")
 
 
 def device_info() -> dict[str, Any]:

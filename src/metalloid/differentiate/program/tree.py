@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from metalloid.differentiate.types import Type
+from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import SourceLocation
 
 

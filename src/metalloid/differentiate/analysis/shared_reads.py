@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from metalloid.differentiate.tree import (
+from metalloid.differentiate.program.tree import (
     Assign,
     AtomicAdd,
     Expression,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from metalloid.differentiate.lane_rules import is_lane_function
-from metalloid.differentiate.rules import CONSTANT
-from metalloid.differentiate.tree import (
+from metalloid.differentiate.program.tree import (
     Assign,
     AtomicAdd,
     Barrier,
@@ -18,6 +17,7 @@ from metalloid.differentiate.tree import (
     assigned,
     flatten,
 )
+from metalloid.differentiate.rules import CONSTANT
 
 
 def float_variables(value: Expression) -> set[str]:

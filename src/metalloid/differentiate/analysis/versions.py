@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from metalloid.differentiate.activity import all_reads, live_in
-from metalloid.differentiate.tree import (
+from metalloid.differentiate.analysis.activity import all_reads, live_in
+from metalloid.differentiate.program.tree import (
     Assign,
     AtomicAdd,
     Expression,

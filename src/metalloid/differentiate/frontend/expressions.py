@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from metalloid.differentiate.lane_rules import is_lane_function
-from metalloid.differentiate.tree import (
+from metalloid.differentiate.program.tree import (
     Assign,
     AtomicAdd,
     Barrier,
@@ -15,7 +15,7 @@ from metalloid.differentiate.tree import (
     Parameter,
     Statement,
 )
-from metalloid.differentiate.types import Type, parse_type
+from metalloid.differentiate.program.types import Type, parse_type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 #: The declaration that a name refers to: its kind, its address and the name.
@@ -42,8 +42,11 @@ _NAMED_NUMBERS = {"__builtin_huge_valf": "INFINITY", "__builtin_nanf": "NAN"}
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
 #: Names that adjoints of kernels declare.
 GENERATED = re.compile(
-    r"d_\w+|dot_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+|value_\d+|tape\w*|top|peak"
+    r"(?:d|dot)\d*_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+"
+    r"|value_\d+|tape\w*|top|peak"
 )
+#: Names of derivatives, which writers number if a parameter has such a name.
+DERIVATIVE = re.compile(r"(?:d|dot)\d*_")
 BOOL, INT = Type("bool"), Type("int")
 TRUE, FALSE, ZERO = (
     Expression("constant", t, n) for t, n in ((BOOL, "true"), (BOOL, "false"), (INT, "0"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from metalloid.differentiate.tree import Expression
-from metalloid.differentiate.types import Type
+from metalloid.differentiate.program.tree import Expression
+from metalloid.differentiate.program.types import Type
 
 
 def text_of(expression: Expression) -> str:

@@ -9,11 +9,11 @@ from metalloid.compiler.frontend import translate
 from metalloid.compiler.frontend.unit import Options
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.compiler.toolchain.target import Target
-from metalloid.differentiate.expressions import Refused
-from metalloid.differentiate.reader import Reader
-from metalloid.differentiate.tree import Parameter, Program
-from metalloid.differentiate.types import Type, parse_type
-from metalloid.differentiate.versions import split_versions
+from metalloid.differentiate.analysis.versions import split_versions
+from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.frontend.reader import Reader
+from metalloid.differentiate.program.tree import Parameter, Program
+from metalloid.differentiate.program.types import Type, parse_type
 from metalloid.errors import ArgumentError, CompileError
 from metalloid.kernels.kernel import Kernel
 from metalloid.msl.clang_messages import SourceMap

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from metalloid.differentiate.activity import is_step
-from metalloid.differentiate.expressions import (
+from metalloid.differentiate.analysis.activity import is_step
+from metalloid.differentiate.frontend.expressions import (
     BOOL,
+    DERIVATIVE,
     FALSE,
     GENERATED,
     REFERENCE,
@@ -19,7 +20,7 @@ from metalloid.differentiate.expressions import (
     negated,
     type_of,
 )
-from metalloid.differentiate.tree import (
+from metalloid.differentiate.program.tree import (
     Assign,
     Expression,
     If,
@@ -28,7 +29,7 @@ from metalloid.differentiate.tree import (
     Program,
     Statement,
 )
-from metalloid.differentiate.types import Type
+from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 _JUMPS = {"ReturnStmt": "return", "BreakStmt": "break", "ContinueStmt": "continue"}
@@ -102,7 +103,7 @@ class Reader(ExpressionReader):
         declared = [child for child in kernel.children if child.kind == "ParmVarDecl"]
         names = {parameter.name for parameter in parameters}
         for parameter, node in zip(parameters, declared, strict=True):
-            if GENERATED.fullmatch(parameter.name):
+            if GENERATED.fullmatch(parameter.name) and not DERIVATIVE.match(parameter.name):
                 why = f"adjoints declare names like {parameter.name!r}: choose another one"
                 raise Refused(node.name, why)
             if parameter.type.space == "threadgroup":

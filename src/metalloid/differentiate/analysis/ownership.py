@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.differentiate.activity import all_reads
-from metalloid.differentiate.indices import SIZES, Counter, Indices, Polynomial, evaluate
-from metalloid.differentiate.tree import Expression, Program
+from metalloid.differentiate.analysis.activity import all_reads
+from metalloid.differentiate.analysis.indices import SIZES, Counter, Indices, Polynomial, evaluate
+from metalloid.differentiate.program.tree import Expression, Program
 
 _MAX_INDEX = 2**31
 _SIMD_WIDTH = 32

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from metalloid.differentiate.activity import assignments_of
-from metalloid.differentiate.text import text_of
-from metalloid.differentiate.tree import Assign, Expression, Loop, Program, flatten
+from metalloid.differentiate.analysis.activity import assignments_of
+from metalloid.differentiate.program.text import text_of
+from metalloid.differentiate.program.tree import Assign, Expression, Loop, Program, flatten
 
 _INTEGERS = ("int", "uint", "long", "ulong", "short", "ushort", "char", "uchar")
 _ATTRIBUTE = re.compile(r"\[\[(\w+)\]\]")

@@ -1,0 +1,1 @@
+"""Analyses of a program: flow of derivatives, indices, owners of memory."""

@@ -1,0 +1,193 @@
+"""Kernels that derivatives of other kernels are: their parameters, text and launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.frontend.parse import text_of_kernel
+from metalloid.differentiate.program.tree import (
+    Assign,
+    AtomicAdd,
+    Parameter,
+    Program,
+    flatten,
+)
+from metalloid.differentiate.program.types import Type
+from metalloid.errors import ArgumentError
+from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.library import Library, library
+from metalloid.runtime.launch.event import Event
+
+_HEAD = "#include <metal_stdlib>\nusing namespace metal;\n\n"
+Names = tuple[str, ...]
+
+
+class DerivedKernel:
+    """A kernel that computes derivatives of another one.
+
+    Attributes
+    ----------
+    source : str
+        MSL text: that of the kernel's library, and the derivative.
+    wrt, outputs : tuple of str
+        The parameters with derivatives that the kernel reads, and that it writes.
+    kernel : Kernel
+    """
+
+    def __init__(self, source: str, wrt: Names, outputs: Names, kernel: Kernel) -> None:
+        self.source, self.wrt, self.outputs, self.kernel = source, wrt, outputs, kernel
+
+    def __call__(
+        self,
+        *args: Any,
+        threads: int | Sequence[int],
+        group_size: int | Sequence[int] | None = None,
+    ) -> Event:
+        """Run it.
+
+        Raises
+        ------
+        ArgumentError
+            As calls of `Kernel`.
+        KernelFault
+            If it failed.
+        """
+        return self._run(args, threads, group_size)
+
+    def _run(self, args: Sequence[Any], threads: Any, group_size: Any) -> Event:
+        return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
+
+
+class Derivation(NamedTuple):
+    """The library of a derivative.
+
+    Attributes
+    ----------
+    source, name : str
+        Its text, and the name of the kernel that it is the derivative of.
+    wrt, outputs : tuple of str
+    library : Library
+    constants : mapping
+        Values of function constants.
+    """
+
+    source: str
+    name: str
+    wrt: Names
+    outputs: Names
+    library: Library
+    constants: Mapping[Any, Any]
+
+    def function(self, suffix: str) -> Kernel:
+        """A kernel of the library."""
+        return self.library._function(f"{self.name}_{suffix}", dict(self.constants))
+
+
+def derive(
+    kernel: Kernel,
+    wrt: Sequence[str] | None,
+    outputs: Sequence[str] | None,
+    write: Callable[[Program, str, Names, Names], str],
+) -> Derivation:
+    """The library of a derivative, whose text `write` returns.
+
+    Parameters
+    ----------
+    wrt, outputs : sequence of str, optional
+        By default the floating-point parameters that the kernel only reads, and those it writes.
+    write : callable
+        From the program, the kernel's name, `wrt` and `outputs`.
+
+    Raises
+    ------
+    CompileError
+        At the line of what is not differentiated.
+    ArgumentError
+        If there is no such parameter.
+    """
+    text, source, entry, options = text_of_kernel(kernel)
+    try:
+        program = text.program()
+        inputs, results = _resolve_names(kernel.name, program, wrt, outputs)
+        order = [parameter.name for parameter in kernel.signature.arguments]
+        program.parameters.sort(
+            key=lambda p: order.index(p.name) if p.name in order else len(order)
+        )
+        written = write(program, entry.name, inputs, results)
+    except Refused as refused:
+        raise text.error(refused, kernel.name) from None
+    full = f"{source.rstrip()}\n\n{_HEAD}{written}"
+    compiled = library(
+        full, device=kernel.device, math_mode=options.math_mode,
+        include_dirs=options.include_dirs, defines=dict(options.defines),
+    )  # fmt: skip
+    constants = kernel._program.origin[2] if kernel._program.origin else {}
+    return Derivation(full, entry.name, inputs, results, compiled, constants)
+
+
+def written_parameters(kernel: Kernel) -> set[str]:
+    """The parameters whose memory a kernel writes.
+
+    Raises
+    ------
+    CompileError
+        At the line of what is not differentiated.
+    """
+    text = text_of_kernel(kernel)[0]
+    try:
+        return _names_written(text.program())
+    except Refused as refused:
+        raise text.error(refused, kernel.name) from None
+
+
+def _names_written(program: Program) -> set[str]:
+    """The parameters that a program assigns or adds to."""
+    targets = {
+        statement.target.base.name
+        for statement in flatten(program.body)
+        if isinstance(statement, Assign | AtomicAdd)
+    }
+    return targets & {parameter.name for parameter in program.parameters}
+
+
+def _resolve_names(
+    kernel: str, program: Program, wrt: Sequence[str] | None, outputs: Sequence[str] | None
+) -> tuple[Names, Names]:
+    """The names of `wrt` and `outputs`, by default those that the kernel only reads and writes."""
+    known = [p.name for p in program.parameters if p.type.is_pointer and p.type.is_float]
+    written = _names_written(program)
+    wrt = [name for name in known if name not in written] if wrt is None else wrt
+    outputs = [name for name in known if name in written] if outputs is None else outputs
+    for name in (*wrt, *outputs):
+        if name not in known:
+            raise ArgumentError(
+                f"[{kernel}] {name!r} is no pointer or reference to floating-point numbers; "
+                f"these are: {', '.join(known) or 'none'}."
+            )
+    return tuple(wrt), tuple(outputs)
+
+
+def memory_type(type_: Type) -> str:
+    """The type of a derivative in memory, which is packed if what it belongs to is."""
+    return f"{'packed_' if type_.is_packed else ''}{type_.element.adjoint.msl}"
+
+
+def kernel_text(
+    name: str, parameters: Sequence[Parameter], extra: Sequence[str], declared: Sequence[str],
+    lines: Sequence[str], head: str, comment: str,
+) -> str:  # fmt: skip
+    """The text of a kernel."""
+    ids = [p for p in parameters if not p.type.is_pointer and p.attributes]
+    values = [p for p in parameters if p not in ids]
+    texts = [
+        *(f"{p.declaration}" for p in values),
+        *(text for text in extra if "[[" not in text),
+        *(f"{p.declaration}{p.attributes}" for p in ids),
+        *(text for text in extra if "[[" in text),
+    ]
+    indent = " " * len(f"kernel void {name}(")
+    body = "".join(f"  {line}\n" for line in (*declared, *lines))
+    joined = f",\n{indent}".join(texts)
+    return f"// {comment}\nkernel void {name}({joined}) {{\n{head}{body}}}\n"

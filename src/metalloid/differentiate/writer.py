@@ -1,0 +1,145 @@
+"""A program as lines of MSL, next to which derivatives are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+
+from metalloid.differentiate.analysis import activity
+from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.program.text import text_of
+from metalloid.differentiate.program.tree import (
+    Assign,
+    AtomicAdd,
+    Barrier,
+    Expression,
+    If,
+    Loop,
+    Program,
+    Statement,
+)
+
+
+class ProgramWriter:
+    """Writes statements.
+
+    Parameters
+    ----------
+    program : Program
+    wrt, outputs : collection of str
+        Buffers with derivatives that the kernel reads, and that it writes.
+
+    Attributes
+    ----------
+    lines : list of str
+    active : set of str
+        Variables that have derivatives.
+    prefix : str
+        Of names of derivatives: `stem`, which has a number if names of parameters begin so.
+    """
+
+    stem: str
+
+    def __init__(self, program: Program, wrt: Collection[str], outputs: Collection[str]) -> None:
+        self.program, self.wrt, self.outputs = program, wrt, outputs
+        self.prefix, number = f"{self.stem}_", 1
+        while any(parameter.name.startswith(self.prefix) for parameter in program.parameters):
+            number += 1
+            self.prefix = f"{self.stem}{number}_"
+        varied, self.active = activity.active_variables(program, wrt, outputs)
+        for statement in activity.reads_of_bits(program, varied):
+            why = "derivatives do not pass through the bits of integers"
+            raise Refused(statement.location, why)
+        self.lines: list[str] = []
+        self._depth = 0
+
+    def line(self, text: str) -> None:
+        """Write a line."""
+        self.lines.append("  " * self._depth + text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Braces around lines."""
+        self.line(f"{head} {{")
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.line("}")
+
+    # -- statements
+
+    def statements(self, statements: list[Statement]) -> None:
+        """Write statements in their order."""
+        for statement in statements:
+            match statement:
+                case Assign():
+                    self.assign(statement)
+                case AtomicAdd():
+                    self.add(statement)
+                case If():
+                    self.branch(statement)
+                case Loop():
+                    self.loop(statement)
+                case Barrier(text=text):
+                    self.line(text)
+
+    def assign(self, statement: Assign) -> None:
+        """Write an assignment."""
+        self.line(f"{text_of(statement.target)} = {text_of(statement.value)};")
+
+    def add(self, statement: AtomicAdd) -> None:
+        """Write an addition to memory."""
+        raise NotImplementedError
+
+    def branch(self, statement: If) -> None:
+        """Write an if statement."""
+        self.branches(
+            text_of(statement.condition), statement.then, statement.other, self.statements
+        )
+
+    def loop(self, loop: Loop) -> None:
+        """Write a loop."""
+        with self.block(f"while ({text_of(loop.condition)})"):
+            self.statements([*loop.body, *loop.step])
+
+    def branches(
+        self, condition: str, then: list[Statement], other: list[Statement],
+        write: Callable[[list[Statement]], None],
+    ) -> None:  # fmt: skip
+        """Write an if statement without its empty branches."""
+        before = len(self.lines)
+        with self.block(f"if ({condition})"):
+            write(then)
+        is_empty = len(self.lines) == before + 2
+        if other:
+            start = len(self.lines)
+            with self.block("else"):
+                write(other)
+            if len(self.lines) == start + 2:
+                del self.lines[start:]
+            elif is_empty:
+                self.lines[before : start + 1] = ["  " * self._depth + f"if (!({condition})) {{"]
+                is_empty = False
+            else:
+                self.lines[start - 1 : start + 1] = ["  " * self._depth + "} else {"]
+                is_empty = False
+        if is_empty:
+            del self.lines[before:]
+
+    # -- derivatives
+
+    def derivative(self, target: Expression) -> str:
+        """The derivative of a target, where it is stored."""
+        text, name = text_of(target), target.base.name
+        if target.is_buffer_element and not text.startswith(f"{name}["):  # through a reference
+            text = f"{name}[0]{text[len(name) :]}"
+        return f"{self.prefix}{text}"
+
+    def check_output(self, statement: Assign | AtomicAdd) -> None:
+        """Refuse stores of what depends on inputs to memory without a derivative."""
+        target = statement.target
+        if not target.is_buffer_element or target.base.name in self.outputs:
+            return
+        if target.type.is_float and activity.float_variables(statement.value) & self.active:
+            why = f"{target.base.name} depends on the inputs: name it among the outputs"
+            raise Refused(statement.location, why)
