@@ -116,7 +116,7 @@ def mark_long_tests(config, items):
     pytest.UsageError
         If a file that is collected has no such test.
     """
-    text = (config.rootpath / "tests/long_tests.txt").read_text()
+    text = Path(__file__).with_name("long_tests.txt").read_text()
     names = {line for line in text.splitlines() if not line.startswith("#")}
     for item in items:
         if item.nodeid in names:

@@ -73,6 +73,8 @@ def test_defined_derivatives():
         return [cotangents[0] * outputs[0] / arguments[0]]
 
     assert mtl.grad(loss)(x).tolist() == [2, 4, 6]
+    with pytest.raises(mtl.TraceError, match="'opaque' for reverse mode only"):
+        mtl.jvp(loss, [x], [x])[1][0].tolist()
     kernel.define_vjp(lambda arguments, cotangents, outputs: [])
     with pytest.raises(ValueError, match=r"'opaque' must return 1 cotangents, .* got 0"):
         mtl.grad(loss)(x)
@@ -128,16 +130,46 @@ def test_launches_that_are_not_recorded():
     assert error.value.diagnostics[0].line == 6
 
 
-def test_what_calls_do_not_have():
-    x = mtl.asarray([[0.5, 1.0, 2.0]] * 2, dtype=mtl.float32)
+def test_tangents():
+    random = np.random.default_rng(0)
+    x, step = random.normal(size=(2, 2, 3)).astype(np.float32)
+    scale, by_scale = np.float32(1.5), np.float32(0.5)
+    arguments = [[mtl.asarray(each) for each in pair] for pair in ((x, scale), (step, by_scale))]
+    _, (dot_y, dot_z) = mtl.jvp(lambda *args: [*waves(*args, np.float16)], *arguments)
+    taken = x.reshape(-1)[INDEX].astype(np.float64)
+    a, dot_a = taken * scale + 0.25, step.reshape(-1)[INDEX] * scale + taken * by_scale
+    np.testing.assert_allclose(dot_y, np.cos(a) * dot_a, 1e-6, 1e-6)
+    assert (dot_z.dtype, dot_z.shape) == (mtl.float16, (2, 2))
+    np.testing.assert_allclose(np.asarray(dot_z).reshape(-1), 2 * a * dot_a, 1e-3)
+
+    x = mtl.asarray([1.0, 2.0, 3.0, 4.0], dtype=mtl.float32)
+    step = mtl.asarray([1.0, 10.0, 100.0, 1000.0], dtype=mtl.float32)
+    values, products = mtl.jvp(updated, [x], [step])
+    assert values[0].tolist() == [1, 4, 18, 28]
+    assert products[0].tolist() == [2, 40, 900, 11000]
+
+
+def test_second_derivatives():
+    """Derivatives of the sum of sin(a) + a^4 for a = 1.5 x + 0.25."""
+    x, step = np.random.default_rng(0).normal(size=(2, 2, 3)).astype(np.float32)
+    along = [mtl.asarray(step)]
 
     def loss(x):
-        return waves(x, mtl.asarray(1.0))[0].sum()
+        y, z = waves(x, mtl.asarray(1.5))
+        return y.sum() + (z * z).sum()
 
-    with pytest.raises(mtl.TraceError, match="second derivatives of kernels"):
-        mtl.grad(lambda x: mtl.grad(loss)(x).sum())(x)
-    with pytest.raises(mtl.TraceError, match="no forward mode"):
-        mtl.jvp(loss, [x], [x])[1][0].tolist()
+    def slope(x):
+        return mtl.jvp(loss, [x], along)[1][0]
+
+    a = 1.5 * x.reshape(-1)[INDEX].astype(np.float64) + 0.25
+    by_a = (12 * a**2 - np.sin(a)) * 1.5**2 * step.reshape(-1)[INDEX]
+    exact = np.zeros(6)
+    np.add.at(exact, INDEX, by_a)
+    np.testing.assert_allclose(mtl.grad(slope)(mtl.asarray(x)), exact.reshape(2, 3), 1e-5, 1e-5)
+    _, (curvature,) = mtl.jvp(slope, [mtl.asarray(x)], along)
+    np.testing.assert_allclose(curvature, (exact * step.reshape(-1)).sum(), 1e-5)
+    with pytest.raises(mtl.TraceError, match="grad of grad are not supported"):
+        mtl.grad(lambda x: mtl.grad(loss)(x).sum())(mtl.asarray(x))
 
 
 def test_names_by_default():

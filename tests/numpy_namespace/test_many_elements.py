@@ -1,9 +1,16 @@
 """Functions that compute large arrays by other kernels than small ones, against NumPy."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import metalloid.numpy as own
+
+
+def slow(value):
+    """A parameter that only slow tests take."""
+    return pytest.param(value, marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize(
@@ -96,3 +103,42 @@ def test_evenly_spaced_numbers_are_those_of_numpy(dtype):
     )
     steps = 0.3 + 0.7 * np.arange(own.arange(0.3, 2e4, 0.7).size)
     np.testing.assert_array_equal(np.asarray(own.arange(0.3, 2e4, 0.7)), steps)
+
+
+@pytest.mark.parametrize("count", [slow(31), 100])
+def test_polynomial_of_many_roots(count):
+    """More coefficients than lanes, and not a multiple of them; the same roundings as NumPy's."""
+    roots = np.random.default_rng(0).random(count)
+    np.testing.assert_array_equal(np.asarray(own.poly(roots)), np.poly(roots))
+
+
+@pytest.mark.parametrize("k", [-2, *map(slow, [-5, 0, 2, 6])])
+def test_indices_of_triangles(k):
+    for rows, columns in ((4, 4), (3, 6), (6, 3), (0, 2), (2, 0)):
+        for name in ("tril_indices", "triu_indices"):
+            expected = getattr(np, name)(rows, k, columns)
+            result = getattr(own, name)(rows, k, columns)
+            for one, exact in zip(result, expected, strict=True):
+                np.testing.assert_array_equal(np.asarray(one), exact)
+
+
+def test_indices_of_a_large_triangle():
+    rows, columns = own.tril_indices(3000)
+    expected = np.repeat(np.arange(3000), np.arange(1, 3001))
+    np.testing.assert_array_equal(np.asarray(rows), expected)
+    np.testing.assert_array_equal(np.asarray(columns)[-3000:], np.arange(3000))
+
+
+@pytest.mark.parametrize("axis", [None, slow(0), 1])
+@pytest.mark.parametrize("name", ["nanmin", slow("nanmax")])
+def test_extremes_of_long_rows_with_nan(name, axis):
+    x = np.random.default_rng(0).standard_normal((3, 70_001))
+    x[x > 1] = np.nan
+    x[:, :2], x[1] = [np.nan, np.inf], np.nan
+    if axis is None:
+        np.testing.assert_array_equal(np.asarray(getattr(own, name)(x)), getattr(np, name)(x))
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rows without numbers
+        expected = getattr(np, name)(x, axis)
+    np.testing.assert_array_equal(np.asarray(getattr(own, name)(x, axis)), expected)

@@ -229,8 +229,57 @@ def test_consumers_of_unversioned_capsules_get_a_copy():
         tensor = _Tensor.from_address(_get_pointer(capsule, _UNVERSIONED))
         ctypes.c_int64.from_address(tensor.data).value = 77
     assert a.tolist() == [0, 1, 2]
-    with pytest.raises(BufferError, match=r"requires a copy.*Request max_version=\(1, 0\)"):
-        a.__dlpack__(copy=False)
+
+
+def write_to(array, value):
+    """Write to the first element through an unversioned capsule; what keeps the memory alive."""
+    capsule = array.__dlpack__(copy=False)
+    tensor = _Tensor.from_address(_get_pointer(capsule, _UNVERSIONED))
+    ctypes.c_int64.from_address(tensor.data).value = value
+    return capsule
+
+
+@pytest.mark.parametrize("names", ["one", "two", "view", "expression"])
+def test_consumers_that_refuse_a_copy_write_to_the_array_only(names):
+    a = mtl.arange(3) + 0
+    mtl.eval(a)
+    others = {"one": [], "two": [mtl.asarray(a, copy=True)], "view": [a[:2]],
+              "expression": [a * 1]}[names]  # fmt: skip
+    shown = np.asarray(a)
+    before, others = a * 2, [*others, shown]
+    capsule = write_to(a, 77)
+    assert a.tolist() == [77, 1, 2]
+    assert [int(other[0]) for other in others] == [0] * len(others)
+    assert before.tolist() == [0, 2, 4]
+    doubled = a * 2  # evaluated at once
+    write_to(a, 5)
+    assert (doubled.tolist(), a.tolist()) == ([154, 2, 4], [5, 1, 2])
+    a[1] = 9  # memory of its own from here on
+    tensor = _Tensor.from_address(_get_pointer(capsule, _UNVERSIONED))
+    assert (ctypes.c_int64 * 3).from_address(tensor.data)[:] == [5, 1, 2]
+    assert a.tolist() == [5, 9, 2]
+
+
+def test_memory_of_a_consumer_is_not_reused():
+    a = mtl.arange(1000) + 0
+    mtl.eval(a)
+    address = np.asarray(a).ctypes.data
+    capsule = write_to(a, 77)
+    assert _Tensor.from_address(_get_pointer(capsule, _UNVERSIONED)).data == address  # in place
+    a += 1
+    del a
+    gc.collect()
+    later = [mtl.arange(1000) + k for k in range(9)]
+    mtl.eval(later)
+    assert ctypes.c_int64.from_address(address).value == 77
+    del capsule
+
+
+def test_transposed_arrays_are_written_to_by_rows():
+    a = mtl.arange(6).reshape(2, 3).T
+    capsule = write_to(a, 77)
+    assert a.tolist() == [[77, 3], [1, 4], [2, 5]]
+    del capsule
 
 
 def test_numpy_before_2_1_makes_unversioned_capsules_only(monkeypatch):

@@ -259,11 +259,15 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
     program, wrt, outputs = sweep.program, sweep.wrt, sweep.outputs
     sweep.write()
     types = {parameter.name: parameter.type for parameter in program.parameters}
+    names = {n: f"{sweep.prefix}{n}" for n in (*outputs, *wrt)}
     adjoints = [
-        f"device {'' if n in sweep.consumed else 'const '}{memory_type(types[n])} *d_{n}"
+        f"device {'' if n in sweep.consumed else 'const '}{memory_type(types[n])} *{names[n]}"
         for n in outputs
     ]
-    adjoints += [f"device {'float' if n in sweep.owned else 'atomic_float'} *d_{n}" for n in wrt]
+    for n in wrt:
+        word = "float" if n in sweep.owned else "atomic_float"
+        element = memory_type(types[n]) if types[n].is_aggregate else word
+        adjoints.append(f"device {element} *{names[n]}")
     lines, declared = sweep.lines, sweep.declared
     extra = list(adjoints)
     if sweep.has_tape:
@@ -275,9 +279,10 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
         extra += _THREADGROUP_IDS
         declared = [*declared, *_cleared(sweep)]
     text = _SHARED_ADD if sweep.shared_words else ""
+    inputs = ", ".join(names[n] for n in wrt)
     text += kernel_text(f"{name}_vjp", program.parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
-                   f"The adjoint of {name}: adds to d_{', d_'.join(wrt)}.")  # fmt: skip
+                   f"The adjoint of {name}: adds to {inputs}.")  # fmt: skip
     if sweep.has_tape:
         counting = Sweep(program, wrt, outputs)
         counting.write_count()
@@ -307,6 +312,6 @@ def _cleared(sweep: Sweep) -> Iterator[str]:
         yield "}"
     for name, count in sweep.shared_words.items():
         yield f"for (uint i = adjoint_first; i < {count}; i += adjoint_step) {{"
-        yield f"  atomic_store_explicit(&d_{name}[i], 0u, memory_order_relaxed);"
+        yield f"  atomic_store_explicit(&{sweep.prefix}{name}[i], 0u, memory_order_relaxed);"
         yield "}"
     yield "threadgroup_barrier(mem_flags::mem_threadgroup);"

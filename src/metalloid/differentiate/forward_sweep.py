@@ -51,7 +51,7 @@ class ForwardSweep(ProgramWriter):
         Types of threadgroup variables, and numbers of words of their adjoints.
     """
 
-    prefix = "d_"
+    stem = "d"
 
     def __init__(self, program: Program, wrt: Collection[str], outputs: Collection[str]) -> None:
         super().__init__(program, wrt, outputs)
@@ -93,7 +93,7 @@ class ForwardSweep(ProgramWriter):
             if name in (self._needed if self._computed is None else self._computed):
                 self.declared.append(f"{declaration(name, type_)} = {{}};")
             if name in self.active and with_adjoints:
-                self.declared.append(f"{declaration('d_' + name, type_.adjoint)} = {{}};")
+                self.declared.append(f"{declaration(self.prefix + name, type_.adjoint)} = {{}};")
 
     def _declare_shared(self, name: str, type_: Type, with_adjoints: bool) -> None:
         if name in self._needed:
@@ -102,7 +102,7 @@ class ForwardSweep(ProgramWriter):
                 self.shared[name] = type_
         if name in self.active and with_adjoints:
             self.shared_words[name] = words = type_.lanes * math.prod(type_.extents)
-            self.declared.append(f"threadgroup atomic_uint d_{name}[{words}];")
+            self.declared.append(f"threadgroup atomic_uint {self.prefix}{name}[{words}];")
 
     def variable(self, kind: str, statement: Statement, type_: Type) -> str:
         """A variable of the recorded block, for a statement."""

@@ -230,7 +230,7 @@ class Sweep(ForwardSweep):
             self.line(f"{self._adjoint(target)} = 0;")
             return seed
         self._propagation.note_indices(target)
-        words = shared_adjoints(target)
+        words = shared_adjoints(target, self.prefix)
         parts = [
             f"as_type<float>(atomic_load_explicit(&{word}, memory_order_relaxed))" for word in words
         ]

@@ -94,7 +94,7 @@ def jvp(
 class _Tangents(ProgramWriter):
     """Writes a program with tangents."""
 
-    prefix = "dot_"
+    stem = "dot"
 
     def __init__(self, program: Program, wrt: Collection[str], outputs: Collection[str]) -> None:
         super().__init__(program, wrt, outputs)
@@ -104,20 +104,23 @@ class _Tangents(ProgramWriter):
     def text(self, name: str) -> str:
         """The text of the kernel."""
         types = {parameter.name: parameter for parameter in self.program.parameters}
-        extra = [f"device const {memory_type(types[n].type)} *dot_{n}" for n in self.wrt]
+        extra = [f"device const {memory_type(types[n].type)} *{self.prefix}{n}" for n in self.wrt]
         for n in self.outputs:
             is_atomic = "atomic" in types[n].declaration
             element = "atomic_float" if is_atomic else memory_type(types[n].type)
-            extra.append(f"device {element} *dot_{n}")
+            extra.append(f"device {element} *{self.prefix}{n}")
         declared = []
         for variable, type_ in self.program.variables.items():
             space = "threadgroup " if type_.space == "threadgroup" else ""
             value = "" if space else " = {}"
             declared.append(f"{space}{declaration(variable, type_)}{value};")
             if variable in self.active:
-                declared.append(f"{space}{declaration(f'dot_{variable}', type_.adjoint)}{value};")
+                declared.append(
+                    f"{space}{declaration(self.prefix + variable, type_.adjoint)}{value};"
+                )
         self.statements(self.program.body)
-        comment = f"{name}, and the tangents dot_{', dot_'.join(self.outputs)} of what it computes."
+        tangents = ", ".join(self.prefix + n for n in self.outputs)
+        comment = f"{name}, and the tangents {tangents} of what it computes."
         return kernel_text(
             f"{name}_jvp", self.program.parameters, extra, declared, self.lines, "", comment
         )
@@ -166,7 +169,7 @@ class _Tangents(ProgramWriter):
         """The tangent of a value; None if it is 0."""
         if not activity.float_variables(value) & self.active:
             return None
-        if value.op in ("variable", "element"):
+        if value.op in ("variable", "element", "member"):
             return self.derivative(value)
         rule = getattr(self, f"_of_{value.op}", None)
         if rule is None:

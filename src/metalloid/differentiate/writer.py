@@ -35,17 +35,22 @@ class ProgramWriter:
     active : set of str
         Variables that have derivatives.
     prefix : str
-        Of names of derivatives.
+        Of names of derivatives: `stem`, which has a number if names of parameters begin so.
     """
 
-    prefix: str
+    stem: str
 
     def __init__(self, program: Program, wrt: Collection[str], outputs: Collection[str]) -> None:
         self.program, self.wrt, self.outputs = program, wrt, outputs
+        self.prefix, number = f"{self.stem}_", 1
+        while any(parameter.name.startswith(self.prefix) for parameter in program.parameters):
+            number += 1
+            self.prefix = f"{self.stem}{number}_"
         varied, self.active = activity.active_variables(program, wrt, outputs)
         for statement in activity.reads_of_bits(program, varied):
             why = "derivatives do not pass through the bits of integers"
             raise Refused(statement.location, why)
+        self._references = {p.name for p in program.parameters if "&" in p.declaration}
         self.lines: list[str] = []
         self._depth = 0
 
@@ -127,7 +132,7 @@ class ProgramWriter:
     def derivative(self, target: Expression) -> str:
         """The derivative of a target, where it is stored."""
         text, name = text_of(target), target.base.name
-        if target.is_buffer_element and not text.startswith(f"{name}["):  # through a reference
+        if name in self._references:
             text = f"{name}[0]{text[len(name) :]}"
         return f"{self.prefix}{text}"
 

@@ -132,7 +132,12 @@ def _of_reduction(node: Node, tangent: Node) -> Node | None:
     (arg,) = node.args
     if name == "sum":
         return reduce(tangent, name, axes)
-    if name in ("max", "min"):  # equal extremes share the tangent, as in MLX and JAX
+    if name in (
+        "max",
+        "min",
+        "nanmax",
+        "nanmin",
+    ):  # equal extremes share the tangent, as in MLX and JAX
         is_extreme = (Array(arg) == Array(broadcast(node, arg.shape))).astype(node.dtype)
         count = reduce(is_extreme._node, "sum", axes)
         total = reduce((Array(tangent) * is_extreme)._node, "sum", axes)

@@ -17,6 +17,7 @@ _MIN_SEARCHED, _MIN_FULL = 512, 128
 _WORTH_KEEPING = 10
 _SEARCHES = ("argmax", "argmin")
 _ORDERS = {"max": ">", "min": "<"}
+_EXTREMES = ("nanmax", "nanmin", *_ORDERS, *_SEARCHES)
 
 
 class RowWriter(ArgReductionWriter):
@@ -190,7 +191,7 @@ class RowWriter(ArgReductionWriter):
                                   known: set[int]) -> Sequence[str]:  # fmt: skip
         """Search most of a long row with several accumulators; the suffixes of the others."""
         length = self.kernel.chunk or self.axes.row[0]
-        is_extreme = all(self.ops[k].data in ("max", "min", *_SEARCHES) for k in reductions)
+        is_extreme = all(self.ops[k].data in _EXTREMES for k in reductions)
         if (
             self.axes.form != "row" or self.kernel.is_by_element or len(self.axes.row) > 1
             or length < _MIN_SEARCHED or not is_extreme

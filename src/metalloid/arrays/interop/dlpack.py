@@ -13,6 +13,7 @@ import numpy as np
 
 from metalloid.arrays.execution.calls import to_host
 from metalloid.arrays.execution.evaluate import evaluate
+from metalloid.arrays.execution.small_results import take_copy
 from metalloid.arrays.ir.dtypes import as_dtype
 from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.memory import SHARED, UNORDERED, Memory
@@ -123,7 +124,8 @@ def dlpack_capsule(node: Node, stream: Any, max_version: tuple[int, int] | None,
              device: tuple[int, int] | None, copy: bool | None) -> Any:  # fmt: skip
     """Implement ``__dlpack__``: export read-only memory of the node, or a copy.
 
-    An unversioned capsule cannot mark memory as read-only, so its consumer gets a copy.
+    An unversioned capsule cannot mark memory as read-only, so its consumer gets a copy, unless it
+    refuses one: then it may write to the memory, which is that of `writeable`.
 
     Raises
     ------
@@ -131,21 +133,37 @@ def dlpack_capsule(node: Node, stream: Any, max_version: tuple[int, int] | None,
         If ``copy=False`` and a copy is required.
     """
     is_on_device = exports_in_place(node.device.exchange, device, copy)
-    is_copied = copy or not can_say_read_only(max_version)
-    if is_copied and copy is False:
-        raise BufferError(
-            "[dlpack] a consumer of unversioned capsules requires a copy: they cannot mark an "
-            "array as read-only. Request max_version=(1, 0)."
-        )
+    read_only = can_say_read_only(max_version)
+    is_copied = bool(copy) if read_only else copy is not False
     if is_on_device:
         source = owned_copy(node) if is_copied else node
-        return export_of(source).to_dlpack(stream, max_version, not is_copied, is_copied)
+        is_protected = read_only and not is_copied
+        return export_of(source).to_dlpack(stream, max_version, is_protected, is_copied)
     (node,) = evaluate([node])
-    array = to_host(node, read_only=True)
+    array = to_host(node, read_only or is_copied)
     is_shared = node.device.memory != "own"
     if is_copied and is_shared:
         array = array.copy()
     return capsule_of_array(array, max_version, is_copied or not is_shared)
+
+
+def writeable(node: Node, is_exclusive: bool) -> Node:
+    """A leaf of the same values to whose memory another library may write from now on.
+
+    Parameters
+    ----------
+    is_exclusive : bool
+        Whether no other array or expression depends on the node's memory, which is used in place;
+        otherwise the leaf has memory of its own.
+    """
+    (node,) = evaluate([node])
+    if not is_exclusive and not node.flags & SHARED:
+        node = owned_copy(node)
+    memory = node.memory
+    assert memory is not None
+    take_copy(memory)  # not to be read later
+    memory.sharing |= SHARED | UNORDERED
+    return in_memory(memory, node.layout, node.dtype)
 
 
 def export_of(node: Node) -> Exported:

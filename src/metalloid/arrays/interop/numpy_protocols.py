@@ -17,7 +17,7 @@ import numpy as np
 from metalloid.arrays.execution.calls import KernelCall, call_nodes, read_array, to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.execution.small_results import forget_copy
-from metalloid.arrays.interop.dlpack import dlpack_capsule, export_of, owned_copy
+from metalloid.arrays.interop.dlpack import dlpack_capsule, export_of, owned_copy, writeable
 from metalloid.arrays.interop.numpy_functions import (
     OPERATIONS,
     call_function,
@@ -38,7 +38,8 @@ from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 from metalloid.runtime.interop.buffer_protocol import BufferExporter
-from metalloid.runtime.interop.export import require_cuda
+from metalloid.runtime.interop.dlpack import can_say_read_only
+from metalloid.runtime.interop.export import exports_in_place, require_cuda
 from metalloid.runtime.memory.buffer import Window
 
 #: Result of ``sys.getrefcount(x.attribute)`` if there is no other reference to the value: the
@@ -164,6 +165,11 @@ class Interop(BufferExporter):
 
     def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
                    copy: bool | None = None) -> Any:  # fmt: skip
+        if copy is False and not can_say_read_only(max_version):
+            exports_in_place(self._node.device.exchange, dl_device, copy)  # or raises
+            evaluate([self._node])
+            is_exclusive = self._is_uniquely_referenced()
+            self._node = writeable(self._node, is_exclusive)  # type: ignore[misc]
         return dlpack_capsule(self._node, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -407,6 +407,9 @@ REDUCTIONS = {
         Reduction("prod", "numpy::multiply({0}, {1})", "{T}(1)"),
         Reduction("max", "numpy::maximum({0}, {1})", "numpy::lowest<{T}>()"),
         Reduction("min", "numpy::minimum({0}, {1})", "numpy::highest<{T}>()"),
+        # NaN only if all are: each is replaced by the other.
+        Reduction("nanmax", "numpy::larger_number({0}, {1})", "{T}(NAN)"),
+        Reduction("nanmin", "numpy::smaller_number({0}, {1})", "{T}(NAN)"),
         # Not || and &&: all lanes must evaluate the second operand, which is a shuffle.
         Reduction("any", "{0} | {1}", "false"),
         Reduction("all", "{0} & {1}", "true"),

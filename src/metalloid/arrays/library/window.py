@@ -97,6 +97,27 @@ def _by_results(windows: Windows, outputs: int) -> tuple[str, Size]:
     return "false", (outputs, width, rows)
 
 
+def polynomial_of_roots(roots: Node) -> Node:
+    """The coefficients of the polynomial with these roots, the highest power first."""
+    count = roots.shape[0]
+    return library_call(_linear_factors(roots.dtype, count), [roots], roots.dtype, (count + 1,))
+
+
+@functools.lru_cache(maxsize=1024)
+def _linear_factors(dtype: DType, count: int) -> LibraryCall:
+    launch = LibraryLaunch(
+        name="polynomial_of_roots",
+        body="numpy::multiply_linear_factors(x0, out, params.count, lane);",
+        files=("complex", *_FILES) if kind_of(dtype) == "c" else _FILES,
+        reads=(0,),
+        writes=(1,),
+        numbers=(("count", count),),
+        threads=(_LANES, 1, 1),
+        group_size=(_LANES, 1, 1),
+    )
+    return LibraryCall((launch,))
+
+
 def _call(name: str, body: str, dtype: DType, windows: Windows, sizes: Ints, operands: int,
           threads: Size, group_size: Size | None = None) -> LibraryCall:  # fmt: skip
     """A launch whose statements use `windows`.
@@ -109,7 +130,10 @@ def _call(name: str, body: str, dtype: DType, windows: Windows, sizes: Ints, ope
         counts[-1], windows.step, math.prod(counts) * windows.shape[0],
         math.prod(windows.size) * channels, *sizes,
     )  # fmt: skip
-    text = ", ".join(f"params.{member}" for member in members)
+    # A literal step of 1, by which neighbouring threads read contiguous elements.
+    text = ", ".join(
+        "1" if member == "step" and windows.step == 1 else f"params.{member}" for member in members
+    )
     launch = LibraryLaunch(
         name=name,
         body=f"const numpy::Windows windows{{{text}}};\n{body}",

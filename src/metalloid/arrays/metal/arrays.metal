@@ -77,6 +77,18 @@ METAL_FUNC T minimum(T a, T b) {
   return isnan(a) ? a : smaller;
 }
 
+// The other one if one of them is NaN, as NumPy's fmax and fmin.
+template <typename T>
+METAL_FUNC T larger_number(T a, T b) {
+  const T larger = b > a ? b : a;
+  return isnan(a) ? b : larger;
+}
+template <typename T>
+METAL_FUNC T smaller_number(T a, T b) {
+  const T smaller = b < a ? b : a;
+  return isnan(a) ? b : smaller;
+}
+
 template <typename T>
 METAL_FUNC T sign(T x) {
   return isnan(x) ? x : T(int(x > T(0)) - int(x < T(0)));

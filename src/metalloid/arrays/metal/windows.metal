@@ -116,4 +116,31 @@ METAL_FUNC void pool(device const T *x, device const long *rows, device const In
   out[(long(at.z) * windows.width + window) * windows.all + channel] = pooled;
 }
 
+// The coefficients of the polynomial with given roots, the highest power first, by a simdgroup: it
+// multiplies by one linear factor after another. Blocks of coefficients are updated from the last
+// one on, as each depends on the one before.
+template <typename T>
+METAL_FUNC void multiply_linear_factors(device const T *roots, device T *out, uint count,
+                                        ushort lane) {
+  for (uint i = lane; i <= count; i += 32) {
+    out[i] = T(i == 0);
+  }
+  for (uint k = 0; k < count; ++k) {
+    const T root = roots[k];
+    for (uint block = k / 32 + 1; block-- > 0;) {
+      const uint i = block * 32 + lane + 1;
+      const bool is_used = i <= k + 1;
+      T changed = T(0);
+      simdgroup_barrier(mem_flags::mem_device);
+      if (is_used) {
+        changed = subtract(out[i], multiply(root, out[i - 1]));
+      }
+      simdgroup_barrier(mem_flags::mem_device);
+      if (is_used) {
+        out[i] = changed;
+      }
+    }
+  }
+}
+
 }  // namespace numpy

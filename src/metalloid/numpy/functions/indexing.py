@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import searching, select
-from metalloid.arrays.functions.creation import arange, asarray, full, tril
+from metalloid.arrays.functions.creation import arange, asarray, full
 from metalloid.arrays.functions.data_types import result_type
 from metalloid.arrays.functions.manipulation import (  # fmt: skip
     broadcast_arrays,
@@ -21,6 +22,7 @@ from metalloid.arrays.functions.manipulation import (  # fmt: skip
     stack,
 )
 from metalloid.arrays.ir.dtypes import bool_, int64, kind_of
+from metalloid.arrays.ir.node import cast, reshape
 from metalloid.arrays.ir.operands import axes_of, is_number
 from metalloid.numpy.array import numpy_function, store
 from metalloid.numpy.functions.creation import indices
@@ -181,54 +183,6 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
 
 @numpy_function
-def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """Indices of the main diagonal."""
-    return (arange(n),) * ndim
-
-
-@numpy_function
-def diag_indices_from(arr: Any) -> tuple[Array, ...]:
-    """Indices of the main diagonal of an array."""
-    x = as_array(arr, "diag_indices_from")
-    if x.ndim < 2 or len(set(x.shape)) > 1:
-        raise ValueError(f"[diag_indices_from] expected equal extents, got shape {x.shape}.")
-    return diag_indices(x.shape[0], x.ndim)
-
-
-@numpy_function
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
-    """Indices of the lower triangle of a matrix."""
-    return searching.nonzero(tril(full((n, n if m is None else m), True), k))
-
-
-@numpy_function
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
-    """Indices of the upper triangle of a matrix."""
-    lower = tril(full((n, n if m is None else m), True), k - 1)
-    return searching.nonzero(ew.logical_not(lower))
-
-
-@numpy_function
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
-    """Indices of the lower triangle of a matrix."""
-    rows, columns = as_array(arr, "tril_indices_from").shape
-    return tril_indices(rows, k, columns)
-
-
-@numpy_function
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
-    """Indices of the upper triangle of a matrix."""
-    rows, columns = as_array(arr, "triu_indices_from").shape
-    return triu_indices(rows, k, columns)
-
-
-@numpy_function
-def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Array, ...]:
-    """Indices of the elements that a function such as `triu` leaves."""
-    return searching.nonzero(as_array(mask_func(full((n, n), 1), k), "mask_indices"))
-
-
-@numpy_function
 def nonzero(a: Any) -> tuple[Array, ...]:
     """Indices of the nonzero elements, one array per axis."""
     return searching.nonzero(a)
@@ -315,8 +269,12 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
 # -- writing: the array is rebound to a new value
 
 
-def _write(a: Any, new: Array) -> None:
-    a[...] = new.reshape(a.shape) if isinstance(a, Array) else np.asarray(new).reshape(a.shape)
+def write(a: Any, new: Array) -> None:
+    """Give an array a new value, with as many elements."""
+    if isinstance(a, Array):
+        a._node = settled(cast(reshape(new._node, a.shape), a.dtype))
+    else:
+        a[...] = np.asarray(new).reshape(a.shape)
 
 
 @numpy_function
@@ -328,11 +286,11 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if not index.size or not values.size:
         return
     index = _in_mode(index, x.size, mode)
-    repeated = _repeated(values, index.size)
-    _write(a, Array(x.ravel()._node).at[index].set(repeated.astype(x.dtype)))
+    new = repeated(values, index.size).astype(x.dtype)
+    write(a, Array(x.ravel()._node).at[index].set(new))
 
 
-def _repeated(values: Array, count: int) -> Array:
+def repeated(values: Array, count: int) -> Array:
     """As many elements as needed, from the first on; one element for all."""
     if values.size in (1, count):
         return values
@@ -348,7 +306,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
     grids = list(_open_grid(flat.shape))
     grids[along] = index
     new = as_array(values, "values", x.device).astype(x.dtype)
-    _write(arr, Array(flat._node).at[tuple(grids)].set(new))
+    write(arr, Array(flat._node).at[tuple(grids)].set(new))
 
 
 def _open_grid(shape: Any) -> Any:
@@ -367,7 +325,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         return
     number = ew.maximum(flags.astype(int64).__array__().cumsum() - 1, 0)
     chosen = searching.take(values, number % values.size)
-    _write(arr, select.where(flags, chosen, x.ravel()))
+    write(arr, select.where(flags, chosen, x.ravel()))
 
 
 @numpy_function
@@ -378,7 +336,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     new = as_array(values, "putmask", x.device).ravel().astype(x.dtype)
     if new.size:
         chosen = searching.take(new, arange(x.size, device=x.device) % new.size)
-        _write(a, select.where(flags, chosen, x.ravel()))
+        write(a, select.where(flags, chosen, x.ravel()))
 
 
 @numpy_function
@@ -401,21 +359,4 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         if hasattr(where, "dtype") and mask.dtype != bool_:
             raise TypeError(f"[copyto] the mask must be boolean, got {mask.dtype}.")
         new = select.where(mask.astype(bool_), new, x)
-    _write(dst, new)
-
-
-@numpy_function
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    """Set the main diagonal."""
-    x = as_array(a, "fill_diagonal")
-    if x.ndim < 2:
-        raise ValueError(f"[fill_diagonal] the array must be at least 2-d, got shape {x.shape}.")
-    if x.ndim > 2 and len(set(x.shape)) > 1:
-        raise ValueError(f"[fill_diagonal] all axes must be of equal length, got shape {x.shape}.")
-    if x.ndim == 2:
-        step, stop = x.shape[1] + 1, x.size if wrap else min(x.size, x.shape[1] * x.shape[1])
-    else:
-        step, stop = 1 + int(np.cumprod(x.shape[:-1]).sum()), x.size
-    index = arange(0, stop, step, device=x.device)
-    values = as_array(val, "fill_diagonal", x.device).ravel().astype(x.dtype)
-    _write(a, Array(x.ravel()._node).at[index].set(_repeated(values, index.size)))
+    write(dst, new)

@@ -11,6 +11,7 @@ from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import statistical
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.ir.dtypes import int64, kind_of
+from metalloid.arrays.lowering.reductions import extreme
 from metalloid.numpy.array import numpy_function, store
 from metalloid.numpy.functions import reductions
 
@@ -44,7 +45,12 @@ def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdi
 
 def _extreme(name: str, other: float, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any,
              where: Any) -> Any:  # fmt: skip
-    x, mask = _without_nan(a, f"nan{name}", other)
+    x = as_array(a, f"nan{name}")
+    if kind_of(x.dtype) == "f" and initial is _no_value and where is True:
+        axis = None if not x.ndim and axis in (0, -1) else axis
+        result = Array(extreme(x._node, f"nan{name}", axis, keepdims is True))
+        return store(result, out, f"nan{name}")
+    x, mask = _without_nan(x, f"nan{name}", other)
     function = getattr(reductions, name)
     result = function(x, axis, None, keepdims, initial, where)
     if mask is not None and initial is _no_value:

@@ -12,6 +12,8 @@ from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions.creation import arange, eye, zeros
 from metalloid.arrays.functions.manipulation import concat
 from metalloid.arrays.ir.dtypes import default_float, kind_of, promote
+from metalloid.arrays.ir.node import TRACED
+from metalloid.arrays.library.window import polynomial_of_roots
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions.creation import vander
 from metalloid.numpy.functions.manipulation import atleast_1d, trim_zeros
@@ -135,10 +137,12 @@ def poly(seq_of_zeros: Any) -> Any:
         return as_array(1.0, "poly")
     if kind_of(numbers.dtype) not in "fc" or numbers.dtype.itemsize < 4:
         numbers = numbers.astype(default_float())
-    result = atleast_1d(as_array(1, "poly").astype(numbers.dtype))
-    one = result
-    for k in range(numbers.size):
-        result = convolve(result, concat([one, -numbers[k : k + 1]]))
+    if numbers._node.flags & TRACED:
+        one = result = atleast_1d(as_array(1, "poly").astype(numbers.dtype))
+        for k in range(numbers.size):
+            result = convolve(result, concat([one, -numbers[k : k + 1]]))
+    else:
+        result = Array(polynomial_of_roots(numbers._node))
     if kind_of(result.dtype) == "c":
         values = np.asarray(numbers)
         if (np.sort(values) == np.sort(values.conjugate())).all():

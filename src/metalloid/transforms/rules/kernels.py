@@ -1,14 +1,15 @@
 """Derivatives of kernels that are called on arrays.
 
 The tangents of a call are the primitive ``kernel_derivative``, which is linear in the tangents of
-the arguments. Reverse mode transposes it by the adjoint that `metalloid.differentiate` writes, or
-by the rule that the user has stated.
+the arguments. Forward mode evaluates it by the kernel of tangents that `metalloid.differentiate`
+writes. Reverse mode transposes it by the adjoint, or by the rule that the user has stated. The
+kernel of tangents has derivatives itself, so that ``grad`` and ``jvp`` of ``jvp`` go through it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.execution.calls import launch_call
 from metalloid.arrays.functions.creation import zeros
 from metalloid.arrays.interop.dlpack import owned_copy
-from metalloid.arrays.interop.traced_launches import TracedLaunch
+from metalloid.arrays.interop.traced_launches import LaunchInstance, TracedLaunch
 from metalloid.arrays.ir.dtypes import float32, kind_of
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import GET_TUPLE_ITEM, Node, broadcast, cast
@@ -28,6 +29,7 @@ from metalloid.differentiate.adjoint import AdjointKernel, adjoint_of
 from metalloid.differentiate.derived import written_parameters
 from metalloid.errors import CompileError, TraceError
 from metalloid.kernels.kernel import Kernel
+from metalloid.runtime.devices.device import Device
 from metalloid.transforms.rules.registry import Rule, define_rule
 from metalloid.transforms.tangents import zeros_like
 
@@ -71,13 +73,12 @@ def tangents_of_call(node: Node, tangents: Nodes) -> Nodes:
     call = node.data
     if not hasattr(call, "vjp_rule"):
         raise TraceError(
-            f"[grad] second derivatives of kernels are not supported, got the call {call.name!r}. "
-            "State the derivative with define_vjp, by functions of arrays."
+            "[grad] second derivatives of kernels by grad of grad are not supported, got the call "
+            f"{call.name!r}. Take grad of jvp, or state the derivative with define_vjp."
         )
     results: list[Node | None] = [None] * len(call.results)
     known = dict(zip(call.operand_names, tangents, strict=True))
-    smooth = [t is not None and kind_of(t.dtype) == "f" for t in tangents]
-    if not any(smooth):
+    if not any(map(_is_smooth, tangents)):
         return results
     if call.vjp_rule is None and isinstance(call, TracedLaunch):
         written = set(_written(call.kernel))
@@ -86,9 +87,6 @@ def tangents_of_call(node: Node, tangents: Nodes) -> Nodes:
                 results[k] = known[name]
     else:
         written = set(call.result_names)
-    names = call.operand_names
-    wrt = tuple(k for k, name in enumerate(names) if smooth[k] and name not in written)
-    carried = tuple(k for k, name in enumerate(names) if smooth[k] and name in written)
     outputs = tuple(
         k
         for k, (name, (dtype, _)) in enumerate(zip(call.result_names, call.results, strict=True))
@@ -96,7 +94,7 @@ def tangents_of_call(node: Node, tangents: Nodes) -> Nodes:
     )
     if not outputs:
         return results
-    derivative = _Derivative(call, wrt, outputs, carried)
+    derivative = _derivative_of(call, tangents, written, outputs)
     operands = [*node.args]
     if call.vjp_rule is not None:
         for k, (dtype, shape) in enumerate(call.results):
@@ -105,12 +103,91 @@ def tangents_of_call(node: Node, tangents: Nodes) -> Nodes:
             operands.append(result)
     else:
         _adjoint(derivative, node.args)  # raises what it refuses at the call
-    operands += [t for k in derivative.linear if (t := tangents[k]) is not None]
-    types = (call.results[k] for k in outputs)
-    for k, result in zip(outputs, bind("kernel_derivative", operands, (derivative,), *types),
-                         strict=True):  # fmt: skip
-        results[k] = result
+    for k, tangent in zip(outputs, _bound(derivative, operands, tangents), strict=True):
+        results[k] = tangent
     return results
+
+
+def _is_smooth(tangent: Node | None) -> bool:
+    return tangent is not None and kind_of(tangent.dtype) == "f"
+
+
+def _derivative_of(
+    call: Any, tangents: Nodes, written: Collection[str], outputs: tuple[int, ...]
+) -> _Derivative:
+    smooth = [k for k, tangent in enumerate(tangents) if _is_smooth(tangent)]
+    wrt = tuple(k for k in smooth if call.operand_names[k] not in written)
+    carried = tuple(k for k in smooth if call.operand_names[k] in written)
+    return _Derivative(call, wrt, outputs, carried)
+
+
+def _bound(derivative: _Derivative, operands: Sequence[Node], tangents: Nodes) -> Nodes:
+    along = [t for k in derivative.linear if (t := tangents[k]) is not None]
+    types = (derivative.call.results[k] for k in derivative.outputs)
+    return bind("kernel_derivative", [*operands, *along], (derivative,), *types)
+
+
+@dataclass(frozen=True)
+class _TangentCall:
+    """The launch of the kernel of tangents of a call, as a call that has derivatives itself.
+
+    Its operands are those of the call, tangents of `wrt`, and memory for those of `outputs`; its
+    results are those of the call, and the tangents.
+    """
+
+    derivative: _Derivative
+    vjp_rule = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.derivative.call.name}_jvp"
+
+    @property
+    def names(self) -> tuple[list[str], list[str]]:
+        """The parameters with tangents, and those of the tangents of outputs."""
+        call = self.derivative.call
+        wrt = [f"dot_{call.operand_names[k]}" for k in self.derivative.wrt]
+        return wrt, [f"dot_{call.result_names[k]}" for k in self.derivative.outputs]
+
+    @property
+    def operand_names(self) -> list[str]:
+        wrt, outputs = self.names
+        return [*self.derivative.call.operand_names, *wrt, *outputs]
+
+    @property
+    def result_names(self) -> list[str]:
+        return [*self.derivative.call.result_names, *self.names[1]]
+
+    @property
+    def tangents(self) -> list[Any]:
+        """Types and shapes of tangents."""
+        return [(float32, self.derivative.call.results[k][1]) for k in self.derivative.outputs]
+
+    @property
+    def results(self) -> list[Any]:
+        return [*self.derivative.call.results, *self.tangents]
+
+    def instance(self, arrays: Sequence[Any], device: Device) -> LaunchInstance:
+        """The kernel that is launched for arrays."""
+        call, (wrt, outputs) = self.derivative.call, self.names
+        count = len(call.operand_names)
+        inner = call.instance(arrays[:count], device)
+        chosen = (tuple(name.removeprefix("dot_") for name in each) for each in (wrt, outputs))
+        tangent = inner.kernel.jvp(*chosen)
+        arguments = [*inner.arguments, *arrays[count:]]
+        return LaunchInstance(tangent.kernel, arguments, inner.threads, inner.group)
+
+    def operands(self, args: Sequence[Node], along: Mapping[int, Node]) -> list[Node]:
+        """The operands; `along` has the tangents of the call's operands by their positions."""
+        call, derivative = self.derivative.call, self.derivative
+        carried = {call.operand_names[k]: along[k] for k in derivative.carried}
+        memory = [
+            carried.get(call.result_names[k])
+            or zeros(call.results[k][1], dtype=float32, device=args[0].device)._node
+            for k in derivative.outputs
+        ]
+        given = [cast(each, float32) for each in (*(along[k] for k in derivative.wrt), *memory)]
+        return [*args, *given]
 
 
 @functools.lru_cache(maxsize=64)
@@ -131,6 +208,62 @@ def _adjoint(derivative: _Derivative, args: Sequence[Node]) -> AdjointKernel:
         return _adjoint_of(instance.kernel, wrt, outputs, bool(derivative.carried))
     except CompileError as error:
         raise instance.at_user_lines(error) from None
+
+
+def _run_tangents(*nodes: Any) -> list[Memory]:
+    """Launch a kernel of tangents; the operands have values."""
+    *args, call = nodes
+    copies = [
+        Array(owned_copy(arg) if name in call.result_names else arg)
+        for name, arg in zip(call.operand_names, args, strict=True)
+    ]
+    instance = call.instance(copies, args[0].device)
+    threads, group = instance.threads, instance.group
+    instance.kernel(*instance.arguments, threads=threads, group_size=group, wait=True)
+    results = copies[len(copies) - len(call.tangents) :]
+    return [memory for array in results if (memory := array._node.memory) is not None]
+
+
+def _forward(*operands: Any) -> tuple[Node, ...]:
+    """Tangents of the outputs."""
+    *nodes, derivative = operands
+    inner = derivative.call
+    if inner.vjp_rule is not None:
+        raise TraceError(
+            f"[jvp] define_vjp has stated the derivative of {inner.name!r} for reverse mode only. "
+            "State its tangents with custom_function."
+        )
+    call, count = _TangentCall(derivative), len(inner.operand_names)
+    given = call.operands(nodes[:count], dict(zip(derivative.linear, nodes[count:], strict=True)))
+    results = launch_call(_run_tangents, given, (call,), *call.tangents)
+    types = (inner.results[k][0] for k in derivative.outputs)
+    return tuple(cast(each, dtype) for each, dtype in zip(results, types, strict=True))
+
+
+def _tangents_of_derivative(
+    args: Sequence[Node], params: Any, results: Sequence[Node], tangents: Nodes
+) -> Nodes:
+    """Tangents of tangents."""
+    (inner,) = params
+    if inner.call.vjp_rule is not None:
+        raise TraceError(
+            f"[grad] define_vjp has stated the first derivative of {inner.call.name!r} only. State "
+            "the others with custom_function."
+        )
+    call, count = _TangentCall(inner), len(inner.call.operand_names)
+    along = dict(zip(inner.linear, args[count:], strict=True))
+    operands = call.operands(args[:count], along)
+    known = dict(zip(inner.linear, tangents[count:], strict=True))
+    memory = {inner.call.operand_names[k]: known[k] for k in inner.carried}
+    outputs = [memory.get(inner.call.result_names[k]) for k in inner.outputs]
+    given = [*tangents[:count], *(known[k] for k in inner.wrt), *outputs]
+    floats = tuple(k for k, (dtype, _) in enumerate(call.results) if kind_of(dtype) == "f")
+    derivative = _derivative_of(call, given, call.result_names, floats)
+    pushed = _bound(derivative, operands, given)[-len(results) :]
+    return [
+        None if each is None else cast(each, result.dtype)
+        for each, result in zip(pushed, results, strict=True)
+    ]
 
 
 def _run_adjoint(*operands: Any) -> list[Memory]:
@@ -197,26 +330,9 @@ def _by_rule(
     return nodes
 
 
-def _refuse(why: str, *_: Any) -> Any:
-    raise TraceError(why)
+def _refuse_batch(*_: Any) -> Any:
+    raise TraceError("[vmap] kernels have no rule for vmap. State one with custom_function.")
 
 
-implement(
-    "kernel_derivative",
-    functools.partial(
-        _refuse, "[jvp] kernels have no forward mode. State one with custom_function."
-    ),
-)
-define_rule(
-    "kernel_derivative",
-    Rule(
-        functools.partial(
-            _refuse, "[grad] second derivatives of kernels are not supported. State one with "
-            "custom_function.",
-        ),
-        functools.partial(
-            _refuse, "[vmap] kernels have no rule for vmap. State one with custom_function."
-        ),
-        _transpose,
-    ),
-)  # fmt: skip
+implement("kernel_derivative", _forward)
+define_rule("kernel_derivative", Rule(_tangents_of_derivative, _refuse_batch, _transpose))
