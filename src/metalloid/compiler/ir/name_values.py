@@ -6,8 +6,11 @@ printed once a pass has added, removed or moved one.
 
 from __future__ import annotations
 
+from typing import Any
+
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Value
+from metalloid.compiler.ir.pass_manager import Pass
 
 
 def name_values(function: Function, fresh: FreshNames) -> None:
@@ -28,3 +31,10 @@ def name_values(function: Function, fresh: FreshNames) -> None:
             i.operands = [*map(named, i.operands)]
             i.labels = [blocks.get(label, label) for label in i.labels]
     function.blocks = {block.name: block for block in function.blocks.values()}
+
+
+#: For contexts that have `names`.
+NAME_VALUES: Pass[Any] = Pass(
+    "name-values", lambda function, context: name_values(function, context.names),
+    "what has names may be moved and printed; LLVM wants numbers in order", gives=("names",),
+)  # fmt: skip

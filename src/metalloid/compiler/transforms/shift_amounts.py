@@ -7,8 +7,11 @@ and vector instructions. The header treats vectors (metal_vector_operators.h).
 
 from __future__ import annotations
 
+from typing import Any
+
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction, Value
+from metalloid.compiler.ir.pass_manager import Pass
 from metalloid.compiler.ir.types import Integer
 
 _SHIFTS = ("shl", "lshr", "ashr")
@@ -29,3 +32,10 @@ def mask_shift_amounts(function: Function, names: FreshNames) -> None:
                     i.operands, i.flags = [value, masked.value], ()
             body.append(i)
         block.body = body
+
+
+#: For contexts that have `names`.
+MASK_SHIFT_AMOUNTS: Pass[Any] = Pass(
+    "mask-shift-amounts", lambda function, context: mask_shift_amounts(function, context.names),
+    "shifts by more bits than a scalar has use the low bits of the amount",
+)  # fmt: skip

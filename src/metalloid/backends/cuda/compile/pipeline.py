@@ -27,24 +27,16 @@ from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function
-from metalloid.compiler.ir.name_values import name_values
+from metalloid.compiler.ir.name_values import NAME_VALUES
 from metalloid.compiler.ir.parser import definition, parse_function, replace_function
 from metalloid.compiler.ir.pass_manager import Pass, run_passes
 from metalloid.compiler.ir.printer import function_text
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.transforms.invariant_loads import mark_invariant_loads
-from metalloid.compiler.transforms.shift_amounts import mask_shift_amounts
+from metalloid.compiler.transforms.shift_amounts import MASK_SHIFT_AMOUNTS
 from metalloid.msl.signature import Signature
 
 # ---- passes that need the context ----------------------------------------------------------------
-
-
-def _name_values(function: Function, context: KernelContext) -> None:
-    name_values(function, context.names)
-
-
-def _mask_shift_amounts(function: Function, context: KernelContext) -> None:
-    mask_shift_amounts(function, context.names)
 
 
 def _mark_invariant_loads(function: Function, context: KernelContext) -> None:
@@ -90,14 +82,8 @@ def _record_faults(function: Function, context: KernelContext) -> bool:
 # ---- the pipeline --------------------------------------------------------------------------------
 
 KERNEL: tuple[Pass[KernelContext], ...] = (
-    Pass(
-        "name-values", _name_values,
-        "what has names may be moved and printed; LLVM wants numbers in order", gives=("names",),
-    ),
-    Pass(
-        "mask-shift-amounts", _mask_shift_amounts,
-        "shifts by more bits than a scalar has use the low bits of the amount",
-    ),
+    NAME_VALUES,
+    MASK_SHIFT_AMOUNTS,
     Pass(
         "mark-invariant-loads", _mark_invariant_loads,
         "LLVM hoists loads of constant memory out of loops with stores, and uses the read-only "

@@ -15,12 +15,12 @@ from metalloid.backends.opencl.compile.split_integers import split_integers
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction
-from metalloid.compiler.ir.name_values import name_values
+from metalloid.compiler.ir.name_values import NAME_VALUES
 from metalloid.compiler.ir.parser import parse_function, replace_function
 from metalloid.compiler.ir.pass_manager import Pass, run_passes
 from metalloid.compiler.transforms.legalize_bf16 import legalize_bf16
 from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
-from metalloid.compiler.transforms.shift_amounts import mask_shift_amounts
+from metalloid.compiler.transforms.shift_amounts import MASK_SHIFT_AMOUNTS
 
 #: Ends the thread that calls it (report_spirv.h).
 _END_THREAD = "@mtl_end_thread"
@@ -40,14 +40,6 @@ class KernelContext:
 
     names: FreshNames
     valid: set[str] = field(default_factory=set)
-
-
-def _name_values(function: Function, context: KernelContext) -> None:
-    name_values(function, context.names)
-
-
-def _mask_shift_amounts(function: Function, context: KernelContext) -> None:
-    mask_shift_amounts(function, context.names)
 
 
 def _legalize_bf16(function: Function, context: KernelContext) -> bool:
@@ -77,14 +69,8 @@ def _return_at_end_of_thread(function: Function, context: KernelContext) -> None
 
 
 KERNEL: tuple[Pass[KernelContext], ...] = (
-    Pass(
-        "name-values", _name_values,
-        "what has names may be moved and printed; LLVM wants numbers in order", gives=("names",),
-    ),
-    Pass(
-        "mask-shift-amounts", _mask_shift_amounts,
-        "shifts by more bits than a scalar has use the low bits of the amount", needs=("names",),
-    ),
+    NAME_VALUES,
+    MASK_SHIFT_AMOUNTS,
     Pass(
         "legalize-bf16", _legalize_bf16,
         "SPIR-V has no bfloat: values are their bits, computed with as floats", needs=("names",),
