@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import random
 import statistics
 import time
@@ -35,6 +36,38 @@ from metalloid.bench.measure import in_turns
 
 GOAL, LIMIT = 1.05, 1.3
 
+#: A pointer for each row, and a linked list whose nodes are in any order.
+POINTERS = """
+#include <metal_stdlib>
+using namespace metal;
+
+struct Row { device const float* data; uint n; };
+struct Node { device Node* next; float value; };
+
+kernel void sum_rows(device const Row* rows, device float* y, uint t [[thread_position_in_grid]]) {
+  float sum = 0;
+  for (uint k = 0; k < rows[t].n; k++) sum += rows[t].data[k];
+  y[t] = sum;
+}
+
+kernel void link(device Node* nodes, device const uint* at, device const uint* next,
+                 uint t [[thread_position_in_grid]]) {
+  nodes[at[t]].next = nodes + next[t];
+  nodes[at[t]].value = t;
+}
+
+kernel void walk(device Node* nodes, constant uint& n, device float* y,
+                 uint t [[thread_position_in_grid]]) {
+  float sum = 0;
+  device Node* at = nodes + t;
+  for (uint k = 0; k < n; k++) {
+    sum += at->value;
+    at = at->next;
+  }
+  y[t] = sum;
+}
+"""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -51,6 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     mtl.default_device().runtime.configure(1)
     own_cases(options.kernel, options.tiny, options.repeat)
+    if not options.kernel:
+        pointer_cases(options.tiny, options.repeat)
     if options.mlx:
         chosen = list(drawn(options.mlx, options.count, options.seed))
         compile_entries(options.mlx, chosen, options.jobs)
@@ -70,6 +105,34 @@ def own_cases(names: Sequence[str], tiny: bool, repeat: int) -> None:
         rows.append((case.name, show(plain), show(own), f"{own / plain:.3f}"))
     if rows:
         _print("One core: cost of checks", rows, ratios)
+
+
+def pointer_cases(tiny: bool, repeat: int) -> None:
+    """Kernels that load pointers from memory, whose objects are looked up."""
+    count, length = (8, 4) if tiny else (2000, 64)
+    rows = mtl.array(np.random.default_rng(0).random((count, length), dtype=np.float32))
+    arrays = [mtl.Buffer(np.asarray(row)) for row in rows]
+    y = mtl.Buffer(np.zeros(count, np.float32))
+    libraries = [
+        mtl.library(POINTERS, bounds=bounds, math_mode="relaxed")
+        for bounds in ("checked", "unchecked")
+    ]
+    order = np.random.default_rng(1).permutation(count)
+    nodes = mtl.Buffer(32 * count)
+    libraries[0].link(nodes, order.astype(np.uint32), np.roll(order, -1).astype(np.uint32),
+                      threads=count, wait=True)  # fmt: skip
+    shown, ratios = [], []
+    for name, arguments in (
+        ("sum_rows", ([{"data": a, "n": length} for a in arrays], y)),
+        ("walk", (nodes, length, y)),
+    ):
+        launches = [
+            functools.partial(lib[name], *arguments, threads=count, wait=True) for lib in libraries
+        ]
+        own, plain = map(min, in_turns(launches, repeat, time.process_time))
+        ratios.append(own / plain)
+        shown.append((name, show(plain), show(own), f"{own / plain:.3f}"))
+    _print("One core: pointers in memory", shown, ratios)
 
 
 def gpu_cases(names: Sequence[str], tiny: bool, repeat: int) -> None:

@@ -45,6 +45,15 @@ kernel void one_of_two(constant Table& table, device float* own, constant uint& 
   p[k + t] = 3;
 }
 
+struct Node { device Node* next; uint value; uint unused; };
+
+kernel void walk(device Node* nodes, constant uint& n, constant uint& k, device uint* y,
+                 constant Table* table, uint t [[thread_position_in_grid]]) {
+  device Node* at = nodes + t;
+  for (uint j = 0; j < n; j++) at = at->next;
+  y[t] = at[k].value;
+}
+
 struct Material { texture2d<float> picture; device float* data; };
 
 kernel void materials(constant Material* all, constant uint& k,
@@ -135,6 +144,37 @@ def test_addresses_in_buffers(library):
     refused(lambda: library.in_memory(scenes, COUNT - 1, threads=2).wait(), COUNT + 3)
     refused(lambda: library.in_memory(scenes, COUNT, threads=1).wait(), COUNT)
     refused(lambda: library.scenes(scenes, COUNT, threads=1).wait(), COUNT)
+
+
+@pytest.mark.parametrize("has_pointees", [False, True])
+def test_lists_in_one_buffer_and_in_two(library, has_pointees):
+    """From the nodes of a view one comes to all of it, then to another buffer, then to nothing."""
+    memory, other = (mtl.Buffer(16 * COUNT, device="cpu") for _ in range(2))
+    nodes = [np.asarray(each).view([("next", "u8"), ("value", "u4"), ("unused", "u4")])
+             for each in (memory, other)]  # fmt: skip
+    nodes[0]["next"] = memory.address + 16 * ((np.arange(COUNT) + 1) % COUNT)
+    nodes[0]["value"], nodes[1]["value"] = np.arange(COUNT), 100 + np.arange(COUNT)
+    y = np.zeros(4, np.uint32)
+    rows = [np.zeros(COUNT, np.float32)] * 8
+    table = [{"rows": rows[:4], "others": rows[4:]}] if has_pointees else mtl.Buffer(64, "cpu")
+
+    def walk(steps, k):
+        library.walk(memory, steps, k, y, table, threads=4).wait()
+        return y.tolist()
+
+    assert walk(3, 0) == [3, 4, 5, 6]
+    assert walk(2, 2) == [4, 5, 6, 7]
+    with pytest.raises(mtl.KernelFault, match="read of index 34 of an array, which has 32 el"):
+        walk(3, 2 + 3)
+    nodes[0]["next"][3] = other.address + 32
+    assert walk(1, 0) == [1, 2, 3, 102]
+    nodes[1]["next"][2] = memory.address
+    assert walk(3, 4) == [7, 106, 4, 5]
+    with pytest.raises(mtl.KernelFault, match="which has 32 elements"):
+        walk(3, 6)
+    nodes[1]["next"][2] = 0
+    with pytest.raises(mtl.KernelFault, match="which has 0"):
+        walk(3, 0)
 
 
 def test_a_null_pointer(library):

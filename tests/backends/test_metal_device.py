@@ -3,6 +3,7 @@
 import collections
 import gc
 import mmap
+import time
 import types
 
 import numpy as np
@@ -376,6 +377,18 @@ def test_nothing_is_left_alive(metal, lib):
 
 
 def test_the_devices_own_code_costs_little():
+    """A launch takes less time than 600 calls of abs() in a loop, on any machine (300 are usual)."""
     import launch
 
-    assert max(launch.metal_device()) < 15e-6
+    def seconds():
+        began = time.process_time()
+        for _ in range(100):
+            [abs(k) for k in range(1000)]
+        return (time.process_time() - began) / 100
+
+    ratios = []
+    for _ in range(3):  # as other processes may slow down either
+        ratios.append(max(launch.metal_device()) / min(seconds() for _ in range(15)))
+        if ratios[-1] < 0.6:
+            return
+    raise AssertionError(ratios)

@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import metalloid as mtl
 from metalloid.compat import Metal
 
 SLOW = """
@@ -104,6 +105,34 @@ def test_launches_that_may_overlap(queue, pipelines, buffers):
     encoder.endEncoding()
     commands.commit()
     commands.waitUntilCompleted()
+
+
+def test_elements_of_launches_that_may_overlap(queue, pipelines, buffers):
+    """Where launches are checked, elements count, not buffers; the lines are named."""
+    x, y, z = buffers
+
+    def run(offset, barrier):
+        commands = queue.commandBuffer()
+        encoder = commands.computeCommandEncoderWithDispatchType_(Metal.MTLDispatchTypeConcurrent)
+        copy(encoder, pipelines, y, x)
+        if barrier:
+            encoder.memoryBarrierWithScope_(Metal.MTLBarrierScopeBuffers)
+        encoder.setBuffer_offset_atIndex_(z, 0, 0)
+        encoder.setBuffer_offset_atIndex_(y, offset, 1)
+        encoder.dispatchThreads_threadsPerThreadgroup_(ONE, ONE)
+        encoder.endEncoding()
+        commands.commit()
+        commands.waitUntilCompleted()
+        return commands.error()
+
+    with pytest.raises(Metal.FailedAssertion, match="set METALLOID_CHECK=1"):
+        run(16, False)
+    with mtl.config.scope(check=True):
+        assert run(16, False) is None
+        assert run(0, True) is None
+        error = run(0, False).localizedDescription()
+    assert "data race (write, read) on element 0 of 'x' (device memory)" in error
+    assert "in the launch of 'copy' before wrote 0" in error
 
 
 def test_serial_encoders_need_no_barriers(queue, pipelines, buffers):

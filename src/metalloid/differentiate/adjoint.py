@@ -264,9 +264,10 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
         f"device {'' if n in sweep.consumed else 'const '}{memory_type(types[n])} *{names[n]}"
         for n in outputs
     ]
-    adjoints += [
-        f"device {'float' if n in sweep.owned else 'atomic_float'} *{names[n]}" for n in wrt
-    ]
+    for n in wrt:
+        word = "float" if n in sweep.owned else "atomic_float"
+        element = memory_type(types[n]) if types[n].is_aggregate else word
+        adjoints.append(f"device {element} *{names[n]}")
     lines, declared = sweep.lines, sweep.declared
     extra = list(adjoints)
     if sweep.has_tape:

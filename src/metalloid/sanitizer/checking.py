@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from metalloid.runtime.launch.findings import Finding, collecting
+from metalloid.runtime.launch.unordered import UnorderedLaunches
+from metalloid.runtime.launch.unordered import unordered as unordered_launches
 from metalloid.settings import settings
 
 
 @contextmanager
-def checking(raises: bool = True, nan: bool = False) -> Iterator[list[Finding]]:
+def checking(
+    raises: bool = True, nan: bool = False, unordered: bool = False
+) -> Iterator[list[Finding]]:
     """Check the launches on the CPU in a ``with`` block for defects of their kernels.
 
     A checked launch runs one thread after another and looks at every access of device and
@@ -24,6 +28,9 @@ def checking(raises: bool = True, nan: bool = False) -> Iterator[list[Finding]]:
         Whether a launch with findings raises `SanitizerError`; otherwise they are only collected.
     nan : bool, optional
         Whether to look for operations, too, that make NaN of numbers: ``0 / 0``, ``sqrt(-1)``.
+    unordered : bool, optional
+        Whether to look for races between the launches of this thread in the block, too, as if they
+        could run at the same time, as launches in a concurrent encoder of Metal do.
 
     Yields
     ------
@@ -42,5 +49,11 @@ def checking(raises: bool = True, nan: bool = False) -> Iterator[list[Finding]]:
     >>> findings[0].summary
     "data race (write, read) on element 0 of 'total' (device memory)"
     """
-    with settings.scope(check=True, check_nan=nan), collecting(raises) as collector:
+    with ExitStack() as stack:
+        stack.enter_context(settings.scope(check=True, check_nan=nan))
+        collector = stack.enter_context(collecting(raises))
+        if unordered:
+            launches = UnorderedLaunches()
+            stack.callback(launches.close)
+            stack.enter_context(unordered_launches(launches))
         yield collector.findings

@@ -76,7 +76,7 @@ def test_read_and_write(rng):
     y = np.full((8, 4), 7, np.uint64)
     kernels().components(source, y, threads=8)
     np.testing.assert_array_equal(y[:6], [[v, 0, 0, 1] for v in source[0]])
-    np.testing.assert_array_equal(y[6:], 0)
+    np.testing.assert_array_equal(y[6:], [[0, 0, 0, 1]] * 2)
 
 
 def test_other_arrays_are_refused():

@@ -85,11 +85,29 @@ def test_read_inside_and_outside(name, rng):
     y = np.full((slices, rows, columns, 4), -1, np.float32)
     getattr(kernels(), f"read_{name}")(x, y, threads=(columns, rows, slices))
     expected = np.zeros_like(y)
+    expected[..., 3] = 1  # as the format has no alpha
     inside = x.reshape(cells(name))
     expected[tuple(slice(n) for n in inside.shape)] = np.stack(
         [inside, 0 * inside, 0 * inside, 0 * inside + 1], -1
     )
     np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8"])
+@pytest.mark.parametrize("channels", [1, 2, 4])
+@pytest.mark.sample(3)
+def test_reads_outside_are_opaque_without_alpha(dtype, channels):
+    msl = {"float32": "float", "int32": "int", "uint8": "float"}[dtype]
+    lib = mtl.library(f"""
+    #include <metal_stdlib>
+    using namespace metal;
+    kernel void f(texture2d<{msl}, access::read> t, device {msl}4* y,
+                  uint i [[thread_position_in_grid]]) {{ y[i] = t.read(uint2(i, 0)); }}
+    """)
+    y = np.zeros((6, 4), np.int32 if msl == "int" else np.float32)
+    lib.f(np.full((1, 4, channels), 3, dtype), y, threads=6)
+    assert y[4:].tolist() == [[0, 0, 0, channels < 4]] * 2
+    assert (y[:4, 0] > 0).all()
 
 
 @pytest.mark.parametrize("name", NAMES[:-1])  # multisampled ones are only read

@@ -114,13 +114,13 @@ def _memory_of(array: np.ndarray, device: Device) -> Memory:
 
 
 @functools.cache
-def read_array() -> Callable[[Node], np.ndarray | None]:
-    """A function from a leaf to a read-only array on its memory, which is None for other nodes."""
+def read_array(is_writable: bool = False) -> Callable[[Node], np.ndarray | None]:
+    """A function from a leaf to an array on its memory, which is None for other nodes."""
     functions = library()
     if functions is None:
         return lambda node: None
     read: Callable[[Node], np.ndarray | None]
-    read = functions.mtl_host_array(ctypes.py_object((np.ndarray, BUFFER)))
+    read = functions.mtl_host_array(ctypes.py_object((np.ndarray, BUFFER, is_writable)))
     return read
 
 

@@ -206,7 +206,7 @@ def _argument(sources: Sequence[BufferSpec], memories: list[Memory | None], offs
 
 def with_offset(layout: Layout, source: BufferSpec, offsets: Sequence[int]) -> Layout:
     """A layout of a plan, with the leaf's offset of this evaluation."""
-    if source.leaf is None:
+    if source.leaf is None or not offsets[source.leaf]:
         return layout
     return layout._replace(offset=layout.offset + offsets[source.leaf])
 

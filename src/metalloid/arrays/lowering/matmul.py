@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.execution.calls import HostCall
+from metalloid.arrays.execution.calls import HostCall, read_array, to_host
 from metalloid.arrays.ir.dtypes import DType, bool_, complex64, float32, int32, kind_of, promote
 from metalloid.arrays.ir.extents import open_traces
-from metalloid.arrays.ir.layout import Ints
+from metalloid.arrays.ir.layout import Ints, Layout, contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import (
     ELEMENTWISE,
@@ -22,6 +23,7 @@ from metalloid.arrays.ir.node import (
     apply,
     broadcast,
     cast,
+    in_memory,
     permute,
     reduce,
     reshape,
@@ -75,15 +77,37 @@ class Product(HostCall):
 
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Multiply on the host, or by the vendor library."""
-        ((_, shape),) = self.results
+        ((dtype, shape),) = self.results
         left, right = args
         products = device.libraries.products
         if products is None or self.backend == HOST or 0 in (*shape, left.shape[-1]):
+            if len(shape) == 2 and self.is_written_in_place(device):
+                a, b = (to_host(x) if (array := read_array()(x)) is None else array for x in args)
+                memory = multiply_into(a, b, contiguous(shape), dtype, device).memory
+                assert memory is not None
+                return [memory]
             return super().run(args, device, wait)
         memory = multiplied(left, right, shape, products, self.allow_tf32)
         if wait:
             memory.bound.wait()
         return [memory]
+
+    def is_written_in_place(self, device: Device) -> bool:
+        """Whether BLAS can write the product into memory of a device."""
+        ((dtype, _),) = self.results
+        return device.memory == "host" and kind_of(dtype) in "fc" and dtype.itemsize >= 4
+
+
+def multiply_into(a: np.ndarray, b: np.ndarray, layout: Layout, dtype: DType,
+                  device: Device) -> Node:  # fmt: skip
+    """A leaf with the product of two matrices on the host, which BLAS writes into its memory."""
+    memory = Memory(device, math.prod(layout.shape) * dtype.itemsize)
+    memory.begin_overwriting()
+    node = in_memory(memory, layout, dtype)
+    out = read_array(is_writable=True)(node)
+    with np.errstate(all="ignore"):  # as in kernels
+        np.matmul(a, b, out=to_host(node) if out is None else out)
+    return node
 
 
 def matrix_product(x1: Any, x2: Any) -> Node:

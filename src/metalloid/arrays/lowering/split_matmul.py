@@ -20,7 +20,7 @@ from metalloid.arrays.planning.matmul_dispatch import (
     is_for_library,
     is_transposed,
 )
-from metalloid.arrays.planning.product_tiles import STEP, TILE
+from metalloid.arrays.planning.product_tiles import STEP, TILE, has_few_registers
 
 #: Tiles that keep a GPU busy, and the least depth of a slice there.
 _ENOUGH_TILES, _MIN_DEPTH_OF_SIMT = 256, 128
@@ -29,6 +29,8 @@ _ENOUGH_TILES, _MIN_DEPTH_OF_SIMT = 256, 128
 #: longer to pack than BLAS.
 _MIN_DEPTH, _FEW_TILES, _MIN_DEPTH_OF_FEW, _MIN_EXTENT, _SLICES = 512, 8, 2048, 4, 64
 _MAX_PACKED_BYTES = 2**22
+#: The same with 16 registers.
+_MAX_PACKED_BYTES_OF_FEW = 2**19
 
 
 def split_count(a: Node, b: Node, backend: str, allow_tf32: bool) -> int:
@@ -54,7 +56,8 @@ def _slices_of_panels(a: Node, b: Node, tiles: int) -> int:
     (rows, depth), columns = a.shape, b.shape[-1]
     packed = b.size * b.dtype.itemsize if is_transposed(b) else 0
     is_deep = min(rows, columns) >= _MIN_EXTENT and depth >= _MIN_DEPTH_OF_FEW
-    if not is_deep or tiles > _FEW_TILES or packed > _MAX_PACKED_BYTES:
+    limit = _MAX_PACKED_BYTES_OF_FEW if has_few_registers(a.device.traits) else _MAX_PACKED_BYTES
+    if not is_deep or tiles > _FEW_TILES or packed > limit:
         return 0
     limit = min(_SLICES, depth // _MIN_DEPTH)
     return next((n for n in range(limit, limit // 2, -1) if depth % n == 0), limit)

@@ -1,4 +1,4 @@
-// Read-only NumPy arrays and memoryviews on the memory of evaluated nodes.
+// NumPy arrays and read-only memoryviews on the memory of evaluated nodes.
 #include "pool.h"
 
 enum { MAX_DIMENSIONS = 8, AS_BUFFER_OFFSET = 160 };
@@ -9,6 +9,7 @@ struct exporter {
   void* address;
   Py_ssize_t bytes;
   PyObject* memory;
+  bool is_writable;
   Py_ssize_t shape[MAX_DIMENSIONS], strides[MAX_DIMENSIONS];  // of a memoryview of an array
 };
 
@@ -19,7 +20,8 @@ static buffer_getter get_buffer_by_python;
 
 static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   struct exporter* exporter = (struct exporter*)self;
-  return PyBuffer_FillInfo(view, self, exporter->address, exporter->bytes, 1, flags);
+  return PyBuffer_FillInfo(view, self, exporter->address, exporter->bytes, !exporter->is_writable,
+                           flags);
 }
 
 static void deallocate(PyObject* self) {
@@ -41,7 +43,7 @@ static bool number_of(PyObject* object, PyObject* name, int64_t* number) {
   return *number >= 0;
 }
 
-static PyObject* new_exporter(PyObject* memory, int64_t bytes) {
+static PyObject* new_exporter(PyObject* memory, int64_t bytes, bool is_writable) {
   uint64_t address;
   if (!mtl_address_of(memory, &address)) return 0;
   struct exporter* exporter = (void*)PyType_GenericAlloc(exporter_type, 0);
@@ -49,6 +51,7 @@ static PyObject* new_exporter(PyObject* memory, int64_t bytes) {
   exporter->address = (void*)(uintptr_t)address;
   exporter->bytes = bytes;
   exporter->memory = new_reference(memory);
+  exporter->is_writable = is_writable;
   return (PyObject*)exporter;
 }
 
@@ -63,14 +66,14 @@ static PyObject* byte_strides(PyObject* strides, int64_t item_bytes) {
   return tuple;
 }
 
-static PyObject* array_of(PyObject* ndarray, PyObject* node) {
+static PyObject* array_of(PyObject* ndarray, PyObject* node, bool is_writable) {
   PyObject *memory = get(node, NODE, NODE_MEMORY), *data = get(node, NODE, NODE_DATA);
   PyObject *dtype = get(node, NODE, NODE_DTYPE), *buffer = get(memory, MEMORY, MEMORY_BOUND);
   int64_t item_bytes, bytes;
   if (!mtl_wait_for(buffer) || !number_of(dtype, itemsize_, &item_bytes) ||
       !number_of(buffer, nbytes_, &bytes))
     return 0;
-  PyObject *exporter = new_exporter(memory, bytes), *array = 0;
+  PyObject *exporter = new_exporter(memory, bytes, is_writable), *array = 0;
   PyObject* strides = byte_strides(PyTuple_GetItem(data, 0), item_bytes);
   PyObject* offset = PyLong_FromLongLong(item_bytes * PyLong_AsLongLong(PyTuple_GetItem(data, 1)));
   if (exporter && strides && offset)
@@ -94,7 +97,7 @@ static PyObject* host_array(PyObject* self, PyObject* const* args, Py_ssize_t co
   const bool is_leaf = get(node, NODE, NODE_KIND) == PyTuple_GetItem(self, 1);
   if (is_leaf && is_instance(memory, MEMORY) && mtl_is_on_host(get(memory, MEMORY, MEMORY_LEASE)) &&
       has_elements(get(node, NODE, NODE_SHAPE)))
-    array = array_of(PyTuple_GetItem(self, 0), node);
+    array = array_of(PyTuple_GetItem(self, 0), node, PyTuple_GetItem(self, 2) == &_Py_TrueStruct);
   return array ? array : none_unless_raised();
 }
 
@@ -123,7 +126,7 @@ static bool fill_view(PyObject* node, Py_buffer* view) {
       !has_elements(shape) || !mtl_is_complete(buffer) || !number_of(dtype, itemsize_, &item_bytes) ||
       !number_of(buffer, nbytes_, &bytes))
     return false;
-  struct exporter* exporter = (struct exporter*)new_exporter(memory, bytes);
+  struct exporter* exporter = (struct exporter*)new_exporter(memory, bytes, false);
   if (!exporter) return false;
   const int64_t offset = item_bytes * PyLong_AsLongLong(PyTuple_GetItem(data, 1));
   int64_t size = item_bytes;
@@ -166,7 +169,7 @@ static bool prepare(void) {
   return exporter_type;
 }
 
-// From numpy.ndarray and node.BUFFER.
+// From numpy.ndarray, node.BUFFER, and whether the arrays are writable.
 MTL_EXPORT PyObject* mtl_host_array(PyObject* self) {
   return prepare() ? PyCFunction_NewEx(&definition, self, 0) : 0;
 }

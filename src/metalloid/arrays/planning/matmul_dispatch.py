@@ -2,7 +2,7 @@
 
 On the CPU a cost model decides. Its constants were measured with ``benchmarks/products.py`` on one
 core against OpenBLAS: those of complex numbers and of 64-bit integers on a Xeon (Sapphire Rapids),
-the others on an EPYC (Zen 4). Without AVX-512 they favour our kernels too much.
+the others on an EPYC (Zen 4), and the factors of 16 registers on the same with AVX2 alone.
 """
 
 from __future__ import annotations
@@ -107,17 +107,26 @@ _HOST_TRANSPOSED_BYTE = 0.1
 #: Nanoseconds to call a function of the host between kernels: 25,000 more than a launch if it is
 #: evaluated alone, 100,000 in a compiled program, whose other launches are then bound one by one.
 _CALL = 40_000
+#: The same for a program that is nothing but the product of two matrices.
+_LONE_CALL = 11_000
 #: For a panel kernel, nanoseconds per matrix of a stack and per element of its operands; rows for
 #: which it reads the right factor once, and columns for which it reads the left one.
 _PANEL_MATRIX, _PANEL_ELEMENT, _PANEL_PASS = 15, 0.05, 64
 #: Panels of half an AVX-512 register read one element for each of its multiplications.
 _HALF_REGISTER = 1.5
 #: With 16 registers, panels of sums of six rows, and of fewer, and dot products take longer.
-_SIX_ROWS, _FOUR_ROWS, _FEW_DOTS = 1.1, 1.25, 1.3
+_SIX_ROWS, _FOUR_ROWS, _FEW_DOTS, _FEW_LONG_DOTS = 1.12, 1.25, 1.05, 1.2
+#: So do tiles; and nanoseconds to add up the lanes of a dot product, per byte of an element.
+_FEW_TILES, _FEW_DOT_BYTE = 1.7, 0.2
+#: So do panels of more bytes of a column-major left factor, and of right factors whose rows begin
+#: at the same cache sets.
+_MAX_NEAR_BYTES, _FAR_LEFT, _ALIGNED_RIGHT = 2**17, 1.25, 1.6
 #: Nanoseconds to add up the lanes of a dot product; for pairs of bfloats, also per multiplication.
 _DOT, _PAIRED_DOT = 0.6, (0.0105, 1.5)
 #: Tiles of dot products of more bytes along the depth leave the second-level cache between columns.
+#: So do those of fewer rows with 16 registers.
 _MAX_DOT_BYTES, _UNCACHED_DOTS = 4096, 1.15
+_FEW_DOT_ROWS, _FEW_UNCACHED_DOTS = 8, 1.4
 #: Factors of at least so many bytes leave the second-level cache between passes; they are packed.
 _MIN_PACKED_BYTES = 2**21
 #: Column-major left factors of more bytes are packed, too, as a few rows of the whole depth fill
@@ -166,7 +175,8 @@ def is_transposed(node: Node) -> bool:
 
 
 def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequence[int] = (),
-                   are_transposed: tuple[bool, bool] = (False, False)) -> str:  # fmt: skip
+                   are_transposed: tuple[bool, bool] = (False, False),
+                   is_alone: bool = False) -> str:  # fmt: skip
     """The fastest backend for a product.
 
     Parameters
@@ -176,6 +186,8 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         otherwise.
     are_transposed : pair of bool
         Which factors are column-major.
+    is_alone : bool
+        Whether nothing else is evaluated with it, of operands that are in memory.
     """
     if device.name != "cpu":
         much = math.prod(shape) * depth >= _MAX_FUSED_WORK or not fused
@@ -191,10 +203,14 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     multiplied = rows * columns * depth * times.multiplication
     element = times.element / (2 if 1 in (rows, columns) else 1)  # BLAS streams a single matrix
     host = matrices * (_MATRIX + multiplied + elements * element)
-    if are_transposed[1]:
-        host += matrices * depth * columns * dtype.itemsize * _HOST_TRANSPOSED_BYTE
-    host += sum(_KERNEL + _KERNEL_ELEMENT * size for size in fused) + _CALL
     traits = device.traits
+    is_few = has_few_registers(traits)
+    if is_few:
+        ours *= _FEW_TILES
+    elif are_transposed[1]:
+        host += matrices * depth * columns * dtype.itemsize * _HOST_TRANSPOSED_BYTE
+    host += sum(_KERNEL + _KERNEL_ELEMENT * size for size in fused)
+    host += _LONE_CALL if is_few and is_alone and not batch else _CALL
     has_pairs = has_bfloat_pairs(traits, dtype, (rows, columns), depth)
     packed = packed_factors(dtype, (rows, columns), depth, are_transposed)
     if has_pairs:
@@ -204,8 +220,12 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     is_wide = dtype.itemsize >= 4 or (packed[1] and (packed[0] or dtype == bfloat16))
     multiplied = padded * depth * times.panel * (1 if is_wide else _PANEL_CONVERSIONS)
     multiplied *= 0.5 if has_pairs else 1
-    if has_few_registers(traits):
+    if is_few:
         multiplied *= _SIX_ROWS if down >= 6 else _FOUR_ROWS
+        if are_transposed[0] and not packed[0] and rows * depth * dtype.itemsize > _MAX_NEAR_BYTES:
+            multiplied *= _FAR_LEFT
+        if not (are_transposed[1] or packed[1]) and columns * dtype.itemsize % _PAGE == 0:
+            multiplied *= _ALIGNED_RIGHT
     multiplied *= _HALF_REGISTER if across == 8 and dtype.itemsize < 8 else 1
     panels = matrices * (_PANEL_MATRIX + multiplied + elements * _PANEL_ELEMENT)
     for width, is_packed, is_along_depth in (
@@ -224,11 +244,12 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         padded = -(-rows // down) * down * -(-columns // across) * across
         is_paired = has_pairs and depth % 2 == 0
         each, added = _PAIRED_DOT if is_paired else (times.dot, _DOT)
+        if is_few and 1 not in (rows, columns):
+            each *= _FEW_DOTS if dtype.itemsize <= 4 else _FEW_LONG_DOTS
+            added = _FEW_DOT_BYTE * max(dtype.itemsize, 4)
         multiplied = padded * (-(-depth // 32) * 32 * each + added)
-        if has_few_registers(traits) and 1 not in (rows, columns):
-            multiplied *= _FEW_DOTS
-        if rows > TILE and depth * dtype.itemsize > _MAX_DOT_BYTES:
-            multiplied *= _UNCACHED_DOTS
+        if rows > (_FEW_DOT_ROWS if is_few else TILE) and depth * dtype.itemsize > _MAX_DOT_BYTES:
+            multiplied *= _FEW_UNCACHED_DOTS if is_few else _UNCACHED_DOTS
         backends[DOTS] = matrices * (_PANEL_MATRIX + multiplied + elements * _PANEL_ELEMENT)
     return min(backends, key=backends.__getitem__)
 

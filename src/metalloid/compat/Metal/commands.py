@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 import metalloid as mtl
+from metalloid.runtime.launch.unordered import UnorderedLaunches, unordered
 
 if TYPE_CHECKING:
     from metalloid.compat.Metal.events import MTLEvent
@@ -39,7 +41,7 @@ class Command(Protocol):
 class Launch:
     """A kernel with its arguments."""
 
-    __slots__ = ("_arguments", "_group", "_kernel", "_threads", "uses", "writes")
+    __slots__ = ("_arguments", "_group", "_kernel", "_threads", "unordered", "uses", "writes")
 
     def __init__(
         self,
@@ -54,6 +56,8 @@ class Launch:
         self._threads, self._group = threads, group
         #: Buffers, which live as long as the command buffer; those that the kernel may write to.
         self.uses, self.writes = uses, writes
+        #: The launches that may run at the same time, if the sanitizer is to look at them.
+        self.unordered: UnorderedLaunches | None = None
 
     def let_go(self) -> None:
         """Hold the buffers no longer; their memory lives on."""
@@ -61,9 +65,11 @@ class Launch:
 
     def issue(self, previous: mtl.Event | None) -> mtl.Event | bool:
         """See `Command`."""
-        return self._kernel(
-            *self._arguments, threads=self._threads, group_size=self._group, wait=False
-        )
+        scope = contextlib.nullcontext() if self.unordered is None else unordered(self.unordered)
+        with scope:
+            return self._kernel(
+                *self._arguments, threads=self._threads, group_size=self._group, wait=False
+            )
 
 
 class IndirectLaunch(Launch):

@@ -13,9 +13,11 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import metalloid as mtl
 from metalloid.compat.Metal.commands import Launch, Signal, Wait
 from metalloid.compat.Metal.constants import MTLCommandBufferStatusScheduled
 from metalloid.compat.Metal.failures import fail
+from metalloid.runtime.launch.unordered import UnorderedLaunches
 
 if TYPE_CHECKING:
     from metalloid.compat.Metal.buffer import MTLBuffer
@@ -26,14 +28,22 @@ _turns = itertools.count(1)
 
 
 class Overlap:
-    """The resources of launches of a concurrent encoder that may run at the same time."""
+    """The resources of launches of a concurrent encoder that may run at the same time.
+
+    Where launches are checked, the sanitizer compares their accesses instead: two launches may
+    write to different elements of one buffer.
+    """
 
     def __init__(self) -> None:
         self._read: dict[int, str] = {}
         self._written: dict[int, str] = {}
+        self._checked = UnorderedLaunches()
 
     def add(self, launch: Launch, kernel: str, selector: str) -> None:
-        """Raise if a launch writes what another uses, or uses what another writes."""
+        """Raise if a launch writes a buffer that another uses, or uses one that another writes."""
+        if mtl.config.check:
+            launch.unordered = self._checked
+            return
         writes = {id(buffer) for buffer in launch.writes}
         for buffer in launch.uses:
             other = self._written.get(id(buffer))
@@ -43,13 +53,18 @@ class Overlap:
                 fail(
                     selector,
                     f"Compute Function({kernel}) and Compute Function({other}) may run at once, "
-                    "and one writes a buffer that the other uses: a memory barrier is missing",
+                    "and one writes a buffer that the other uses: a memory barrier is missing. If "
+                    "they use different elements, set METALLOID_CHECK=1, which compares those.",
                 )
         for buffer in launch.uses:
             (self._written if id(buffer) in writes else self._read)[id(buffer)] = kernel
 
     def barrier(self, buffers: Iterable[Any] | None = None) -> None:
-        """Order later launches after the earlier ones; only those that use `buffers`, if given."""
+        """Order later launches after the earlier ones; only those that use `buffers`, if given.
+
+        For launches that are checked it orders all.
+        """
+        self._checked = UnorderedLaunches()
         for used in (self._read, self._written):
             if buffers is None:
                 used.clear()

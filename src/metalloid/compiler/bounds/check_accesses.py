@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from metalloid.compiler.bounds.callees import CheckedFunction
 from metalloid.compiler.bounds.interface import MemoryObject
+from metalloid.compiler.bounds.objects import Lookup
 from metalloid.compiler.bounds.sites import Site
 from metalloid.compiler.ir.element_constants import zero
 from metalloid.compiler.ir.function import Block, Instruction, Value, replace_predecessor
@@ -35,7 +36,8 @@ _WAS_INSIDE = Value(I64, str(-(2**63)))
 
 def check_accesses(checked: CheckedFunction, sites: Sequence[tuple[int, Site]]) -> None:
     """Insert the checks of sites with these numbers, and what the functions need that it calls."""
-    if sites or checked.calls or checked.addresses.selected:
+    addresses = checked.addresses
+    if sites or checked.calls or addresses.selected or addresses.looked_up:
         inserter = _Inserter(checked)
         inserter.insert_extents()
         inserter.insert_arguments()
@@ -110,10 +112,11 @@ class _Inserter:
         for each in checked:
             for instruction, check in self._checks_of(*each):
                 at.setdefault(instruction, []).append(check)
+        lookups = {each.offset: each for each in self._addresses.looked_up.values()}
         blocks: dict[str, Block] = {}
         for block in function.blocks.values():
-            is_checked = any(i in at for i in (*block.body, block.end))
-            pieces = self._split(block, at, outside) if is_checked else [block]
+            is_split = any(i in at or i in lookups for i in (*block.body, block.end))
+            pieces = self._split(block, at, lookups, outside) if is_split else [block]
             blocks.update((piece.name, piece) for piece in pieces)
         if outside.phis[0].operands:
             blocks[_OUTSIDE_BLOCK] = outside
@@ -149,12 +152,17 @@ class _Inserter:
             yield use, _Check(number, site, outcomes[source])
 
     def _split(
-        self, block: Block, checks: Mapping[Instruction, list[_Check]], outside: Block
+        self,
+        block: Block,
+        checks: Mapping[Instruction, list[_Check]],
+        lookups: Mapping[Instruction, Lookup],
+        outside: Block,
     ) -> list[Block]:
-        """The pieces of a block, between which there are checks."""
+        """The pieces of a block, between which there are checks and lookups."""
         first, pieces = block.name, [block]
         inside_label = "%mtl.inside" if first[1].isdigit() else f"{first}.inside"
-        body, block.body = block.body, []
+        moved = [each.extent for each in lookups.values()]  # with the other call
+        body, block.body = [i for i in block.body if i not in moved], []
         end, block.end = block.end, Instruction("unreachable")
         names = self._addresses.names
         for instruction in (*body, end):
@@ -172,7 +180,9 @@ class _Inserter:
                     phi.labels.append(block.name)
                 pieces.append(after)
             is_read = any(check.is_read for check in checks.get(instruction, ()))
-            if instruction is not end and not is_read:
+            if instruction in lookups:
+                pieces += self._look_up(lookups[instruction], pieces[-1])
+            elif instruction is not end and not is_read:
                 pieces[-1].body.append(instruction)
         pieces[-1].end = end
         for successor in dict.fromkeys(end.labels) if len(pieces) > 1 else ():
@@ -205,6 +215,44 @@ class _Inserter:
             )
         ]
         return [read, after]
+
+    def _look_up(self, lookup: Lookup, block: Block) -> list[Block]:
+        """Look up the object of a pointer, unless it is the object that the pointer lies in.
+
+        So the nodes of a list or a tree in one buffer need no call. A launch whose arguments point
+        to memory may have views of that buffer, and looks up all.
+        """
+        calls = [lookup.offset, lookup.extent]
+        if self._interface.slots:
+            table = self._word(2 * (self._interface.count + len(self._interface.slots)))
+            for call in calls:
+                call.operands[1] = table
+        source, body = lookup.source, block.body
+        if source is None or source.object.nbytes:
+            body += calls
+            return []
+        terms = self._terms(source.object, source.terms)
+        distance = self._addresses.materialize(terms, source.distance, body)
+        own = self._new(body, "ptrtoint", I64, lookup.pointer.operands[0])
+        first = self._new(body, "sub", I64, own, distance)
+        offset = self._new(body, "sub", I64, lookup.offset.operands[0], first)
+        extent = self._extent(source.object)
+        is_near = self._new(body, "icmp", I1, offset, extent, predicate="ult")
+        if self._interface.slots:
+            is_free = self._new(body, "icmp", I1, table, Value(I64, "0"), predicate="eq")
+            is_near = self._new(body, "and", I1, is_near, is_free)
+        names = self._addresses.names
+        far, after = Block(names("%mtl.far")), Block(names("%mtl.looked_up"))
+        block.end = Instruction("br", operands=[is_near], labels=[after.name, far.name])
+        for near, call in zip((offset, extent), calls, strict=True):
+            other = replace(call, result=names(call.result))
+            far.body.append(other)
+            labels = [block.name, far.name]
+            after.phis.append(
+                Instruction("phi", call.result, I64, [near, other.value], labels=labels)
+            )
+        far.end = Instruction("br", labels=[after.name])
+        return [far, after]
 
     def _new(self, body: list[Instruction], op: str, type: Integer, *operands: Value,
              predicate: str = "") -> Value:  # fmt: skip

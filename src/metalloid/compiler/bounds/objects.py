@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from metalloid.compiler.bounds.interface import Interface, MemoryObject, ObjectAddress
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction, Value, gep_terms
 from metalloid.compiler.ir.lexer import variable_of
 from metalloid.compiler.ir.parser import type_of
-from metalloid.compiler.ir.types import I8, I64, POINTER, Pointer, Type, Unsupported
+from metalloid.compiler.ir.types import I64, Pointer, Unsupported
 
 _VARIABLE = re.compile(r'^(@(?:"[^"\n]*"|[\w.$-]+)) = [^\n]*?\b(?:global|constant) ([^\n]*)$', re.M)
 _CASTS = ("bitcast", "addrspacecast")
@@ -29,6 +29,29 @@ def variable_sizes(ir: str) -> dict[str, int]:
         except Unsupported:
             continue
     return sizes
+
+
+@dataclass(eq=False)
+class Lookup:
+    """A lookup of the object of a pointer.
+
+    Attributes
+    ----------
+    pointer : Instruction
+        That gives the pointer.
+    offset, extent : Instruction
+        The calls that look up. `check_accesses` tells them the launch's table.
+    address : ObjectAddress
+        The pointer in its object.
+    source : ObjectAddress or None
+        Where the pointer is loaded from, if its object is known.
+    """
+
+    pointer: Instruction
+    offset: Instruction
+    extent: Instruction
+    address: ObjectAddress
+    source: ObjectAddress | None = None
 
 
 class Addresses:
@@ -53,8 +76,8 @@ class Addresses:
         #: Phis and selects of addresses of several objects; these in the order of the operands;
         #: and the name of the extent, which is not in the function yet.
         self.selected: list[tuple[Instruction, list[MemoryObject], str]] = []
-        #: Where the pointers are whose objects the runtime looks up, by name.
-        self.looked_up: dict[str, ObjectAddress] = {}
+        #: Of the pointers whose objects the runtime looks up, by name.
+        self.looked_up: dict[str, Lookup] = {}
         self._block_of = {
             phi.result: block for block in function.blocks.values() for phi in block.phis
         }
@@ -80,7 +103,7 @@ class Addresses:
             if target is None:
                 return None
             if address.name in self.looked_up:
-                return self.looked_up[address.name]
+                return self.looked_up[address.name].address
             given = self._interface.pointers.get(address.name)
             return given or ObjectAddress(target, (), self._constant_offset(address))
         if step.op in _CASTS:
@@ -181,38 +204,25 @@ class Addresses:
             return None
         if not self._may_look_up:
             return MemoryObject(pointer.result, -1, 0)
-        if pointer.result not in self.looked_up:
-            self.looked_up[pointer.result] = self._insert_lookup(pointer)
-        return self.looked_up[pointer.result].object
-
-    def _insert_lookup(self, pointer: Instruction) -> ObjectAddress:
-        interface, new = self._interface, []
-
-        def add(op: str, type: Type, *operands: Value, **more: Any) -> Value:
-            result = more.pop("result", None) or self.names("%mtl.lookup")
-            new.append(Instruction(op, result, type, [*operands], **more))
-            return new[-1].value
-
-        table = Value(I64, "0")
-        if interface.slots:
-            position, distance = interface.words
-            words: Value = self._function.parameters[position]
-            if distance >= 0:
-                at = add("getelementptr", POINTER, words, Value(I64, str(distance)), source=I8)
-                words = add("load", POINTER, at, align=8)
-            distance = _WORD_BYTES * 2 * (interface.count + len(interface.slots))
-            at = add("getelementptr", POINTER, words, Value(I64, str(distance)), source=I8)
-            table = add("load", I64, at, align=8)
-        address = add("ptrtoint", I64, pointer.value)
         name = pointer.result
-        offset = add("call", I64, address, table, callee=OFFSET_IN_OBJECT,
-                     result=self.names(f"{name}.offset"))  # fmt: skip
-        extent = add("call", I64, address, table, callee=OBJECT_EXTENT,
-                     result=self.names(f"{name}.extent"))  # fmt: skip
+        if name not in self.looked_up:
+            lookup = self.looked_up[name] = self._insert_lookup(pointer)
+            if pointer.op == "load":  # from memory that may be that of the pointer itself
+                lookup.source = self.locate(pointer.operands[0])
+        return self.looked_up[name].address.object
+
+    def _insert_lookup(self, pointer: Instruction) -> Lookup:
+        at = Instruction("ptrtoint", self.names("%mtl.lookup"), I64, [pointer.value])
+        offset, extent = (
+            Instruction("call", self.names(f"{pointer.result}{what}"), I64,
+                        [at.value, Value(I64, "0")], callee=callee)
+            for what, callee in ((".offset", OFFSET_IN_OBJECT), (".extent", OBJECT_EXTENT))
+        )  # fmt: skip
         block = next(each for each in self._function.blocks.values() if pointer in each.body)
         after = block.body.index(pointer) + 1
-        block.body[after:after] = new
-        return ObjectAddress(MemoryObject(extent.name, -1, 0), ((offset, 1),), 0)
+        block.body[after:after] = [at, offset, extent]
+        address = ObjectAddress(MemoryObject(extent.result, -1, 0), ((offset.value, 1),), 0)
+        return Lookup(pointer, offset, extent, address)
 
     def _is_opaque(self, address: Value) -> bool:
         """Whether an address may be in memory of textures or of the runtime."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from metalloid.compiler.analysis.target_builtins import is_lanewise
 from metalloid.compiler.bounds.deferred_reads import DeferredRead, DeferredReads
 from metalloid.compiler.bounds.interface import MemoryObject, ObjectAddress
 from metalloid.compiler.bounds.objects import Addresses
@@ -147,7 +148,7 @@ def _ends_of_copy(
 
 def _ends_grouping(instruction: Instruction) -> bool:
     """Whether what follows an instruction may not be reached."""
-    return instruction.op == "call" and not instruction.callee.startswith("@llvm.")
+    return instruction.op == "call" and not is_lanewise(instruction.callee)
 
 
 def accessed(instruction: Instruction) -> Iterator[tuple[Value, int | Value, bool]]:

@@ -28,10 +28,10 @@ def float_variables(value: Expression) -> set[str]:
         return {value.name}
     if value.op == "call" and value.name in CONSTANT:
         return set()
+    if value.op in ("element", "member"):
+        return {value.base.name}
     args: Iterable[Expression] = value.args
-    if value.op == "element":
-        args = value.args[:1]
-    elif value.op == "select":
+    if value.op == "select":
         args = value.args[1:]
     return {name for arg in args for name in float_variables(arg)}
 
@@ -97,7 +97,7 @@ def all_reads(statements: list[Statement]) -> Iterator[Expression]:
 
 def indices_of(target: Expression) -> Iterator[Expression]:
     """The indices of a target."""
-    while target.op in ("element", "component"):
+    while target.op in ("element", "component", "member"):
         yield from target.args[1:]
         target = target.args[0]
 

@@ -53,7 +53,8 @@ def own_elements(program: Program, names: Collection[str]) -> dict[str, Accesses
     refused = {p.name for p in program.parameters if "&" in p.declaration}
     for value in all_reads(program.body):
         for each in value.walk():
-            if each.op == "element" and each.base.name in names:
+            is_element = each.op == "element" and each.args[0].op == "variable"
+            if is_element and each.base.name in names:
                 polynomial = _polynomial(indices, each)
                 if polynomial is None:
                     refused.add(each.base.name)

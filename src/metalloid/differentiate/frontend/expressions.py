@@ -316,11 +316,11 @@ class ExpressionReader:
             self.block_of(lambda child=child: values.append(self.value(child)))  # type: ignore[misc]
             for child in node.children[1:]
         ]
-        if not any(blocks):
+        if not any(blocks) and values[0].op != "aggregate":
             return Expression("select", type_of(node), "", (condition, *values))
         result = self.new_variable("chosen", type_of(node).element)
         for block, value in zip(blocks, values, strict=True):
-            block.append(Assign(result, value, node.begin))
+            block += self.block_of(lambda value=value: self.assign(result, value, node))  # type: ignore[misc]
         self.statements.append(If(condition, *blocks))
         return result
 
@@ -346,8 +346,8 @@ class ExpressionReader:
         args = [self.value(child) for child in node.children[1:]]
         if operator == "=":
             return self.store(node, *args)
-        if operator == "[]":
-            return self._lane(node, *args)
+        if operator == "[]" or any(arg.type.columns for arg in args):
+            return self.operation(node, operator, args)
         if any(not arg.type.scalar for arg in args):
             raise Refused(node.begin, f"{operator!r} of values of this type has no rule")
         if operator in ("++", "--"):
@@ -359,21 +359,17 @@ class ExpressionReader:
             return Expression("unary", type_of(node), operator, tuple(args))
         return binary(operator, args[0], args[1], type_of(node))
 
-    def _lane(self, node: Node, vector: Expression, index: Expression) -> Expression:
-        """A component of a vector by its number."""
-        number = index.args[0] if index.op == "cast" else index
-        if number.op == "constant" and number.name.isdigit():
-            return Expression("component", vector.type.lane(), "xyzw"[int(number.name)], (vector,))
-        parent = node.parent
-        while parent is not None and parent.kind == "ParenExpr":
-            parent = parent.parent
-        is_target = " lvalue" in node.text and (parent and parent.kind) != "ImplicitCastExpr"
-        is_local = vector.op in ("variable", "element") and not vector.is_buffer_element
-        if not is_local and not (is_target and vector.is_buffer_element):
-            local = self.new_variable("vector", vector.type.element)
-            self.assign(local, vector, node)
-            vector = local
-        return Expression("element", vector.type.lane(), "", (vector, index))
+    def method(self, node: Node, target: Expression, address: str, name: str) -> Expression:
+        """The result of a member function of a struct."""
+        raise NotImplementedError
+
+    def operation(self, node: Node, operator: str, args: list[Expression]) -> Expression:
+        """An operation of matrices, or a component of a vector."""
+        raise NotImplementedError
+
+    def matrix_function(self, node: Node, name: str, matrix: Expression) -> Expression:
+        """The value of a function of a matrix."""
+        raise NotImplementedError
 
     def _read_CXXMemberCallExpr(self, node: Node) -> Expression:
         member = node.children[0]
@@ -381,9 +377,13 @@ class ExpressionReader:
         if ".operator vec" in member.text:  # of a packed vector
             packed = self.value(member.children[0])
             return Expression("construct", type_of(node), args=(packed,))
+        base = self.value(member.children[0])
+        method = _MEMBER.search(member.text)
+        if base.op == "aggregate" and method is not None:
+            return self.method(node, base, member.text.split()[-1], method[1])
         if swizzle is None:
             raise Refused(node.begin, "this member function has no rule")
-        base, lanes = self.value(member.children[0]), swizzle[2].translate(_LANES)
+        lanes = swizzle[2].translate(_LANES)
         kind = Type(base.type.scalar, len(lanes))
         part = Expression("component", kind, lanes, (base,))
         return part if swizzle[1] == "get" else self.store(node, part, self.value(node.children[1]))
@@ -422,6 +422,8 @@ class ExpressionReader:
         if name == "cast":  # how `lower` writes conversions of half and bfloat
             to = type_of(node).element
             return args[0] if args[0].type.msl == to.msl else Expression("cast", to, "", args)
+        if any(arg.op == "aggregate" for arg in args):
+            return self.matrix_function(node, name, *args)
         value = Expression("call", type_of(node), name, args)
         if not is_lane_function(name) or not value.type.scalar:
             return value

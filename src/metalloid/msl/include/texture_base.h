@@ -127,9 +127,10 @@ struct texture_base : texture_handle {
     return texel_address(this->descriptor().level[lod], this->format(), at.x, at.y, at.z);
   }
 
+  // Reads and writes outside are defined (MSL 4, 6.12): black, opaque without alpha, and nothing.
   METALLOID_INLINE texel load(metal::uint3 at, uint lod) const {
     static_assert(mode != metal::access::write, "a texture of access::write cannot be read");
-    if (!has(at, lod)) return texel(0);
+    if (!has(at, lod)) return texel(0, 0, 0, has_alpha(this->format()) ? 0 : 1);
     const device uchar* const there = address_of(at, lod);
     return texel(texture_code([=, format = this->format()]() METALLOID_INLINE_LAMBDA {
       const device uchar* const addresses[1] = {there};

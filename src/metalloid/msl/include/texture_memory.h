@@ -75,6 +75,9 @@ METALLOID_INLINE uint texel_bytes_of(uint format) {
   const uint size = type < component::unorm16 ? 0 : type < component::uint32 ? 1 : 2;
   return ((format >> 4 & 3) + 1) << size;
 }
+METALLOID_INLINE bool has_alpha(uint format) {
+  return (format >> 4 & 3) == 3;
+}
 constexpr uint format_is_srgb = 0x40;
 constexpr uint format_is_bgra = 0x80;
 // Of a known texture: no texel of a level is 2 GB or more from its first.

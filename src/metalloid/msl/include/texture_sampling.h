@@ -118,7 +118,7 @@ METALLOID_INLINE working_texel<T> border_of(uint format, metal::sampler s) {
   const bool is_zero = address_of(s, 0) == metal::address::clamp_to_zero ||
                        address_of(s, 1) == metal::address::clamp_to_zero;
   const auto color = metal::border_color(sampler_border::get(s.word));
-  const bool is_opaque = is_zero ? (format >> 4 & 3) != 3
+  const bool is_opaque = is_zero ? !has_alpha(format)
                                  : color != metal::border_color::transparent_black;
   const int rest = !is_zero && color == metal::border_color::opaque_white;
   return {working_type<T>(rest), working_type<T>(rest), working_type<T>(rest),

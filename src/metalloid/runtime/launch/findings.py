@@ -47,6 +47,8 @@ class Participant:
         Its position in the kernel's text.
     text : str
         The line.
+    earlier_launch : str
+        The kernel, if the access is of an earlier launch than the one that is reported.
     """
 
     access: str
@@ -57,6 +59,7 @@ class Participant:
     line: int | None
     column: int | None
     text: str
+    earlier_launch: str = ""
 
     def describe(self) -> str:
         """The access in words, and its line with a caret."""
@@ -64,8 +67,9 @@ class Participant:
         act = "read" if self.access.endswith("read") else "wrote"
         act = _ACTS.get(self.access, act)
         kind = f" ({self.access})" if " " in self.access else ""
+        launch = f" in the launch of {self.earlier_launch!r} before" if self.earlier_launch else ""
         head = (
-            f"  {where}thread {self.thread} of threadgroup {self.threadgroup} {act} "
+            f"  {where}thread {self.thread} of threadgroup {self.threadgroup}{launch} {act} "
             f"{self.value}{kind}".rstrip()
         )
         # In the expansion of a macro, columns are those of the expanded line.

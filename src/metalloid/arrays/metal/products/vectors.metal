@@ -104,6 +104,89 @@ METAL_FUNC T add_lanes(thread T *sums, uint lane) {
   return sums[0];
 }
 
+// The sums of a tile: `each` of them, added up together, in one variable; see `add_lanes`.
+template <typename T, typename Element, uint rows, uint columns, uint lanes, uint each,
+          typename Left, typename Right>
+METAL_FUNC void multiply_tile(thread T *sums, Left left, Right right, uint3 size, uint row,
+                              uint column, uint lane) {
+  constexpr uint count = rows * columns;
+  for (uint i = 0; i < count; ++i) {
+    sums[i] = T(0);
+  }
+  if (row + rows <= size.x && column + columns <= size.y) {
+    add_products_of_depth<T, Element, rows, columns, lanes, true>(sums, left, right, size, row,
+                                                                  column, lane);
+  } else {
+    add_products_of_depth<T, Element, rows, columns, lanes, false>(sums, left, right, size, row,
+                                                                   column, lane);
+  }
+  #pragma clang loop unroll(full)
+  for (uint i = 0; i < count; i += each) {
+    sums[i] = add_lanes<T, each, lanes>(sums + i, lane);
+  }
+}
+
+// From the sums of adjacent columns, of index i in lane i and in every `count`-th lane from there on, to
+// those of rows: they swap the lanes' bits of the row with those of the index in the array.
+template <typename T, uint count, uint columns, uint lanes>
+METAL_FUNC void rows_of_steps(thread T *sums, uint lane) {
+  #pragma clang loop unroll(full)
+  for (uint bit = lanes / 2; bit >= count; bit /= 2) {
+    #pragma clang loop unroll(full)
+    for (uint i = 0; i < bit / columns; ++i) {
+      sums[i] = lane & bit ? sums[i + bit / columns] : sums[i];
+    }
+  }
+  #pragma clang loop unroll(full)
+  for (uint bit = count / 2; bit >= columns; bit /= 2) {
+    const bool is_upper = lane & bit;
+    #pragma clang loop unroll(full)
+    for (uint i = 0; i < count / columns; ++i) {
+      const uint other = i + bit / columns;
+      if ((i & (bit / columns)) == 0) {
+        const T lower = simd_shuffle_xor(sums[i], ushort(bit));
+        const T upper = simd_shuffle_xor(sums[other], ushort(bit));
+        sums[i] = is_upper ? upper : sums[i];
+        sums[other] = is_upper ? sums[other] : lower;
+      }
+    }
+  }
+}
+
+// Sums of one AVX register are collected for as many columns as it has lanes, so that whole registers
+// are stored: stores of two lanes take longer than the sums. `end` is that of the threadgroup's tile.
+template <typename T, typename Element, uint rows, uint columns, uint lanes, typename Left,
+          typename Right, typename Store>
+METAL_FUNC void multiply_and_collect(Left left, Right right, Store store, uint3 size, uint2 first,
+                                     uint2 end, uint lane) {
+  constexpr uint count = rows * columns, steps = lanes / columns;
+  for (uint start = first.y; start < end.y; start += lanes) {
+    for (uint row = first.x; row < end.x; row += rows) {
+      T collected[steps];
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < steps; ++i) {
+        collected[i] = T(0);
+      }
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < steps; ++i) {
+        if (start + i * columns < end.y) {
+          T sums[count];
+          multiply_tile<T, Element, rows, columns, lanes, count>(sums, left, right, size, row,
+                                                                 start + i * columns, lane);
+          collected[i] = sums[0];
+        }
+      }
+      rows_of_steps<T, count, columns, lanes>(collected, lane);
+      #pragma clang loop unroll(full)
+      for (uint i = 0; i < rows; ++i) {
+        if (start + lane < end.y && row + i < end.x) {
+          store(row + i, start + lane, collected[i]);
+        }
+      }
+    }
+  }
+}
+
 // `Element` is the type of the factors' elements: that of the sums, or uint for pairs of bfloats.
 template <typename T, typename Element, uint rows, uint columns, uint lanes, typename Left,
           typename Right, typename Store>
@@ -113,23 +196,16 @@ METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size
   constexpr uint each = count < lanes ? count : lanes;  // sums that are added up together
   const uint first = group.y * dot_rows, start = group.x * width;
   const uint2 end = min(uint2(first + dot_rows, start + width), size.xy);
+  if (columns > 1 && lanes == 8 && count * sizeof(T) == 32) {
+    multiply_and_collect<T, Element, rows, columns, lanes>(left, right, store, size,
+                                                           uint2(first, start), end, lane);
+    return;
+  }
   for (uint column = start; column < end.y; column += columns) {
     for (uint row = first; row < end.x; row += rows) {
       T sums[count];
-      for (uint i = 0; i < count; ++i) {
-        sums[i] = T(0);
-      }
-      if (row + rows <= size.x && column + columns <= size.y) {
-        add_products_of_depth<T, Element, rows, columns, lanes, true>(sums, left, right, size, row,
-                                                                      column, lane);
-      } else {
-        add_products_of_depth<T, Element, rows, columns, lanes, false>(sums, left, right, size, row,
-                                                                       column, lane);
-      }
-      #pragma clang loop unroll(full)
-      for (uint i = 0; i < count; i += each) {
-        sums[i] = add_lanes<T, each, lanes>(sums + i, lane);
-      }
+      multiply_tile<T, Element, rows, columns, lanes, each>(sums, left, right, size, row, column,
+                                                            lane);
       if (columns == 1) {  // contiguous along the column
         if (lane < rows && row + lane < end.x) {
           store(row + lane, column, sums[0]);

@@ -19,11 +19,13 @@ _MAX_VERSIONS = 3
 
 
 def table_of_pointees(arguments: Arguments) -> int:
-    """Address of a table of the objects that pointers in memory of a launch point into.
+    """Address of a table of the objects that pointers in memory of a launch point into, or 0.
 
     Their number, and address and bytes of each, for kernels that look up what other pointers point
     to (native/memory/objects.c). It lives as long as the arguments.
     """
+    if not arguments.pointees:
+        return 0
     objects = {
         (ctypes.c_uint64.from_address(at).value - before, nbytes)
         for at, (before, nbytes) in arguments.pointees.items()

@@ -96,13 +96,14 @@ class Runtime:
         )  # fmt: skip
         self.sanitizer_begin = _function(
             library, "mtl_sanitizer_begin", None, ctypes.c_uint32, ctypes.c_bool, ctypes.c_bool,
-            ctypes.c_char_p, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_uint32,
+            ctypes.c_char_p, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32,
         )  # fmt: skip
+        self.sanitizer_forget = _function(library, "mtl_sanitizer_forget", None)
         self.schedule_begin = _function(
             library, "mtl_schedule_begin", None, ctypes.c_uint64, ctypes.c_uint32
         )
         self.sanitizer_end = _function(
-            library, "mtl_sanitizer_end", ctypes.c_int32, ctypes.c_void_p
+            library, "mtl_sanitizer_end", ctypes.c_int32, ctypes.c_bool, ctypes.c_void_p
         )
         self.shadow_begin = _function(
             library, "mtl_shadow_begin", ctypes.c_bool, ctypes.c_void_p, ctypes.c_uint32

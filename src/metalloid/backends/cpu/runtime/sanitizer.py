@@ -9,7 +9,7 @@ import ctypes
 import re
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ from metalloid.runtime.launch.findings import (
 from metalloid.runtime.launch.launches import Arguments, note_first_writes
 from metalloid.runtime.launch.program import Size
 from metalloid.runtime.launch.schedules import count_scheduled_launch
+from metalloid.runtime.launch.unordered import UnorderedLaunches, current
 from metalloid.settings import settings
 
 _READ, _WRITE, _ATOMIC = 1, 2, 4  # sanitizer.h
@@ -84,13 +85,41 @@ class _Report(ctypes.Structure):
 
 
 class _Launch(NamedTuple):
+    """A launch, and the number of threadgroups of those that it is not ordered with, before it."""
+
+    program: CheckedProgram
     arguments: Arguments
     grid: Size
     group: Size
+    earlier: int = 0
 
 
-#: The sanitizer's runtime checks one launch at a time.
+#: The sanitizer's runtime checks one launch at a time, and remembers the accesses of one group of
+#: unordered launches.
 _lock = threading.Lock()
+_remembered: UnorderedLaunches | None = None
+
+
+def _forget() -> None:
+    global _remembered
+    with _lock:
+        _remembered = None
+        native_library.runtime().sanitizer_forget()
+
+
+def _with_unordered(launch: _Launch, others: UnorderedLaunches | None) -> list[_Launch]:
+    """The launches before one that it is not ordered with, and the launch itself."""
+    global _remembered
+    launches = [launch]
+    if others is not None:
+        if _remembered is not others:
+            others.checked.clear()
+        others.forget = _forget
+        earlier = sum(_count(_groups(each)) for each in others.checked)
+        others.checked.append(launch._replace(earlier=earlier))
+        launches = [*others.checked]
+    _remembered = others
+    return launches
 
 
 class CheckedProgram(CpuProgram):
@@ -121,18 +150,13 @@ class CheckedProgram(CpuProgram):
         SanitizerError
             If it has defects.
         """
-        launch = _Launch(arguments, grid, group)
+        launch = _Launch(self, arguments, grid, group)
         checks = self.checks_all or arguments.check or settings.check
         seed = settings.schedule
         runtime, outcome = native_library.runtime(), native_library.Outcome()
         groups = _count(_groups(launch))
-        if groups >= 2**32 - 1:
-            raise LaunchError(
-                f"[{self.signature.name}] a checked launch has at most {2**32 - 2} threadgroups, "
-                f"got {groups}. Use a smaller grid."
-            )
-        fast = self.fast_checks
-        if not checks or seed is not None or settings.check_nan:
+        fast, others = self.fast_checks, current() if checks and seed is None else None
+        if not checks or seed is not None or settings.check_nan or others is not None:
             fast = None
         is_tried = fast is not None and fast.is_profitable(grid)
         with _lock:
@@ -140,6 +164,13 @@ class CheckedProgram(CpuProgram):
                 seconds = fast.run(arguments, grid, group)
                 if seconds is not None:
                     return FinishedEvent(seconds)
+            launches = _with_unordered(launch, others)
+            earlier = launches[-1].earlier
+            if earlier + groups >= 2**32 - 1:
+                raise LaunchError(
+                    f"[{self.signature.name}] a checked launch has at most {2**32 - 2} "
+                    f"threadgroups, got {earlier + groups}. Use a smaller grid."
+                )
             if seed is not None:
                 self.flags |= native_library.FIBRES | native_library.SCHEDULED
                 runtime.schedule_begin(seed, groups)
@@ -148,7 +179,7 @@ class CheckedProgram(CpuProgram):
             fresh = b"".join(_MEMORY.pack(*each) for each in fresh_memory(arguments))
             runtime.sanitizer_begin(
                 groups, checks, settings.check_nan, memory, len(memory) // _MEMORY.size,
-                fresh, len(fresh) // _MEMORY.size,
+                fresh, len(fresh) // _MEMORY.size, earlier,
             )  # fmt: skip
             try:
                 status = runtime.run(self.job(arguments, grid, group), outcome)
@@ -156,9 +187,11 @@ class CheckedProgram(CpuProgram):
                 note_first_writes(arguments)
                 self.flags = self._usual_flags
                 reports = ctypes.POINTER(_Report)()
-                count = runtime.sanitizer_end(ctypes.byref(reports))
+                count = runtime.sanitizer_end(others is not None, ctypes.byref(reports))
             stored = count if count >= 0 else -count - 1
-            findings = without_duplicates(self._finding(reports[n], launch) for n in range(stored))
+            findings = without_duplicates(
+                self._finding(reports[n], launches) for n in range(stored)
+            )
         if status != 0:
             error = self.failure(outcome, grid, group)
             if findings:
@@ -177,9 +210,9 @@ class CheckedProgram(CpuProgram):
 
     # -- from reports to findings
 
-    def _finding(self, report: _Report, launch: _Launch) -> Finding:
-        kind = _KINDS[report.kind]
-        accesses = tuple(self._participants(report, launch))
+    def _finding(self, report: _Report, launches: Sequence[_Launch]) -> Finding:
+        kind, launch = _KINDS[report.kind], launches[-1]
+        accesses = tuple(self._participants(report, launches))
         if kind == INACTIVE_LANE:
             about = f"lane {report.address}"
         elif kind in (CONVERSION, NAN):
@@ -211,19 +244,21 @@ class CheckedProgram(CpuProgram):
                 return parameter
         return None
 
-    def _participants(self, report: _Report, launch: _Launch) -> Iterator[Participant]:
+    def _participants(self, report: _Report, launches: Sequence[_Launch]) -> Iterator[Participant]:
         for access, value in zip(report.accesses, report.values, strict=True):
             if not access.group:
                 continue
-            site = self._site(access)
-            position = site["position"] or (None, None, None, "")
-            threadgroup = _position(access.group - 1, _groups(launch))
+            launch = next(each for each in reversed(launches) if access.group > each.earlier)
+            site = launch.program._site(access)
+            file, line, column, text = site["position"] or (None, None, None, "")
+            threadgroup = _position(access.group - launch.earlier - 1, _groups(launch))
             size = _size_of(threadgroup, launch)
             data = bytes(value)[: report.bytes]
             yield Participant(
                 _ACTS.get(report.kind) or _named(site["kind"]), threadgroup,
                 _position(access.thread, size),
-                _value(data, self._site(report.accesses[1])["type"]), *position,
+                _value(data, self._site(report.accesses[1])["type"]), file, line, column, text,
+                "" if launch is launches[-1] else launch.program.signature.name,
             )  # fmt: skip
 
     def _site(self, access: _Access) -> dict[str, Any]:
@@ -374,6 +409,11 @@ def _race_hint(report: _Report, accesses: tuple[Participant, ...]) -> str:
         if first.group == second.group:
             return f"{other}, or put threadgroup_barrier(mem_flags::{flag}) between them."
         return f"{other}: threadgroups run in any order."
+    if accesses[0].earlier_launch:
+        return (
+            "Nothing orders the two launches: put a memory barrier between them in the encoder, or "
+            "let one wait for the other."
+        )
     if first.group != second.group:
         return (
             "No barrier orders threadgroups: use atomics, let each threadgroup write elements of "

@@ -14,6 +14,7 @@ typedef struct thread_clock {
 
 static struct {
     uint32_t group; /* the running threadgroup, from 1 */
+    uint32_t earlier; /* threadgroups of launches that are not ordered with this one */
     thread_clock threads[MTL_MAX_THREADS];
     mtl_report reports[MTL_REPORTS];
     uint32_t report_count;
@@ -49,6 +50,7 @@ static thread_clock *enter_thread(const mtl_context *context, uint32_t *thread) 
     const uint32_t *groups = context->job->launch.threadgroups_per_grid;
     const uint32_t *group = context->range.threadgroup;
     uint32_t number = group[0] + groups[0] * (group[1] + groups[1] * group[2]) + 1;
+    number += sanitizer.earlier;
     if (number != sanitizer.group) {
         sanitizer.group = number;
         memset(sanitizer.threads, 0, sizeof sanitizer.threads);
@@ -379,11 +381,15 @@ void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgro
 }
 
 /* Begins a checked launch of so many threadgroups: one at a time in the process. The arrays are the
- * caller's until it ends. */
+ * caller's until it ends. Its accesses may race with those of the launches before it, which had
+ * `earlier` threadgroups, if that is not 0. */
 MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups, bool looks, bool looks_for_nan,
                                     const mtl_memory *arguments, uint32_t argument_count,
-                                    const mtl_memory *fresh, uint32_t fresh_count) {
+                                    const mtl_memory *fresh, uint32_t fresh_count,
+                                    uint32_t earlier) {
+    if (!earlier) mtl_shadow_clear();
     memset(&sanitizer, 0, sizeof sanitizer);
+    sanitizer.earlier = earlier;
     sanitizer.arguments = arguments;
     sanitizer.argument_count = argument_count;
     sanitizer.fresh = fresh;
@@ -394,14 +400,17 @@ MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups, bool looks, bool looks_for_
     }
     sanitizer.looks = looks;
     sanitizer.looks_for_nan = looks && looks_for_nan;
-    mtl_clocks_begin(groups);
+    mtl_clocks_begin(earlier + groups);
 }
 
-/* Ends it. The reports are valid until the next one begins; their number is negative, less one, if there
- * was no memory for all. */
-MTL_EXPORT int32_t mtl_sanitizer_end(const mtl_report **reports) {
+/* Forgets the accesses of earlier launches. */
+MTL_EXPORT void mtl_sanitizer_forget(void) { mtl_shadow_clear(); }
+
+/* Ends it; its accesses are remembered if it `goes_on`. The reports are valid until the next one
+ * begins; their number is negative, less one, if there was no memory for all. */
+MTL_EXPORT int32_t mtl_sanitizer_end(bool goes_on, const mtl_report **reports) {
     finish_reports();
-    mtl_shadow_clear();
+    if (!goes_on) mtl_shadow_clear();
     mtl_clocks_clear();
     *reports = sanitizer.reports;
     int32_t count = sanitizer.looks ? (int32_t)sanitizer.report_count : 0;
