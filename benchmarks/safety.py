@@ -232,9 +232,17 @@ def compile_entry(tree: Path, entry: Entry) -> None:
 
 
 def compile_entries(tree: Path, entries: Sequence[Entry], jobs: int) -> None:
-    """Compile entries in processes, which leave the results in the cache."""
+    """Compile entries in processes, which leave the results in the cache.
+
+    One that takes too long is compiled when it is measured.
+    """
+
+    def ask(worker: Worker, entry: Entry) -> None:
+        with contextlib.suppress(TimeoutError):
+            worker.ask(compile_entry, entry, 300)
+
     workers = [Worker(tree) for _ in range(jobs)]
-    share(workers, entries, lambda worker, entry: worker.ask(compile_entry, entry, 300))
+    share(workers, entries, ask)
     for worker in workers:
         worker.stop()
 
