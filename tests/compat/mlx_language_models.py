@@ -32,6 +32,7 @@ EXPERTS = {
 }  # fmt: skip
 PROMPT = [1, 5, 9, 14, 3, 77, 20, 31, 2, 60, 8]
 TOKENS, STEPS = 16, 50
+PRECISIONS = ("float32", "bfloat16", "4 bits", "4 bits, float32")
 IS_METALLOID = mx.array.__module__.startswith("metalloid")
 
 
@@ -127,11 +128,15 @@ def main(folder, out, kinds):
     results = {}
     for kind in kinds:
         has_halves = IS_METALLOID or not kind.endswith("_moe")  # gather_mm of MLX's CPU
-        for precision in ("float32", "bfloat16", "4 bits") if has_halves else ("float32", "4 bits"):
+        for precision in PRECISIONS:
+            if precision == "bfloat16" and not has_halves:
+                continue
             start = time.perf_counter()
             model = model_of(kind, mx.float32 if precision == "float32" else mx.bfloat16)
             if precision.startswith("4 bits"):
                 nn.quantize(model, group_size=32, bits=4)
+            if precision == "4 bits, float32":  # the same words, scales and norms
+                model.set_dtype(mx.float32)
             batch = mx.array([PROMPT, PROMPT[::-1]])
             at_once = model(batch)
             cache = make_prompt_cache(model)

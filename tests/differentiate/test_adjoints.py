@@ -292,7 +292,6 @@ REFUSED = {
     "threadgroup atomic_int t; atomic_store_explicit(&t, 1, memory_order_relaxed); y[i] = x[i];": "atomic_store_explicit has no rule",
     "switch (i) { case 0: y[i] = x[i]; case 1: y[i] = 2; break; default: break; }": "falls through",
     "float d_t = x[i], top = d_t; device float *b = y; if (x[i] > 0) b = z; b[i] = top;": "chosen at run time",
-    "float2x2 m = float2x2(x[i]); y[i] = m[0][0];": "have no rule",
     "threadgroup atomic_float t; atomic_fetch_add_explicit(&t, x[i], memory_order_relaxed); y[i] = x[i];": "atomic functions of threadgroup memory",
     "z[i] = x[i]; y[i] = x[i];": "name it among the outputs",
 }

@@ -14,7 +14,7 @@ from metalloid.differentiate.program.tree import (
     Program,
     flatten,
 )
-from metalloid.differentiate.program.types import Type
+from metalloid.differentiate.program.types import FLOATS, Type
 from metalloid.errors import ArgumentError
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import Library, library
@@ -155,22 +155,35 @@ def _names_written(program: Program) -> set[str]:
 def _resolve_names(
     kernel: str, program: Program, wrt: Sequence[str] | None, outputs: Sequence[str] | None
 ) -> tuple[Names, Names]:
-    """The names of `wrt` and `outputs`, by default those that the kernel only reads and writes."""
-    known = [p.name for p in program.parameters if p.type.is_pointer and p.type.is_float]
+    """The names of `wrt` and `outputs`, by default those that the kernel only reads and writes.
+
+    Structs have derivatives only if they are named.
+    """
+    pointers = [p for p in program.parameters if p.type.is_pointer]
+    structs = [p.name for p in pointers if p.type.record and program.scalars(p.type) & set(FLOATS)]
+    known = [p.name for p in pointers if p.type.is_float]
+    types = {p.name: p.type for p in pointers}
     written = _names_written(program)
     wrt = [name for name in known if name not in written] if wrt is None else wrt
     outputs = [name for name in known if name in written] if outputs is None else outputs
     for name in (*wrt, *outputs):
-        if name not in known:
+        if name not in known and name not in structs:
             raise ArgumentError(
                 f"[{kernel}] {name!r} is no pointer or reference to floating-point numbers; "
-                f"these are: {', '.join(known) or 'none'}."
+                f"these are: {', '.join(known + structs) or 'none'}."
             )
+        if name in structs and program.scalars(types[name]) & {"half", "bfloat"}:
+            raise ArgumentError(f"[{kernel}] members of {name!r} are not float: use float for all.")
     return tuple(wrt), tuple(outputs)
 
 
 def memory_type(type_: Type) -> str:
-    """The type of a derivative in memory, which is packed if what it belongs to is."""
+    """The type of a derivative in memory, which is packed if what it belongs to is.
+
+    Of a struct it is the same struct.
+    """
+    if type_.record:
+        return type_.record
     return f"{'packed_' if type_.is_packed else ''}{type_.element.adjoint.msl}"
 
 

@@ -56,14 +56,25 @@ class Propagation:
 
     def note_indices(self, target: Expression) -> None:
         """Note what the address of a target depends on."""
-        while target.op in ("element", "component"):
+        while target.op in ("element", "component", "member"):
             for index in target.args[1:]:
                 self.read |= index.variables()
             target = target.args[0]
 
-    def run(self, value: Expression, seed: str, location: Any) -> None:
-        """Add what an adjoint `seed` of a value adds to others."""
+    def run(
+        self, value: Expression, seed: str, location: Any, result: Expression | None = None
+    ) -> None:
+        """Add what an adjoint `seed` of a value adds to others.
+
+        Parameters
+        ----------
+        result : Expression, optional
+            A variable that has the value.
+        """
         self._location, self._values = location, {}
+        if result is not None:
+            self._values[value] = result.name
+            self.read.add(result.name)
         if self._is_active(value):
             self._add(value, seed)
 
@@ -81,19 +92,26 @@ class Propagation:
         args = value.args
         if value.op == "select":
             args = (self._named(args[0]), *args[1:])
-        elif value.op == "element":
-            args = (args[0], *map(self._named, args[1:]))
+        elif value.op in ("element", "member"):
+            args = (self._with_named_indices(args[0]), *map(self._named, args[1:]))
         else:
             args = tuple(map(self._named, args))
         named = replace(value, args=args)
         is_call = value.op == "call" and not is_lane_function(value.name)
-        is_read = value.op == "element" and value.is_buffer_element
+        is_read = value.op in ("element", "member") and value.is_buffer_element
         if not (is_call or is_read) or not value.type.scalar:
             return named
         self._seeds += 1
         name = self._values[value] = f"value_{self._seeds}"
         self._sweep.line(f"const {value.type.element.msl} {name} = {text_of(named)};")
         return Expression("variable", value.type.element, name)
+
+    def _with_named_indices(self, value: Expression) -> Expression:
+        """An object in memory whose indices have names."""
+        if value.op not in ("element", "member"):
+            return value
+        args = (self._with_named_indices(value.args[0]), *map(self._named, value.args[1:]))
+        return replace(value, args=args)
 
     def _bound(self, text: str, type_: Type) -> str:
         """A name for an adjoint that several statements use."""
@@ -118,6 +136,9 @@ class Propagation:
             self._add_to_buffer(value, seed)
         else:
             self._sweep.line(f"{self._sweep.prefix}{value.name} += {seed};")
+
+    def _add_member(self, value: Expression, seed: str) -> None:
+        self._add_to_buffer(value, seed)
 
     def _add_element(self, value: Expression, seed: str) -> None:
         if value.is_shared:
@@ -145,24 +166,32 @@ class Propagation:
 
     def add_to_memory(self, value: Expression, seed: str) -> None:
         """Add to the adjoint of an element in memory of the device."""
-        if value.op == "element" and value.args[0].op != "variable":
-            raise Refused(self._location, f"{text_of(value)} has no rule")
         self.note_indices(value)
-        name, lanes = value.base.name, value.type.lanes
-        index = text_of(self._named(value.args[1])) if value.op == "element" else "0"
+        name, lanes, prefix = value.base.name, value.type.lanes, self._sweep.prefix
         bound = self._bound(seed, value.type)
-        for lane in range(lanes):
+        if value.base.type.is_aggregate:
+            element = self._sweep.derivative(self._with_named_indices(value))
+            word = "float" if name in self._sweep.owned else "atomic_float"
+            addresses = [f"((device {word} *)&{element})[{lane}]" for lane in range(lanes)]
+        else:
+            index = text_of(self._named(value.args[1])) if value.op == "element" else "0"
+            offsets = [
+                index if lanes == 1 else f"ulong({index}) * {value.type.stride} + {lane}"
+                for lane in range(lanes)
+            ]
+            addresses = [f"{prefix}{name}[{at}]" for at in offsets]
+        for lane, at in enumerate(addresses):
             part = f"{bound}.{_LANES[lane]}" if lanes > 1 else bound
-            at = f"ulong({index}) * {lanes} + {lane}" if lanes > 1 else index
+            addition = f"atomic_fetch_add_explicit(&{at}, {part}, memory_order_relaxed);"
             if name in self._sweep.owned:
-                self._sweep.line(f"if ({part} != 0) {self._sweep.prefix}{name}[{at}] += {part};")
+                addition = f"{at} += {part};"
+            else:
+                self._require_order(name)
+            if name in self._sweep.bounded:
+                self._sweep.line(addition)
                 continue
-            self._require_order(name)
-            address = f"&{self._sweep.prefix}{name}[{at}]"
             with self._sweep.block(f"if ({part} != 0)"):
-                self._sweep.line(
-                    f"atomic_fetch_add_explicit({address}, {part}, memory_order_relaxed);"
-                )
+                self._sweep.line(addition)
 
     def begin_sum(self, element: Expression) -> None:
         """Collect what is added to the adjoint of an element in memory."""

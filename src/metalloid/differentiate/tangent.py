@@ -169,7 +169,7 @@ class _Tangents(ProgramWriter):
         """The tangent of a value; None if it is 0."""
         if not activity.float_variables(value) & self.active:
             return None
-        if value.op in ("variable", "element"):
+        if value.op in ("variable", "element", "member"):
             return self.derivative(value)
         rule = getattr(self, f"_of_{value.op}", None)
         if rule is None:

@@ -50,6 +50,7 @@ class ProgramWriter:
         for statement in activity.reads_of_bits(program, varied):
             why = "derivatives do not pass through the bits of integers"
             raise Refused(statement.location, why)
+        self._references = {p.name for p in program.parameters if "&" in p.declaration}
         self.lines: list[str] = []
         self._depth = 0
 
@@ -131,7 +132,7 @@ class ProgramWriter:
     def derivative(self, target: Expression) -> str:
         """The derivative of a target, where it is stored."""
         text, name = text_of(target), target.base.name
-        if target.is_buffer_element and not text.startswith(f"{name}["):  # through a reference
+        if name in self._references:
             text = f"{name}[0]{text[len(name) :]}"
         return f"{self.prefix}{text}"
 

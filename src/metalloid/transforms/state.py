@@ -80,6 +80,11 @@ def _open_traces() -> list[Callable[[Array], Array]]:
     return traces
 
 
+def is_tracing() -> bool:
+    """Whether a function is being compiled in this thread."""
+    return bool(_open_traces())
+
+
 def begin(make_tracer: Callable[[Array], Array]) -> None:
     """Trace all states in this thread, from now on."""
     for state in STATES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from metalloid.differentiate.analysis.activity import indices_of
 from metalloid.differentiate.program.tree import (
     Assign,
     AtomicAdd,
@@ -47,7 +48,7 @@ def shared_reads(statements: list[Statement], names: Collection[str]) -> Iterato
         for element, (times, location) in counts.items():
             reads.setdefault(element, []).append((number, times, location))
     for element, where in reads.items():
-        indices = {name for index in element.args[1:] for name in index.variables()}
+        indices = {name for index in indices_of(element) for name in index.variables()}
         group: list[tuple[int, int, SourceLocation | None]] = []
         position = 0
         for read in where:
@@ -69,9 +70,10 @@ def _of(
 
 def _elements(value: Expression) -> Iterator[Expression]:
     """The elements of buffers, and scalars in memory, that a value reads."""
-    if value.op in ("element", "variable") and value.is_buffer_element:
+    is_object = value.op in ("element", "member", "variable")
+    if is_object and value.is_buffer_element:
         yield value
-    for arg in value.args[1:] if value.op == "element" else value.args:
+    for arg in indices_of(value) if is_object else value.args:
         yield from _elements(arg)
 
 

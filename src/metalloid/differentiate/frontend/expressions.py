@@ -16,6 +16,7 @@ from metalloid.differentiate.program.tree import (
     Statement,
 )
 from metalloid.differentiate.program.types import Type, parse_type
+from metalloid.differentiate.rules import COSTLY
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 #: The declaration that a name refers to: its kind, its address and the name.
@@ -42,7 +43,7 @@ _NAMED_NUMBERS = {"__builtin_huge_valf": "INFINITY", "__builtin_nanf": "NAN"}
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
 #: Names that adjoints of kernels declare.
 GENERATED = re.compile(
-    r"(?:d|dot)\d*_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+"
+    r"(?:d|dot)\d*_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint|extreme|share)_\w+"
     r"|value_\d+|tape\w*|top|peak"
 )
 #: Names of derivatives, which writers number if a parameter has such a name.
@@ -99,6 +100,7 @@ class ExpressionReader:
         self.global_names: set[str] = set()
         self.statements: list[Statement] = []
         self._literal_at = literal_at
+        self._branches = 0  # around what is read
 
     # -- names
 
@@ -125,6 +127,14 @@ class ExpressionReader:
             return self.statements
         finally:
             self.statements = outer
+
+    def branch_of(self, read: Callable[[], object]) -> list[Statement]:
+        """The statements of a branch that a function appends."""
+        self._branches += 1
+        try:
+            return self.block_of(read)
+        finally:
+            self._branches -= 1
 
     def load_constants(self, parameters: list[Parameter], declared: list[Node]) -> None:
         """Load numbers of the launch once: after an atomic function compilers load them again."""
@@ -313,14 +323,14 @@ class ExpressionReader:
         condition = self.value(node.children[0])
         values: list[Expression] = []
         blocks = [
-            self.block_of(lambda child=child: values.append(self.value(child)))  # type: ignore[misc]
+            self.branch_of(lambda child=child: values.append(self.value(child)))  # type: ignore[misc]
             for child in node.children[1:]
         ]
-        if not any(blocks):
+        if not any(blocks) and values[0].op != "aggregate":
             return Expression("select", type_of(node), "", (condition, *values))
         result = self.new_variable("chosen", type_of(node).element)
         for block, value in zip(blocks, values, strict=True):
-            block.append(Assign(result, value, node.begin))
+            block += self.block_of(lambda value=value: self.assign(result, value, node))  # type: ignore[misc]
         self.statements.append(If(condition, *blocks))
         return result
 
@@ -346,8 +356,8 @@ class ExpressionReader:
         args = [self.value(child) for child in node.children[1:]]
         if operator == "=":
             return self.store(node, *args)
-        if operator == "[]":
-            return self._lane(node, *args)
+        if operator == "[]" or any(arg.type.columns for arg in args):
+            return self.operation(node, operator, args)
         if any(not arg.type.scalar for arg in args):
             raise Refused(node.begin, f"{operator!r} of values of this type has no rule")
         if operator in ("++", "--"):
@@ -359,21 +369,17 @@ class ExpressionReader:
             return Expression("unary", type_of(node), operator, tuple(args))
         return binary(operator, args[0], args[1], type_of(node))
 
-    def _lane(self, node: Node, vector: Expression, index: Expression) -> Expression:
-        """A component of a vector by its number."""
-        number = index.args[0] if index.op == "cast" else index
-        if number.op == "constant" and number.name.isdigit():
-            return Expression("component", vector.type.lane(), "xyzw"[int(number.name)], (vector,))
-        parent = node.parent
-        while parent is not None and parent.kind == "ParenExpr":
-            parent = parent.parent
-        is_target = " lvalue" in node.text and (parent and parent.kind) != "ImplicitCastExpr"
-        is_local = vector.op in ("variable", "element") and not vector.is_buffer_element
-        if not is_local and not (is_target and vector.is_buffer_element):
-            local = self.new_variable("vector", vector.type.element)
-            self.assign(local, vector, node)
-            vector = local
-        return Expression("element", vector.type.lane(), "", (vector, index))
+    def method(self, node: Node, target: Expression, address: str, name: str) -> Expression:
+        """The result of a member function of a struct."""
+        raise NotImplementedError
+
+    def operation(self, node: Node, operator: str, args: list[Expression]) -> Expression:
+        """An operation of matrices, or a component of a vector."""
+        raise NotImplementedError
+
+    def matrix_function(self, node: Node, name: str, matrix: Expression) -> Expression:
+        """The value of a function of a matrix."""
+        raise NotImplementedError
 
     def _read_CXXMemberCallExpr(self, node: Node) -> Expression:
         member = node.children[0]
@@ -381,9 +387,13 @@ class ExpressionReader:
         if ".operator vec" in member.text:  # of a packed vector
             packed = self.value(member.children[0])
             return Expression("construct", type_of(node), args=(packed,))
+        base = self.value(member.children[0])
+        method = _MEMBER.search(member.text)
+        if base.op == "aggregate" and method is not None:
+            return self.method(node, base, member.text.split()[-1], method[1])
         if swizzle is None:
             raise Refused(node.begin, "this member function has no rule")
-        base, lanes = self.value(member.children[0]), swizzle[2].translate(_LANES)
+        lanes = swizzle[2].translate(_LANES)
         kind = Type(base.type.scalar, len(lanes))
         part = Expression("component", kind, lanes, (base,))
         return part if swizzle[1] == "get" else self.store(node, part, self.value(node.children[1]))
@@ -422,7 +432,14 @@ class ExpressionReader:
         if name == "cast":  # how `lower` writes conversions of half and bfloat
             to = type_of(node).element
             return args[0] if args[0].type.msl == to.msl else Expression("cast", to, "", args)
+        if any(arg.op == "aggregate" for arg in args):
+            return self.matrix_function(node, name, *args)
         value = Expression("call", type_of(node), name, args)
+        if self._branches and name in COSTLY and value.type.is_float:
+            # The reverse of the branch, in which compilers do not know the result, reads it, too.
+            result = self.new_variable(f"{name}_result", value.type.element)
+            self.assign(result, value, node)
+            return result
         if not is_lane_function(name) or not value.type.scalar:
             return value
         result = self.new_variable(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from metalloid.differentiate.analysis.activity import is_step
+from metalloid.differentiate.frontend.aggregates import AggregateReader
 from metalloid.differentiate.frontend.expressions import (
     BOOL,
     DERIVATIVE,
@@ -14,7 +15,6 @@ from metalloid.differentiate.frontend.expressions import (
     REFERENCE,
     TRUE,
     ZERO,
-    ExpressionReader,
     Refused,
     binary,
     negated,
@@ -79,7 +79,7 @@ def jumps_in(node: Node) -> set[str]:
     return jumps - {"break"} if node.kind == "SwitchStmt" else jumps
 
 
-class Reader(ExpressionReader):
+class Reader(AggregateReader):
     """Reads a kernel.
 
     Parameters
@@ -91,11 +91,12 @@ class Reader(ExpressionReader):
     """
 
     def __init__(self, nodes: Sequence[Node], literal_at: Callable[[SourceLocation], str]) -> None:
-        super().__init__(literal_at)
+        super().__init__(nodes, literal_at)
         self._functions = {
             n.address: n for n in nodes if n.kind in ("FunctionDecl", "CXXMethodDecl")
         }
         self._frames: list[_Frame] = []
+        self._objects: list[Expression] = []
         self._depth = 0
 
     def read(self, kernel: Node, parameters: list[Parameter]) -> Program:
@@ -114,9 +115,13 @@ class Reader(ExpressionReader):
             variable = Expression("variable", parameter.type, parameter.name)
             self.variables[parameter.name] = parameter.type
             is_array = parameter.type.is_pointer and not parameter.declaration.count("&")
+            pointer = Expression("pointer", parameter.type, "", (variable, ZERO))
+            reference = replace(variable, type=replace(parameter.type, is_pointer=False))
             self.known[node.address] = (
-                Expression("pointer", parameter.type, "", (variable, ZERO))
+                pointer
                 if is_array
+                else self.expanded(reference)
+                if parameter.type.record in self.records or parameter.type.columns
                 else variable
             )
         body = next(child for child in kernel.children if child.kind == "CompoundStmt")
@@ -131,9 +136,21 @@ class Reader(ExpressionReader):
 
         statements = self.block_of(read)
         local = {name: type_ for name, type_ in self.variables.items() if name not in names}
-        return Program(kernel.label, parameters, local, statements)
+        return Program(kernel.label, parameters, local, statements, self.records)
 
     # -- functions
+
+    def method(self, node: Node, target: Expression, address: str, name: str) -> Expression:
+        """The result of a member function of a struct."""
+        self._objects.append(self.fixed(target))
+        result = self.call(node, address, name)
+        self._objects.pop()
+        return result
+
+    def _read_CXXThisExpr(self, node: Node) -> Expression:
+        if not self._objects:
+            raise Refused(node.begin, "a pointer to this struct has no rule")
+        return self._objects[-1]
 
     def call(self, node: Node, address: str, name: str) -> Expression:
         """The result of a function, whose body is inlined if it is the user's."""
@@ -148,7 +165,7 @@ class Reader(ExpressionReader):
         for parameter, child in zip(declared, node.children[1:], strict=True):
             argument, type_ = self.value(child), type_of(parameter)
             if type_.is_pointer or argument.op == "pointer":
-                self.known[parameter.address] = self._fixed(argument)
+                self.known[parameter.address] = self.fixed(argument)
                 if parameter.address in moved and argument.op == "pointer":
                     self._move(parameter)
             else:
@@ -174,20 +191,6 @@ class Reader(ExpressionReader):
                 "pointer", pointer.type, "", (pointer.args[0], offset)
             )
 
-    def _fixed(self, argument: Expression) -> Expression:
-        """A target whose indices no later statement changes."""
-        if argument.op not in ("element", "pointer", "component"):
-            return argument
-        first, *others = argument.args
-        fixed = []
-        for index in others:
-            if index.variables():
-                variable = self.new_variable("index", index.type)
-                self.assign(variable, index)
-                index = variable
-            fixed.append(index)
-        return Expression(argument.op, argument.type, argument.name, (self._fixed(first), *fixed))
-
     def _function(self, body: Node, result: Expression | None) -> None:
         frame = _Frame({}, result)
         self._frames.append(frame)
@@ -208,10 +211,10 @@ class Reader(ExpressionReader):
                 before = inner.children[:-1] if inner.kind == "CompoundStmt" else []
                 if last and last[0].kind in _JUMPS and not any(map(jumps_in, before)):
                     condition = self.value(node.children[0])
-                    then = self.block_of(
+                    then = self.branch_of(
                         lambda before=before, last=last: self._block([*before, *last], tail)  # type: ignore[misc]
                     )
-                    other = self.block_of(lambda rest=rest: self._block(rest, tail))  # type: ignore[misc]
+                    other = self.branch_of(lambda rest=rest: self._block(rest, tail))  # type: ignore[misc]
                     self.statements.append(
                         If(condition, then, other) if then else If(negated(condition), other)
                     )
@@ -219,7 +222,7 @@ class Reader(ExpressionReader):
             is_last = not rest
             self.statement(node, tail if is_last else frozenset())
             if jumps and rest and node.kind not in _JUMPS:
-                remaining = self.block_of(lambda rest=rest: self._block(rest, tail))  # type: ignore[misc]
+                remaining = self.branch_of(lambda rest=rest: self._block(rest, tail))  # type: ignore[misc]
                 self.statements.append(If(negated(self._any_flag(jumps)), remaining))
                 return
             if node.kind in _JUMPS:
@@ -255,7 +258,7 @@ class Reader(ExpressionReader):
         elif node.kind == "IfStmt":
             condition = self.value(node.children[0])
             blocks = [
-                self.block_of(lambda child=child: self._block([child], tail))  # type: ignore[misc]
+                self.branch_of(lambda child=child: self._block([child], tail))  # type: ignore[misc]
                 for child in node.children[1:]
             ]
             self.statements.append(If(condition, *blocks))
@@ -288,47 +291,41 @@ class Reader(ExpressionReader):
             if initial is None:
                 raise Refused(node.begin, f"the pointer {node.label!r} points to nothing at first")
             value = self.value(initial)
-            self.known[node.address] = value if value.op == "pointer" else self._fixed(value)
+            self.known[node.address] = value if value.op == "pointer" else self.fixed(value)
             if value.op == "pointer":
                 self._move(node)
             return
-        if not type_.scalar or type_.scalar == "double":
+        if type_.scalar == "double" or not (type_.scalar or type_.record in self.records):
             raise Refused(node.begin, f"variables of type {type_.text!r} have no rule")
         variable = self.new_variable(node.label, type_)
         self.known[node.address] = variable
         if initial is not None and initial.kind == "InitListExpr":
-            self._initialise(variable, initial, type_.extents)
+            self.initialise_any(variable, initial)
         elif initial is not None and not (
             initial.kind == "CXXConstructExpr" and not initial.children
         ):
             self.assign(variable, self.value(initial), node)
 
-    def _initialise(self, target: Expression, values: Node, extents: tuple[int, ...]) -> None:
+    def initialise_any(self, target: Expression, values: Node) -> None:
         """Assign the elements of an initialiser list, and zeros to the others."""
+        extents = target.type.extents
+        if not extents and target.type.record:
+            self.initialise(target, values)
+            return
         if not extents:
             self.assign(target, self._construct(values), values)
             return
         filler = [child for child in values.children if child.kind != "array_filler"]
         for index in range(extents[0]):
             at = Expression("constant", ZERO.type, str(index))
-            inner = Type(target.type.scalar, target.type.lanes, extents[1:])
-            part = self.element(target, at, inner)
+            part = self.element(target, at, replace(target.type, extents=extents[1:]))
             child = filler[index] if index < len(filler) else None
             if child is not None and child.kind == "InitListExpr":
-                self._initialise(part, child, extents[1:])
+                self.initialise_any(part, child)
             elif child is not None and child.kind != "ImplicitValueInitExpr":
                 self.assign(part, self.value(child), child)
             else:
-                self._clear(part, extents[1:])
-
-    def _clear(self, target: Expression, extents: tuple[int, ...]) -> None:
-        if not extents:
-            self.assign(target, ZERO)
-            return
-        for index in range(extents[0]):
-            at = Expression("constant", ZERO.type, str(index))
-            inner = Type(target.type.scalar, target.type.lanes, extents[1:])
-            self._clear(self.element(target, at, inner), extents[1:])
+                self.clear(part)
 
     # -- loops
 
@@ -342,7 +339,9 @@ class Reader(ExpressionReader):
         jumps = {jump for child in body for jump in jumps_in(child)}
         if "break" in jumps:
             self.assign(self._flag("break"), FALSE)
+        branches, self._branches = self._branches, 0  # an iteration is reversed where it runs
         block = self.block_of(lambda: self._block(body, frozenset({"continue"})))
+        self._branches = branches
         if "continue" in frame.flags:
             block.insert(0, Assign(frame.flags["continue"], FALSE))
         ends = self.block_of(lambda: self.statement(step) if step is not None else None)
@@ -409,7 +408,7 @@ class Reader(ExpressionReader):
                 raise Refused(last.begin, "a case that falls through has no rule")
             if any("break" in jumps_in(child) for child in body):
                 raise Refused(node.begin, "a break within a case has no rule")
-            block = self.block_of(lambda body=body: self._block(body, frozenset()))  # type: ignore[misc]
+            block = self.branch_of(lambda body=body: self._block(body, frozenset()))  # type: ignore[misc]
             if _is_default(labels):
                 chain = block
                 continue

@@ -21,8 +21,9 @@ class Expression:
     ----------
     op : str
         ``"constant"``, ``"variable"``, ``"element"`` (of an array or buffer: base, indices),
-        ``"component"`` (of a vector, `name` are the lanes), ``"cast"``, ``"construct"``,
-        ``"unary"``, ``"binary"``, ``"select"`` or ``"call"``.
+        ``"member"`` (of a struct in memory), ``"component"`` (of a vector, `name` are the lanes),
+        ``"aggregate"`` (members of a struct, or columns, only while it is read), ``"cast"``,
+        ``"construct"``, ``"unary"``, ``"binary"``, ``"select"`` or ``"call"``.
     type : Type
     name : str
         Text of a constant, name of a variable, operator or function.
@@ -147,12 +148,20 @@ class Program:
     variables : dict
         Types of local variables.
     body : list of Statement
+    records : dict
+        Members of structs with their types, by name.
     """
 
     name: str
     parameters: list[Parameter]
     variables: dict[str, Type]
     body: list[Statement]
+    records: dict[str, list[tuple[str, Type]]] = field(default_factory=dict)
+
+    def scalars(self, type_: Type) -> set[str]:
+        """The types of the numbers in a type."""
+        members = self.records.get(type_.record, ())
+        return {type_.scalar}.union(*(self.scalars(each) for _, each in members)) - {""}
 
 
 def assigned(statements: list[Statement]) -> set[str]:

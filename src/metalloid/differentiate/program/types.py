@@ -21,6 +21,8 @@ _SPACES = {"__global_device": "device", "__global": "constant", "__local": "thre
 _VECTOR = re.compile(r"(?:metal::)?(packed_)?vec<(.+), (\d)>$")
 _ATOMIC = re.compile(r"^(?:metal::)?_?atomic(?:_|<)(\w+)>?$")
 _NAMED_VECTOR = re.compile(r"(packed_)?(\w+?)([234])$")
+_MATRIX = re.compile(r"(?:metal::)?matrix<(\w+), (\d), (\d)>$")
+_NAMED_MATRIX = re.compile(r"(half|float)([234])x([234])$")
 _EXTENT = re.compile(r"\[(\d+)\]")
 FLOATS = ("float", "half", "bfloat", "double")
 
@@ -34,7 +36,7 @@ class Type:
     scalar : str
         Of an element, in MSL: ``"float"``; empty for types that are not differentiated.
     lanes : int
-        Of a vector; 1 of a scalar.
+        Of a vector, or of a column of a matrix; 1 of a scalar.
     extents : tuple of int
         Of an array.
     space : str
@@ -43,6 +45,10 @@ class Type:
     is_pointer : bool
     is_packed : bool
         Of a packed vector.
+    columns : int
+        Of a matrix.
+    record : str
+        The name of a struct.
     text : str
         As clang has it.
     """
@@ -53,6 +59,8 @@ class Type:
     space: str = ""
     is_pointer: bool = False
     is_packed: bool = False
+    columns: int = 0
+    record: str = ""
     text: str = ""
 
     @property
@@ -68,14 +76,33 @@ class Type:
     @property
     def msl(self) -> str:
         """The name of an element."""
+        if self.record:
+            return self.record
+        if self.columns:
+            return f"{self.scalar}{self.columns}x{self.lanes}"
         if self.lanes == 1:
             return self.scalar
         return f"{'packed_' if self.is_packed else ''}{self.scalar}{self.lanes}"
 
     @property
+    def is_aggregate(self) -> bool:
+        """Whether its elements are structs or matrices."""
+        return bool(self.columns or self.record)
+
+    @property
+    def column(self) -> Type:
+        """The type of a column of a matrix."""
+        return replace(self.element, columns=0, text="")
+
+    @property
     def adjoint(self) -> Type:
         """The type of its adjoint."""
         return replace(self, scalar="float", is_packed=False, is_pointer=False, space="", text="")
+
+    @property
+    def stride(self) -> int:
+        """The floats from one element to the next, of a buffer of adjoints."""
+        return 4 if self.lanes == 3 and not self.is_packed else self.lanes
 
     def lane(self) -> Type:
         """The type of a component."""
@@ -103,4 +130,9 @@ def parse_type(text: str) -> Type:
     named = _NAMED_VECTOR.match(words)
     if named is not None and named[2] in _SCALARS:
         is_packed, scalar, lanes = bool(named[1]), _SCALARS[named[2]], int(named[3])
-    return Type(scalar, lanes, extents, space, is_pointer, is_packed, text)
+    matrix = _MATRIX.match(words) or _NAMED_MATRIX.match(words)
+    columns = 0
+    if matrix is not None:
+        scalar, columns, lanes = _SCALARS.get(matrix[1], ""), int(matrix[2]), int(matrix[3])
+    record = "" if scalar else words
+    return Type(scalar, lanes, extents, space, is_pointer, is_packed, columns, record, text)
