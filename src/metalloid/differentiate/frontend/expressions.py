@@ -16,6 +16,7 @@ from metalloid.differentiate.program.tree import (
     Statement,
 )
 from metalloid.differentiate.program.types import Type, parse_type
+from metalloid.differentiate.rules import COSTLY
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 #: The declaration that a name refers to: its kind, its address and the name.
@@ -42,7 +43,7 @@ _NAMED_NUMBERS = {"__builtin_huge_valf": "INFINITY", "__builtin_nanf": "NAN"}
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
 #: Names that adjoints of kernels declare.
 GENERATED = re.compile(
-    r"(?:d|dot)\d*_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+"
+    r"(?:d|dot)\d*_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint|extreme|share)_\w+"
     r"|value_\d+|tape\w*|top|peak"
 )
 #: Names of derivatives, which writers number if a parameter has such a name.
@@ -99,6 +100,7 @@ class ExpressionReader:
         self.global_names: set[str] = set()
         self.statements: list[Statement] = []
         self._literal_at = literal_at
+        self._branches = 0  # around what is read
 
     # -- names
 
@@ -125,6 +127,14 @@ class ExpressionReader:
             return self.statements
         finally:
             self.statements = outer
+
+    def branch_of(self, read: Callable[[], object]) -> list[Statement]:
+        """The statements of a branch that a function appends."""
+        self._branches += 1
+        try:
+            return self.block_of(read)
+        finally:
+            self._branches -= 1
 
     def load_constants(self, parameters: list[Parameter], declared: list[Node]) -> None:
         """Load numbers of the launch once: after an atomic function compilers load them again."""
@@ -313,7 +323,7 @@ class ExpressionReader:
         condition = self.value(node.children[0])
         values: list[Expression] = []
         blocks = [
-            self.block_of(lambda child=child: values.append(self.value(child)))  # type: ignore[misc]
+            self.branch_of(lambda child=child: values.append(self.value(child)))  # type: ignore[misc]
             for child in node.children[1:]
         ]
         if not any(blocks) and values[0].op != "aggregate":
@@ -425,6 +435,11 @@ class ExpressionReader:
         if any(arg.op == "aggregate" for arg in args):
             return self.matrix_function(node, name, *args)
         value = Expression("call", type_of(node), name, args)
+        if self._branches and name in COSTLY and value.type.is_float:
+            # The reverse of the branch, in which compilers do not know the result, reads it, too.
+            result = self.new_variable(f"{name}_result", value.type.element)
+            self.assign(result, value, node)
+            return result
         if not is_lane_function(name) or not value.type.scalar:
             return value
         result = self.new_variable(
