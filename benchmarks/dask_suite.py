@@ -66,6 +66,7 @@ def main() -> None:
     options = parser.parse_args()
     own.ndarray.get = lambda array: np.asarray(array)  # type: ignore[attr-defined]  # CuPy's
     own.asnumpy = np.asarray  # type: ignore[attr-defined]
+    own.random.XORWOW = own.random.PCG64  # type: ignore[attr-defined]  # CuPy's default
     sys.modules["cupy"] = own
     for name in ("linalg", "random", "fft"):
         sys.modules[f"cupy.{name}"] = getattr(own, name)

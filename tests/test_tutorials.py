@@ -24,7 +24,7 @@ OTHERS = [
     ROOT / f"docs/{name}.md"
     for name in (
         "arrays", "ci", "concurrency", "devices", "migrate", "numpy", "nvidia", "opencl",
-        "performance", "shipping", "transforms",
+        "performance", "shipping", "torch", "transforms",
     )
 ]  # fmt: skip
 #: It replaces `mlx.core` in its process.

@@ -35,7 +35,8 @@ def rows(theirs: Any, ours: Any) -> Iterator[tuple[str, str, str]]:
     for name in names_of(theirs):
         value = inspect.getattr_static(ours, name, None)
         if ours is own and name in host.ON_HOST:
-            yield name, "host", host.ON_HOST[name]
+            reason = host.ON_HOST[name]
+            yield name, "text" if reason == host.TEXT else "host", reason
         elif value is None and name != "newaxis":
             reason = host.MISSING.get(name, "") if ours is own else MISSING.get(name, "")
             yield name, "missing", reason
@@ -49,9 +50,7 @@ def rows(theirs: Any, ours: Any) -> Iterator[tuple[str, str, str]]:
 
 #: Reasons outside of the main namespace.
 MISSING = {
-    "bit_generator": "numbers are functions of a key; there is no stream of bits",
     "ctypes": "the address may change with each evaluation",
-    "dump": "use `metalloid.save`",
     "getfield": "no structured types",
     "setfield": "no structured types",
     "setflags": "values are immutable",
@@ -68,18 +67,20 @@ MODULES: dict[str, tuple[Any, Any]] = {
 
 def tables() -> str:
     """The text of all tables."""
-    parts = []
+    parts, exceptions = [], []
     for title, (theirs, ours) in MODULES.items():
         listed = list(rows(theirs, ours))
         parts.append(f"\n## {title}\n\n| | names |\n|---|---|\n")
-        for kind in ("kernel", "composition", "numpy"):
+        for kind in ("kernel", "composition", "numpy", "text"):
             names = [f"`{name}`" for name, k, _ in listed if k == kind]
             if names:
                 parts.append(f"| {kind}, {len(names)} | {' '.join(names)} |\n")
-        others = [row for row in listed if row[1] in ("host", "missing")]
-        if others:
-            parts.append("\n| name | | reason |\n|---|---|---|\n")
-            parts += [f"| `{name}` | {kind} | {reason} |\n" for name, kind, reason in others]
+        exceptions += [
+            f"| `{title}.{name}` | {kind} | {reason} |\n"
+            for name, kind, reason in listed
+            if kind in ("host", "missing")
+        ]
+    parts += ["\n## Exceptions\n\n| name | | reason |\n|---|---|---|\n", *exceptions]
     return "".join(parts)
 
 

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+import metalloid as mtl
 import metalloid.numpy as own
 
 
@@ -142,3 +143,29 @@ def test_extremes_of_long_rows_with_nan(name, axis):
         warnings.simplefilter("ignore")  # of rows without numbers
         expected = getattr(np, name)(x, axis)
     np.testing.assert_array_equal(np.asarray(getattr(own, name)(x, axis)), expected)
+
+
+@pytest.mark.parametrize("order", [slow("big"), "little"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_bits_of_bytes(first, order):
+    """From aligned memory and others, and along an axis of a length that is no multiple of 8."""
+    flags = np.random.default_rng(0).random(1000) < 0.5
+    array = own.asarray(flags)
+    own.eval(array)
+    expected = np.packbits(flags[first : first + 800], bitorder=order)
+    result = own.packbits(array[first : first + 800], bitorder=order)
+    np.testing.assert_array_equal(np.asarray(result), expected)
+    plane = flags[:900].reshape(9, 100)
+    expected = np.packbits(plane, 0, order)
+    np.testing.assert_array_equal(np.asarray(own.packbits(plane, 0, order)), expected)
+    for count in (None, 9, 40, -3):
+        unpacked = own.unpackbits(expected, 0, count, order)
+        exact = np.unpackbits(expected, 0, count, order)
+        np.testing.assert_array_equal(np.asarray(unpacked), exact)
+
+
+def test_bits_of_traced_rows():
+    """Traced arrays have no kernel of the library."""
+    x = np.random.default_rng(0).random((3, 16)) < 0.5
+    rows = mtl.vmap(lambda row: own.unpackbits(own.packbits(row)))(mtl.asarray(x))
+    np.testing.assert_array_equal(np.asarray(rows), x)

@@ -227,3 +227,14 @@ def test_shared_memory(other):
     x = np.arange(3)
     assert np.shares_memory(x, x.copy())  # until one of them changes
     assert not np.shares_memory(x, [1, 2])
+
+
+def test_bit_generators_are_shared_and_spawn():
+    bits = np.random.PCG64(3)
+    first, second = np.random.Generator(bits), np.random.default_rng(bits)
+    alone = np.random.default_rng(3)
+    assert first.bit_generator is bits
+    assert [first.random(), second.random()] == [alone.random(), alone.random()]
+    children = [g.random() for g in np.random.default_rng(numpy.random.SeedSequence(3)).spawn(2)]
+    assert children == [np.random.Generator(b).random() for b in np.random.PCG64(3).spawn(2)]
+    assert children[0] != children[1]

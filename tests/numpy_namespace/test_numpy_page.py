@@ -31,10 +31,10 @@ def test_the_page_is_current():
     assert text == table.page(), "run tools/numpy_table.py"
 
 
-def test_at_most_25_names_are_missing_each_for_a_reason():
+def test_at_most_25_names_are_exceptions_each_for_a_reason():
     table = generator()
     missing = [row for pair in table.MODULES.values() for row in table.rows(*pair)
-               if row[1] == "missing"]  # fmt: skip
+               if row[1] in ("host", "missing")]  # fmt: skip
     assert 5 < len(missing) <= 25
     assert all(reason for _, _, reason in missing)
     for name in numpy.__all__:

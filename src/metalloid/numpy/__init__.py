@@ -20,6 +20,7 @@ from metalloid.numpy import random as random
 from metalloid.numpy.array import ndarray as ndarray
 from metalloid.numpy.functions import (
     along_axes,
+    bits,
     creation,
     diagonals,
     indexing,
@@ -48,7 +49,7 @@ __version__ = _numpy.__version__
 CHAPTERS: tuple[ModuleType, ...] = (
     creation, manipulation, insertion, indexing, diagonals, logic, reductions, scans,
     nanfunctions, sorting, along_axes, statistics, quantiles, mathematics, polynomials, products,
-    pad, host,
+    pad, bits, host,
 )  # fmt: skip
 _ALIASES = {
     "amax": reductions.max, "amin": reductions.min, "around": logic.round,

@@ -729,8 +729,8 @@ def ones_like(a: Any, dtype: Any = None, order: str = 'K', subok: _bool = True, 
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """Products of all pairs of elements of two flattened arrays."""
     ...
-def packbits(a: Any, /, axis: Any = None, bitorder: Any = 'big') -> Any:
-    """``numpy.packbits``, which NumPy computes on the host."""
+def packbits(a: Any, /, axis: Any = None, bitorder: str = 'big') -> ndarray:
+    """Eight elements along an axis as the bits of a byte: whether each is nonzero."""
     ...
 def pad(array: Any, pad_width: Any, mode: Any = 'constant', **options: Any) -> ndarray:
     """Add a border to an array."""
@@ -990,8 +990,8 @@ def unique_inverse(x: Any) -> Any:
 def unique_values(x: Any) -> Any:
     """Distinct elements."""
     ...
-def unpackbits(a: Any, /, axis: Any = None, count: Any = None, bitorder: Any = 'big') -> Any:
-    """``numpy.unpackbits``, which NumPy computes on the host."""
+def unpackbits(a: Any, /, axis: Any = None, count: Any = None, bitorder: str = 'big') -> ndarray:
+    """The bits of bytes as elements of 0 or 1 along an axis."""
     ...
 def unravel_index(indices: Any, shape: Any, order: str = 'C') -> tuple[ndarray, ...]:
     """Convert indices of the flattened array to indices along the axes."""

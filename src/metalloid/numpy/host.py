@@ -35,15 +35,16 @@ SAME = (
     "strings", "ma", "emath", "ctypeslib", "isnat", "test",
 )  # fmt: skip
 
+#: The reason of functions that are about text and files.
+TEXT = "text and files"
 #: Functions that NumPy computes from the values, with the reason.
 ON_HOST = {
     name: reason
     for reason, names in {
-        "text and files": (
+        TEXT: (
             "array2string", "array_repr", "array_str", "fromfile", "fromregex", "fromstring",
             "genfromtxt", "load", "loadtxt", "save", "savetxt", "savez", "savez_compressed",
         ),
-        "bits of bytes, which arrays do not address": ("packbits", "unpackbits"),
         "a plan in words": ("einsum_path",),
         "matrices, which NumPy discourages": ("asmatrix", "bmat", "matrix"),
         "iteration over single elements": ("broadcast", "nditer", "nested_iters"),

@@ -71,6 +71,9 @@ class Methods(Array):
     def dot(self, b: Any, out: Any = None) -> Any:
         """Product over the last axis of `a` and the last but one of `b`."""
         ...
+    def dump(self, file: Any) -> None:
+        """Write a pickle to a file, or to the file of a path."""
+        ...
     def dumps(self) -> bytes:
         """Return a pickle."""
         ...

@@ -158,6 +158,16 @@ class _Methods:
         self[...] = swapped
         return self
 
+    def dump(self: Any, file: Any) -> None:
+        """Write a pickle to a file, or to the file of a path."""
+        import pickle
+        from pathlib import Path
+
+        if hasattr(file, "write"):
+            pickle.dump(self, file)
+        else:
+            Path(file).write_bytes(pickle.dumps(self))
+
     def dumps(self: Any) -> bytes:
         """Return a pickle."""
         import pickle

@@ -25,13 +25,55 @@ from metalloid.errors import unknown_attribute
 from metalloid.numpy.array import as_ndarrays, numpy_function, store
 from metalloid.numpy.distributions import ByRejection, Size, checked, shape_of
 
+SeedSequence = np.random.SeedSequence
 
-def _seeded(seed: Any) -> base.Generator:
-    """The keys of a seed: None, an integer, or several integers as one."""
-    if np.ndim(seed):
-        words = np.random.SeedSequence(np.asarray(seed).tolist()).generate_state(1, np.uint64)
-        seed = int(words[0])
-    return base.Generator(seed)
+
+#: Seeds of so many bits are keys.
+_KEY_BITS = 64
+
+
+def _seeded(sequence: np.random.SeedSequence) -> base.Generator:
+    """The keys of a seed: an integer of 64 bits itself, or a hash of others."""
+    seed: Any = sequence.entropy
+    is_key = isinstance(seed, int | np.integer) and int(seed).bit_length() <= _KEY_BITS
+    if sequence.spawn_key or not is_key:
+        (seed,) = sequence.generate_state(1, np.uint64)
+    return base.Generator(int(seed))
+
+
+class BitGenerator:
+    """Sequence of keys: ``Generator(PCG64(seed))`` takes one.
+
+    The names of NumPy's algorithms are synonyms, as numbers are functions of a key and an index.
+
+    Parameters
+    ----------
+    seed : int, sequence of int or SeedSequence, optional
+
+    Examples
+    --------
+    >>> import metalloid.numpy as np
+    >>> np.random.Generator(np.random.PCG64(1)).random(2).shape
+    (2,)
+    """
+
+    capsule = None  # by which Dask tells bit generators from seeds
+
+    def __init__(self, seed: Any = None) -> None:
+        self.seed_seq = seed if isinstance(seed, SeedSequence) else SeedSequence(seed)
+        self._seed_seq = self.seed_seq  # as Dask calls it
+        self.keys = _seeded(self.seed_seq)
+
+    def spawn(self, n_children: int) -> list[BitGenerator]:
+        """Return new bit generators, independent of each other and of this one."""
+        return [type(self)(child) for child in self.seed_seq.spawn(n_children)]
+
+    def generator(self) -> Generator:
+        """Return a `Generator` of this namespace."""
+        return Generator(self)
+
+
+MT19937 = PCG64 = PCG64DXSM = Philox = SFC64 = BitGenerator
 
 
 def _is_scale(value: Any) -> Any:
@@ -59,7 +101,7 @@ class Generator(ByRejection):
 
     Parameters
     ----------
-    seed : int or sequence of int, optional
+    seed : int, sequence of int, SeedSequence or BitGenerator, optional
 
     Examples
     --------
@@ -70,16 +112,17 @@ class Generator(ByRejection):
     """
 
     def __init__(self, seed: Any = None) -> None:
-        self._base = _seeded(seed)
+        bits = seed if isinstance(seed, BitGenerator) else BitGenerator(seed)
+        self._bits, self._base = bits, bits.keys
+
+    @property
+    def bit_generator(self) -> BitGenerator:
+        """The keys of the numbers, which generators may share."""
+        return self._bits
 
     def spawn(self, n_children: int) -> list[Generator]:
         """Return new generators, independent of each other and of this one."""
-        children = []
-        for child in self._base.spawn(n_children):
-            generator = Generator.__new__(Generator)
-            generator._base = child
-            children.append(generator)
-        return children
+        return [Generator(child) for child in self._bits.spawn(n_children)]
 
     def _uniform(self, size: Size, *parameters: Any) -> Any:
         """Numbers in (0, 1)."""
@@ -274,7 +317,7 @@ class RandomState(Generator):
 
     def seed(self, seed: int | None = None) -> None:
         """Restart the sequence."""
-        self._base = _seeded(seed)
+        super().__init__(seed)
 
     def rand(self, *shape: int) -> Any:
         """Draw uniform numbers in [0, 1)."""
@@ -327,13 +370,14 @@ _METHODS = [
     name
     for generator in (ByRejection, Generator, RandomState)
     for name in vars(generator)
-    if not name.startswith("_") and name not in ("spawn", "integers", "seed")
+    if not name.startswith("_") and name not in ("bit_generator", "integers", "seed", "spawn")
 ]
 _SYNONYMS = {"ranf": "random", "sample": "random"}
 globals().update({name: _function(name, name) for name in _METHODS})
 globals().update({name: _function(name, method) for name, method in _SYNONYMS.items()})
 
-__all__ = ["Generator", "RandomState", "default_rng", "seed", *_SYNONYMS, *_METHODS]
+__all__ = ["BitGenerator", "Generator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "RandomState",
+           "SFC64", "SeedSequence", "default_rng", "seed", *_SYNONYMS, *_METHODS]  # fmt: skip
 
 
 if not TYPE_CHECKING:  # for checkers, other names are errors

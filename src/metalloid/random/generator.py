@@ -152,6 +152,9 @@ def default_rng(seed: int | Generator | None = None) -> Generator:
     >>> mtl.random.default_rng(0).integers(10, size=5)
     array([9, 3, 6, 9, 2], dtype=int64)
     """
+    generator: Any = getattr(seed, "generator", None)  # of a bit generator of `metalloid.numpy`
+    if generator is not None:
+        return generator()  # type: ignore[no-any-return]
     return seed if isinstance(seed, Generator) else Generator(seed)
 
 

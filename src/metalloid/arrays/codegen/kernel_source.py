@@ -193,7 +193,7 @@ def _render_library_kernel(kernel: LibraryKernel, sources: Sequence[BufferSpec],
         aligned = tuple(
             (source, each * sources[source].dtype.itemsize)
             for source, _ in kernel.reads
-            if sources[source].leaf is not None
+            if sources[source].leaf is not None and is_aligned
         )
         is_aligned &= all(offset % each == 0 for source, offset in kernel.reads
                           if sources[source].leaf is None)  # fmt: skip

@@ -12,7 +12,7 @@ class UnorderedLaunches:
     """Launches that are not ordered among each other, such as those of a concurrent encoder.
 
     They run one after the other. A checked launch remembers its accesses, and a later one with
-    which they race is reported.
+    which they race is reported. A checked launch of another thread meanwhile makes it forget them.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ from metalloid.compiler.transforms.assertions import OUTSIDE
 from metalloid.msl.signature import Signature
 
 #: The function of one thread of the vector engine (vector.py), and which parameter is its index.
-THREAD, THREAD_INDEX = "mtl_thread", 9
+THREAD_CODE, INDEX_PARAMETER = "mtl_thread", 9
 
 
 def with_checks(
@@ -30,9 +30,9 @@ def with_checks(
     """A module whose kernel has the requested checks."""
     if not request.checks:
         return ir, BoundsTable()
-    is_vector = THREAD in function_names(ir)
+    is_vector = THREAD_CODE in function_names(ir)
     count, slots = len(signature.sources), pointer_slots(signature)
-    function = parse_function(ir, THREAD if is_vector else ENTRY_SYMBOL, retain_hints=True)
+    function = parse_function(ir, THREAD_CODE if is_vector else ENTRY_SYMBOL, retain_hints=True)
     interface = vector_interface if is_vector else box_interface
     context = BoundsContext(
         interface(count, slots, texture_words(signature)),
@@ -41,7 +41,7 @@ def with_checks(
         lambda number, provable: request.every or not provable or number in request.sites,
         has_ranges=is_vector,
         called=called_functions(ir, function.name),
-        thread=function.parameters[THREAD_INDEX] if is_vector else None,
+        thread=function.parameters[INDEX_PARAMETER] if is_vector else None,
     )
     add_checks(function, context)
     functions = [each.function for each in context.functions]

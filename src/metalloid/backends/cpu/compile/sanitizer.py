@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metalloid.backends.cpu.compile.bounds import THREAD
+from metalloid.backends.cpu.compile.bounds import THREAD_CODE
 from metalloid.backends.cpu.compile.compiled_kernel import AccessTable
 from metalloid.backends.cpu.compile.memory_model import ALIGNMENT, MemoryModelContext
 from metalloid.compiler.bounds.table import shown_name, without_promises
@@ -60,7 +60,7 @@ def with_shadow_checks(ir: str, signature: Signature) -> tuple[str, AccessTable]
     attributes: set[str] = set()
 
     def check(function: Function) -> None:
-        context.is_entry = function.name == THREAD
+        context.is_entry = function.name == THREAD_CODE
         attributes.update(function.attributes.split())
         context.valid = set()
         run_passes(function, SHADOW_CHECKS, context)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 
 from metalloid.backends.cpu.compile import vector
-from metalloid.backends.cpu.compile.bounds import THREAD
+from metalloid.backends.cpu.compile.bounds import THREAD_CODE
 from metalloid.backends.cpu.compile.kernel_ir import kernel_ir
 from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.frontend.unit import TranslationUnit
@@ -46,5 +46,5 @@ def thread_code(
         files["thread.ll"].read_text(),
         SourcePositions(unit.sources, files["thread.cpp"].read_text()),
     )
-    function = parse_function(ir, THREAD, retain_hints=True)
+    function = parse_function(ir, THREAD_CODE, retain_hints=True)
     return ThreadCode(function, lambda debug: positions.of(debug, ir))

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from metalloid.backends.cpu.compile.bounds import INDEX_PARAMETER, THREAD_CODE
 from metalloid.backends.cpu.compile.kernel_ir import KernelIR, Lowered
 from metalloid.backends.cpu.compile.lane_axes import axis_order
 from metalloid.backends.cpu.compile.texture_specialization import definitions as textures
@@ -86,11 +87,10 @@ _FEW_BYTES = 4096
 _FEW_SIMDGROUPS = 16
 
 # Parameters of the functions in rows.h, by position.
-_IDS, _WORDS, _MEMORY, _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z, _INDEX = range(10)
+(_IDS, _WORDS, _MEMORY, _X, _Y, _Z, _GRID_X, _GRID_Y, _GRID_Z), _INDEX = range(9), INDEX_PARAMETER
 _COMMON = (_IDS, _WORDS, _MEMORY)  # uniform in a threadgroup
 #: Position of the first thread of simdgroup %i, whose index is %index.
 _POSITIONS = {Kind.SINGLE_ROW: ("%index", "0", "0"), Kind.SINGLE_COLUMN: ("0", "%i", "0")}
-_SCALAR = "mtl_thread"  # the function of one thread
 _EXCHANGE = re.compile(r"^declare [^\n]*(@__msl_\w+)\(", re.M)
 _COMMON_GROUP_WIDTH = 16
 #: Instructions that `host_target` leaves out, as LLVM would convert to bfloat with them.
@@ -112,7 +112,7 @@ def functions(reports: bool, variant: Variant | None, parameters: int) -> str:
     words = "".join(f"{known.get(n, f'words[{n}]')}, " for n in range(parameters))
     return (
         f"{textures(are_known=bool(known), by_lane=not known)}"
-        f'extern "C" [[clang::sycl_external]] __attribute__((noinline)) void {_SCALAR}'
+        f'extern "C" [[clang::sycl_external]] __attribute__((noinline)) void {THREAD_CODE}'
         f"(METALLOID_THREAD_PARAMETERS) {{ void* const known[] = {{{words}nullptr}};"
         " metalloid::run_thread<mtl_entry_type>"
         "(ids, known, threadgroup_memory, x, y, z, grid_x, grid_y, grid_z, index); }"
@@ -139,7 +139,9 @@ def _initial_variant(kernel: KernelIR, ir: str) -> Variant:
         kind = Kind.SINGLE_COLUMN
     elif kernel.synchronises and _uses(kernel, "(?:grid_)?[xyz]"):
         kind = Kind.SINGLE_ROW
-    inferred_size = None if kind is Kind.FULL else infer_workgroup_size(ir, definition(ir, _SCALAR))
+    inferred_size = (
+        None if kind is Kind.FULL else infer_workgroup_size(ir, definition(ir, THREAD_CODE))
+    )
     if inferred_size is not None:
         size = (*inferred_size, 1)
         variant = variant_for(size, size, widths, waits=True, by_shape=True)
@@ -149,7 +151,7 @@ def _initial_variant(kernel: KernelIR, ir: str) -> Variant:
 
 
 def _uses(kernel: KernelIR, position: str) -> bool:
-    return re.search(rf"^ .*%{position}\b", definition(kernel.ir, _SCALAR), re.M) is not None
+    return re.search(rf"^ .*%{position}\b", definition(kernel.ir, THREAD_CODE), re.M) is not None
 
 
 def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
@@ -165,12 +167,12 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
         ir = declare_reports(map_functions(ir, _specialize))
     ir = flatten_address_spaces(ir)
     variables, variable_bytes = distances(ir)
-    scalar = KernelABI(_SCALAR, (_IDS, _WORDS), _MEMORY, variables)
+    scalar = KernelABI(THREAD_CODE, (_IDS, _WORDS), _MEMORY, variables)
     variant = variant or _initial_variant(kernel, ir)
     kind, width, axis, streams = variant.kind, variant.width, variant.axis, variant.streams
     ir = _with_axis_first(ir, axis)
     forms = _forms(kernel, variant)
-    callees = callees_of(ir, _SCALAR)
+    callees = callees_of(ir, THREAD_CODE)
     called = vectorize_callees(ir, scalar, callees, forms[0])
     functions = [lower_kernel(ir, scalar, callees) for _ in forms]
     private: dict[int, bool] = {}
@@ -210,7 +212,7 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
         loops = _simdgroup_loops(forms, vectorized, _POSITIONS.get(kind), own_bytes).text()
     description = f"simd: {width} threads at a time" + f", {rows} rows" * (rows > 1)
     accumulators = flush_all(_accumulators(vectorized))
-    ir = assemble(ir, _SCALAR, [*called, *vectorized], loops + accumulators)
+    ir = assemble(ir, THREAD_CODE, [*called, *vectorized], loops + accumulators)
     if _BFLOAT_INTRINSICS in ir:  # conversions are integer code by now, which is exact
         ir = ir.replace("-avx512bf16", "+avx512bf16")
     can_stream = kernel.vectors in _NON_TEMPORAL and not kernel.sanitize
@@ -232,7 +234,7 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
 
 def _specialize(function: Function) -> None:
     """Let a function use that it is called for a thread whose index is known."""
-    index = function.parameters[_INDEX] if function.name == _SCALAR else None
+    index = function.parameters[_INDEX] if function.name == THREAD_CODE else None
     if THREAD in function.parameters:  # of a function with checks
         index = THREAD
     run_passes(function, THREAD_INDEX, ThreadIndexContext(index))
@@ -242,7 +244,7 @@ def _with_axis_first(ir: str, axis: str) -> str:
     """Permute the position parameters of the code of one thread, as `axis_first` does."""
     if axis == "x":
         return ir
-    function = parse_function(ir, _SCALAR, retain_hints=True)
+    function = parse_function(ir, THREAD_CODE, retain_hints=True)
     given = [*function.parameters]
     for n, source in enumerate(axis_order(axis)):
         for first in (_X, _GRID_X):
@@ -391,5 +393,5 @@ def _with_driver(ir: str, kernel: KernelIR, kind: Kind) -> str:
         "(const mtl_launch* launch, mtl_range* range)"
         f" {{ metalloid::{run}(launch, range); }}"
     )
-    ir = re.sub(rf"^define (?=[^\n]*@{_SCALAR}\()", "define internal ", ir, flags=re.M)
+    ir = re.sub(rf"^define (?=[^\n]*@{THREAD_CODE}\()", "define internal ", ir, flags=re.M)
     return link_modules(ir, flatten_address_spaces(kernel.compile_auxiliary(driver)), "driver")

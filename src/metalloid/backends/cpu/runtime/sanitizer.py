@@ -107,6 +107,21 @@ def _forget() -> None:
         native_library.runtime().sanitizer_forget()
 
 
+def _with_unordered(launch: _Launch, others: UnorderedLaunches | None) -> list[_Launch]:
+    """The launches before one that it is not ordered with, and the launch itself."""
+    global _remembered
+    launches = [launch]
+    if others is not None:
+        if _remembered is not others:
+            others.checked.clear()
+        others.forget = _forget
+        earlier = sum(_count(_groups(each)) for each in others.checked)
+        others.checked.append(launch._replace(earlier=earlier))
+        launches = [*others.checked]
+    _remembered = others
+    return launches
+
+
 class CheckedProgram(CpuProgram):
     """A kernel with instrumented code, whose launches run at once and on one thread.
 
@@ -135,7 +150,6 @@ class CheckedProgram(CpuProgram):
         SanitizerError
             If it has defects.
         """
-        global _remembered
         launch = _Launch(self, arguments, grid, group)
         checks = self.checks_all or arguments.check or settings.check
         seed = settings.schedule
@@ -150,25 +164,17 @@ class CheckedProgram(CpuProgram):
                 seconds = fast.run(arguments, grid, group)
                 if seconds is not None:
                     return FinishedEvent(seconds)
-            if seed is not None:
-                self.flags |= native_library.FIBRES | native_library.SCHEDULED
-                runtime.schedule_begin(seed, groups)
-                count_scheduled_launch()
-            launches = [launch]
-            if others is not None:
-                if _remembered is not others:
-                    others.checked.clear()
-                others.forget = _forget
-                earlier = sum(_count(_groups(each)) for each in others.checked)
-                launches = [*others.checked, launch._replace(earlier=earlier)]
-                others.checked.append(launches[-1])
-            _remembered = others
+            launches = _with_unordered(launch, others)
             earlier = launches[-1].earlier
             if earlier + groups >= 2**32 - 1:
                 raise LaunchError(
                     f"[{self.signature.name}] a checked launch has at most {2**32 - 2} "
                     f"threadgroups, got {earlier + groups}. Use a smaller grid."
                 )
+            if seed is not None:
+                self.flags |= native_library.FIBRES | native_library.SCHEDULED
+                runtime.schedule_begin(seed, groups)
+                count_scheduled_launch()
             memory = _memory_of(arguments)
             fresh = b"".join(_MEMORY.pack(*each) for each in fresh_memory(arguments))
             runtime.sanitizer_begin(
