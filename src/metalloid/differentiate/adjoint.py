@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.differentiate.analysis.ownership import owns
+from metalloid.differentiate.analysis.ownership import max_index, owns
 from metalloid.differentiate.derived import (
     Derivation,
     DerivedKernel,
@@ -87,11 +87,12 @@ class AdjointKernel(DerivedKernel):
 
     def __init__(
         self, derivation: Derivation, sweep: Sweep, primal: Kernel,
-        general: Callable[[frozenset[str]], AdjointKernel],
+        general: Callable[[frozenset[str], frozenset[str]], AdjointKernel],
     ) -> None:  # fmt: skip
         outputs = derivation.outputs
         super().__init__(derivation.source, derivation.wrt, outputs, derivation.function("vjp"))
-        self._primal, self._owned = primal, sweep.owned
+        self._primal, self._owned, self._bounded = primal, sweep.owned, sweep.bounded
+        self._strides = {p.name: _WORD * p.type.stride for p in sweep.program.parameters}
         self._tapes: list[Buffer] = []
         self._general = functools.cache(general)
         self.consumed = tuple(name in sweep.consumed for name in outputs)
@@ -121,14 +122,10 @@ class AdjointKernel(DerivedKernel):
         first = len(args) - len(self.outputs) - len(self.wrt)
         # Simdgroups have the same threads as in the kernel.
         grid, group_size = self._primal._check_sizes(threads, group_size)
-        if self._owned:
-            names = [parameter.name for parameter in self._primal.signature.arguments]
-            values = dict(zip(names, args, strict=False))
-            shared = [
-                n for n, each in self._owned.items() if not owns(each, values, grid, group_size)
-            ]
-            if shared:
-                return self._general(frozenset(shared)).launch(args, threads, group_size)
+        if self._owned or self._bounded:
+            shared, guarded = self._failed_assumptions(args, grid, group_size)
+            if shared or guarded:
+                return self._general(shared, guarded).launch(args, threads, group_size)
         if self._count is None:
             return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
         extents = (threads,) if isinstance(threads, int) else tuple(threads)
@@ -153,6 +150,22 @@ class AdjointKernel(DerivedKernel):
         if tape.nbytes <= _MAX_TAPE and not self._tapes:
             self._tapes.append(tape)
         return event
+
+    def _failed_assumptions(
+        self, args: Sequence[Any], grid: Sequence[int], group_size: Sequence[int]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Buffers of which threads share elements, and that may be read outside of their memory."""
+        names = [parameter.name for parameter in self._primal.signature.arguments]
+        values = dict(zip(names, args, strict=False))
+        shadows = dict(zip(self.wrt, args[len(args) - len(self.wrt) :], strict=False))
+        shared = {n for n, each in self._owned.items() if not owns(each, values, grid, group_size)}
+        guarded = set()
+        for name, each in self._bounded.items():
+            highest = max_index(each, values, grid, group_size)
+            nbytes = (0 if highest is None else highest + 1) * self._strides[name]
+            if highest is None or getattr(shadows.get(name), "nbytes", 0) < nbytes:
+                guarded.add(name)
+        return frozenset(shared), frozenset(guarded)
 
     def _words(self, args: Sequence[Any], stride: int, threads: Any, group_size: Any) -> int:
         """Words of the tape of a thread, with a checkpoint each `stride` iterations of loops."""
@@ -226,6 +239,7 @@ def adjoint_of(
     in_place: bool = False,
     deterministic: bool = False,
     shared: frozenset[str] = frozenset(),
+    guarded: frozenset[str] = frozenset(),
 ) -> AdjointKernel:
     """The adjoint of a kernel; see `vjp`.
 
@@ -237,18 +251,22 @@ def adjoint_of(
     deterministic : bool
     shared : frozenset of str
         Buffers of which several threads may read the same element.
+    guarded : frozenset of str
+        Buffers that the kernel may read where they have no element.
     """
     sweep: Sweep
 
     def write(program: Program, name: str, wrt: Names, outputs: Names) -> str:
         nonlocal sweep
-        sweep = Sweep(program, wrt, outputs, deterministic, shared)
+        sweep = Sweep(program, wrt, outputs, deterministic, shared, guarded)
         if in_place:
             sweep.consumed = set(outputs)
         return _adjoint_text(sweep, name)
 
-    def general(more: frozenset[str]) -> AdjointKernel:
-        return adjoint_of(kernel, wrt, outputs, in_place, deterministic, shared | more)
+    def general(more: frozenset[str], outside: frozenset[str]) -> AdjointKernel:
+        return adjoint_of(
+            kernel, wrt, outputs, in_place, deterministic, shared | more, guarded | outside
+        )
 
     derivation = derive(kernel, wrt, outputs, write)
     return AdjointKernel(derivation, sweep, kernel, general)

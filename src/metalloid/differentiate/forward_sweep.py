@@ -63,6 +63,10 @@ class ForwardSweep(ProgramWriter):
         self._needed: set[str] = set(program.variables)
         self._computed: set[str] | None = None
         self._is_counting = False
+        #: Running extremes, and shares of their adjoints, in the loop that is reversed.
+        self._shares: dict[str, tuple[str, str]] = {}
+        #: Statements instead of those that update running extremes, by name.
+        self._ties: dict[str, str] = {}
         self._needed_by_loop: dict[int, set[str]] = {}
         self._clear()
 
@@ -119,7 +123,7 @@ class ForwardSweep(ProgramWriter):
         for statement in statements:
             match statement:
                 case Assign(target=target) if not target.is_buffer_element:
-                    if target.base.name in self._needed:
+                    if target.base.name in self._needed - set(self._shares):
                         self._save(statement)
                         super().assign(statement)
                 case If(condition=condition, then=then, other=other):
@@ -284,6 +288,9 @@ class ForwardSweep(ProgramWriter):
         if target.is_buffer_element:
             return
         name = target.base.name
+        if name in self._ties:
+            self.line(self._ties[name])
+            return
         if name in (self._needed if self._computed is None else self._computed):
             super().assign(statement)
         is_pushed = self._is_counting and self._taped and name in self._needed

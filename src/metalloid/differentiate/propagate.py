@@ -61,9 +61,20 @@ class Propagation:
                 self.read |= index.variables()
             target = target.args[0]
 
-    def run(self, value: Expression, seed: str, location: Any) -> None:
-        """Add what an adjoint `seed` of a value adds to others."""
+    def run(
+        self, value: Expression, seed: str, location: Any, result: Expression | None = None
+    ) -> None:
+        """Add what an adjoint `seed` of a value adds to others.
+
+        Parameters
+        ----------
+        result : Expression, optional
+            A variable that has the value.
+        """
         self._location, self._values = location, {}
+        if result is not None:
+            self._values[value] = result.name
+            self.read.add(result.name)
         if self._is_active(value):
             self._add(value, seed)
 
@@ -164,21 +175,23 @@ class Propagation:
             addresses = [f"((device {word} *)&{element})[{lane}]" for lane in range(lanes)]
         else:
             index = text_of(self._named(value.args[1])) if value.op == "element" else "0"
-            # Vectors of three floats take the memory of four.
-            stride = 4 if lanes == 3 and not value.type.is_packed else lanes
             offsets = [
-                index if lanes == 1 else f"ulong({index}) * {stride} + {lane}"
+                index if lanes == 1 else f"ulong({index}) * {value.type.stride} + {lane}"
                 for lane in range(lanes)
             ]
             addresses = [f"{prefix}{name}[{at}]" for at in offsets]
         for lane, at in enumerate(addresses):
             part = f"{bound}.{_LANES[lane]}" if lanes > 1 else bound
-            with self._sweep.block(f"if ({part} != 0)"):
-                if name in self._sweep.owned:
-                    self._sweep.line(f"{at} += {part};")
-                    continue
+            addition = f"atomic_fetch_add_explicit(&{at}, {part}, memory_order_relaxed);"
+            if name in self._sweep.owned:
+                addition = f"{at} += {part};"
+            else:
                 self._require_order(name)
-                self._sweep.line(f"atomic_fetch_add_explicit(&{at}, {part}, memory_order_relaxed);")
+            if name in self._sweep.bounded:
+                self._sweep.line(addition)
+                continue
+            with self._sweep.block(f"if ({part} != 0)"):
+                self._sweep.line(addition)
 
     def begin_sum(self, element: Expression) -> None:
         """Collect what is added to the adjoint of an element in memory."""

@@ -53,6 +53,13 @@ PARTIALS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 PARTIALS["fmax"], PARTIALS["fmin"] = PARTIALS["max"], PARTIALS["min"]
 
+#: Functions whose results are kept for the reverse sweep.
+COSTLY = frozenset(
+    ("sin", "cos", "tan", "sinpi", "cospi", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
+     "acosh", "atanh", "exp", "exp2", "exp10", "log", "log2", "log10", "sqrt", "rsqrt", "pow",
+     "powr", "atan2")
+)  # fmt: skip
+
 #: Products of an adjoint ``{g}`` of the result and the derivatives by vectors.
 VECTOR_PRODUCTS: dict[str, tuple[str, ...]] = {
     "dot": ("{g} * {b}", "{g} * {a}"),

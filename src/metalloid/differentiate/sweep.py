@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from metalloid.differentiate.analysis import activity
-from metalloid.differentiate.analysis.ownership import own_elements
+from metalloid.differentiate.analysis.ownership import accesses_of, own_elements
 from metalloid.differentiate.analysis.shared_reads import shared_reads
 from metalloid.differentiate.forward_sweep import ForwardSweep
 from metalloid.differentiate.frontend.expressions import Refused
@@ -23,6 +23,7 @@ from metalloid.differentiate.program.tree import (
 )
 from metalloid.differentiate.program.types import Type
 from metalloid.differentiate.propagate import Propagation, shared_adjoints
+from metalloid.differentiate.rules import COSTLY
 
 
 class Sweep(ForwardSweep):
@@ -37,11 +38,15 @@ class Sweep(ForwardSweep):
         Whether to refuse sums whose order differs between runs.
     shared : collection of str
         Buffers of which several threads may read the same element.
+    guarded : collection of str
+        Buffers that the kernel may read where they have no element, and discard the value.
 
     Attributes
     ----------
     owned : dict of Accesses
         The buffers in `wrt` of which each thread may read elements of its own.
+    bounded : dict of Accesses
+        Others in `wrt`, of which all reads are taken to be of their elements.
     uses_lanes : bool
         Whether the text reads the thread's index in its simdgroup.
     """
@@ -53,11 +58,17 @@ class Sweep(ForwardSweep):
         outputs: Collection[str],
         deterministic: bool = False,
         shared: Collection[str] = (),
+        guarded: Collection[str] = (),
     ) -> None:
         super().__init__(program, wrt, outputs)
         self.uses_lanes = False
         self.deterministic = deterministic
-        self.owned = own_elements(program, [name for name in wrt if name not in shared])
+        accesses = accesses_of(program, wrt)
+        unshared = {name: each for name, each in accesses.items() if name not in shared}
+        self.owned = own_elements(program, unshared)
+        aggregates = [p.name for p in program.parameters if p.type.is_aggregate]
+        refused = {*self.owned, *guarded, *aggregates}
+        self.bounded = {name: each for name, each in accesses.items() if name not in refused}
         self.consumed = activity.stored_repeatedly(program) & set(outputs)
         self._propagation = Propagation(self)
         self._reads_of_loops: dict[int, set[str]] = {}
@@ -132,12 +143,14 @@ class Sweep(ForwardSweep):
             with self.block(self._iterations(loop, "iteration", count)), self._on_tape(loop):
                 self._reverse([*loop.body, *loop.step])
             return
+        extremes = self._extremes(loop)
+        shares = self._count_ties(loop, extremes)
         if self._commutes(loop):
             for name, saved in self._saved_at_entry(loop):
                 self._copy(name, saved, self.program.variables[name])
         with self._only_needed_in(loop):
             if self._commutes(loop):
-                self._reverse_in_order(loop)
+                self._reverse_in_order(loop, shares)
             elif self._carried(loop):
                 self._reverse_segments(loop)
             else:
@@ -148,13 +161,58 @@ class Sweep(ForwardSweep):
                     self._reverse(loop.body)
         for name, saved in self._saved_at_entry(loop):
             self._copy(name, saved, self.program.variables[name])
+        for name, (extreme, share) in shares.items():
+            self.line(f"{self.prefix}{name} = {name} == {extreme} ? {share} : 0;")
 
-    def _reverse_in_order(self, loop: Loop) -> None:
+    def _extremes(self, loop: Loop) -> dict[str, Expression]:
+        """The running maxima and minima of a loop that are not saved in each iteration."""
+        if not self._commutes(loop):
+            return {}
+        extremes = activity.running_extremes(loop)
+        return {
+            name: value
+            for name, value in extremes.items()
+            if name in self.active and name not in self._shares  # of a loop around this one
+        }
+
+    def _count_ties(
+        self, loop: Loop, extremes: dict[str, Expression]
+    ) -> dict[str, tuple[str, str]]:
+        """Running extremes, and the shares of their adjoints for the values that are equal."""
+        if not extremes:
+            return {}
+        self._propagation.read |= {name for v in extremes.values() for name in v.variables()}
+        self._propagation.read |= set(extremes)
+        shares = {}
+        for name in extremes:
+            type_ = self.program.variables[name]
+            extreme, share = (self.variable(f"{kind}_{name}", loop, t) for kind, t in (
+                ("extreme", type_), ("share", type_.adjoint)))  # fmt: skip
+            self.line(f"{extreme} = {name};")
+            shares[name] = extreme, share
+        saved_at_entry = self._saved_at_entry(loop)
+        for name, saved in saved_at_entry:
+            self._copy(name, saved, self.program.variables[name])
+        for name, (extreme, share) in shares.items():
+            self.line(f"{share} = float({name} == {extreme});")
+            value = text_of(extremes[name])
+            self._ties[name] = f"{share} += float({value} == {extreme});"
+        with self._only_needed_in(loop), self.block(f"while ({text_of(loop.condition)})"):
+            self.statements([*loop.body, *loop.step])
+        self._ties = {}
+        for name, (_, share) in shares.items():
+            adjoint = f"{self.prefix}{name}"
+            self.line(f"{share} = {share} > 0 ? {adjoint} / {share} : 0;")  # NaN has no ties
+        return shares
+
+    def _reverse_in_order(self, loop: Loop, shares: dict[str, tuple[str, str]]) -> None:
         """Reverse iterations in the order of the kernel, from which compilers know the bounds."""
+        before, self._shares = self._shares, {**self._shares, **shares}
         with self.block(f"while ({text_of(loop.condition)})"):
             self._record(loop.body)
             self._reverse(loop.body)
             self.statements([*activity.undone(loop)])
+        self._shares = before
 
     def _reverse_segments(self, loop: Loop) -> None:
         """Reverse a loop whose state is on the tape, once for each `tape_stride` iterations."""
@@ -205,6 +263,12 @@ class Sweep(ForwardSweep):
                 self._propagation.run(value, seed, statement.location)
             return
         name = target.base.name
+        if name in self._shares:
+            extreme, share = self._shares[name]
+            other = next(arg for arg in value.args if arg != target)
+            seed = f"({text_of(other)} == {extreme} ? {share} : 0)"
+            self._propagation.run(other, seed, statement.location)
+            return
         is_active = name in self.active and target.type.is_float
         seed = ""
         added = activity.added_value(statement)
@@ -219,7 +283,15 @@ class Sweep(ForwardSweep):
         if name in self._needed:
             self._restore(statement)
         if is_active:
-            self._propagation.run(value, seed, statement.location)
+            result = target if self._holds_result(statement) else None
+            self._propagation.run(value, seed, statement.location, result)
+
+    def _holds_result(self, statement: Assign) -> bool:
+        """Whether the result of a function is in a variable when the statement is reversed."""
+        target, value = statement.target, statement.value
+        is_own = target.op == "variable" and not target.type.space and not self._taped
+        is_costly = value.op == "call" and value.name in COSTLY
+        return is_own and is_costly and self._counts[target.name] == 1
 
     def _take_adjoint(self, target: Expression) -> str:
         """The name of the adjoint of a target, which is set to 0 where it is stored."""

@@ -114,8 +114,10 @@ _LONE_CALL = 11_000
 _PANEL_MATRIX, _PANEL_ELEMENT, _PANEL_PASS = 15, 0.05, 64
 #: Panels of half an AVX-512 register read one element for each of its multiplications.
 _HALF_REGISTER = 1.5
-#: With 16 registers, panels of sums of six rows, and of fewer, and dot products take longer.
-_SIX_ROWS, _FOUR_ROWS, _FEW_DOTS, _FEW_LONG_DOTS = 1.12, 1.25, 1.05, 1.2
+#: With 16 registers, panels of sums of six rows, and of fewer, and dot products take longer: by the
+#: bytes of an element, those of halves and short integers most.
+_SIX_ROWS, _FOUR_ROWS, _FEW_DOTS = 1.12, 1.25, {4: 1.05, 8: 1.2}
+_FEW_DOTS_OF_SHORT = 1.3
 #: So do tiles; and nanoseconds to add up the lanes of a dot product, per byte of an element.
 _FEW_TILES, _FEW_DOT_BYTE = 1.7, 0.2
 #: So do panels of more bytes of a column-major left factor, and of right factors whose rows begin
@@ -133,15 +135,18 @@ _MIN_PACKED_BYTES = 2**21
 #: the first-level cache; and those of more bytes whose columns do not begin at cache lines.
 _MAX_STRIDED_BYTES, _MAX_UNALIGNED_BYTES, _CACHE_LINE = 2**19, 2**18, 64
 #: Nanoseconds to pack a factor, per element, and per element of one that is contiguous along the
-#: depth: usually, and with more than a page between rows or so many elements.
+#: depth: usually, and with more than a page between rows or so many elements; the last two with 16
+#: registers, where stacks of matrices have so many elements together.
 _PACK, _PACKED_ELEMENT, _TRANSPOSED_ELEMENTS = 1_000, 0.2, (0.3, 0.4)
+_TRANSPOSED_ELEMENTS_OF_FEW = 0.18, 0.4
 _PAGE, _MANY_PACKED = 4096, 2**21
 #: Fewest rows and columns of a product of bfloats in pairs, and its least work.
 _MIN_PAIRED, _MIN_PAIRED_WORK = 4, 2**16
 #: Up to this many columns, pairs of a row-major left factor of even depth are read where they are.
 MAX_PAIRED_IN_PLACE = 256
-#: A column-major right factor of so many elements is gathered, for up to so many rows.
-_MAX_GATHERED, _MAX_GATHERS = 256, 32
+#: A column-major right factor of so many elements is gathered, for up to so many rows; and of fewer
+#: elements without AVX-512, whose gathers are slow.
+_MAX_GATHERED, _MAX_GATHERS, _MAX_GATHERED_BY_FEW = 256, 32, 63
 #: Converting elements whenever they are read makes multiplications slower by this factor.
 _PANEL_CONVERSIONS = 1.5
 
@@ -212,7 +217,7 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     host += sum(_KERNEL + _KERNEL_ELEMENT * size for size in fused)
     host += _LONE_CALL if is_few and is_alone and not batch else _CALL
     has_pairs = has_bfloat_pairs(traits, dtype, (rows, columns), depth)
-    packed = packed_factors(dtype, (rows, columns), depth, are_transposed)
+    packed = packed_factors(traits, dtype, (rows, columns), depth, are_transposed)
     if has_pairs:
         packed = columns > MAX_PAIRED_IN_PLACE or depth % 2 > 0 or are_transposed[0], True
     down, across = panel_tile(traits, dtype, (rows, columns), packed[0])
@@ -233,8 +238,10 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         (columns, packed[1], are_transposed[1]),
     ):
         if is_packed:
-            is_far = depth * dtype.itemsize > _PAGE or width * depth >= _MANY_PACKED
-            each = _TRANSPOSED_ELEMENTS[is_far] if is_along_depth else _PACKED_ELEMENT
+            stack = matrices if is_few else 1
+            is_far = depth * dtype.itemsize > _PAGE or stack * width * depth >= _MANY_PACKED
+            transposed = _TRANSPOSED_ELEMENTS_OF_FEW if is_few else _TRANSPOSED_ELEMENTS
+            each = transposed[is_far] if is_along_depth else _PACKED_ELEMENT
             each *= 2 if dtype.itemsize > 4 else 1
             panels += _PACK + matrices * width * depth * each
     backends = {REGISTERS: ours, HOST: host, PANELS: panels}
@@ -245,7 +252,7 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         is_paired = has_pairs and depth % 2 == 0
         each, added = _PAIRED_DOT if is_paired else (times.dot, _DOT)
         if is_few and 1 not in (rows, columns):
-            each *= _FEW_DOTS if dtype.itemsize <= 4 else _FEW_LONG_DOTS
+            each *= _FEW_DOTS.get(dtype.itemsize, _FEW_DOTS_OF_SHORT)
             added = _FEW_DOT_BYTE * max(dtype.itemsize, 4)
         multiplied = padded * (-(-depth // 32) * 32 * each + added)
         if rows > (_FEW_DOT_ROWS if is_few else TILE) and depth * dtype.itemsize > _MAX_DOT_BYTES:
@@ -254,7 +261,7 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     return min(backends, key=backends.__getitem__)
 
 
-def packed_factors(dtype: DType, shape: Ints, depth: int,
+def packed_factors(traits: DeviceTraits, dtype: DType, shape: Ints, depth: int,
                    are_transposed: tuple[bool, bool]) -> tuple[bool, bool]:  # fmt: skip
     """Whether a kernel of panels packs the left and the right factor.
 
@@ -272,7 +279,8 @@ def packed_factors(dtype: DType, shape: Ints, depth: int,
     is_unaligned = rows * dtype.itemsize % _CACHE_LINE > 0
     limit = _MAX_UNALIGNED_BYTES if is_unaligned else _MAX_STRIDED_BYTES
     left &= rows * depth * dtype.itemsize > limit
-    right &= rows > _MAX_GATHERS or depth * columns > _MAX_GATHERED
+    gathered = _MAX_GATHERED_BY_FEW if has_few_registers(traits) else _MAX_GATHERED
+    right &= rows > _MAX_GATHERS or depth * columns > gathered
     right_is_large = depth * columns * dtype.itemsize >= _MIN_PACKED_BYTES
     return (
         columns > _PANEL_PASS and (is_slow or left),

@@ -34,7 +34,7 @@ from metalloid.arrays.planning.schedule import Factor, LibraryKernel, Materializ
 from metalloid.kernels.strides import collapse, row_major
 
 #: These constants equal those of ``products.metal`` and ``packing.metal``.
-PANEL, _DEPTH = 32, 128
+PANEL, _DEPTH, _BLOCK = 32, 128, 8
 #: Extents and strides of a launch are 32-bit.
 _MAX_NUMBER = 2**32
 
@@ -47,7 +47,7 @@ def pack(planner: PlanContext, factors: tuple[Factor, ...]) -> tuple[Factor, ...
         rows *= math.prod(batch)
     transposed = _is_transposed(left), _is_transposed(right)
     shape = rows, right.iteration_space[-1]
-    is_packed = packed_factors(left.dtype, shape, depth, transposed)
+    is_packed = packed_factors(planner.traits, left.dtype, shape, depth, transposed)
     has_pairs = has_bfloat_pairs(planner.traits, left.dtype, shape, depth)
     has_pairs = has_pairs and _fits(left, -2) and _fits(right, -1)
     if has_pairs and shape[1] <= MAX_PAIRED_IN_PLACE and _has_pairs_in_place(left):
@@ -166,17 +166,15 @@ def _launch(types: tuple[DType, DType], size: Ints, strides: Ints) -> LibraryLau
     element, sum_type = map(msl_name, types)
     width, depth, count, packed_depth = size
     is_along_depth = strides[1] == 1
-    tiles = f"threadgroup {sum_type} tiles[2 * numpy::packed_tile];\n" if is_along_depth else ""
-    flags = ", ".join(
-        "true" if is_so else "false" for is_so in (is_along_depth, packed_depth < depth)
-    )
+    has_pairs = "true" if packed_depth < depth else "false"
+    suffix, thread = ("_transposed", "lane") if is_along_depth else ("", "thread_.x")
     body = (
-        f"{tiles}numpy::pack_panel<{sum_type}, {flags}>(\n"
-        f"    {'tiles' if is_along_depth else 'nullptr'},\n"
+        f"numpy::pack_panel{suffix}<{sum_type}, {has_pairs}>(\n"
         f"    (device const {element} *)x0 + ulong(group.z) * params.step,\n"
         f"    (device {sum_type} *)out + ulong(group.z) * params.size,\n"
-        "    uint2(params.width, params.depth), params.stride, group, thread_.x);"
+        f"    uint2(params.width, params.depth), params.stride, group, {thread});"
     )
+    threads = _BLOCK if is_along_depth else PANEL
     panels = -(-width // PANEL)
     return LibraryLaunch(
         name="pack_panels",
@@ -191,7 +189,8 @@ def _launch(types: tuple[DType, DType], size: Ints, strides: Ints) -> LibraryLau
             ("step", strides[2]),
             ("size", panels * PANEL * packed_depth),
         ),
-        threads=(-(-packed_depth // _DEPTH) * PANEL, panels, count),
-        group_size=(PANEL, 1, 1),
-        uses_lanes=False,
+        threads=(-(-packed_depth // _DEPTH) * threads, panels, count),
+        group_size=(threads, 1, 1),
+        uses_lanes=is_along_depth,
+        max_threads=threads if is_along_depth else None,
     )

@@ -210,6 +210,66 @@ def added_value(statement: Assign) -> tuple[Expression, str] | None:
     return None if target.base.name in right.variables() else (right, value.name)
 
 
+def running_extreme(statement: Statement, loop: Loop) -> Expression | None:
+    """The value that a statement of a loop takes into a running maximum or minimum.
+
+    It is one that is computed again exactly: a number in memory, or of a variable.
+    """
+    if not isinstance(statement, Assign) or statement.target.op != "variable":
+        return None
+    target, value = statement.target, statement.value
+    is_extreme = value.op == "call" and value.name in ("max", "min", "fmax", "fmin")
+    if not is_extreme or target not in value.args or target.type.lanes > 1 or target.is_shared:
+        return None
+    other = value.args[1] if value.args[0] == target else value.args[0]
+    changed = assigned([*loop.body, *loop.step])
+    indices = {name for each in _objects(other) for index in indices_of(each)
+               for name in index.variables()}  # fmt: skip
+    is_exact = all(
+        each.op in ("element", "member", "component", "variable", "cast", "constant")
+        for each in _without_indices(other)
+    )
+    if not is_exact or (other.variables() - indices) & changed or not target.type.is_float:
+        return None
+    stores = [s for s in flatten(loop.body) if isinstance(s, Assign)]
+    if sum(store.target.base.name == target.name for store in stores) != 1:
+        return None
+    return other
+
+
+def _objects(value: Expression) -> Iterator[Expression]:
+    return (each for each in value.walk() if each.op in ("element", "member"))
+
+
+def _without_indices(value: Expression) -> Iterator[Expression]:
+    yield value
+    for arg in value.args[:1] if value.op in ("element", "member") else value.args:
+        yield from _without_indices(arg)
+
+
+def running_extremes(loop: Loop) -> dict[str, Expression]:
+    """The running maxima and minima of a loop, with the values that they take in.
+
+    Nothing else in the loop reads them.
+    """
+    values = {}
+    for statement in flatten(loop.body):
+        other = running_extreme(statement, loop)
+        if other is not None and isinstance(statement, Assign):
+            values[statement.target.name] = other
+    reads = [name for value in all_reads(loop.body) for name in _names_in(value)]
+    outside = loop.condition.variables() | {n for v in all_reads(loop.step) for n in v.variables()}
+    return {
+        name: other
+        for name, other in values.items()
+        if reads.count(name) == 1 and name not in outside
+    }
+
+
+def _names_in(value: Expression) -> Iterator[str]:
+    return (each.name for each in value.walk() if each.op == "variable")
+
+
 def elementwise_arrays(loop: Loop) -> set[str]:
     """The arrays of a thread of which each iteration of a loop uses another element only."""
     counters = {
@@ -254,7 +314,8 @@ def commutes(loop: Loop, needed: Collection[str], active: Collection[str]) -> bo
     block = [*loop.body, *loop.step]
     counters = {step.target.name for step in undone(loop)}
     arrays = elementwise_arrays(loop)
-    if has_shared_effects(block) or set(carried(loop, needed)) - arrays:
+    extremes = running_extremes(loop)
+    if has_shared_effects(block) or set(carried(loop, needed)) - arrays - set(extremes):
         return False
     if loop.condition.variables() & (assigned(block) - counters):
         return False
@@ -263,13 +324,13 @@ def commutes(loop: Loop, needed: Collection[str], active: Collection[str]) -> bo
     for statement in flatten(block):
         if isinstance(statement, Assign) and not statement.target.is_buffer_element:
             name = statement.target.base.name
-            if name in active:
+            if name in active and name not in extremes:
                 (others if added_value(statement) is None else sums).add(name)
     sums -= others | arrays
     others -= arrays
     if not others <= loop.own:
         return False  # the last value is read after the loop
-    reads = {name for value in _values_of(block) for name in value.variables()}
+    reads = {name for value in _values_of(block) for name in value.variables()} - set(extremes)
     return not (reads & sums or live_in(block, others))
 
 

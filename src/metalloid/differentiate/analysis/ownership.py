@@ -46,8 +46,8 @@ class _Unknown(Exception):
     """A number that is not known when the kernel is launched."""
 
 
-def own_elements(program: Program, names: Collection[str]) -> dict[str, Accesses]:
-    """The buffers of which threads may own the elements that they read, by name."""
+def accesses_of(program: Program, names: Collection[str]) -> dict[str, Accesses]:
+    """The buffers that a kernel reads at indices that are polynomials, by name."""
     indices = Indices(program)
     polynomials: dict[str, list[Polynomial]] = {}
     refused = {p.name for p in program.parameters if "&" in p.declaration}
@@ -62,13 +62,39 @@ def own_elements(program: Program, names: Collection[str]) -> dict[str, Accesses
                     polynomials.setdefault(each.base.name, []).append(polynomial)
             elif each.op == "pointer":
                 refused.add(each.base.name)
-    used = _positions(indices, list(_known_values(indices, program)))
-    owned = {
+    return {
         name: Accesses(tuple(each), indices)
         for name, each in polynomials.items()
-        if name not in refused and _is_plausible(_positions(indices, each), used)
+        if name not in refused
     }
-    return {name: each for name, each in owned.items() if _holds_somewhere(each)}
+
+
+def own_elements(program: Program, accesses: Mapping[str, Accesses]) -> dict[str, Accesses]:
+    """The buffers of which threads may own the elements that they read, by name."""
+    owned: dict[str, Accesses] = {}
+    for name, each in accesses.items():
+        used = _positions(each.indices, list(_known_values(each.indices, program)))
+        determined = _positions(each.indices, each.polynomials)
+        if _is_plausible(determined, used) and _holds_somewhere(each):
+            owned[name] = each
+    return owned
+
+
+def max_index(
+    accesses: Accesses, arguments: Mapping[str, Any], grid: Sequence[int], group: Sequence[int]
+) -> int | None:
+    """The largest index of the accesses of a launch; None if it is not known."""
+    launch, highest = _Launch(arguments, grid, group), 0
+    try:
+        for polynomial in accesses.polynomials:
+            digits, offset = _digits(accesses.indices, polynomial, launch)
+            if offset < 0:
+                return None
+            reach = offset + sum(stride * (digit.extent - 1) for stride, digit in digits)
+            highest = max(highest, reach)
+    except _Unknown:
+        return None
+    return highest if highest < _MAX_INDEX else None
 
 
 def _holds_somewhere(accesses: Accesses) -> bool:

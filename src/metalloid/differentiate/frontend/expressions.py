@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from metalloid.differentiate.lane_rules import is_lane_function
 from metalloid.differentiate.program.tree import (
@@ -16,6 +17,7 @@ from metalloid.differentiate.program.tree import (
     Statement,
 )
 from metalloid.differentiate.program.types import Type, parse_type
+from metalloid.differentiate.rules import COSTLY
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 #: The declaration that a name refers to: its kind, its address and the name.
@@ -42,7 +44,7 @@ _NAMED_NUMBERS = {"__builtin_huge_valf": "INFINITY", "__builtin_nanf": "NAN"}
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
 #: Names that adjoints of kernels declare.
 GENERATED = re.compile(
-    r"(?:d|dot)\d*_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint)_\w+"
+    r"(?:d|dot)\d*_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint|extreme|share)_\w+"
     r"|value_\d+|tape\w*|top|peak"
 )
 #: Names of derivatives, which writers number if a parameter has such a name.
@@ -99,6 +101,7 @@ class ExpressionReader:
         self.global_names: set[str] = set()
         self.statements: list[Statement] = []
         self._literal_at = literal_at
+        self._branches = 0  # around what is read
 
     # -- names
 
@@ -125,6 +128,14 @@ class ExpressionReader:
             return self.statements
         finally:
             self.statements = outer
+
+    def branch_of(self, read: Callable[[], object]) -> list[Statement]:
+        """The statements of a branch that a function appends."""
+        self._branches += 1
+        try:
+            return self.block_of(read)
+        finally:
+            self._branches -= 1
 
     def load_constants(self, parameters: list[Parameter], declared: list[Node]) -> None:
         """Load numbers of the launch once: after an atomic function compilers load them again."""
@@ -255,8 +266,11 @@ class ExpressionReader:
         before = target
         is_used = node.parent is not None and node.parent.kind not in ("CompoundStmt", "ForStmt")
         if "postfix" in node.text and is_used:
-            before = self.new_variable("before", target.type)
-            self.assign(before, target, node)
+            value = target.args[1] if target.op == "pointer" else target
+            before = self.new_variable("before", value.type)
+            self.assign(before, value, node)
+            if target.op == "pointer":
+                before = replace(target, args=(target.args[0], before))
         one = Expression("constant", INT, "1")
         self._update(node, target, operator, one)
         return before
@@ -313,7 +327,7 @@ class ExpressionReader:
         condition = self.value(node.children[0])
         values: list[Expression] = []
         blocks = [
-            self.block_of(lambda child=child: values.append(self.value(child)))  # type: ignore[misc]
+            self.branch_of(lambda child=child: values.append(self.value(child)))  # type: ignore[misc]
             for child in node.children[1:]
         ]
         if not any(blocks) and values[0].op != "aggregate":
@@ -367,7 +381,7 @@ class ExpressionReader:
         """An operation of matrices, or a component of a vector."""
         raise NotImplementedError
 
-    def matrix_function(self, node: Node, name: str, matrix: Expression) -> Expression:
+    def matrix_function(self, node: Node, name: str, args: tuple[Expression, ...]) -> Expression:
         """The value of a function of a matrix."""
         raise NotImplementedError
 
@@ -423,12 +437,14 @@ class ExpressionReader:
             to = type_of(node).element
             return args[0] if args[0].type.msl == to.msl else Expression("cast", to, "", args)
         if any(arg.op == "aggregate" for arg in args):
-            return self.matrix_function(node, name, *args)
+            return self.matrix_function(node, name, args)
         value = Expression("call", type_of(node), name, args)
-        if not is_lane_function(name) or not value.type.scalar:
+        passes_lanes = is_lane_function(name) and bool(value.type.scalar)
+        # The reverse of a branch reads a result that compilers do not know there.
+        if not passes_lanes and not (self._branches and name in COSTLY and value.type.is_float):
             return value
-        result = self.new_variable(
-            f"{name[5:]}_of_lanes", value.type
-        )  # all threads of a block run the statement
+        # All threads of a block run the statement.
+        kind = f"{name[5:]}_of_lanes" if passes_lanes else f"{name}_result"
+        result = self.new_variable(kind, value.type.element)
         self.assign(result, value, node)
         return result

@@ -211,10 +211,10 @@ class Reader(AggregateReader):
                 before = inner.children[:-1] if inner.kind == "CompoundStmt" else []
                 if last and last[0].kind in _JUMPS and not any(map(jumps_in, before)):
                     condition = self.value(node.children[0])
-                    then = self.block_of(
+                    then = self.branch_of(
                         lambda before=before, last=last: self._block([*before, *last], tail)  # type: ignore[misc]
                     )
-                    other = self.block_of(lambda rest=rest: self._block(rest, tail))  # type: ignore[misc]
+                    other = self.branch_of(lambda rest=rest: self._block(rest, tail))  # type: ignore[misc]
                     self.statements.append(
                         If(condition, then, other) if then else If(negated(condition), other)
                     )
@@ -222,7 +222,7 @@ class Reader(AggregateReader):
             is_last = not rest
             self.statement(node, tail if is_last else frozenset())
             if jumps and rest and node.kind not in _JUMPS:
-                remaining = self.block_of(lambda rest=rest: self._block(rest, tail))  # type: ignore[misc]
+                remaining = self.branch_of(lambda rest=rest: self._block(rest, tail))  # type: ignore[misc]
                 self.statements.append(If(negated(self._any_flag(jumps)), remaining))
                 return
             if node.kind in _JUMPS:
@@ -258,7 +258,7 @@ class Reader(AggregateReader):
         elif node.kind == "IfStmt":
             condition = self.value(node.children[0])
             blocks = [
-                self.block_of(lambda child=child: self._block([child], tail))  # type: ignore[misc]
+                self.branch_of(lambda child=child: self._block([child], tail))  # type: ignore[misc]
                 for child in node.children[1:]
             ]
             self.statements.append(If(condition, *blocks))
@@ -339,7 +339,9 @@ class Reader(AggregateReader):
         jumps = {jump for child in body for jump in jumps_in(child)}
         if "break" in jumps:
             self.assign(self._flag("break"), FALSE)
+        branches, self._branches = self._branches, 0  # an iteration is reversed where it runs
         block = self.block_of(lambda: self._block(body, frozenset({"continue"})))
+        self._branches = branches
         if "continue" in frame.flags:
             block.insert(0, Assign(frame.flags["continue"], FALSE))
         ends = self.block_of(lambda: self.statement(step) if step is not None else None)
@@ -406,7 +408,7 @@ class Reader(AggregateReader):
                 raise Refused(last.begin, "a case that falls through has no rule")
             if any("break" in jumps_in(child) for child in body):
                 raise Refused(node.begin, "a break within a case has no rule")
-            block = self.block_of(lambda body=body: self._block(body, frozenset()))  # type: ignore[misc]
+            block = self.branch_of(lambda body=body: self._block(body, frozenset()))  # type: ignore[misc]
             if _is_default(labels):
                 chain = block
                 continue

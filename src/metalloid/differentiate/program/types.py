@@ -99,6 +99,11 @@ class Type:
         """The type of its adjoint."""
         return replace(self, scalar="float", is_packed=False, is_pointer=False, space="", text="")
 
+    @property
+    def stride(self) -> int:
+        """The floats from one element to the next, of a buffer of adjoints."""
+        return 4 if self.lanes == 3 and not self.is_packed else self.lanes
+
     def lane(self) -> Type:
         """The type of a component."""
         return replace(self.element, lanes=1, is_packed=False)

@@ -187,6 +187,25 @@ METAL_FUNC void multiply_and_collect(Left left, Right right, Store store, uint3 
   }
 }
 
+// The same for a single column, whose sums are in every `rows`-th lane.
+template <typename T, typename Element, uint rows, uint lanes, typename Left, typename Right,
+          typename Store>
+METAL_FUNC void multiply_and_collect_column(Left left, Right right, Store store, uint3 size,
+                                            uint first, uint end, uint column, uint lane) {
+  for (uint start = first; start < end; start += lanes) {
+    T collected = T(0);
+    for (uint i = 0; i < lanes && start + i < end; i += rows) {
+      T sums[rows];
+      multiply_tile<T, Element, rows, 1, lanes, rows>(sums, left, right, size, start + i, column,
+                                                      lane);
+      collected = lane / rows == i / rows ? sums[0] : collected;
+    }
+    if (start + lane < end) {
+      store(start + lane, column, collected);
+    }
+  }
+}
+
 // `Element` is the type of the factors' elements: that of the sums, or uint for pairs of bfloats.
 template <typename T, typename Element, uint rows, uint columns, uint lanes, typename Left,
           typename Right, typename Store>
@@ -199,6 +218,11 @@ METAL_FUNC void multiply_in_dots(Left left, Right right, Store store, uint3 size
   if (columns > 1 && lanes == 8 && count * sizeof(T) == 32) {
     multiply_and_collect<T, Element, rows, columns, lanes>(left, right, store, size,
                                                            uint2(first, start), end, lane);
+    return;
+  }
+  if (columns == 1 && lanes == 16 && count * sizeof(T) == 16) {
+    multiply_and_collect_column<T, Element, rows, lanes>(left, right, store, size, first, end.x,
+                                                         start, lane);
     return;
   }
   for (uint column = start; column < end.y; column += columns) {
