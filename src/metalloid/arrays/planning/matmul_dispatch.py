@@ -107,8 +107,8 @@ _HOST_TRANSPOSED_BYTE = 0.1
 #: Nanoseconds to call a function of the host between kernels: 25,000 more than a launch if it is
 #: evaluated alone, 100,000 in a compiled program, whose other launches are then bound one by one.
 _CALL = 40_000
-#: The same for a program that is nothing but the product of two matrices.
-_LONE_CALL = 11_000
+#: The same for the product of two matrices alone: less in a compiled program, more if it is not.
+_LONE_CALL = 18_000
 #: For a panel kernel, nanoseconds per matrix of a stack and per element of its operands; rows for
 #: which it reads the right factor once, and columns for which it reads the left one.
 _PANEL_MATRIX, _PANEL_ELEMENT, _PANEL_PASS = 15, 0.05, 64
