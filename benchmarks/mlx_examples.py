@@ -39,7 +39,7 @@ EXAMPLES = {
     "mnist": Example("mnist", (), f"accuracy {NUMBER}", rf"Time {NUMBER} \(s\)"),
     "transformer_lm": Example(
         "datasets",
-        ("--context_size", "128", "--num_blocks", "4", "--dim", "256", "--num_heads", "8",
+        ("--context_size", "64", "--num_blocks", "2", "--dim", "128", "--num_heads", "4",
          "--batch_size", "8", "--num_iters", "60", "--lr_warmup", "20"),
         f"Train loss {NUMBER}", f"It/sec {NUMBER}",
     ),

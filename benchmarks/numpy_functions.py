@@ -4,7 +4,11 @@
 
 Names are those of numpy_function_calls.ini, or groups of them. The last lines are the geometric
 means of the ratios; below 1, metalloid is faster. The time of the processor, which is that of all
-threads, depends less on other processes.
+threads, depends less on other processes. A last column says what limits a call that is not faster
+than NumPy: "memory", if it reads and writes at least 70 % of the bytes that a copy does in that
+time (and the share); "call", if it takes less than 100 us, of which 10 to 30 are metalloid's call;
+"LAPACK" and the like, by the section "limits" of the file; "zeros", where NumPy leaves them to the
+operating system.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import argparse
 import configparser
 import math
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,15 +30,16 @@ _CALLS = Path(__file__).with_name("numpy_function_calls.ini")
 #: A call is repeated at least this often.
 _MIN_REPEATS = 5
 
+#: A share of the bandwidth, and seconds.
+_NEAR_BANDWIDTH, _SHORT = 0.7, 1e-4
+
 Clock = Callable[[], float]
 Names = dict[str, Any]
 
 
 def calls() -> tuple[dict[str, dict[str, str]], list[str]]:
     """Texts by group and name, and the names that earlier tables had."""
-    file = configparser.ConfigParser(delimiters=(":",), interpolation=None)
-    file.optionxform = str  # type: ignore[assignment, method-assign]
-    file.read_string(_CALLS.read_text())
+    file = _file()
     not_measured, earlier = (file[name]["names"].split() for name in ("not measured", "earlier"))
     ufuncs = {
         name: f"np.{name}({arguments})"
@@ -42,8 +48,15 @@ def calls() -> tuple[dict[str, dict[str, str]], list[str]]:
         and name not in not_measured
         and (arguments := file["operands"].get(name) or _usual_operands(value))
     }
-    groups = {group: dict(file[group]) for group in file.sections()[:-3]}
+    groups = {group: dict(file[group]) for group in file.sections()[:-4]}
     return {"ufuncs": dict(sorted(ufuncs.items())), **groups}, earlier
+
+
+def _file() -> configparser.ConfigParser:
+    file = configparser.ConfigParser(delimiters=(":",), interpolation=None)
+    file.optionxform = str  # type: ignore[assignment, method-assign]
+    file.read_string(_CALLS.read_text())
+    return file
 
 
 def _usual_operands(function: numpy.ufunc) -> str | None:
@@ -95,6 +108,31 @@ def changed(array: Any, function: Callable[[Any], object]) -> Any:
     return copy
 
 
+def bytes_of(text: str, names: Names) -> int:
+    """Bytes of the results of a call, and of the operands that it names as a whole."""
+    result = eval(text, names)
+    results = result if isinstance(result, tuple | list) else (result,)
+    operands = {name for name in re.findall(r"\b(\w+)\b(?!\[|=)", text) if name in names}
+    return sum(numpy.asarray(x).nbytes for x in (*results, *map(names.get, operands))
+               if isinstance(x, numpy.ndarray | numpy.generic))  # fmt: skip
+
+
+def bandwidth(array: numpy.ndarray, clock: Clock) -> float:
+    """Bytes that a copy reads and writes in a second."""
+    copy, best = array.copy(), math.inf
+    for _ in range(20):
+        start = clock()
+        numpy.copyto(copy, array)
+        best = min(best, clock() - start)
+    return 2 * array.nbytes / best
+
+
+def limits() -> dict[str, str]:
+    """Limits of calls, by their names."""
+    file = _file()
+    return {name: limit for limit, names in file["limits"].items() for name in names.split()}
+
+
 def evaluate(result: Any) -> None:
     """Compute the values of a result."""
     for each in result if isinstance(result, tuple | list) else (result,):
@@ -136,12 +174,18 @@ def main() -> None:
     arrays = operands(options.elements)
     both = (namespace(own, arrays, options.elements), namespace(numpy, arrays, options.elements))
     ratios: dict[tuple[str, str], float] = {}
+    copied, known = bandwidth(arrays["x"], clock), limits()
     for group, name in [(group, name) for group, some in texts.items() for name in some]:
         if group in options.names or name in options.names:
             ours, theirs = ratio(texts[group][name], both, options.seconds, clock)
             ratios[group, name] = ours / theirs
             row = f"{group:9s} {name:27s} {ours * 1e3:9.3f} ms {theirs * 1e3:9.3f} ms"
-            print(f"{row} {ours / theirs:7.2f}", flush=True)
+            limit = ""
+            if ours > theirs:
+                moved = bytes_of(texts[group][name], both[1]) / ours / copied
+                limit = f"memory, {moved:.2f}" if moved >= _NEAR_BANDWIDTH else ""
+                limit = "call" if ours < _SHORT else known.get(name, limit)
+            print(f"{row} {ours / theirs:7.2f} {limit}", flush=True)
     for group in {group: None for group, _ in ratios}:
         some = [value for (each, _), value in ratios.items() if each == group]
         print(f"geometric mean of {len(some)} {group}: {mean(some):.2f}")

@@ -20,12 +20,9 @@ from dask.sizeof import sizeof
 import metalloid as mtl
 from metalloid.arrays.array import Array
 
-#: Bytes of an array besides its elements: its node and the memory's bookkeeping.
-_OVERHEAD = 500
-
 
 def _bytes_of(array: Array) -> int:
-    return array.nbytes + _OVERHEAD
+    return array.nbytes
 
 
 def _percentile(array: Any, q: Any, method: Any = "linear") -> tuple[Any, int]:

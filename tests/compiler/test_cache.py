@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import metalloid as mtl
 from metalloid.compiler.frontend import stdlib_pch
+from metalloid.compiler.toolchain import fingerprint
 from metalloid.compiler.toolchain.cache import Cache, digest
 
 FILES = {"kernel.so": b"\x7fELF" + bytes(1000), "kernel.ll": "define void @f()\n"}
@@ -297,3 +298,11 @@ def test_installations_that_share_a_cache_have_headers_of_their_own(monkeypatch,
     monkeypatch.setattr(stdlib_pch, "include_folder", lambda: copy)
     stdlib_pch.precompiled_header(shared, mtl.Device("cpu").target, "safe")
     assert len(set(keys)) == 2
+
+
+def test_an_entry_that_another_process_removes_is_not_there(monkeypatch, tmp_path):
+    missing = {"fingerprint.txt": tmp_path / "fingerprint.txt"}
+    cache = types.SimpleNamespace(load=lambda key: missing, limit=0)
+    monkeypatch.setattr(fingerprint, "shared_cache", lambda: cache)
+    expected = fingerprint.compiler_fingerprint()
+    assert fingerprint.compiler_fingerprint.__wrapped__() == expected

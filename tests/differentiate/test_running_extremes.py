@@ -51,3 +51,77 @@ def test_reads_outside_of_memory_write_nothing():
         assert np.array_equal(d_x, 4 * x[:size])
         assert size == 6 or np.signbit(shadow[3:]).all()
         shadow[:] = -0.0
+
+
+def largest(values):
+    """The first of the values with the largest real part."""
+    return max(values, key=np.real)
+
+
+def smallest(values):
+    return -largest([-v for v in values])
+
+
+def until(p, bound):
+    """The numbers up to the first one above a bound."""
+    end = next((k for k, v in enumerate(p) if v.real > np.float32(bound)), len(p) - 1)
+    return p[: end + 1]
+
+
+N = 6
+#: Bodies with a row `p` of n numbers and a result `r`, and the same in Python.
+BODIES = {
+    "float m = p[0]; for (int k = 1; k < n; k++) m = max(m, p[k]); r = m * p[1];":
+        lambda p: largest(p) * p[1],
+    "float m = -9; for (int k = 0; k < n; k++) { if (p[k] < 0.5f) continue; m = max(m, p[k]); } r = m * m;":
+        lambda p: largest([-9, *(v for v in p if v.real >= 0.5)]) ** 2,
+    "float m = -9; for (int k = 0; k < n; k++) { m = max(m, p[k]); if (p[k] > 0.8f) break; } r = 3 * m;":
+        lambda p: 3 * largest(until(p, 0.8)),
+    "float m = 9; for (int k = 0; k < n; k++) m = min(p[k], m); float q = m; for (int k = 0; k < n; k++) m = max(m, p[n - 1 - k]); r = q * m + q;":
+        lambda p: smallest(p) * largest(p) + smallest(p),
+    "float m = -9, s = 0; for (int k = 0; k < n; k++) { m = max(m, p[k]); s += p[k] * p[k]; } r = m * s;":
+        lambda p: largest(p) * (p * p).sum(),
+    "float m = -9, s = 0; for (int k = 0; k < n; k++) { m = max(m, p[k]); s += m * p[k]; } r = s;":
+        lambda p: sum(largest(p[: k + 1]) * p[k] for k in range(N)),
+    "float s = 0; for (int j = 0; j < 3; j++) { float m = p[j]; for (int k = 0; k < n; k++) m = max(m, p[k]); s += m * p[j]; } r = s;":
+        lambda p: largest(p) * p[:3].sum(),
+    "float m = p[0] * 2; int c = 0; while (c < n) { m = fmax(m, p[c]); c++; } r = exp(m);":
+        lambda p: np.exp(largest([2 * p[0], *p])),
+    "float m = -9; for (int k = 0; k < n; k++) m = max(m, p[k] * p[0]); r = m;":
+        lambda p: largest(p * p[0]),
+    "float a[6]; for (int k = 0; k < n; k++) a[k] = p[k] * p[k]; float m = -9; for (int k = 0; k < n; k++) m = max(m, a[k]); a[2] = 1; r = m + a[2];":
+        lambda p: largest(p * p) + 1,
+    "float m = -9; for (int j = 0; j < 2; j++) for (int k = 0; k < 3; k++) m = max(m, p[3 * j + k]); for (int k = 0; k < n; k++) r += exp(p[k] - m); r = log(r) + m;":
+        lambda p: np.log(np.exp(p - largest(p)).sum()) + largest(p),
+    "float m = -9, q = 0; for (int j = 0; j < 2; j++) { for (int k = 0; k < 3; k++) m = max(m, p[3 * j + k]); q = q * 0.5f + m; } r = q;":
+        lambda p: 0.5 * largest(p[:3]) + largest(p),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_bodies():
+    """Adjoints and tangents agree with complex steps."""
+    lines = [f"{{ float r = 0; {body} *result++ = r; }}" for body in BODIES]
+    source = f"""{HEADER}
+kernel void k(device const float *x, device float *y, constant int &n,
+              uint i [[thread_position_in_grid]]) {{
+  device const float *p = x + i * n;
+  device float *result = y + i * {len(BODIES)};
+  {" ".join(lines)}
+}}"""
+    random = np.random.default_rng(0)
+    x, step = random.uniform(0, 1, (8, N)), random.normal(size=(8, N))
+    x, step = x.astype(np.float32), step.astype(np.float32)
+    kernel = mtl.library(source, device="cpu").k
+    y, dot_y = np.zeros((8, len(BODIES)), np.float32), np.zeros((8, len(BODIES)), np.float32)
+    kernel.jvp()(x, y, N, step, dot_y, threads=8)
+    for number, function in enumerate(BODIES.values()):
+        weights, d_x = np.zeros_like(y), np.zeros_like(x)
+        weights[:, number] = 1
+        kernel.vjp()(x, y, N, weights, d_x, threads=8)
+        moved = x[:, None] + 1e-30j * np.eye(N)
+        exact = np.array([[function(p).imag * 1e30 for p in row] for row in moved])
+        values = [function(p.astype(complex)).real for p in x]
+        np.testing.assert_allclose(d_x, exact, 1e-5, 1e-5)
+        np.testing.assert_allclose(y[:, number], values, 1e-5)
+        np.testing.assert_allclose(dot_y[:, number], (exact * step).sum(1), 1e-5, 1e-5)

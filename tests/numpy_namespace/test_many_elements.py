@@ -169,3 +169,9 @@ def test_bits_of_traced_rows():
     x = np.random.default_rng(0).random((3, 16)) < 0.5
     rows = mtl.vmap(lambda row: own.unpackbits(own.packbits(row)))(mtl.asarray(x))
     np.testing.assert_array_equal(np.asarray(rows), x)
+
+
+@pytest.mark.parametrize("columns", [16, 17])  # products, and powers
+def test_powers_of_a_vandermonde_matrix(columns):
+    x = np.random.default_rng(0).standard_normal(9)
+    np.testing.assert_allclose(np.asarray(own.vander(x, columns)), np.vander(x, columns), 1e-13)

@@ -299,12 +299,17 @@ def _pseudo_inverse(a: np.ndarray, rtol: Any) -> np.ndarray:
 def _nearest(a: np.ndarray, b: np.ndarray, rtol: float) -> tuple[np.ndarray, ...]:
     """NumPy's `lstsq` for stacks of matrices."""
     a, b = _double(a), _double(b)
-    u, s, vh = np.linalg.svd(a, full_matrices=False)
-    significant = s > rtol * s.max(axis=-1, keepdims=True, initial=0)
-    inverse = np.divide(1, s, where=significant, out=np.zeros_like(s))
-    solution = _adjoint(vh) @ (inverse[..., None] * (_adjoint(u) @ b))
+    if a.ndim == 2 and a.size:
+        solution, _, number, s = np.linalg.lstsq(a, b, rtol)
+        rank: Any = np.asarray(number)
+    else:
+        u, s, vh = np.linalg.svd(a, full_matrices=False)
+        significant = s > rtol * s.max(axis=-1, keepdims=True, initial=0)
+        inverse = np.divide(1, s, where=significant, out=np.zeros_like(s))
+        solution = _adjoint(vh) @ (inverse[..., None] * (_adjoint(u) @ b))
+        rank = significant.sum(axis=-1)
     residuals = np.square(np.abs(a @ solution - b)).sum(axis=-2)
-    return solution, residuals, significant.sum(axis=-1), s
+    return solution, residuals, rank, s
 
 
 def _adjoint(a: np.ndarray) -> np.ndarray:

@@ -107,8 +107,8 @@ _HOST_TRANSPOSED_BYTE = 0.1
 #: Nanoseconds to call a function of the host between kernels: 25,000 more than a launch if it is
 #: evaluated alone, 100,000 in a compiled program, whose other launches are then bound one by one.
 _CALL = 40_000
-#: The same for a program that is nothing but the product of two matrices.
-_LONE_CALL = 11_000
+#: The same for the product of two matrices alone: less in a compiled program, more if it is not.
+_LONE_CALL = 18_000
 #: For a panel kernel, nanoseconds per matrix of a stack and per element of its operands; rows for
 #: which it reads the right factor once, and columns for which it reads the left one.
 _PANEL_MATRIX, _PANEL_ELEMENT, _PANEL_PASS = 15, 0.05, 64
@@ -147,8 +147,9 @@ MAX_PAIRED_IN_PLACE = 256
 #: A column-major right factor of so many elements is gathered, for up to so many rows; and of fewer
 #: elements without AVX-512, whose gathers are slow.
 _MAX_GATHERED, _MAX_GATHERS, _MAX_GATHERED_BY_FEW = 256, 32, 63
-#: Converting elements whenever they are read makes multiplications slower by this factor.
-_PANEL_CONVERSIONS = 1.5
+#: Converting elements whenever they are read makes multiplications slower by this factor; that of
+#: halves without AVX-512.
+_PANEL_CONVERSIONS, _HALF_CONVERSIONS_OF_FEW = 1.5, 2.7
 
 
 def _times_of(dtype: DType) -> _Times:
@@ -223,7 +224,8 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     down, across = panel_tile(traits, dtype, (rows, columns), packed[0])
     padded = -(-rows // down) * down * -(-columns // across) * across
     is_wide = dtype.itemsize >= 4 or (packed[1] and (packed[0] or dtype == bfloat16))
-    multiplied = padded * depth * times.panel * (1 if is_wide else _PANEL_CONVERSIONS)
+    converted = _HALF_CONVERSIONS_OF_FEW if is_few and dtype == float16 else _PANEL_CONVERSIONS
+    multiplied = padded * depth * times.panel * (1 if is_wide else converted)
     multiplied *= 0.5 if has_pairs else 1
     if is_few:
         multiplied *= _SIX_ROWS if down >= 6 else _FOUR_ROWS

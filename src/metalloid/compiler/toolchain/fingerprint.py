@@ -20,7 +20,10 @@ def compiler_fingerprint() -> str:
     """
     cache, key = shared_cache(), digest("fingerprint of the last compiler")
     files = cache.load(key)
-    last = files[_FILE].read_text() if files else ""
+    try:
+        last = files[_FILE].read_text() if files else ""
+    except FileNotFoundError:  # another process has trimmed the cache
+        last = ""
     try:
         path = clang.executable()
     except DeviceUnavailable:

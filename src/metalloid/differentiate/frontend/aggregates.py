@@ -326,13 +326,13 @@ class AggregateReader(ExpressionReader):
             first = self.bound(matrix).args[0]
         return replace(first, args=(*first.args[:-1], index))
 
-    def matrix_function(self, node: Node, name: str, matrix: Expression) -> Expression:
+    def matrix_function(self, node: Node, name: str, args: tuple[Expression, ...]) -> Expression:
         """The value of a function of a matrix."""
-        matrix = self.bound(matrix)
+        if name not in ("determinant", "transpose") or not args[0].type.columns:
+            raise Refused(node.begin, f"{name} of a struct or a matrix has no rule")
+        matrix = self.bound(args[0])
         if name == "determinant":
             return self._determinant(matrix, range(matrix.type.columns), range(matrix.type.lanes))
-        if name != "transpose":
-            raise Refused(node.begin, f"{name} of matrices has no rule")
         type_ = replace(matrix.type, columns=matrix.type.lanes, lanes=matrix.type.columns, text="")
         return self._aggregate(
             type_,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from metalloid.differentiate.lane_rules import is_lane_function
 from metalloid.differentiate.program.tree import (
@@ -265,8 +266,11 @@ class ExpressionReader:
         before = target
         is_used = node.parent is not None and node.parent.kind not in ("CompoundStmt", "ForStmt")
         if "postfix" in node.text and is_used:
-            before = self.new_variable("before", target.type)
-            self.assign(before, target, node)
+            value = target.args[1] if target.op == "pointer" else target
+            before = self.new_variable("before", value.type)
+            self.assign(before, value, node)
+            if target.op == "pointer":
+                before = replace(target, args=(target.args[0], before))
         one = Expression("constant", INT, "1")
         self._update(node, target, operator, one)
         return before
@@ -377,7 +381,7 @@ class ExpressionReader:
         """An operation of matrices, or a component of a vector."""
         raise NotImplementedError
 
-    def matrix_function(self, node: Node, name: str, matrix: Expression) -> Expression:
+    def matrix_function(self, node: Node, name: str, args: tuple[Expression, ...]) -> Expression:
         """The value of a function of a matrix."""
         raise NotImplementedError
 
@@ -433,17 +437,14 @@ class ExpressionReader:
             to = type_of(node).element
             return args[0] if args[0].type.msl == to.msl else Expression("cast", to, "", args)
         if any(arg.op == "aggregate" for arg in args):
-            return self.matrix_function(node, name, *args)
+            return self.matrix_function(node, name, args)
         value = Expression("call", type_of(node), name, args)
-        if self._branches and name in COSTLY and value.type.is_float:
-            # The reverse of the branch, in which compilers do not know the result, reads it, too.
-            result = self.new_variable(f"{name}_result", value.type.element)
-            self.assign(result, value, node)
-            return result
-        if not is_lane_function(name) or not value.type.scalar:
+        passes_lanes = is_lane_function(name) and bool(value.type.scalar)
+        # The reverse of a branch reads a result that compilers do not know there.
+        if not passes_lanes and not (self._branches and name in COSTLY and value.type.is_float):
             return value
-        result = self.new_variable(
-            f"{name[5:]}_of_lanes", value.type
-        )  # all threads of a block run the statement
+        # All threads of a block run the statement.
+        kind = f"{name[5:]}_of_lanes" if passes_lanes else f"{name}_result"
+        result = self.new_variable(kind, value.type.element)
         self.assign(result, value, node)
         return result

@@ -308,6 +308,10 @@ def diagflat(v: Any, k: int = 0) -> Array:
     return diag(as_array(v, "diagflat").ravel(), k)
 
 
+#: Maximum columns of a Vandermonde matrix that are products.
+_MAX_FACTORS = 16
+
+
 @numpy_function
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """Vandermonde matrix: the powers of numbers."""
@@ -319,7 +323,14 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     powers = creation.arange(count)
     powers = powers if increasing else powers[::-1]
     column = numbers.astype(wide)[:, None]
-    return ew.pow(column, powers.astype(wide))
+    if count > _MAX_FACTORS:
+        return ew.pow(column, powers.astype(wide))
+    # The products of all powers, of which each element takes one, cost less than a function.
+    result, product = creation.ones((), wide, device=numbers.device), column
+    for k in range(1, count):
+        result = where(powers == k, product, result)
+        product = product * column
+    return broadcast_to(result, (numbers.size, count))
 
 
 @numpy_function
