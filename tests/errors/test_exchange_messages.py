@@ -118,7 +118,6 @@ CALLS = {
     "dlpack: version 2": lambda: mtl.from_dlpack(Theirs(floats(), major=2)),
     "dlpack: no capsule": lambda: mtl.from_dlpack(
         type("Theirs", (Theirs,), {"__dlpack__": lambda *args, **options: 1})(floats())),
-    "dlpack: no copy of an array": lambda: mtl.arange(3).__dlpack__(copy=False),
     "share: strided": lambda: mtl.from_dlpack(floats()[::2], copy=False),
     "share: another type": lambda: mtl.asarray(floats(), dtype=mtl.int8, copy=False),
     "index: too large": lambda: mtl.arange(3)[mtl.asarray([0, 5])],
