@@ -27,6 +27,7 @@ ALONE = ("metalloid.compat.mlx.installation",)
 
 
 @pytest.mark.parametrize("name", MODULES)
+@pytest.mark.sample(200)  # .ci/run runs the others, too
 def test_examples(name):
     if name in NEEDS:
         pytest.importorskip(NEEDS[name], reason=f"{NEEDS[name]} is not installed")
