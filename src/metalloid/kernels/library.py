@@ -56,6 +56,8 @@ class Library:
 
         self.device, self.source = device, source
         self._portable = portable
+        self._warns = (options.check or settings.check) and not options.is_generated
+        self._refused: list[Diagnostic] = []  # by Apple's compiler
         is_here = not isinstance(device, OfflineDevice)
         self._recipe: tuple[Any, ...] = (source, file, options, device.name, is_here, portable)
         self._unit = translate(source, file, options, device.target, shared_cache())
@@ -65,7 +67,7 @@ class Library:
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """The compiler's warnings, at lines of the user's text."""
-        return self._unit.warnings
+        return (*self._unit.warnings, *self._refused)
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -122,6 +124,13 @@ class Library:
                 from metalloid.compiler.frontend.portability import require_portable_memory
 
                 require_portable_memory(self._unit, entry, program.threadgroup_bytes)
+            elif self._warns:
+                from metalloid.compiler.frontend.portability import memory_warnings
+                from metalloid.kernels.compile_warnings import show_warnings
+
+                excess = memory_warnings(self._unit, entry, program.threadgroup_bytes)
+                self._refused += excess
+                show_warnings(excess)
             recipe = self._kernel_recipe(name, values)
             refutation = self._refutation(program, entry, values)
             self._kernels[key] = Kernel(program, self.device, self.source, recipe, refutation)
@@ -312,7 +321,8 @@ def library(
         the kernel.
     check : bool, optional
         Whether all launches look for data races and uninitialised memory, which is slow, and raise
-        `SanitizerError`; on the CPU only. See `checking`.
+        `SanitizerError`; on the CPU only. See `checking`. What Apple's compiler is known to refuse
+        is a warning.
 
     Returns
     -------
@@ -374,6 +384,10 @@ def library(
         from metalloid.compiler.frontend.portability import require_portable
 
         require_portable(text, file, options, where.target, shared_cache())
+    elif result._warns:
+        from metalloid.compiler.frontend.portability import portability_warnings
+
+        result._refused += portability_warnings(text, file, options, where.target, shared_cache())
     result._require_kernels()
     show_warnings(result.warnings)
     return result

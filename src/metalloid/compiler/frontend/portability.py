@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from dataclasses import replace
 
 from metalloid.compiler.frontend import translate
 from metalloid.compiler.frontend.stdlib_pch import stub_folder
@@ -84,6 +85,13 @@ def require_portable(
         raise CompileError(report(findings), findings)
 
 
+def portability_warnings(
+    source: str, file: str, options: Options, target: Target, cache: Cache
+) -> list[Diagnostic]:
+    """The same findings as warnings, for a text that is checked and need not be portable."""
+    return [*map(_as_warning, portability_findings(source, file, options, target, cache))]
+
+
 def require_portable_memory(unit: TranslationUnit, entry: EntryPoint, nbytes: int) -> None:
     """Refuse a kernel whose variables take more threadgroup memory than Apple's GPUs have.
 
@@ -92,14 +100,27 @@ def require_portable_memory(unit: TranslationUnit, entry: EntryPoint, nbytes: in
     CompileError
         At the kernel's head. The text alone does not tell what structs and inlined functions take.
     """
+    if findings := _memory_findings(unit, entry, nbytes):
+        raise CompileError(report(findings), findings)
+
+
+def memory_warnings(unit: TranslationUnit, entry: EntryPoint, nbytes: int) -> list[Diagnostic]:
+    """The same as a warning, for a kernel that is checked and need not be portable."""
+    return [*map(_as_warning, _memory_findings(unit, entry, nbytes))]
+
+
+def _memory_findings(unit: TranslationUnit, entry: EntryPoint, nbytes: int) -> list[Diagnostic]:
     if nbytes <= MAX_THREADGROUP_BYTES:
-        return
+        return []
     text = translate.read_source(unit.sources, entry.file) or ""
     line = text.splitlines()[entry.line - 1 : entry.line]
-    finding = Diagnostic(
-        "error", entry.file, entry.line, 1, too_much_memory(nbytes), line[0] if line else ""
-    )
-    raise CompileError(report([finding]), [finding])
+    message = too_much_memory(nbytes)
+    return [Diagnostic("error", entry.file, entry.line, 1, message, line[0] if line else "")]
+
+
+def _as_warning(finding: Diagnostic) -> Diagnostic:
+    message = f"Apple's compiler refuses this: {finding.message}"
+    return replace(finding, severity="warning", message=message)
 
 
 def _one_of_each(kernels: Iterable[EntryPoint]) -> list[EntryPoint]:
