@@ -376,6 +376,12 @@ def test_nothing_is_left_alive(metal, lib):
     assert count() == before
 
 
+def test_checked_accesses_are_not_there(metal):
+    text = "kernel void f(device float* y, uint i [[thread_position_in_grid]]) { y[i] = 1; }"
+    with pytest.warns(mtl.CompileWarning, match="'metal' do not check their accesses"):
+        mtl.library(text, device=metal, bounds="checked")
+
+
 def test_the_devices_own_code_costs_little():
     """A launch takes less time than 600 calls of abs() in a loop, on any machine (300 are usual)."""
     import launch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +17,13 @@ from metalloid.compiler.frontend.unit import (
 )
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.compiler.toolchain.target import MATH_MODES, MathMode
-from metalloid.errors import ArgumentError, CompileError, MetalloidError, UnknownFunction
+from metalloid.errors import (
+    ArgumentError,
+    CompileError,
+    CompileWarning,
+    MetalloidError,
+    UnknownFunction,
+)
 from metalloid.kernels.kernel import Kernel
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.device import Device
@@ -318,7 +325,7 @@ def library(
         launch with `KernelFault`. By default as ``metalloid.config.bounds`` says; if it is not set,
         kernels check their accesses on the CPU, and other devices refuse launches that are sure to
         access memory outside of an argument. On NVIDIA GPUs ``"checked"`` compiles the checks into
-        the kernel.
+        the kernel; on Metal and OpenCL devices it does nothing, and warns.
     check : bool, optional
         Whether all launches look for data races and uninitialised memory, which is slow, and raise
         `SanitizerError`; on the CPU only. See `checking`. What Apple's compiler is known to refuse
@@ -338,7 +345,7 @@ def library(
     Warns
     -----
     CompileWarning
-        With the compiler's warnings.
+        With the compiler's warnings, and if `bounds` does nothing on the device.
 
     Examples
     --------
@@ -379,6 +386,12 @@ def library(
         raise ArgumentError(
             f"[library] check=True needs the CPU, got {where.name!r}. Use device='cpu'."
         )
+    if bounds == "checked" and not where.can_check_accesses:
+        warnings.warn(
+            f"[library] kernels on {where.name!r} do not check their accesses, bounds='checked' or "
+            "not: only launches that are sure to fail are refused. Try them with device='cpu'.",
+            CompileWarning, stacklevel=2,
+        )  # fmt: skip
     result = Library(text, file, options, where, portable)
     if portable:
         from metalloid.compiler.frontend.portability import require_portable

@@ -18,6 +18,7 @@ class OfflineDevice(Device):
     """Base of offline devices: refuses everything except `compile`."""
 
     memory = "own"
+    can_check_accesses = True
 
     def info(self) -> DeviceInfo:
         """See `Device.info`."""

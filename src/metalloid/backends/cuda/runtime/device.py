@@ -47,6 +47,8 @@ from metalloid.runtime.launch.program import Size
 class CudaDevice(ContextDevice):
     """One NVIDIA GPU; launches run in order, in one stream."""
 
+    can_check_accesses = True
+
     def __init__(self, index: int) -> None:
         super().__init__(index)
         attribute = self.driver.CUdevice_attribute
