@@ -60,6 +60,7 @@ def compiled():
 
 def test_functions_and_signatures(bundled, compiled):
     assert bundled.functions == compiled.functions == ("scale", "transpose")
+    assert bundled.warnings == compiled.warnings == ()
     constants = {"factor": 3.0}
     for name in bundled:
         assert str(bundled[name].signature) == str(compiled.function(name, constants).signature)
