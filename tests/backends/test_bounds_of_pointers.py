@@ -45,6 +45,12 @@ kernel void one_of_two(constant Table& table, device float* own, constant uint& 
   p[k + t] = 3;
 }
 
+struct Chain { device Scene* scenes; };
+
+kernel void through(device Chain* chain, constant uint& k, uint t [[thread_position_in_grid]]) {
+  chain[0].scenes[t].lights[k] = 3;
+}
+
 struct Node { device Node* next; uint value; uint unused; };
 
 kernel void walk(device Node* nodes, constant uint& n, constant uint& k, device uint* y,
@@ -175,6 +181,16 @@ def test_lists_in_one_buffer_and_in_two(library, has_pointees):
     nodes[1]["next"][2] = 0
     with pytest.raises(mtl.KernelFault, match="which has 0"):
         walk(3, 0)
+
+
+def test_a_pointer_in_memory_of_which_nothing_is_known(library):
+    """It is looked up, as the object of the memory that it lies in has no limits."""
+    target = mtl.Buffer(4 * COUNT, device="cpu")
+    scenes = np.zeros(1, [("lights", "u8"), ("n", "u4"), ("unused", "u4")])
+    scenes["lights"] = target.address
+    chain = mtl.Buffer(np.array([scenes.ctypes.data], np.uint64), device="cpu")
+    library.through(chain, COUNT - 1, threads=1).wait()
+    refused(lambda: library.through(chain, COUNT, threads=1).wait(), COUNT)
 
 
 def test_a_null_pointer(library):

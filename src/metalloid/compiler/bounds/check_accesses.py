@@ -30,6 +30,8 @@ _OUTSIDE_BLOCK = "%mtl.outside"
 _WORD_BYTES = 8
 #: Offset and extent of a pointer into what nothing is known of.
 _UNKNOWN = Value(I64, str(2**61)), Value(I64, str(2**62))
+#: No object is as large as what stands for one of which nothing is known, here and in objects.c.
+_LARGEST = Value(I64, str(2**60))
 #: Of a deferred read, in place of its offset.
 _WAS_INSIDE = Value(I64, str(-(2**63)))
 
@@ -238,6 +240,8 @@ class _Inserter:
         offset = self._new(body, "sub", I64, lookup.offset.operands[0], first)
         extent = self._extent(source.object)
         is_near = self._new(body, "icmp", I1, offset, extent, predicate="ult")
+        is_known = self._new(body, "icmp", I1, extent, _LARGEST, predicate="ult")
+        is_near = self._new(body, "and", I1, is_near, is_known)
         if self._interface.slots:
             is_free = self._new(body, "icmp", I1, table, Value(I64, "0"), predicate="eq")
             is_near = self._new(body, "and", I1, is_near, is_free)
