@@ -37,8 +37,9 @@ MEMBERS = {
     "backends/metal": ("pyobjc", "compile", "runtime"),
     "backends/opencl": ("compile", "runtime"),
     "differentiate": (
-        "program", "lane_rules", "rules", "analysis", "frontend", "tape", "writer", "derived",
-        "forward_sweep", "propagate", "sweep", "adjoint", "tangent", "frameworks",
+        "metal", "program", "lane_rules", "rules", "analysis", "frontend", "textures", "tape",
+        "writer", "derived", "forward_sweep", "propagate", "sweep", "adjoint", "tangent",
+        "frameworks",
     ),
     "profiler": (
         "records", "callers", "counting", "hooks", "text", "lines", "results", "table", "perfetto",
