@@ -117,7 +117,6 @@ def test_a_run_adds_its_launches_and_records_the_event(card, x, scaled, only_nat
 
 def test_a_profile_times_each_launch_of_a_run(card, x, scaled, only_native, monkeypatch):
     monkeypatch.setitem(registry._open, card.name, card)
-    monkeypatch.setattr(card.timer, "record", lambda event: card.notes.append(("record", event)))
     for k in (2.0, 3.0):
         scaled(x, k)
     hooks = Hooks(counts=False)
@@ -128,9 +127,12 @@ def test_a_profile_times_each_launch_of_a_run(card, x, scaled, only_native, monk
         card.notes.clear()
         hooks.launches.clear()
         y = scaled(x, 5.0)
+        (_, began, _), (source, target, params), (_, ended, _) = card.notes
     finally:
         hooks.remove()
-    (_, began), (source, target, params), (_, ended) = card.notes
+    card.notes.clear()
+    scaled(x, 6.0)
+    assert len(card.notes) == 1  # no events without a profile
     assert (source, target) == (address(x), address(y))
     (text,) = [value for value, where in card.constants.items() if where == params]
     assert struct.pack("f", 5.0) in text

@@ -17,9 +17,13 @@ from metalloid.differentiate.derived import (
     derive,
     kernel_text,
     memory_type,
+    threadgroup_parameters,
+    without_threadgroup_memory,
 )
+from metalloid.differentiate.program.text import count_name
 from metalloid.differentiate.program.tree import Program
 from metalloid.differentiate.sweep import Sweep
+from metalloid.differentiate.textures import sampler_lines, sampler_parameters, texture_functions
 from metalloid.errors import OutOfMemory
 from metalloid.kernels.kernel import Kernel
 from metalloid.runtime.launch.event import Event
@@ -90,8 +94,10 @@ class AdjointKernel(DerivedKernel):
         general: Callable[[frozenset[str], frozenset[str]], AdjointKernel],
     ) -> None:  # fmt: skip
         outputs = derivation.outputs
-        super().__init__(derivation.source, derivation.wrt, outputs, derivation.function("vjp"))
-        self._primal, self._owned, self._bounded = primal, sweep.owned, sweep.bounded
+        super().__init__(
+            derivation, "vjp", primal, sampler_parameters(sweep.program, sweep.samplers)
+        )
+        self._owned, self._bounded = sweep.owned, sweep.bounded
         self._strides = {p.name: _WORD * p.type.stride for p in sweep.program.parameters}
         self._tapes: list[Buffer] = []
         self._general = functools.cache(general)
@@ -100,6 +106,8 @@ class AdjointKernel(DerivedKernel):
         self._count = derivation.function("tape") if sweep.has_tape else None
 
     def _run(self, args: Sequence[Any], threads: Any, group_size: Any) -> Event:
+        values, memory = without_threadgroup_memory(args)
+        args = [*memory, *values]
         first = len(args) - len(self.outputs) - len(self.wrt)
         given = [
             np.array(arg) if is_consumed else arg
@@ -119,20 +127,23 @@ class AdjointKernel(DerivedKernel):
         Afterwards they are those of what the outputs held before the kernel, if the adjoint is one
         of `adjoint_of` with `in_place`.
         """
-        first = len(args) - len(self.outputs) - len(self.wrt)
+        values, memory = without_threadgroup_memory(args)
+        first = len(values) - len(self.outputs) - len(self.wrt)
         # Simdgroups have the same threads as in the kernel.
         grid, group_size = self._primal._check_sizes(threads, group_size)
         if self._owned or self._bounded:
-            shared, guarded = self._failed_assumptions(args, grid, group_size)
+            shared, guarded = self._failed_assumptions(values, grid, group_size)
             if shared or guarded:
                 return self._general(shared, guarded).launch(args, threads, group_size)
         if self._count is None:
+            args = self._with_settings(args)
             return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
         extents = (threads,) if isinstance(threads, int) else tuple(threads)
         count, budget = math.prod(extents), settings.tape_bytes
         stride, least = 1, None
         while True:
-            nbytes = max(1, self._words(args[:first], stride, threads, group_size)) * _WORD * count
+            words = self._words([*values[:first], *memory], stride, threads, group_size)
+            nbytes = max(1, words) * _WORD * count
             if nbytes <= budget:
                 break
             if least is not None and nbytes >= least:
@@ -145,8 +156,9 @@ class AdjointKernel(DerivedKernel):
         if tape is None or tape.nbytes < nbytes:
             tape = Buffer(nbytes, self.kernel.device)
         event = self.kernel(
-            *args, tape, np.uint32(stride), threads=threads, group_size=group_size, wait=True
-        )
+            *self._with_settings(args), tape, np.uint32(stride),
+            threads=threads, group_size=group_size, wait=True,
+        )  # fmt: skip
         if tape.nbytes <= _MAX_TAPE and not self._tapes:
             self._tapes.append(tape)
         return event
@@ -284,10 +296,15 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
     ]
     for n in wrt:
         word = "float" if n in sweep.owned else "atomic_float"
-        element = memory_type(types[n]) if types[n].is_aggregate else word
+        is_element = types[n].is_aggregate and types[n].texture is None
+        element = memory_type(types[n]) if is_element else word
         adjoints.append(f"device {element} *{names[n]}")
-    lines, declared = sweep.lines, sweep.declared
-    extra = list(adjoints)
+    lines = sweep.lines
+    declared = [*sampler_lines(program, sweep.samplers), *sweep.declared]
+    settings = sampler_parameters(program, sweep.samplers)
+    extra = [*adjoints, *(f"constant adjoint_sampler &{name}" for name in settings)]
+    extra += [f"constant uint &{count_name(p.name)}" for p in program.threadgroup_parameters]
+    extra += threadgroup_parameters(program, sweep.active, sweep.prefix, "atomic_uint")
     if sweep.has_tape:
         extra += ["device uint *tape", "constant uint &tape_stride", *_IDS]
         declared = ["uint top = 0;", *declared]
@@ -296,7 +313,7 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
     if sweep.shared_words or sweep.shared:
         extra += _THREADGROUP_IDS
         declared = [*declared, *_cleared(sweep)]
-    text = _SHARED_ADD if sweep.shared_words else ""
+    text = texture_functions(program) + (_SHARED_ADD if sweep.shared_words else "")
     inputs = ", ".join(names[n] for n in wrt)
     text += kernel_text(f"{name}_vjp", program.parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
@@ -308,7 +325,7 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
         text += "\n" + kernel_text(
             f"{name}_tape", program.parameters,
             ["device atomic_uint *tape_words", "constant uint &tape_stride"],
-            counting.declared, [*counting.lines, *ends], "",
+            [*sampler_lines(program, {}), *counting.declared], [*counting.lines, *ends], "",
             "Words of the tape of a thread.",
         )  # fmt: skip
     return text
@@ -320,12 +337,12 @@ def _cleared(sweep: Sweep) -> Iterator[str]:
     yield "const uint adjoint_first = adjoint_row * adjoint_extents.x + adjoint_position.x;"
     yield "const uint adjoint_step = adjoint_extents.x * adjoint_extents.y * adjoint_extents.z;"
     for name, type_ in sweep.shared.items():
-        index, stride = "", math.prod(type_.extents)
+        index, stride = "[i]" if type_.is_pointer else "", math.prod(type_.extents)
+        elements = count_name(name) if type_.is_pointer else str(stride)
         for extent in type_.extents:
             stride //= extent
             index += f"[i / {stride} % {extent}]" if len(type_.extents) > 1 else "[i]"
-        count = math.prod(type_.extents)
-        yield f"for (uint i = adjoint_first; i < {count}; i += adjoint_step) {{"
+        yield f"for (uint i = adjoint_first; i < {elements}; i += adjoint_step) {{"
         yield f"  {name}{index} = {type_.element.msl}(0);"
         yield "}"
     for name, count in sweep.shared_words.items():

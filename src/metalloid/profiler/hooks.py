@@ -20,7 +20,7 @@ from metalloid.arrays.execution import evaluate as evaluation
 from metalloid.arrays.ir.node import BUFFER, Node
 from metalloid.compiler.toolchain import progress
 from metalloid.kernels.kernel import Kernel, mark_used, observe_calls
-from metalloid.profiler.callers import calling_line
+from metalloid.profiler.callers import calling_instruction
 from metalloid.profiler.counting import Counter
 from metalloid.profiler.records import Counts
 from metalloid.runtime.devices import registry
@@ -46,7 +46,7 @@ class RawEvaluation(NamedTuple):
     number: int
     name: str
     code: CodeType
-    line: int
+    instruction: int
     began: int
     ended: int
     counting: int
@@ -56,13 +56,13 @@ class RawEvaluation(NamedTuple):
 class RawLaunch(NamedTuple):
     """A launch as it was seen: what takes time to find out follows when the profile has ended.
 
-    It has the number of its evaluation, or 0, and of an evaluation the line is 0.
+    It has the number of its evaluation, or 0; one of an evaluation has no code.
     """
 
     name: str
     device: Device
     code: CodeType | None
-    line: int
+    instruction: int
     threads: Any
     group: Any
     began: int
@@ -71,14 +71,6 @@ class RawLaunch(NamedTuple):
     evaluation: int
     counts: Counts | None
     thread: int
-
-
-class _ThreadState(threading.local):
-    """State of a thread: is it in a call; the number of its evaluation, or 0; time to count."""
-
-    is_in_call = False
-    evaluation = 0
-    counting = 0
 
 
 class Hooks:
@@ -109,7 +101,10 @@ class Hooks:
         self._counter = Counter() if counts else None
         self._calls: dict[Any, Counts | None] = {}
         self._frames: dict[Any, list[tuple[str, Size, Size, Any, Counts | None]]] = {}
-        self._state = _ThreadState()
+        # By threads, as a look at thread-local attributes takes longer.
+        self._calling: set[int] = set()
+        self._current: dict[int, int] = {}  # numbers of evaluations
+        self._spent: dict[int, int] = {}  # time to count in them
         self._lock = threading.Lock()
         self._observed: dict[Device, tuple[Any, Any]] = {}
 
@@ -151,11 +146,12 @@ class Hooks:
     # -- kernels
 
     def _kernel_call(self, original: Callable[..., Event]) -> Callable[..., Event]:
-        state, launches = self._state, self.launches
+        calling, current, launches = self._calling, self._current, self.launches
         calls, observed, has_counts = self._calls, self._observed, self._counter is not None
 
         def call(kernel: Kernel, *args: Any, **named: Any) -> Event:
-            if state.is_in_call:  # another kernel's call has launched it
+            thread = get_ident()
+            if thread in calling:  # another kernel's call has launched it
                 return original(kernel, *args, **named)
             device = kernel.device
             if device not in observed:
@@ -168,18 +164,18 @@ class Hooks:
                     counts = calls[key]
                 except (KeyError, TypeError):
                     counts = self._count_call(kernel, args, named, key)
-            code, line = calling_line(sys._getframe(1))
-            state.is_in_call = True
+            code, instruction = calling_instruction(sys._getframe(1))
+            calling.add(thread)
             began = _now()
             try:
                 event: Event = original(kernel, *args, **named)
             finally:
                 ended = _now()
-                state.is_in_call = False
+                calling.discard(thread)
             result = event.seconds if event.__class__ is FinishedEvent else event
             launches.extend(
-                (kernel.name, device, code, line, threads, group, began, ended, result,
-                 state.evaluation, counts, get_ident())
+                (kernel.name, device, code, instruction, threads, group, began, ended, result,
+                 current.get(thread, 0), counts, thread)
             )  # fmt: skip
             return event
 
@@ -207,20 +203,22 @@ class Hooks:
         """The counts of a launch; None if they are not asked for or cannot be known."""
         if self._counter is None:
             return None
-        state, began = self._state, _now()
-        is_in_call, state.is_in_call = state.is_in_call, True  # waiting may launch other kernels
+        thread, calling, began = get_ident(), self._calling, _now()
+        is_in_call = thread in calling
+        calling.add(thread)  # waiting may launch other kernels
         try:
             counts = self._counter.count(device, program, arguments, grid, group)
         finally:
-            state.is_in_call = is_in_call
+            if not is_in_call:
+                calling.discard(thread)
         ended = _now()
-        state.counting += ended - began
-        self.counting.append((program.signature.name, began, ended, get_ident()))
+        self._spent[thread] = self._spent.get(thread, 0) + ended - began
+        self.counting.append((program.signature.name, began, ended, thread))
         return counts
 
     def _graph_launch(self, original: Callable[..., Event]) -> Callable[..., Event]:
         def launch(graph: Graph, wait: bool = False) -> Event:
-            device, caller = graph.device, calling_line(sys._getframe(1))
+            device, caller = graph.device, calling_instruction(sys._getframe(1))
             self._observe(device)
             if type(device).prepare is Launcher.prepare:
                 return original(graph, wait, functools.partial(self._run_graph, graph, caller))
@@ -249,44 +247,47 @@ class Hooks:
         self, name: str, device: Device, caller: tuple[CodeType, int], threads: Any, group: Any,
         began: int, event: Event | float, counts: Counts | None,
     ) -> None:  # fmt: skip
+        thread = get_ident()
         self.launches.extend(
-            (name, device, *caller, threads, group, began, _now(), event, self._state.evaluation,
-             counts, get_ident())
+            (name, device, *caller, threads, group, began, _now(), event,
+             self._current.get(thread, 0), counts, thread)
         )  # fmt: skip
 
     # -- arrays
 
     def _evaluation(self) -> Callable[[Sequence[Node], bool], Sequence[Node]]:
-        evaluate, state, evaluations = evaluation.evaluate, self._state, self.evaluations
-        observed, numbers = self._observed, self._numbers
+        evaluate, evaluations, numbers = evaluation.evaluate, self.evaluations, self._numbers
+        observed, current, spent = self._observed, self._current, self._spent
 
         def observe(roots: Sequence[Node], wait: bool) -> Sequence[Node]:
-            if state.evaluation or (len(roots) == 1 and roots[0].kind is BUFFER):
+            thread = get_ident()
+            if thread in current or (len(roots) == 1 and roots[0].kind is BUFFER):
                 return evaluate(roots, wait, True)
             for each in roots:
                 if each.device not in observed:
                     self._observe(each.device)
-            code, line = calling_line(sys._getframe(2))
-            number = state.evaluation = next(numbers)
-            state.counting = 0
+            code, instruction = calling_instruction(sys._getframe(2))
+            number = current[thread] = next(numbers)
+            spent.pop(thread, 0)
             began = _now()
             try:
                 return evaluate(roots, wait, True)
             finally:
                 ended = _now()
-                state.evaluation = 0
+                del current[thread]
                 evaluations.extend(
-                    (number, "evaluation", code, line, began, ended, state.counting, get_ident())
-                )
+                    (number, "evaluation", code, instruction, began, ended, spent.get(thread, 0),
+                     thread)
+                )  # fmt: skip
 
         return observe
 
     def runs_of_frames(self, device: Device) -> Callable[..., None]:
         """A function that runs the launches of a frame, one by one."""
-        frames, state, launches = self._frames, self._state, self.launches
+        frames, current, launches = self._frames, self._current, self.launches
 
         def run_frame(frame: Any, addresses: Sequence[int] | None = None) -> None:
-            repeater, number = frame.run, state.evaluation
+            repeater, thread = frame.run, get_ident()
             if addresses is not None:
                 repeater.write(addresses)
             try:
@@ -297,24 +298,24 @@ class Hooks:
                      each.run, self._count_job(device, each))
                     for each in repeater.separate()
                 ]  # fmt: skip
-            code, line, thread, outer = None, 0, get_ident(), number
-            if not number:
-                code, line = calling_line(sys._getframe(1))
-                number = next(self._numbers)
+            code, instruction, outer = None, 0, current.get(thread)
+            number = outer or next(self._numbers)
+            if not outer:
+                code, instruction = calling_instruction(sys._getframe(1))
             first = began = _now()
             try:
                 for name, grid, group, run, counts in jobs:
                     result = run()
                     ended = _now()
                     launches.extend(
-                        (name, device, code, line, grid, group, began, ended, result, number,
-                         counts, thread)
+                        (name, device, code, instruction, grid, group, began, ended, result,
+                         number, counts, thread)
                     )  # fmt: skip
                     began = ended
             finally:
                 if not outer:
                     self.evaluations.extend(
-                        (number, "compiled function", code, line, first, began, 0, thread)
+                        (number, "compiled function", code, instruction, first, began, 0, thread)
                     )
 
         return run_frame
@@ -333,10 +334,10 @@ class Hooks:
         self, device: Device, program: Program, arguments: Arguments, grid: Size, group: Size
     ) -> Event | None:
         """Run a launch of arrays; None if it is one of a kernel, whose call is seen already."""
-        if self._state.is_in_call:
+        if get_ident() in self._calling:
             return None
         counts = self.count(device, program, arguments, grid, group)
-        caller = calling_line(sys._getframe(1))
+        caller = calling_instruction(sys._getframe(1))
         began = _now()
         event = device.launch(program, arguments, grid, group, wait=device.memory == "host")
         self._add(program.signature.name, device, caller, grid, group, began, event, counts)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from metalloid.errors import ArgumentError, MetalloidError
 from metalloid.profiler import perfetto, plot
+from metalloid.profiler.callers import line_of
 from metalloid.profiler.hooks import Hooks, RawEvaluation, RawLaunch
 from metalloid.profiler.lines import LineProfile, line_profile
 from metalloid.profiler.records import (
@@ -109,11 +110,11 @@ class profile(Results):
         hooks = self._hooks
         lines: dict[int, tuple[int | None, str, int]] = {}  # of evaluations, by number
         for each in _records(RawEvaluation, hooks.evaluations):
-            file = each.code.co_filename
-            lines[each.number] = len(self.evaluations), file, each.line
+            file, line = each.code.co_filename, line_of(each.code, each.instruction)
+            lines[each.number] = len(self.evaluations), file, line
             self.evaluations.append(
                 EvaluationRecord(
-                    each.name, file, each.line, self._since(each.began),
+                    each.name, file, line, self._since(each.began),
                     (each.ended - each.began - each.counting) / 1e9, each.counting / 1e9,
                     each.thread,
                 )
@@ -131,7 +132,8 @@ class profile(Results):
             if not isinstance(launch.event, Recorded):
                 index, file, line = lines.get(launch.evaluation, (None, "", 0))
                 if launch.code is not None:
-                    file, line = launch.code.co_filename, launch.line
+                    file = launch.code.co_filename
+                    line = line_of(launch.code, launch.instruction)
                 self.launches.append(self._record(launch, free, index, file, line))
                 self._devices[launch.device.name] = launch.device
         self._hooks = Hooks(counts=False)

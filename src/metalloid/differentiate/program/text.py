@@ -29,8 +29,10 @@ def text_of(expression: Expression) -> str:
         case "select":
             condition, then, other = map(_inner, expression.args)
             return f"{condition} ? {then} : {other}"
-        case "call":
+        case "call" | "option":
             return f"{expression.name}({', '.join(args)})"
+        case "method":
+            return f"{args[0]}.{expression.name}({', '.join(args[1:])})"
     raise AssertionError(expression.op)
 
 
@@ -46,6 +48,11 @@ def widened(expression: Expression) -> str:
     if type_.is_float and (type_.scalar != type_.adjoint.scalar or type_.is_packed):
         return f"{type_.element.adjoint.msl}({text_of(expression)})"
     return _inner(expression)
+
+
+def count_name(name: str) -> str:
+    """The parameter that has the number of elements of threadgroup memory that is a parameter."""
+    return f"adjoint_count_{name}"
 
 
 _CONSTANT = re.compile(r"\s*const \w+ (\w+) = .*;$")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
@@ -11,7 +10,7 @@ from typing import NamedTuple, NoReturn
 
 from metalloid.backends.cuda.compile.vectorized_coarsening import is_aligned
 from metalloid.backends.cuda.runtime.context import ContextDevice
-from metalloid.backends.cuda.runtime.events import CudaEvent, record_event
+from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent, record_event
 from metalloid.runtime.launch.launches import (
     Launch,
     LaunchBuffer,
@@ -24,6 +23,7 @@ from metalloid.settings import settings
 _WORD = 8
 #: Words of `struct pair`, and of `struct launch` before those of the arguments (native/launch.h).
 _PAIR_WORDS, _HEAD_WORDS = 2, 4
+_STARTED, _ENDED = 1, 2  # words of the timing events in `struct launch`
 _ALIGNMENT = 16
 
 
@@ -163,14 +163,26 @@ class CudaRepeater:
                 yield SeparateLaunch(launch, words, numbers, self._runner(launch, rows))
 
     def _runner(self, launch: Launch, rows: Sequence[int]) -> Callable[[], CudaEvent]:
-        device, program = self._device, launch.program
-        enqueue = functools.partial(self._enqueue, rows[0], len(rows))
+        device, name, uses_printf = self._device, launch.program.name, launch.program.uses_printf
+        timer, lock, words = device.timer, device.lock, self._words
+        enqueue, first, count = self._enqueue, rows[0], len(rows)
+        started, ended = self._starts[first] + _STARTED, self._starts[rows[-1]] + _ENDED
 
         def run() -> CudaEvent:
-            with device.lock:
+            with lock:
                 if not device.is_entered:
                     device.enter()
-                return record_event(device, program.name, program.uses_printf, (), enqueue)
+                events = timer.acquire()
+                if events is None:
+                    enqueue(first, count)
+                    return CudaEvent(device, name, uses_printf, ())
+                event = TimedEvent(device, name, uses_printf, (), events)
+                words[started], words[ended] = events  # which the call of C records
+                try:
+                    enqueue(first, count)
+                finally:
+                    words[started] = words[ended] = 0
+                return event
 
         return run
 
