@@ -70,7 +70,7 @@ def test_rows(axis):
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [-1e300, 0.0, 1e300])
 def test_elements_that_the_sample_does_not_have(value):
-    """The positions of the sample all have one value, between or beside which the others lie."""
+    """The positions of the sample all have one value, below, between or above the others."""
     x = elements("float64")
     k = np.arange(SAMPLE, dtype=np.uint64)
     first, end = k * COUNT // SAMPLE, (k + 1) * COUNT // SAMPLE

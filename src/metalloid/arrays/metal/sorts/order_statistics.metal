@@ -23,7 +23,7 @@ struct KeyRange {
   METAL_FUNC bool is_same(KeyRange other) const {
     return least == other.least && greatest == other.greatest;
   }
-  METAL_FUNC bool is_found() const { return least == greatest; }
+  METAL_FUNC bool has_one_key() const { return least == greatest; }
   METAL_FUNC uint shift() const {
     const Bits size = greatest - least;
     const uint bits = 64 - uint(clz(ulong(size)));
@@ -101,11 +101,11 @@ struct Ranges {
       }
     }
   }
-  METAL_FUNC bool are_found() const {
+  METAL_FUNC bool have_one_key() const {
     bool result = true;
     #pragma clang loop unroll(full)
     for (uint t = 0; t < targets; ++t) {
-      result = result && own[t].is_found();
+      result = result && own[t].has_one_key();
     }
     return result;
   }
@@ -131,7 +131,7 @@ template <typename Bits>
 METAL_FUNC Bits key_of_sample(threadgroup const Bits *sample, uint rank, threadgroup uint *counts,
                               uint lane) {
   KeyRange<Bits> range{0, Bits(~Bits(0)), rank};
-  while (!range.is_found()) {
+  while (!range.has_one_key()) {
     simdgroup_barrier(mem_flags::mem_threadgroup);
     for (uint k = lane; k < statistic_digits; k += statistic_lanes) {
       counts[k] = 0;
@@ -233,12 +233,12 @@ METAL_FUNC void count_ranges(device const Bits *values, uint count,
                              thread const Ranges<targets, Bits> &ranges,
                              Order<Bits> order, thread Candidates<Bits> &candidates,
                              thread uint *below, thread uint *inside, uint lane) {
-  const uint whole = count / statistic_lanes * statistic_lanes;
-  for (uint first = 0; first < whole; first += statistic_lanes) {
+  const uint full = count / statistic_lanes * statistic_lanes;
+  for (uint first = 0; first < full; first += statistic_lanes) {
     count_key(order.key(values[first + lane]), ranges, candidates, below);
   }
-  if (whole + lane < count) {
-    count_key(order.key(values[whole + lane]), ranges, candidates, below);
+  if (full + lane < count) {
+    count_key(order.key(values[full + lane]), ranges, candidates, below);
   }
   for (uint k = 0; k < candidates.length; ++k) {
     const Bits key = candidates.get(k);
@@ -257,7 +257,7 @@ METAL_FUNC void count_digits(Bits key, thread const Ranges<targets, Bits> &range
   #pragma clang loop unroll(full)
   for (uint t = 0; t < targets; ++t) {
     const KeyRange<Bits> range = ranges.own[t];
-    if (ranges.is_counted[t] && !range.is_found() && range.has(key)) {
+    if (ranges.is_counted[t] && !range.has_one_key() && range.has(key)) {
       count_digit(counts, t * statistic_digits + range.digit(key, range.shift()));
       is_candidate = true;
     }

@@ -51,12 +51,12 @@ METAL_FUNC void count_groups(device const Bits *values, uint count, Order<Bits> 
   for (uint t = 0; t < targets; ++t) {
     bounds.not_below[t] = bounds.above[t] = 0;
   }
-  const uint whole = count / partition_lanes * partition_lanes;
-  for (uint k = lane; k < whole; k += partition_lanes) {
+  const uint full = count / partition_lanes * partition_lanes;
+  for (uint k = lane; k < full; k += partition_lanes) {
     bounds.add(order.key(values[k]), pivots);
   }
-  if (whole + lane < count) {
-    bounds.add(order.key(values[whole + lane]), pivots);
+  if (full + lane < count) {
+    bounds.add(order.key(values[full + lane]), pivots);
   }
   uint above = 0;  // elements of the groups above
   for (uint t = targets; t-- > 0;) {
@@ -132,13 +132,13 @@ METAL_FUNC void move_groups(device const Bits *values, uint first, uint count, O
   for (uint g = 0; g < groups; ++g) {
     indices.next[g] = counts[g * step];
   }
-  const uint whole = count / partition_lanes * partition_lanes;
-  for (uint k = lane; k < whole; k += partition_lanes) {
+  const uint full = count / partition_lanes * partition_lanes;
+  for (uint k = lane; k < full; k += partition_lanes) {
     const Bits value = values[k];
     const uint at = indices.take(pivots.group(order.key(value)), lane);
     out[at] = with_indices ? Out(first + k) : Out(value);
   }
-  const uint k = whole + lane;
+  const uint k = full + lane;
   const bool is_element = k < count;
   const Bits value = is_element ? values[k] : Bits(0);
   const uint at = indices.take(is_element ? pivots.group(order.key(value)) : groups, lane);
