@@ -13,7 +13,8 @@ PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
 
 #: Each layer may import only those before it.
 LAYERS = (
-    "errors", "display", "setting_parsers", "settings", "deprecation", "dtypes", "msl", "compiler", "runtime",
+    "errors", "unknown_keywords", "display", "setting_parsers", "settings", "deprecation", "dtypes", "msl", "compiler",
+    "runtime",
     "backends", "metal", "kernels", "differentiate", "arrays", "transforms", "linalg", "fft", "random", "numpy",
     "nn", "compat", "sanitizer", "testing", "bench", "profiler", "cli", "notebook", "dask",
     "dask_sizeof",
@@ -37,8 +38,9 @@ MEMBERS = {
     "backends/metal": ("pyobjc", "compile", "runtime"),
     "backends/opencl": ("compile", "runtime"),
     "differentiate": (
-        "program", "lane_rules", "rules", "analysis", "frontend", "tape", "writer", "derived",
-        "forward_sweep", "propagate", "sweep", "adjoint", "tangent", "frameworks",
+        "metal", "program", "lane_rules", "rules", "analysis", "frontend", "textures", "tape",
+        "writer", "derived", "forward_sweep", "propagate", "sweep", "adjoint", "tangent",
+        "frameworks",
     ),
     "profiler": (
         "records", "callers", "counting", "hooks", "text", "lines", "results", "table", "perfetto",

@@ -7,6 +7,7 @@ neither NumPy nor a compiler.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -169,6 +170,10 @@ def load_ipython_extension(shell: Any) -> None:
     from metalloid.notebook.magics import register
 
     register(shell)
+    if sys.version_info < (3, 13):
+        from metalloid.unknown_keywords import show_suggestions_in
+
+        show_suggestions_in(shell)
 
 
 if not TYPE_CHECKING:  # with it, checkers would take every misspelt name
@@ -203,6 +208,19 @@ def _installed_version() -> str:
         return version("metalloid")
     except PackageNotFoundError:
         return "0.0.dev0"
+
+
+if sys.version_info < (3, 13) and not TYPE_CHECKING:
+
+    def _show(kind, error, trace, shown_before=sys.excepthook):
+        """Show an uncaught error, with a suggestion for an unknown keyword."""
+        if kind is TypeError:
+            from metalloid.unknown_keywords import suggest_keyword
+
+            suggest_keyword(error)
+        shown_before(kind, error, trace)
+
+    sys.excepthook = _show
 
 
 def __dir__() -> list[str]:

@@ -190,9 +190,27 @@ class TracedArgument(TraceError):
 
 def unknown_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
     """The error of a name that a module does not have, with the most similar one that it has."""
-    import difflib  # here, as it is for errors
-
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f". Did you mean {near[0]!r}?" if near else ""
+    near = similar_name(name, known)
+    hint = f". Did you mean {near!r}?" if near else ""
     # Without an object, as Python would add a suggestion, too.
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name, obj=None)
+
+
+def unknown_keyword(function: str, name: str, known: Sequence[str]) -> TypeError:
+    """The error of a keyword that a function does not have."""
+    return TypeError(
+        f"[{function}] unexpected keyword argument {name!r}. {keyword_hint(name, known)}"
+    )
+
+
+def keyword_hint(name: str, known: Sequence[str]) -> str:
+    """The keyword that is most similar to an unknown one, or all."""
+    near = similar_name(name, known)
+    return f"Did you mean {near!r}?" if near else f"Its keywords are {', '.join(known)}."
+
+
+def similar_name(name: str, known: Iterable[str]) -> str | None:
+    """The name that is most similar, if one is."""
+    import difflib  # here, as it is for errors
+
+    return next(iter(difflib.get_close_matches(name, known, 1)), None)

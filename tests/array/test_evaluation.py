@@ -1,13 +1,14 @@
 """Evaluating: memory that is given back, plans that serve again, failures that leave no trace."""
 
 import gc
+import os
 import threading
 
 import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays.execution import executable as evaluation
+from metalloid.arrays.execution import compilation
 from metalloid.arrays.ir.memory import Memory, pool_of
 
 
@@ -19,19 +20,35 @@ def pool():
 
 def test_arrays_of_other_shapes_find_the_kernel_compiled(monkeypatch):
     compiled = []
-    original = evaluation.generated_library
+    original = compilation.generated_library
 
     def counted(text, *rest):
         compiled.append(text)
         return original(text, *rest)
 
-    evaluation._compiled.cache_clear()
-    monkeypatch.setattr(evaluation, "generated_library", counted)
+    compilation._compiled.cache_clear()
+    monkeypatch.setattr(compilation, "generated_library", counted)
     for n in (64, 100, 700):
         x = mtl.asarray(np.ones(n, np.float32))
         for factor in (2.0, 3.0):
             mtl.eval(mtl.tanh(x * factor) - 1.5)
     assert len(compiled) == 1
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor")
+def test_kernels_of_one_evaluation_are_compiled_at_the_same_time(monkeypatch):
+    both, original = threading.Barrier(2), compilation.generated_library
+
+    def meeting(*args):
+        both.wait(60)
+        return original(*args)
+
+    x = mtl.asarray(np.ones((8, 65), np.float32))
+    mtl.eval(x)
+    compilation._compiled.cache_clear()
+    monkeypatch.setattr(compilation, "_requested", set())
+    monkeypatch.setattr(compilation, "generated_library", meeting)
+    mtl.eval(x.sum(0), mtl.tanh(x))
 
 
 def test_nothing_leaks(pool):

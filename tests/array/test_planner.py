@@ -211,3 +211,17 @@ def test_explain_says_why():
     assert "threads" in text
     assert "kernel void array_" in text
     assert mtl.explain(mtl.asarray([1.0])).startswith("The values are known")
+
+
+def test_sums_that_all_layers_read_are_stored():
+    sums = [mtl.asarray(np.full((4, 64), k, np.float32)) for k in range(13)]
+    mtl.eval(*sums)
+    x, results = sums[0], []
+    for more in sums[1:]:
+        x = x + more
+        results.append((x * x).sum(-1))  # a kernel of its own
+    graph = LinearizedGraph([result._node for result in results])
+    planner = make_plan(graph)
+    reads = [len({op.data for op in step.ops if op.is_read}) for step in planner.steps]
+    assert sum(reads) < 40, reads  # 90 if each kernel adds all of them
+    np.testing.assert_array_equal(np.asarray(results[-1]), np.full(4, 78.0**2 * 64, np.float32))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import metalloid as mtl
 from metalloid.compiler.frontend import stdlib_pch
 from metalloid.compiler.toolchain import fingerprint
-from metalloid.compiler.toolchain.cache import Cache, digest
+from metalloid.compiler.toolchain.cache import Cache, digest, read_text
 
 FILES = {"kernel.so": b"\x7fELF" + bytes(1000), "kernel.ll": "define void @f()\n"}
 
@@ -36,6 +36,20 @@ def test_what_is_saved_is_loaded(tmp_path):
     assert loaded == saved
     assert loaded["kernel.so"].read_bytes() == FILES["kernel.so"]
     assert loaded["kernel.ll"].read_text() == FILES["kernel.ll"]
+
+
+def test_texts_of_kernels_are_compressed(tmp_path):
+    text = "  %v = fadd <16 x float> %a, %b\n" * 1000 + "\udc80"
+    files = {"kernel.ll": text, "kernel.cpp": text, "header.h": text, "prelude.pch": text}
+    cache = Cache(tmp_path, 2**20)
+    saved = cache.save("abc", files)
+    loaded = cache.load("abc")
+    assert loaded == saved
+    for name in ("kernel.ll", "kernel.cpp"):
+        assert read_text(loaded[name]) == text
+        assert loaded[name].stat().st_size < len(text) / 10
+    for name in ("header.h", "prelude.pch"):  # programs load these
+        assert loaded[name].read_text("utf-8", "surrogatepass") == text
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.arrays.codegen.kernel_source import render
-from metalloid.arrays.execution.executable import full_text
+from metalloid.arrays.execution.compilation import full_text
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.library import scatter as scatter_kernels

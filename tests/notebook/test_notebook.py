@@ -173,6 +173,7 @@ def test_a_notebook():
         "spin(mtl.Buffer(1024), 1 << 24, threads=32, wait=True)\nNone",
         "mtl.Texture(np.full((32, 48, 4), 7, np.uint8))",
         "mtl.default_device()",
+        "mtl.sum(np.ones(3), axs=0)",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
     nbclient.NotebookClient(
@@ -197,3 +198,4 @@ def test_a_notebook():
     assert "metalloid: running spin, line 1" in "".join(each.text for each in outputs[11])
     assert (pixels_of(base64.b64decode(outputs[12][-1].data["image/png"])) == 7).all()
     assert "<table>" in outputs[13][-1].data["text/html"]
+    assert "Did you mean 'axis'?" in "\n".join(outputs[14][-1].traceback)

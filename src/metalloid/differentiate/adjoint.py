@@ -20,6 +20,7 @@ from metalloid.differentiate.derived import (
 )
 from metalloid.differentiate.program.tree import Program
 from metalloid.differentiate.sweep import Sweep
+from metalloid.differentiate.textures import sampler_lines, sampler_parameters, texture_functions
 from metalloid.errors import OutOfMemory
 from metalloid.kernels.kernel import Kernel
 from metalloid.runtime.launch.event import Event
@@ -90,8 +91,10 @@ class AdjointKernel(DerivedKernel):
         general: Callable[[frozenset[str], frozenset[str]], AdjointKernel],
     ) -> None:  # fmt: skip
         outputs = derivation.outputs
-        super().__init__(derivation.source, derivation.wrt, outputs, derivation.function("vjp"))
-        self._primal, self._owned, self._bounded = primal, sweep.owned, sweep.bounded
+        super().__init__(
+            derivation, "vjp", primal, sampler_parameters(sweep.program, sweep.samplers)
+        )
+        self._owned, self._bounded = sweep.owned, sweep.bounded
         self._strides = {p.name: _WORD * p.type.stride for p in sweep.program.parameters}
         self._tapes: list[Buffer] = []
         self._general = functools.cache(general)
@@ -127,6 +130,7 @@ class AdjointKernel(DerivedKernel):
             if shared or guarded:
                 return self._general(shared, guarded).launch(args, threads, group_size)
         if self._count is None:
+            args = self._with_settings(args)
             return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
         extents = (threads,) if isinstance(threads, int) else tuple(threads)
         count, budget = math.prod(extents), settings.tape_bytes
@@ -145,8 +149,9 @@ class AdjointKernel(DerivedKernel):
         if tape is None or tape.nbytes < nbytes:
             tape = Buffer(nbytes, self.kernel.device)
         event = self.kernel(
-            *args, tape, np.uint32(stride), threads=threads, group_size=group_size, wait=True
-        )
+            *self._with_settings(args), tape, np.uint32(stride),
+            threads=threads, group_size=group_size, wait=True,
+        )  # fmt: skip
         if tape.nbytes <= _MAX_TAPE and not self._tapes:
             self._tapes.append(tape)
         return event
@@ -284,10 +289,13 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
     ]
     for n in wrt:
         word = "float" if n in sweep.owned else "atomic_float"
-        element = memory_type(types[n]) if types[n].is_aggregate else word
+        is_element = types[n].is_aggregate and types[n].texture is None
+        element = memory_type(types[n]) if is_element else word
         adjoints.append(f"device {element} *{names[n]}")
-    lines, declared = sweep.lines, sweep.declared
-    extra = list(adjoints)
+    lines = sweep.lines
+    declared = [*sampler_lines(program, sweep.samplers), *sweep.declared]
+    settings = sampler_parameters(program, sweep.samplers)
+    extra = [*adjoints, *(f"constant adjoint_sampler &{name}" for name in settings)]
     if sweep.has_tape:
         extra += ["device uint *tape", "constant uint &tape_stride", *_IDS]
         declared = ["uint top = 0;", *declared]
@@ -296,7 +304,7 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
     if sweep.shared_words or sweep.shared:
         extra += _THREADGROUP_IDS
         declared = [*declared, *_cleared(sweep)]
-    text = _SHARED_ADD if sweep.shared_words else ""
+    text = texture_functions(program) + (_SHARED_ADD if sweep.shared_words else "")
     inputs = ", ".join(names[n] for n in wrt)
     text += kernel_text(f"{name}_vjp", program.parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
@@ -308,7 +316,7 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
         text += "\n" + kernel_text(
             f"{name}_tape", program.parameters,
             ["device atomic_uint *tape_words", "constant uint &tape_stride"],
-            counting.declared, [*counting.lines, *ends], "",
+            [*sampler_lines(program, {}), *counting.declared], [*counting.lines, *ends], "",
             "Words of the tape of a thread.",
         )  # fmt: skip
     return text

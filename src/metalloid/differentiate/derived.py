@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.frontend.parse import text_of_kernel
 from metalloid.differentiate.program.tree import (
@@ -15,10 +17,16 @@ from metalloid.differentiate.program.tree import (
     flatten,
 )
 from metalloid.differentiate.program.types import FLOATS, Type
+from metalloid.differentiate.textures import (
+    bytes_of_texels,
+    setting_numbers,
+    unknown_settings,
+)
 from metalloid.errors import ArgumentError
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import Library, library
 from metalloid.runtime.launch.event import Event
+from metalloid.runtime.textures.sampler import settings_of
 
 _HEAD = "#include <metal_stdlib>\nusing namespace metal;\n\n"
 Names = tuple[str, ...]
@@ -36,8 +44,20 @@ class DerivedKernel:
     kernel : Kernel
     """
 
-    def __init__(self, source: str, wrt: Names, outputs: Names, kernel: Kernel) -> None:
-        self.source, self.wrt, self.outputs, self.kernel = source, wrt, outputs, kernel
+    def __init__(
+        self, derivation: Derivation, suffix: str, primal: Kernel, samplers: Mapping[str, str]
+    ) -> None:
+        self.source, self.wrt, self.outputs = derivation.source, derivation.wrt, derivation.outputs
+        self.kernel, self._primal = derivation.function(suffix), primal
+        names = [parameter.name for parameter in primal.signature.arguments]
+        self._samplers = {name: names.index(sampler) for name, sampler in samplers.items()}
+        derivatives = self.outputs + self.wrt if suffix == "vjp" else self.wrt + self.outputs
+        #: Positions of textures and of their derivatives.
+        self._textures = [
+            (names.index(name), len(names) + number)
+            for number, name in enumerate(derivatives)
+            if primal.signature.arguments[names.index(name)].layout.texture is not None
+        ]
 
     def __call__(
         self,
@@ -57,7 +77,36 @@ class DerivedKernel:
         return self._run(args, threads, group_size)
 
     def _run(self, args: Sequence[Any], threads: Any, group_size: Any) -> Event:
+        args = self._with_settings(args)
         return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
+
+    def _with_settings(self, args: Sequence[Any]) -> list[Any]:
+        """Arguments, and the settings of samplers among them.
+
+        Raises
+        ------
+        ArgumentError
+            If the derivative of a texture is too small, or that of a sampler not known.
+        """
+        for position, derivative in self._textures:
+            parameter = self._primal.signature.arguments[position]
+            needed = bytes_of_texels(args[position], parameter.layout)
+            if getattr(args[derivative], "nbytes", needed) < needed:
+                raise ArgumentError(
+                    f"[{self.kernel.name}] the derivative of {parameter.name!r} has {needed} "
+                    f"bytes, got {args[derivative].nbytes}."
+                )
+        settings = []
+        for name, position in self._samplers.items():
+            sampler = args[position]
+            unknown = unknown_settings(settings_of(sampler.word))
+            if unknown:
+                raise ArgumentError(
+                    f"[{self.kernel.name}] samples with {' and '.join(unknown)} have no "
+                    f"derivative, got {sampler!r}."
+                )
+            settings.append(np.array([setting_numbers(sampler)], self.kernel.dtype(name)))
+        return [*args, *settings]
 
 
 class Derivation(NamedTuple):
@@ -159,18 +208,18 @@ def _resolve_names(
 
     Structs have derivatives only if they are named.
     """
-    pointers = [p for p in program.parameters if p.type.is_pointer]
-    structs = [p.name for p in pointers if p.type.record and program.scalars(p.type) & set(FLOATS)]
-    known = [p.name for p in pointers if p.type.is_float]
-    types = {p.name: p.type for p in pointers}
+    memory = [p for p in program.parameters if p.type.is_handle]
+    structs = [p.name for p in memory if p.type.record and program.scalars(p.type) & set(FLOATS)]
+    known = [p.name for p in memory if p.type.is_float or p.type.has_texel_derivatives]
+    types = {p.name: p.type for p in memory}
     written = _names_written(program)
     wrt = [name for name in known if name not in written] if wrt is None else wrt
     outputs = [name for name in known if name in written] if outputs is None else outputs
     for name in (*wrt, *outputs):
         if name not in known and name not in structs:
             raise ArgumentError(
-                f"[{kernel}] {name!r} is no pointer or reference to floating-point numbers; "
-                f"these are: {', '.join(known + structs) or 'none'}."
+                f"[{kernel}] {name!r} is no pointer, reference or texture of floating-point "
+                f"numbers; these are: {', '.join(known + structs) or 'none'}."
             )
         if name in structs and program.scalars(types[name]) & {"half", "bfloat"}:
             raise ArgumentError(f"[{kernel}] members of {name!r} are not float: use float for all.")
@@ -180,8 +229,10 @@ def _resolve_names(
 def memory_type(type_: Type) -> str:
     """The type of a derivative in memory, which is packed if what it belongs to is.
 
-    Of a struct it is the same struct.
+    Of a struct it is the same struct, of a texture that of a texel.
     """
+    if type_.texture is not None:
+        return "float" if type_.is_depth else "float4"
     if type_.record:
         return type_.record
     return f"{'packed_' if type_.is_packed else ''}{type_.element.adjoint.msl}"
@@ -192,7 +243,7 @@ def kernel_text(
     lines: Sequence[str], head: str, comment: str,
 ) -> str:  # fmt: skip
     """The text of a kernel."""
-    ids = [p for p in parameters if not p.type.is_pointer and p.attributes]
+    ids = [p for p in parameters if not p.type.is_handle and p.attributes]
     values = [p for p in parameters if p not in ids]
     texts = [
         *(f"{p.declaration}" for p in values),

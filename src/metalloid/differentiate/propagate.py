@@ -12,6 +12,7 @@ from metalloid.differentiate.program.text import text_of, widened
 from metalloid.differentiate.program.tree import Expression
 from metalloid.differentiate.program.types import Type
 from metalloid.differentiate.rules import CONSTANT, PARTIALS, VECTOR_PRODUCTS
+from metalloid.differentiate.textures import texture_call
 
 _LANES = "xyzw"
 
@@ -56,7 +57,7 @@ class Propagation:
 
     def note_indices(self, target: Expression) -> None:
         """Note what the address of a target depends on."""
-        while target.op in ("element", "component", "member"):
+        while target.op in ("element", "component", "member", "texel"):
             for index in target.args[1:]:
                 self.read |= index.variables()
             target = target.args[0]
@@ -97,7 +98,7 @@ class Propagation:
         else:
             args = tuple(map(self._named, args))
         named = replace(value, args=args)
-        is_call = value.op == "call" and not is_lane_function(value.name)
+        is_call = value.op in ("call", "method") and not is_lane_function(value.name)
         is_read = value.op in ("element", "member") and value.is_buffer_element
         if not (is_call or is_read) or not value.type.scalar:
             return named
@@ -202,6 +203,34 @@ class Propagation:
         """Add what has been collected."""
         self._location, self._values = location, {}
         self.add_to_memory(element, self.sums.pop(element))
+
+    def _add_method(self, value: Expression, seed: str) -> None:
+        """A read, a sample or a gather of a texture."""
+        call, texture = texture_call(value, self._location), value.base
+        for arg in value.args[1:]:
+            self.read |= arg.variables()
+        bound, texels = self._bound(seed, value.type), "adjoint_constant()"
+        if texture.name in self._sweep.active:
+            self._require_order(texture.name)
+            texels = f"{self._sweep.prefix}{texture.name}"
+        if call.texel:
+            self._sweep.line(f"adjoint_add({texels}, {call.texel}, {bound});")
+            return
+        if value.type.lanes == 1:
+            bound = f"float4({bound}, 0, 0, 0)"
+            if texture.name in self._sweep.active:
+                texels = f"adjoint_depth{{{texels}}}"
+        settings = self._sweep.sampler(call.sampler, self._location)
+        given = f"{texture.name}, {texels}, {settings}, {call.position}"
+        if value.name == "gather":
+            self._sweep.line(f"adjoint_gather({given}, {call.component}, {bound});")
+            return
+        name = self.new_seed(value.type)
+        lod = text_of(call.lod) if call.lod else "0"
+        self._sweep.line(f"float4 {name} = adjoint_sample({given}, {lod}, {bound});")
+        self._add(call.coordinate, f"{name}.{_LANES[: call.axes]}")
+        if call.lod is not None:
+            self._add(call.lod, f"{name}.w")
 
     def _require_order(self, name: str) -> None:
         if self._sweep.deterministic:

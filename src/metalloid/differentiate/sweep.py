@@ -259,7 +259,12 @@ class Sweep(ForwardSweep):
                 if target.base.name in self.consumed:  # a store before it has no effect
                     given, seed = seed, self._propagation.new_seed(target.type.adjoint)
                     self.line(f"const {target.type.element.adjoint.msl} {seed} = {given};")
-                    self.line(f"{given} = 0;")
+                    self.line(
+                        f"adjoint_store({self.prefix}{target.base.name}, {self.texel(target)}, "
+                        f"{target.type.element.adjoint.msl}(0));"
+                        if target.op == "texel"
+                        else f"{given} = 0;"
+                    )
                 self._propagation.run(value, seed, statement.location)
             return
         name = target.base.name

@@ -10,11 +10,17 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from metalloid.differentiate.analysis import activity
-from metalloid.differentiate.derived import DerivedKernel, derive, kernel_text, memory_type
+from metalloid.differentiate.derived import DerivedKernel, Names, derive, kernel_text, memory_type
 from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.program.text import declaration, text_of, widened
 from metalloid.differentiate.program.tree import Assign, AtomicAdd, Expression, Program
 from metalloid.differentiate.rules import CONSTANT, PARTIALS, VECTOR_TANGENTS
+from metalloid.differentiate.textures import (
+    sampler_lines,
+    sampler_parameters,
+    texture_call,
+    texture_functions,
+)
 from metalloid.differentiate.writer import ProgramWriter
 from metalloid.kernels.kernel import Kernel
 
@@ -83,12 +89,16 @@ def jvp(
     >>> t_y
     array([2., 4., 6.], dtype=float32)
     """
-    derivation = derive(
-        kernel, wrt, outputs,
-        lambda program, name, wrt, outputs: _Tangents(program, wrt, outputs).text(name),
-    )  # fmt: skip
-    source, _, inputs, results, *_ = derivation
-    return TangentKernel(source, inputs, results, derivation.function("jvp"))
+    tangents: _Tangents
+
+    def write(program: Program, name: str, wrt: Names, outputs: Names) -> str:
+        nonlocal tangents
+        tangents = _Tangents(program, wrt, outputs)
+        return tangents.text(name)
+
+    derivation = derive(kernel, wrt, outputs, write)
+    samplers = sampler_parameters(tangents.program, tangents.samplers)
+    return TangentKernel(derivation, "jvp", kernel, samplers)
 
 
 class _Tangents(ProgramWriter):
@@ -120,8 +130,13 @@ class _Tangents(ProgramWriter):
                 )
         self.statements(self.program.body)
         tangents = ", ".join(self.prefix + n for n in self.outputs)
+        declared = [*sampler_lines(self.program, self.samplers), *declared]
+        extra += [
+            f"constant adjoint_sampler &{n}"
+            for n in sampler_parameters(self.program, self.samplers)
+        ]
         comment = f"{name}, and the tangents {tangents} of what it computes."
-        return kernel_text(
+        return texture_functions(self.program) + kernel_text(
             f"{name}_jvp", self.program.parameters, extra, declared, self.lines, "", comment
         )
 
@@ -136,7 +151,10 @@ class _Tangents(ProgramWriter):
         if target.base.name in self.active and target.type.is_float:
             tangent = self._bound(self._tangent(value) or f"{_adjoint(target)}(0)", target)
         super().assign(statement)
-        if tangent is not None:
+        if tangent is not None and target.op == "texel":
+            name = f"{self.prefix}{target.base.name}"
+            self.line(f"adjoint_store({name}, {self.texel(target)}, {tangent});")
+        elif tangent is not None:
             self.line(f"{self.derivative(target)} = {tangent};")
 
     def add(self, statement: AtomicAdd) -> None:
@@ -176,6 +194,25 @@ class _Tangents(ProgramWriter):
             raise Refused(self._location, f"{text_of(value)} has no rule")
         tangent: str | None = rule(value)
         return tangent
+
+    def _of_method(self, value: Expression) -> str:
+        call, texture = texture_call(value, self._location), value.base
+        texels = "adjoint_constant()"
+        if texture.name in self.active:
+            texels = f"{self.prefix}{texture.name}"
+        part = ".x" if value.type.lanes == 1 else ""
+        if call.texel:
+            return f"tangent_load({texels}, {call.texel}){part}"
+        settings = self.sampler(call.sampler, self._location)
+        given = f"{texture.name}, {texels}, {settings}, {call.position}"
+        if value.name == "gather":
+            return f"tangent_gather({given}, {call.component})"
+        zeros = ", 0" * (3 - call.axes)
+        dot_coordinate = f"float3({self._inner(call.coordinate)}{zeros})"
+        lod, dot_lod = "0", "0"
+        if call.lod is not None:
+            lod, dot_lod = text_of(call.lod), self._inner(call.lod)
+        return f"tangent_sample({given}, {lod}, {dot_coordinate}, {dot_lod}){part}"
 
     def _of_component(self, value: Expression) -> str:
         return f"({self._inner(value.args[0])}).{value.name}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from metalloid.differentiate.analysis import activity
 from metalloid.differentiate.frontend.expressions import Refused
@@ -18,6 +19,7 @@ from metalloid.differentiate.program.tree import (
     Program,
     Statement,
 )
+from metalloid.differentiate.textures import texel_number, unknown_settings
 
 
 class ProgramWriter:
@@ -36,6 +38,8 @@ class ProgramWriter:
         Variables that have derivatives.
     prefix : str
         Of names of derivatives: `stem`, which has a number if names of parameters begin so.
+    samplers : dict of str
+        Names of the settings of samplers that the lines read.
     """
 
     stem: str
@@ -52,6 +56,7 @@ class ProgramWriter:
             raise Refused(statement.location, why)
         self._references = {p.name for p in program.parameters if "&" in p.declaration}
         self.lines: list[str] = []
+        self.samplers: dict[str, str] = {}
         self._depth = 0
 
     def line(self, text: str) -> None:
@@ -86,7 +91,12 @@ class ProgramWriter:
 
     def assign(self, statement: Assign) -> None:
         """Write an assignment."""
-        self.line(f"{text_of(statement.target)} = {text_of(statement.value)};")
+        target, value = statement.target, text_of(statement.value)
+        if target.op == "texel":
+            given = ", ".join([value, *map(text_of, target.args[1:])])
+            self.line(f"{target.base.name}.write({given});")
+        else:
+            self.line(f"{text_of(target)} = {value};")
 
     def add(self, statement: AtomicAdd) -> None:
         """Write an addition to memory."""
@@ -130,11 +140,26 @@ class ProgramWriter:
     # -- derivatives
 
     def derivative(self, target: Expression) -> str:
-        """The derivative of a target, where it is stored."""
-        text, name = text_of(target), target.base.name
+        """The derivative of a target, where it is stored; the value of that of a texel."""
+        name = target.base.name
+        if target.op == "texel":
+            return f"adjoint_load({self.prefix}{name}, {self.texel(target)})"
+        text = text_of(target)
         if name in self._references:
             text = f"{name}[0]{text[len(name) :]}"
         return f"{self.prefix}{text}"
+
+    def texel(self, target: Expression) -> str:
+        """The number of a texel that is written."""
+        return texel_number(target.base, target.args[1:])
+
+    def sampler(self, name: str, location: Any) -> str:
+        """The name of the settings of a sampler."""
+        unknown = unknown_settings(self.program.samplers[name].settings or {})
+        if unknown:
+            raise Refused(location, f"samples with {' and '.join(unknown)} have no derivative here")
+        self.samplers[name] = f"{self.prefix}{name}"
+        return self.samplers[name]
 
     def check_output(self, statement: Assign | AtomicAdd) -> None:
         """Refuse stores of what depends on inputs to memory without a derivative."""

@@ -44,10 +44,10 @@ def warn_if_unchecked(bounds: str, device: Device) -> None:
 
 
 def _warn(text: str) -> None:
-    depth = 3
+    depth = 1
     while _is_of_package(depth):
         depth += 1
-    warnings.warn(text, CompileWarning, stacklevel=depth)
+    warnings.warn(text, CompileWarning, stacklevel=depth + 1)
 
 
 def _is_of_package(depth: int) -> bool:

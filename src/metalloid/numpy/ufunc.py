@@ -26,6 +26,7 @@ from metalloid.arrays.ir.operands import (
     unary,
 )
 from metalloid.arrays.ir.ops import OPS
+from metalloid.errors import unknown_keyword
 from metalloid.numpy import complex_order, composed
 from metalloid.numpy.array import as_ndarrays, in_type_of, ndarray, numpy_function, store
 from metalloid.numpy.functions import reductions, scans
@@ -46,6 +47,8 @@ _COMPARE = {"less": operator.lt, "less_equal": operator.le, "greater": operator.
             "not_equal": operator.ne}  # fmt: skip
 #: Kinds of types; Python's numbers convert to those of their own kind and of later ones.
 _KINDS = "biufc"
+_OF_HOST = "axes", "axis", "keepdims", "signature"  # options that NumPy's functions interpret
+_OPTIONS = "out", "where", "casting", "order", "dtype", "subok", *_OF_HOST
 #: Functions that refuse booleans, in NumPy as well.
 _NOT_OF_BOOLS = ("subtract", "negative", "positive", "sign")
 
@@ -244,6 +247,9 @@ class ufunc:
         subok: bool = True,
         **options: Any,
     ) -> Any:
+        for name in options:
+            if name not in _OF_HOST:
+                raise unknown_keyword(self.__name__, name, _OPTIONS)
         inputs, positional = operands[: self.nin], operands[self.nin :]
         if len(inputs) < self.nin:
             raise TypeError(f"[{self.__name__}] expected {self.nin} operands, got {len(inputs)}.")

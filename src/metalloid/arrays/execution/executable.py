@@ -13,31 +13,16 @@ from typing import NamedTuple
 from metalloid.arrays.codegen.kernel_source import Rendered, render
 from metalloid.arrays.codegen.params import Packer
 from metalloid.arrays.execution.calls import assign_results
+from metalloid.arrays.execution.compilation import compile_ahead, compiled
 from metalloid.arrays.ir.layout import Ints, Layout
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import BUFFER, Node, in_memory
-from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.grid_partition import MAX_GRID_POINTS, partition_grid
 from metalloid.arrays.planning.plan import Planner
 from metalloid.arrays.planning.schedule import BufferSpec, CallStep, GeneratedKernel
-from metalloid.kernels.kernel import Kernel, launch_batch
-from metalloid.kernels.library import generated_library
+from metalloid.kernels.kernel import launch_batch
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.launches import Launch as BoundLaunch
-
-
-def full_text(rendered: Rendered) -> str:
-    """The text that is compiled: the kernel after the Metal sources that it calls."""
-    head = "#include <metal_stdlib>\nusing namespace metal;\n\n"
-    return head + "\n".join([metal_source(*rendered.files), rendered.text])
-
-
-@functools.lru_cache(maxsize=4096)
-def _compiled(text: str, name: str, device: Device) -> Kernel:
-    macros = dict.fromkeys(device.traits.macros, True)
-    # The texts and launches are generated from shapes, and indices in arrays are checked or wrapped
-    # (ir/index_checks.py): accesses are inside, and small calls need no proof.
-    return generated_library(text, macros, device)[name]
 
 
 class Launch:
@@ -51,10 +36,10 @@ class Launch:
         For leaves without the alignment that `rendered` relies on; compiled on first use.
     """
 
-    def __init__(self, step: GeneratedKernel, sources: Sequence[BufferSpec],
-                 device: Device, is_aligned: bool = True) -> None:  # fmt: skip
-        self.rendered = rendered = render(step, sources, device.traits, is_aligned)
-        kernel = _compiled(full_text(rendered), rendered.name, device)
+    def __init__(self, step: GeneratedKernel, rendered: Rendered, sources: Sequence[BufferSpec],
+                 device: Device) -> None:  # fmt: skip
+        self.rendered = rendered
+        kernel = compiled(rendered, device)
         self._bound = kernel.sized(rendered.threads, rendered.group_size)
         self.packer = Packer(rendered.members) if rendered.members else None
         self._aligned = [
@@ -63,7 +48,7 @@ class Launch:
             if (leaf := sources[source].leaf) is not None
         ]
         self.unaligned_variant: Launch | None = None
-        self._make_unaligned = functools.partial(Launch, step, sources, device, False)
+        self._make_unaligned = functools.partial(_unaligned, step, sources, device)
 
     @property
     def alignments(self) -> list[tuple[int, int]]:
@@ -87,6 +72,10 @@ class Launch:
         if params is not None:
             args.append(params)
         return self._bound(args)
+
+
+def _unaligned(step: GeneratedKernel, sources: Sequence[BufferSpec], device: Device) -> Launch:
+    return Launch(step, render(step, sources, device.traits, is_aligned=False), sources, device)
 
 
 class Result(NamedTuple):
@@ -225,9 +214,16 @@ def executable(planner: Planner, device: Device) -> ExecutablePlan:
     uses: list[set[int]] = []
     allocated: set[int] = set()
     _check_capacity(planner.sources, device)
-    for step in chain.from_iterable(map(partition_grid, planner.steps)):
+    partitioned = list(chain.from_iterable(map(partition_grid, planner.steps)))
+    texts = [
+        None if isinstance(step, CallStep) else render(step, planner.sources, device.traits)
+        for step in partitioned
+    ]
+    compile_ahead(filter(None, texts), device)
+    for step, rendered in zip(partitioned, texts, strict=True):
         if not isinstance(step, CallStep):
-            launch = Launch(step, planner.sources, device)
+            assert rendered is not None
+            launch = Launch(step, rendered, planner.sources, device)
             steps.append(launch)
             uses.append(set(launch.rendered.buffers))
         else:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from metalloid.arrays.codegen.kernel_source import render
-from metalloid.arrays.execution.executable import full_text
+from metalloid.arrays.execution.compilation import full_text
 from metalloid.arrays.execution.plan_drawing import DrawnStep, draw
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.node import BUFFER, Node

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
 from metalloid.arrays.ir.linearize import LinearizedGraph
-from metalloid.arrays.ir.node import ELEMENTWISE, MATMUL, REDUCE, VIEW
+from metalloid.arrays.ir.node import CONSTANT, ELEMENTWISE, MATMUL, REDUCE, VIEW
 
 #: A value of this cost (`Op.cost`, in additions) is materialized rather than computed twice.
 COSTLY = 16
+#: Operands of a value from which on it may be stored only to save reads.
+MIN_SAVED_READS = 3
+#: Larger sets of operands are not followed further.
+MAX_COUNTED_READS = 32
 
 
 def highest_costly(graph: LinearizedGraph, indices: set[int]) -> set[int]:
@@ -53,3 +57,43 @@ def recompute_candidates(graph: LinearizedGraph, pinned: Container[int]) -> list
             cost = 0
         costs.append(cost)
     return candidates
+
+
+def read_repeatedly(
+    graph: LinearizedGraph, kernels: Mapping[int, int], uses: Mapping[int, int],
+    in_memory: Container[int],
+) -> set[int]:  # fmt: skip
+    """Values with several users that several kernels compute, where storing them saves reads.
+
+    So are the sums in the residual stream of a network, where each layer adds to what all earlier
+    layers have added: each kernel would read the results of all of them, and be another kernel.
+
+    Parameters
+    ----------
+    kernels : mapping of int to int
+        By node: the number of kernels that compute it.
+    uses : mapping of int to int
+        By node: the number of its users.
+    in_memory : container of int
+        Materialized nodes.
+    """
+    if max(kernels.values(), default=0) < 2:
+        return set()
+    reads: list[frozenset[int]] = []
+    chosen = set()
+    for index, node in enumerate(graph.nodes):
+        own: frozenset[int] = frozenset((index,)) if node.kind is not CONSTANT else frozenset()
+        if index not in in_memory and node.kind in (ELEMENTWISE, VIEW):
+            below = frozenset().union(*(reads[arg] for arg in graph.args[index]))
+            count = sum(graph.nodes[at].size >= node.size for at in below)
+            # Each kernel reads all operands; or one reads them and writes a value that all read.
+            saved = (kernels.get(index, 0) - 1) * (count - 1) - 2
+            is_value = node.kind is ELEMENTWISE and uses[index] > 1
+            if is_value and count >= MIN_SAVED_READS and saved > 0:
+                (arg, *_) = graph.args[index]
+                is_cast = node.data.name == "astype" and graph.nodes[arg].kind is ELEMENTWISE
+                chosen.add(arg if is_cast else index)
+            elif len(below) <= MAX_COUNTED_READS:
+                own = below
+        reads.append(own)
+    return chosen

@@ -31,7 +31,7 @@ from metalloid.arrays.ir.node import (
     VIEW,
 )
 from metalloid.arrays.planning import library_calls, matmul_fusion, row_chunks
-from metalloid.arrays.planning.costs import highest_costly, recompute_candidates
+from metalloid.arrays.planning.costs import highest_costly, read_repeatedly, recompute_candidates
 from metalloid.arrays.planning.frontier import fusion_frontier
 from metalloid.arrays.planning.horizontal import merge_kernels
 from metalloid.arrays.planning.kernel_builder import (
@@ -430,11 +430,12 @@ class Planner:
         return tuple(highest_costly(self.graph, inside))
 
     def shared(self) -> set[int]:
-        """Costly nodes that several kernels compute; only the last of a chain."""
+        """Nodes that several kernels compute and that are better materialized."""
         counts = Counter(chain.from_iterable(step.nodes for step in self.steps))
         used_repeatedly = {index for index, n in counts.items() if n > 1} - set(self.pinned)
         products = {index for index in used_repeatedly if self.graph.nodes[index].kind is MATMUL}
-        return highest_costly(self.graph, used_repeatedly - set(self.materialized) | products)
+        costly = highest_costly(self.graph, used_repeatedly - set(self.materialized) | products)
+        return costly | read_repeatedly(self.graph, counts, self.uses, self.materialized)
 
 
 def make_plan(graph: LinearizedGraph) -> Planner:

@@ -192,6 +192,7 @@ def restore(
     files: Mapping[str, Path], options: Options, sources: dict[str, str], check: bool = True
 ) -> TranslationUnit | None:
     """The unit in a cache entry; None if `check` finds that a file it included has changed."""
+    from metalloid.compiler.toolchain.cache import read_text
     from metalloid.msl.diagnostics import Diagnostic
 
     facts = json.loads(files[_FACTS].read_bytes())
@@ -205,7 +206,7 @@ def restore(
         constants=_constants(facts),
         warnings=tuple(Diagnostic(**warning) for warning in facts["warnings"]),
         has_large_calls=facts["has_large_calls"],
-        text=files[_TEXT].read_bytes().decode("utf-8", "surrogatepass"),
+        text=read_text(files[_TEXT]),
         sources=sources,
     )
 

@@ -4,6 +4,9 @@ The folder is the user's own (`cache_folder`): other users can neither read it n
 entry is a folder of files. It is written under a temporary name and then renamed, so a reader
 sees all of it or nothing; a process that loses the race takes the winner's. An entry whose
 checksums do not hold is removed and made again.
+
+Texts of kernels are compressed, as they are nine tenths of the bytes and are seldom read: `read`
+and `read_text` return the contents of a file of an entry.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import functools
 import json
 import os
 import time
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,6 +32,11 @@ from metalloid.settings import settings
 
 _MANIFEST = "manifest.json"
 _LAYOUT = "v1"  # of this folder; a change makes old entries invisible
+_COMPRESSED = ".z"  # appended to the names of compressed files
+#: Texts that only Python reads. Other files are loaded by programs.
+_TEXTS = (".ll", ".cpp")
+#: A smaller file takes a block of the disk in any case.
+_MIN_COMPRESSED = 4096
 #: Entries are counted, which takes a second for ten thousand, when so many have come, or an eighth.
 _SAVES_BETWEEN_TRIMS = 64
 
@@ -45,6 +54,17 @@ def digest(*contents: str | bytes) -> str:
 def checksum(content: bytes) -> str:
     """The BLAKE2b digest of 160 bits, in hexadecimal."""
     return blake2b(content, digest_size=20).hexdigest()
+
+
+def read(file: Path) -> bytes:
+    """The contents of a file of an entry."""
+    data = file.read_bytes()
+    return zlib.decompress(data) if file.suffix == _COMPRESSED else data
+
+
+def read_text(file: Path) -> str:
+    """The text in a file of an entry, as it was given to `Cache.save`."""
+    return read(file).decode("utf-8", "surrogatepass")
 
 
 class Cache:
@@ -95,7 +115,10 @@ class Cache:
         return None if self.refusal else self.folder
 
     def load(self, key: str) -> dict[str, Path] | None:
-        """Files of the entry `key` by name, their checksums verified; None if there is none."""
+        """Files of the entry `key` by name, their checksums verified; None if there is none.
+
+        Texts are read by `read_text`.
+        """
         for root in (self._root(), self._temporary):
             if root is None:
                 continue
@@ -230,7 +253,7 @@ def _verified(entry: Path) -> dict[str, Path]:
         status = (entry / name).stat()
         if _digest_of(entry / name, status.st_mtime_ns, status.st_size, status.st_ino) != checksum:
             raise ValueError(f"{name} is damaged")
-    return {name: entry / name for name in manifest}
+    return {name.removesuffix(_COMPRESSED): entry / name for name in manifest}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -241,6 +264,7 @@ def _digest_of(file: Path, modified: int, size: int, inode: int) -> str:
 
 def _write(root: Path, key: str, files: Mapping[str, bytes]) -> dict[str, Path]:
     entry = _entry(root, key)
+    files = dict(_stored(name, data) for name, data in files.items())
     entry.parent.mkdir(mode=0o700, exist_ok=True)
     temporary = _temporary_folder("tmp-", root)
     try:
@@ -259,7 +283,14 @@ def _write(root: Path, key: str, files: Mapping[str, bytes]) -> dict[str, Path]:
     except BaseException:
         _delete(temporary)
         raise
-    return {name: entry / name for name in files}
+    return {name.removesuffix(_COMPRESSED): entry / name for name in files}
+
+
+def _stored(name: str, data: bytes) -> tuple[str, bytes]:
+    """A file's name and contents in an entry."""
+    if name.endswith(_TEXTS) and len(data) >= _MIN_COMPRESSED:
+        return name + _COMPRESSED, zlib.compress(data, 1)
+    return name, data
 
 
 _shared: dict[tuple[str, int], Cache] = {}

@@ -33,7 +33,8 @@ def float_variables(value: Expression) -> set[str]:
     args: Iterable[Expression] = value.args
     if value.op == "select":
         args = value.args[1:]
-    return {name for arg in args for name in float_variables(arg)}
+    texture = {value.base.name} if value.op == "method" else set()
+    return texture.union(*map(float_variables, args))
 
 
 def active_variables(
@@ -97,7 +98,7 @@ def all_reads(statements: list[Statement]) -> Iterator[Expression]:
 
 def indices_of(target: Expression) -> Iterator[Expression]:
     """The indices of a target."""
-    while target.op in ("element", "component", "member"):
+    while target.op in ("element", "component", "member", "texel"):
         yield from target.args[1:]
         target = target.args[0]
 

@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from metalloid.differentiate.analysis.activity import is_step
-from metalloid.differentiate.frontend.aggregates import AggregateReader
 from metalloid.differentiate.frontend.expressions import (
     BOOL,
     DERIVATIVE,
     FALSE,
     GENERATED,
-    REFERENCE,
     TRUE,
     ZERO,
     Refused,
@@ -20,6 +18,15 @@ from metalloid.differentiate.frontend.expressions import (
     negated,
     type_of,
 )
+from metalloid.differentiate.frontend.statements import (
+    JUMPS,
+    LOOPS,
+    is_default,
+    jumps_in,
+    moved_in,
+    parts_of_loop,
+)
+from metalloid.differentiate.frontend.textures import TextureReader
 from metalloid.differentiate.program.tree import (
     Assign,
     Expression,
@@ -32,8 +39,6 @@ from metalloid.differentiate.program.tree import (
 from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
-_JUMPS = {"ReturnStmt": "return", "BreakStmt": "break", "ContinueStmt": "continue"}
-_LOOPS = ("ForStmt", "WhileStmt", "DoStmt")
 _MAX_INLINED = 32
 
 
@@ -53,33 +58,7 @@ class _Frame:
     result: Expression | None = None
 
 
-def _moved_in(body: Node) -> set[str]:
-    """Addresses of the declarations of variables that a function assigns."""
-    addresses = set()
-    for node in body.descendants():
-        is_step = node.kind == "UnaryOperator" and ("'++'" in node.text or "'--'" in node.text)
-        is_store = node.kind == "BinaryOperator" and "'='" in node.text
-        if is_step or is_store or node.kind == "CompoundAssignOperator":
-            target = node.children[0]
-            reference = REFERENCE.search(target.text) if target.kind == "DeclRefExpr" else None
-            if reference is not None:
-                addresses.add(reference[2])
-    return addresses
-
-
-def jumps_in(node: Node) -> set[str]:
-    """The jumps out of a statement."""
-    if node.kind in _JUMPS:
-        return {_JUMPS[node.kind]}
-    if node.kind == "LambdaExpr":
-        return set()
-    jumps = {jump for child in node.children for jump in jumps_in(child)}
-    if node.kind in _LOOPS:
-        jumps -= {"break", "continue"}
-    return jumps - {"break"} if node.kind == "SwitchStmt" else jumps
-
-
-class Reader(AggregateReader):
+class Reader(TextureReader):
     """Reads a kernel.
 
     Parameters
@@ -122,10 +101,12 @@ class Reader(AggregateReader):
                 if is_array
                 else self.expanded(reference)
                 if parameter.type.record in self.records or parameter.type.columns
+                else self.sampler_parameter(parameter.name)
+                if parameter.type.is_sampler
                 else variable
             )
         body = next(child for child in kernel.children if child.kind == "CompoundStmt")
-        moved = _moved_in(body)
+        moved = moved_in(body)
 
         def read() -> None:
             self.load_constants(parameters, declared)
@@ -135,8 +116,12 @@ class Reader(AggregateReader):
             self._function(body, None)
 
         statements = self.block_of(read)
-        local = {name: type_ for name, type_ in self.variables.items() if name not in names}
-        return Program(kernel.label, parameters, local, statements, self.records)
+        local = {
+            name: type_
+            for name, type_ in self.variables.items()
+            if not (name in names or type_.is_sampler)
+        }
+        return Program(kernel.label, parameters, local, statements, self.records, self.samplers)
 
     # -- functions
 
@@ -161,10 +146,10 @@ class Reader(AggregateReader):
         if self._depth == _MAX_INLINED:
             raise Refused(node.begin, f"{name} is recursive, or calls are nested too deeply")
         declared = [child for child in function.children if child.kind == "ParmVarDecl"]
-        moved = _moved_in(body)
+        moved = moved_in(body)
         for parameter, child in zip(declared, node.children[1:], strict=True):
             argument, type_ = self.value(child), type_of(parameter)
-            if type_.is_pointer or argument.op == "pointer":
+            if type_.is_handle or argument.op == "pointer":
                 self.known[parameter.address] = self.fixed(argument)
                 if parameter.address in moved and argument.op == "pointer":
                     self._move(parameter)
@@ -209,7 +194,7 @@ class Reader(AggregateReader):
                 inner = node.children[1]
                 last = inner.children[-1:] if inner.kind == "CompoundStmt" else [inner]
                 before = inner.children[:-1] if inner.kind == "CompoundStmt" else []
-                if last and last[0].kind in _JUMPS and not any(map(jumps_in, before)):
+                if last and last[0].kind in JUMPS and not any(map(jumps_in, before)):
                     condition = self.value(node.children[0])
                     then = self.branch_of(
                         lambda before=before, last=last: self._block([*before, *last], tail)  # type: ignore[misc]
@@ -221,11 +206,11 @@ class Reader(AggregateReader):
                     return
             is_last = not rest
             self.statement(node, tail if is_last else frozenset())
-            if jumps and rest and node.kind not in _JUMPS:
+            if jumps and rest and node.kind not in JUMPS:
                 remaining = self.branch_of(lambda rest=rest: self._block(rest, tail))  # type: ignore[misc]
                 self.statements.append(If(negated(self._any_flag(jumps)), remaining))
                 return
-            if node.kind in _JUMPS:
+            if node.kind in JUMPS:
                 return
 
     def _frame_of(self, jump: str) -> _Frame:
@@ -250,7 +235,7 @@ class Reader(AggregateReader):
             self._block(node.children, tail)
         elif node.kind == "AttributedStmt":
             self.statement(node.children[-1], tail)
-        elif node.kind in _JUMPS:
+        elif node.kind in JUMPS:
             self._jump(node, tail)
         elif node.kind == "DeclStmt":
             for child in node.children:
@@ -262,7 +247,7 @@ class Reader(AggregateReader):
                 for child in node.children[1:]
             ]
             self.statements.append(If(condition, *blocks))
-        elif node.kind in _LOOPS:
+        elif node.kind in LOOPS:
             self._loop(node)
         elif node.kind == "SwitchStmt":
             self._switch(node)
@@ -275,7 +260,7 @@ class Reader(AggregateReader):
             raise Refused(node.begin, f"{value.name} has no rule")
 
     def _jump(self, node: Node, tail: frozenset[str]) -> None:
-        jump = _JUMPS[node.kind]
+        jump = JUMPS[node.kind]
         result = self._frames[0].result
         if jump == "return" and node.children and result is not None:
             self.assign(result, self.value(node.children[0]), node)
@@ -286,6 +271,9 @@ class Reader(AggregateReader):
         if node.kind != "VarDecl":
             return
         type_ = type_of(node)
+        if type_.is_sampler:
+            self.declare_sampler(node)
+            return
         initial = node.children[0] if node.children else None
         if type_.is_pointer:
             if initial is None:
@@ -330,7 +318,7 @@ class Reader(AggregateReader):
     # -- loops
 
     def _loop(self, node: Node) -> None:
-        first, condition, step, body = _parts_of_loop(node)
+        first, condition, step, body = parts_of_loop(node)
         outside = set(self.variables)
         if first is not None:
             self.statement(first)
@@ -399,7 +387,7 @@ class Reader(AggregateReader):
             elif sections:
                 sections[-1][1].append(child)
         chain: list[Statement] = []
-        ordered = sorted(sections, key=lambda section: _is_default(section[0]))
+        ordered = sorted(sections, key=lambda section: is_default(section[0]))
         for labels, body in reversed(ordered):
             last = body[-1] if body else None
             if last is not None and last.kind == "BreakStmt":
@@ -409,7 +397,7 @@ class Reader(AggregateReader):
             if any("break" in jumps_in(child) for child in body):
                 raise Refused(node.begin, "a break within a case has no rule")
             block = self.branch_of(lambda body=body: self._block(body, frozenset()))  # type: ignore[misc]
-            if _is_default(labels):
+            if is_default(labels):
                 chain = block
                 continue
             tests = [binary("==", value, self.value(label.children[0]), BOOL) for label in labels]
@@ -418,26 +406,6 @@ class Reader(AggregateReader):
                 test = binary("||", test, other, BOOL)
             chain = [If(test, block, chain)]
         self.statements += chain
-
-
-def _is_default(labels: list[Node]) -> bool:
-    return any(label.kind == "DefaultStmt" for label in labels)
-
-
-def _parts_of_loop(
-    node: Node,
-) -> tuple[Node | None, Node | None, Node | None, list[Node]]:
-    """The initial statement, the condition, the step and the body of a loop."""
-    children = node.children
-    if node.kind == "ForStmt":
-        first, _, condition, step, body = children
-        given = [None if part.kind == "Missing" else part for part in (first, condition, step)]
-        return given[0], given[1], given[2], [body]
-    if node.kind == "DoStmt":
-        return None, children[1], None, [children[0]]
-    if len(children) != 2:
-        raise Refused(node.begin, "a declaration as a condition has no rule")
-    return None, children[0], None, [children[1]]
 
 
 def _is_step(statement: Statement, loop: Loop) -> bool:

@@ -29,8 +29,10 @@ def text_of(expression: Expression) -> str:
         case "select":
             condition, then, other = map(_inner, expression.args)
             return f"{condition} ? {then} : {other}"
-        case "call":
+        case "call" | "option":
             return f"{expression.name}({', '.join(args)})"
+        case "method":
+            return f"{args[0]}.{expression.name}({', '.join(args[1:])})"
     raise AssertionError(expression.op)
 
 

@@ -23,7 +23,9 @@ class Expression:
         ``"constant"``, ``"variable"``, ``"element"`` (of an array or buffer: base, indices),
         ``"member"`` (of a struct in memory), ``"component"`` (of a vector, `name` are the lanes),
         ``"aggregate"`` (members of a struct, or columns, only while it is read), ``"cast"``,
-        ``"construct"``, ``"unary"``, ``"binary"``, ``"select"`` or ``"call"``.
+        ``"construct"``, ``"unary"``, ``"binary"``, ``"select"``, ``"call"``, ``"method"`` (of a
+        texture: the texture, arguments), ``"option"`` of a sample or ``"texel"`` (that is written:
+        the texture, indices).
     type : Type
     name : str
         Text of a constant, name of a variable, operator or function.
@@ -55,6 +57,8 @@ class Expression:
         """Whether it is in memory of the device."""
         if self.op == "component":
             return self.args[0].is_buffer_element
+        if self.op == "texel":
+            return True
         is_memory = self.op in ("element", "variable")
         return is_memory and self.base.type.space in ("device", "constant")
 
@@ -137,6 +141,22 @@ class Parameter:
     attributes: str = ""
 
 
+@dataclass(frozen=True)
+class Sampler:
+    """A sampler.
+
+    Attributes
+    ----------
+    settings : dict or None
+        By the names of the parameters of `metalloid.Sampler`; None of one that is a parameter.
+    declaration : str
+        What declares it in the kernel; empty if it is declared outside.
+    """
+
+    settings: dict[str, str] | None
+    declaration: str = ""
+
+
 @dataclass
 class Program:
     """A kernel.
@@ -150,6 +170,8 @@ class Program:
     body : list of Statement
     records : dict
         Members of structs with their types, by name.
+    samplers : dict of Sampler
+        By name.
     """
 
     name: str
@@ -157,6 +179,7 @@ class Program:
     variables: dict[str, Type]
     body: list[Statement]
     records: dict[str, list[tuple[str, Type]]] = field(default_factory=dict)
+    samplers: dict[str, Sampler] = field(default_factory=dict)
 
     def scalars(self, type_: Type) -> set[str]:
         """The types of the numbers in a type."""

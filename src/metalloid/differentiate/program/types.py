@@ -24,6 +24,9 @@ _NAMED_VECTOR = re.compile(r"(packed_)?(\w+?)([234])$")
 _MATRIX = re.compile(r"(?:metal::)?matrix<(\w+), (\d), (\d)>$")
 _NAMED_MATRIX = re.compile(r"(half|float)([234])x([234])$")
 _EXTENT = re.compile(r"\[(\d+)\]")
+_TEXTURE = re.compile(
+    r"(?:metal::)?((?:texture|depth)[\w]+)<([\w ]+)(?:, (?:metal::)?access::(\w+))?"
+)
 FLOATS = ("float", "half", "bfloat", "double")
 
 
@@ -69,6 +72,38 @@ class Type:
         return self.scalar in FLOATS
 
     @property
+    def texture(self) -> tuple[str, str, str] | None:
+        """The kind, the scalar and the access of a texture; None if it is none.
+
+        Examples
+        --------
+        >>> parse_type("metal::texture2d<_Float16, metal::access::write>").texture
+        ('texture2d', 'half', 'write')
+        """
+        match = _TEXTURE.match(self.record)
+        return (match[1], _SCALARS.get(match[2], ""), match[3] or "") if match else None
+
+    @property
+    def is_depth(self) -> bool:
+        """Whether it is a depth texture, whose texels are numbers."""
+        return self.texture is not None and self.texture[0].startswith("depth")
+
+    @property
+    def is_sampler(self) -> bool:
+        """Whether it is a sampler."""
+        return self.record in ("sampler", "metal::sampler")
+
+    @property
+    def is_handle(self) -> bool:
+        """Whether values of it stand for memory: a pointer, a texture or a sampler."""
+        return self.is_pointer or self.is_sampler or self.texture is not None
+
+    @property
+    def has_texel_derivatives(self) -> bool:
+        """Whether it is a texture of floating-point numbers."""
+        return self.texture is not None and self.texture[1] in FLOATS
+
+    @property
     def element(self) -> Type:
         """The type of an element, or of what a pointer points to."""
         return replace(self, extents=(), is_pointer=False, space="")
@@ -76,6 +111,9 @@ class Type:
     @property
     def msl(self) -> str:
         """The name of an element."""
+        if self.texture is not None:
+            kind, scalar, access = self.texture
+            return f"{kind}<{scalar}{f', access::{access}' if access else ''}>"
         if self.record:
             return self.record
         if self.columns:

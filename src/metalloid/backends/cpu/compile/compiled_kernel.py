@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from metalloid.backends.cpu.compile.variants import Variant, parse_variant
 from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.compiler.toolchain import clang
+from metalloid.compiler.toolchain.cache import read_text
 from metalloid.errors import MetalloidError
 
 #: In a bundle, the file with the facts of all versions of a kernel.
@@ -184,7 +185,7 @@ class CompiledKernel(CodeProperties):
         """
         if not self.stages:
             raise MetalloidError("[bundle] a bundle has machine code only, and no text of it.")
-        texts = {name: path.read_text() for name, path in self.stages.items()}
+        texts = {name: read_text(path) for name, path in self.stages.items()}
         outcome = clang.run([*self.code_command, "-S", "-o", "-", "-"], texts["ll"])
         texts["x86" if self.architecture == "x86_64" else "arm64"] = outcome.text
         return texts

@@ -55,7 +55,7 @@ from metalloid.compiler.sanitizer.runtime_functions import (
     VARIABLE,
 )
 from metalloid.compiler.toolchain import clang
-from metalloid.compiler.toolchain.cache import Cache, digest
+from metalloid.compiler.toolchain.cache import Cache, digest, read_text
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
@@ -314,7 +314,7 @@ class _EntryCompiler:
         if files is None:
             output = checked(clang.run(self.command, text)).output
             files = self.cache.save(key, {"functions.ll": output})
-        return files["functions.ll"].read_text()
+        return read_text(files["functions.ll"])
 
     def optimise(self, ir: str, options: Sequence[str] = ()) -> str:
         """A module of IR optimised by LLVM, with `_IR_FLAGS`."""

@@ -11,7 +11,7 @@ from metalloid.backends.cpu.compile.kernel_ir import kernel_ir
 from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.ir.parser import parse_function
-from metalloid.compiler.toolchain.cache import Cache, digest
+from metalloid.compiler.toolchain.cache import Cache, digest, read_text
 from metalloid.compiler.toolchain.target import Target
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.launch.refutation import ThreadCode
@@ -43,8 +43,8 @@ def thread_code(
         kernel = kernel_ir(unit, entry, constants, target, cache, functions, debug_lines=True)
         files = cache.save(key, {"thread.ll": kernel.ir, "thread.cpp": kernel.cpp})
     ir, positions = (
-        files["thread.ll"].read_text(),
-        SourcePositions(unit.sources, files["thread.cpp"].read_text()),
+        read_text(files["thread.ll"]),
+        SourcePositions(unit.sources, read_text(files["thread.cpp"])),
     )
     function = parse_function(ir, THREAD_CODE, retain_hints=True)
     return ThreadCode(function, lambda debug: positions.of(debug, ir))

@@ -22,7 +22,7 @@ from metalloid.backends.cuda.runtime.geometry import launches_of
 from metalloid.backends.cuda.runtime.launcher import launch_layout, pack_shape
 from metalloid.compiler.bounds.table import BoundsTable, pointer_slots
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
-from metalloid.compiler.toolchain.cache import shared_cache
+from metalloid.compiler.toolchain.cache import read_text, shared_cache
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
@@ -90,7 +90,7 @@ class OfflineProgram(Program):
 
         Entries of PTX have the kernel's name, and the coarsened one ``NAME_coarsened``.
         """
-        texts = {name: path.read_text() for name, path in self._kernel.stages.items()}
+        texts = {name: read_text(path) for name, path in self._kernel.stages.items()}
         name = self.signature.name
         if name.isidentifier():
             ptx = _ENTRY_NAMES.sub(lambda match: name + "_coarsened" * bool(match[1]), texts["ptx"])

@@ -22,7 +22,7 @@ from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.ir.pass_manager import observes_passes
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.toolchain import clang
-from metalloid.compiler.toolchain.cache import Cache, digest
+from metalloid.compiler.toolchain.cache import Cache, digest, read
 from metalloid.compiler.toolchain.progress import compiling
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import MetalloidError
@@ -103,7 +103,7 @@ def compile_spirv(
 
 def assembly(kernel: SpirvKernel, target: Target) -> str:
     """The SPIR-V as text."""
-    ir = kernel.stages["ll"].read_bytes()
+    ir = read(kernel.stages["ll"])
     return clang.run([*_back_end(target), *_AS_IT_IS, "-S"], ir).text
 
 

@@ -12,6 +12,7 @@ from metalloid.backends.opencl.runtime.build import build
 from metalloid.backends.opencl.runtime.geometry import SubGrid
 from metalloid.backends.opencl.runtime.platforms import binding
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
+from metalloid.compiler.toolchain.cache import read_text
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import LaunchError
 from metalloid.msl.entry_points import EntryPoint
@@ -41,7 +42,7 @@ class OfflineProgram(Program):
     def asm(self) -> Mapping[str, str]:
         """Text of each stage: the lowered C++, LLVM IR, and SPIR-V."""
         stages = self._kernel.stages
-        texts = {name: stages[name].read_text() for name in ("cpp", "ll")}
+        texts = {name: read_text(stages[name]) for name in ("cpp", "ll")}
         texts["spirv"] = assembly(self._kernel, self._target)
         name = self.signature.name
         if name.isidentifier():

@@ -1,0 +1,1 @@
+"""Metal functions that derivatives call."""
