@@ -194,3 +194,43 @@ struct S {{ float f; half h; S(float a) : f(a) {{}} }};
 kernel void k(device const S *x, device float *y) {{ {body} }}"""
     with pytest.raises(error, match=message):
         mtl.library(source, device="cpu").k.vjp(wrt=["x"])
+
+
+def test_functors_templates_and_names_of_types():
+    source = (
+        HEADER
+        + """
+    struct Square { template <typename T> T operator()(T x) { return x * x; } };
+    template <typename T> struct Pair {
+      typedef T value_t;
+      T a, b;
+      T sum() const { return a + b; }
+      static value_t twice(value_t x) { return 2 * x; }
+    };
+    template <typename Op, typename T>
+    void apply(device const T *x, device T *y, uint i) { y[i] = Op()(x[i]) + Op{}(x[i ^ 1]); }
+    template <typename T> struct Mirror {
+      using part = float;
+      static void run(device const T *x, device T *y, uint i, threadgroup part *memory) {
+        memory[i] = x[i];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        y[i] += memory[31 - i];
+      }
+    };
+    kernel void k(device const float *x, device float *y, uint i [[thread_position_in_grid]]) {
+      apply<Square, float>(x, y, i);
+      Pair<float> pair = {x[i], 2};
+      Square square;
+      threadgroup typename Mirror<float>::part memory[32];
+      Mirror<float>::run(x, y, i, memory);
+      y[i] += pair.sum() * Pair<float>::twice(pair.a) + square(pair.b);
+    }"""
+    )
+    random = np.random.default_rng(0)
+    x, d_y = (random.normal(size=32).astype(np.float32) for _ in range(2))
+    d_x = np.zeros(32, np.float32)
+    adjoint = mtl.library(source, device="cpu").k.vjp()
+    adjoint(x, np.zeros(32, np.float32), d_y, d_x, threads=32, group_size=32)
+    paired = d_y[np.arange(32) ^ 1]
+    expected = 2 * x * (d_y + paired) + d_y[::-1] + d_y * (4 * x + 4)
+    assert np.abs(d_x - expected).max() <= 1e-5 * np.abs(expected).max()

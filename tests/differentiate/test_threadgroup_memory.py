@@ -137,3 +137,38 @@ def test_vectors():
             wide[name][k] += 1e-30j
             exact[k] = total(wide["x"], wide["z"]).imag / 1e-30
         assert np.abs(computed[name] - exact).max() <= 2e-6 * np.abs(exact).max()
+
+
+def test_memory_that_is_a_parameter():
+    source = """
+    kernel void k(device const float *x, device float *y, threadgroup float *shared,
+                  threadgroup half2 *pairs, uint i [[thread_position_in_threadgroup]],
+                  uint g [[thread_position_in_grid]]) {
+      shared[i] = x[g] * x[g];
+      pairs[i] = half2(x[g], 2);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      float a = shared[63 - i] * float(pairs[i ^ 1].x) + shared[i];
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      shared[i ^ 3] = a * a;
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      y[g] = shared[i] * shared[i];
+    }"""
+    kernel = mtl.library(HEADER + source, device="cpu").k
+    random = np.random.default_rng(0)
+    x, d_y = (random.normal(size=128).astype(np.float32) for _ in range(2))
+
+    def function(x):
+        x = x.reshape(2, 64)
+        a = (x * x)[:, ::-1] * x[:, np.arange(64) ^ 1] + x * x
+        return ((a * a)[:, np.arange(64) ^ 3] ** 2).reshape(-1)
+
+    memory = mtl.threadgroup_memory(64 * 4), mtl.threadgroup_memory(64 * 4)
+    launch = {"threads": 128, "group_size": 64}
+    d_x, dot_y, y = (np.zeros(128, np.float32) for _ in range(3))
+    kernel.vjp()(x, y, *memory, d_y, d_x, **launch)
+    rows = np.array([function(x + 1e-30j * row).imag / 1e-30 for row in np.eye(128)])
+    expected = rows @ d_y
+    assert np.abs(d_x - expected).max() <= 2e-3 * np.abs(expected).max()
+    kernel.jvp()(x, y, *memory, d_y, dot_y, **launch)
+    expected = d_y @ rows
+    assert np.abs(dot_y - expected).max() <= 2e-3 * np.abs(expected).max()

@@ -17,7 +17,10 @@ from metalloid.differentiate.derived import (
     derive,
     kernel_text,
     memory_type,
+    threadgroup_parameters,
+    without_threadgroup_memory,
 )
+from metalloid.differentiate.program.text import count_name
 from metalloid.differentiate.program.tree import Program
 from metalloid.differentiate.sweep import Sweep
 from metalloid.differentiate.textures import sampler_lines, sampler_parameters, texture_functions
@@ -103,6 +106,8 @@ class AdjointKernel(DerivedKernel):
         self._count = derivation.function("tape") if sweep.has_tape else None
 
     def _run(self, args: Sequence[Any], threads: Any, group_size: Any) -> Event:
+        values, memory = without_threadgroup_memory(args)
+        args = [*memory, *values]
         first = len(args) - len(self.outputs) - len(self.wrt)
         given = [
             np.array(arg) if is_consumed else arg
@@ -122,11 +127,12 @@ class AdjointKernel(DerivedKernel):
         Afterwards they are those of what the outputs held before the kernel, if the adjoint is one
         of `adjoint_of` with `in_place`.
         """
-        first = len(args) - len(self.outputs) - len(self.wrt)
+        values, memory = without_threadgroup_memory(args)
+        first = len(values) - len(self.outputs) - len(self.wrt)
         # Simdgroups have the same threads as in the kernel.
         grid, group_size = self._primal._check_sizes(threads, group_size)
         if self._owned or self._bounded:
-            shared, guarded = self._failed_assumptions(args, grid, group_size)
+            shared, guarded = self._failed_assumptions(values, grid, group_size)
             if shared or guarded:
                 return self._general(shared, guarded).launch(args, threads, group_size)
         if self._count is None:
@@ -136,7 +142,8 @@ class AdjointKernel(DerivedKernel):
         count, budget = math.prod(extents), settings.tape_bytes
         stride, least = 1, None
         while True:
-            nbytes = max(1, self._words(args[:first], stride, threads, group_size)) * _WORD * count
+            words = self._words([*values[:first], *memory], stride, threads, group_size)
+            nbytes = max(1, words) * _WORD * count
             if nbytes <= budget:
                 break
             if least is not None and nbytes >= least:
@@ -296,6 +303,8 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
     declared = [*sampler_lines(program, sweep.samplers), *sweep.declared]
     settings = sampler_parameters(program, sweep.samplers)
     extra = [*adjoints, *(f"constant adjoint_sampler &{name}" for name in settings)]
+    extra += [f"constant uint &{count_name(p.name)}" for p in program.threadgroup_parameters]
+    extra += threadgroup_parameters(program, sweep.active, sweep.prefix, "atomic_uint")
     if sweep.has_tape:
         extra += ["device uint *tape", "constant uint &tape_stride", *_IDS]
         declared = ["uint top = 0;", *declared]
@@ -328,12 +337,12 @@ def _cleared(sweep: Sweep) -> Iterator[str]:
     yield "const uint adjoint_first = adjoint_row * adjoint_extents.x + adjoint_position.x;"
     yield "const uint adjoint_step = adjoint_extents.x * adjoint_extents.y * adjoint_extents.z;"
     for name, type_ in sweep.shared.items():
-        index, stride = "", math.prod(type_.extents)
+        index, stride = "[i]" if type_.is_pointer else "", math.prod(type_.extents)
+        elements = count_name(name) if type_.is_pointer else str(stride)
         for extent in type_.extents:
             stride //= extent
             index += f"[i / {stride} % {extent}]" if len(type_.extents) > 1 else "[i]"
-        count = math.prod(type_.extents)
-        yield f"for (uint i = adjoint_first; i < {count}; i += adjoint_step) {{"
+        yield f"for (uint i = adjoint_first; i < {elements}; i += adjoint_step) {{"
         yield f"  {name}{index} = {type_.element.msl}(0);"
         yield "}"
     for name, count in sweep.shared_words.items():

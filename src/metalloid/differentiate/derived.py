@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.frontend.parse import text_of_kernel
+from metalloid.differentiate.program.text import count_name
 from metalloid.differentiate.program.tree import (
     Assign,
     AtomicAdd,
@@ -25,10 +26,13 @@ from metalloid.differentiate.textures import (
 from metalloid.errors import ArgumentError
 from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import Library, library
+from metalloid.runtime.arguments.argument_binder import ThreadgroupMemory
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.textures.sampler import settings_of
 
 _HEAD = "#include <metal_stdlib>\nusing namespace metal;\n\n"
+#: Bytes of the number of a derivative.
+_FLOAT = 4
 Names = tuple[str, ...]
 
 
@@ -88,6 +92,7 @@ class DerivedKernel:
         ArgumentError
             If the derivative of a texture is too small, or that of a sampler not known.
         """
+        args, memory = without_threadgroup_memory(args)
         for position, derivative in self._textures:
             parameter = self._primal.signature.arguments[position]
             needed = bytes_of_texels(args[position], parameter.layout)
@@ -106,7 +111,32 @@ class DerivedKernel:
                     f"derivative, got {sampler!r}."
                 )
             settings.append(np.array([setting_numbers(sampler)], self.kernel.dtype(name)))
-        return [*args, *settings]
+        return [*args, *settings, *self._threadgroup_arguments(memory)]
+
+    def _threadgroup_arguments(self, memory: Sequence[ThreadgroupMemory]) -> list[Any]:
+        """Numbers of elements of threadgroup memory, the memory, and that of its derivatives."""
+        parameters = self._primal.signature.threadgroup
+        counts = {
+            p.name: each.nbytes // p.layout.bytes
+            for p, each in zip(parameters, memory, strict=False)
+        }
+        lanes = {p.name: p.layout.lanes for p in parameters}
+        names = [p.name for p in self.kernel.signature.arguments]
+        given = [np.uint32(counts[name]) for name in counts if count_name(name) in names]
+        derivatives = [
+            ThreadgroupMemory(_FLOAT * counts[name] * lanes[name])
+            for name in (p.name.partition("_")[2] for p in self.kernel.signature.threadgroup)
+            if name in counts
+        ]
+        return [*given, *memory, *derivatives]
+
+
+def without_threadgroup_memory(
+    args: Sequence[Any],
+) -> tuple[list[Any], list[ThreadgroupMemory]]:
+    """Arguments that are values, and those that are sizes of threadgroup memory."""
+    memory = [arg for arg in args if isinstance(arg, ThreadgroupMemory)]
+    return [arg for arg in args if not isinstance(arg, ThreadgroupMemory)], memory
 
 
 class Derivation(NamedTuple):
@@ -208,7 +238,7 @@ def _resolve_names(
 
     Structs have derivatives only if they are named.
     """
-    memory = [p for p in program.parameters if p.type.is_handle]
+    memory = [p for p in program.parameters if p.type.is_handle and p.type.space != "threadgroup"]
     structs = [p.name for p in memory if p.type.record and program.scalars(p.type) & set(FLOATS)]
     known = [p.name for p in memory if p.type.is_float or p.type.has_texel_derivatives]
     types = {p.name: p.type for p in memory}
@@ -238,6 +268,18 @@ def memory_type(type_: Type) -> str:
     return f"{'packed_' if type_.is_packed else ''}{type_.element.adjoint.msl}"
 
 
+def threadgroup_parameters(
+    program: Program, active: Collection[str], prefix: str, element: str = ""
+) -> list[str]:
+    """Derivatives of threadgroup memory that is a parameter, by default of its type."""
+    memory = program.threadgroup_parameters
+    return [
+        f"threadgroup {element or memory_type(p.type)} *{prefix}{p.name} "
+        f"[[threadgroup({number + len(memory)})]]"
+        for number, p in enumerate(p for p in memory if p.name in active)
+    ]
+
+
 def kernel_text(
     name: str, parameters: Sequence[Parameter], extra: Sequence[str], declared: Sequence[str],
     lines: Sequence[str], head: str, comment: str,
@@ -246,7 +288,7 @@ def kernel_text(
     ids = [p for p in parameters if not p.type.is_handle and p.attributes]
     values = [p for p in parameters if p not in ids]
     texts = [
-        *(f"{p.declaration}" for p in values),
+        *(p.declaration + p.attributes * (p.type.space == "threadgroup") for p in values),
         *(text for text in extra if "[[" not in text),
         *(f"{p.declaration}{p.attributes}" for p in ids),
         *(text for text in extra if "[[" in text),

@@ -19,7 +19,7 @@ from typing import Any
 
 from metalloid.differentiate.analysis import activity
 from metalloid.differentiate.analysis.indices import Indices, is_distinct
-from metalloid.differentiate.program.text import declaration, text_of
+from metalloid.differentiate.program.text import count_name, declaration, text_of
 from metalloid.differentiate.program.tree import (
     Assign,
     AtomicAdd,
@@ -47,8 +47,10 @@ class ForwardSweep(ProgramWriter):
     has_tape : bool
     consumed : set of str
         Outputs whose adjoints are set to 0 where they have been read.
-    shared, shared_words : dict
-        Types of threadgroup variables, and numbers of words of their adjoints.
+    shared : dict of Type
+        Types of threadgroup variables.
+    shared_words : dict of str
+        Numbers of words of their adjoints.
     """
 
     stem = "d"
@@ -77,7 +79,7 @@ class ForwardSweep(ProgramWriter):
         self.has_tape = False
         self._depth = 0
         self._numbers: dict[int, int] = {}
-        self.shared_words: dict[str, int] = {}
+        self.shared_words: dict[str, str] = {}
         self.shared: dict[str, Type] = {}
         self._taped, self._undone = False, list[Assign]()
 
@@ -98,6 +100,12 @@ class ForwardSweep(ProgramWriter):
                 self.declared.append(f"{declaration(name, type_)} = {{}};")
             if name in self.active and with_adjoints:
                 self.declared.append(f"{declaration(self.prefix + name, type_.adjoint)} = {{}};")
+        for parameter in self.program.threadgroup_parameters if with_adjoints else ():
+            name, type_ = parameter.name, parameter.type
+            if name in self._needed:
+                self.shared[name] = type_
+            if name in self.active:
+                self.shared_words[name] = f"{count_name(name)} * {type_.lanes}"
 
     def _declare_shared(self, name: str, type_: Type, with_adjoints: bool) -> None:
         if name in self._needed:
@@ -105,7 +113,8 @@ class ForwardSweep(ProgramWriter):
             if with_adjoints:  # what a first store overwrites is saved
                 self.shared[name] = type_
         if name in self.active and with_adjoints:
-            self.shared_words[name] = words = type_.lanes * math.prod(type_.extents)
+            words = type_.lanes * math.prod(type_.extents)
+            self.shared_words[name] = str(words)
             self.declared.append(f"threadgroup atomic_uint {self.prefix}{name}[{words}];")
 
     def variable(self, kind: str, statement: Statement, type_: Type) -> str:

@@ -10,7 +10,14 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from metalloid.differentiate.analysis import activity
-from metalloid.differentiate.derived import DerivedKernel, Names, derive, kernel_text, memory_type
+from metalloid.differentiate.derived import (
+    DerivedKernel,
+    Names,
+    derive,
+    kernel_text,
+    memory_type,
+    threadgroup_parameters,
+)
 from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.program.text import declaration, text_of, widened
 from metalloid.differentiate.program.tree import Assign, AtomicAdd, Expression, Program
@@ -131,6 +138,7 @@ class _Tangents(ProgramWriter):
         self.statements(self.program.body)
         tangents = ", ".join(self.prefix + n for n in self.outputs)
         declared = [*sampler_lines(self.program, self.samplers), *declared]
+        extra += threadgroup_parameters(self.program, self.active, self.prefix)
         extra += [
             f"constant adjoint_sampler &{n}"
             for n in sampler_parameters(self.program, self.samplers)

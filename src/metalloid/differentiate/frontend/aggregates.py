@@ -14,6 +14,7 @@ from metalloid.differentiate.frontend.expressions import (
     binary,
     type_of,
 )
+from metalloid.differentiate.frontend.structs import record_name
 from metalloid.differentiate.program.tree import Expression
 from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
@@ -37,20 +38,20 @@ class AggregateReader(ExpressionReader):
     def __init__(self, nodes: Sequence[Node], literal_at: Callable[[SourceLocation], str]) -> None:
         super().__init__(literal_at)
         self.records = {
-            node.label if node.label != "definition" else node.text.split()[-2]: [
+            name: [
                 (child.label, type_of(child))
                 for child in node.children
                 if child.kind == "FieldDecl"
             ]
             for node in nodes
-            if node.kind == "CXXRecordDecl" and node.text.endswith("definition")
+            if (name := record_name(node))
         }
 
     # -- objects
 
     def members_of(self, type_: Type, node: Node | None = None) -> list[tuple[str, Type]]:
         """The members of a struct."""
-        members = self.records.get(type_.record.rpartition("::")[2])
+        members = self.records.get(type_.record_name)
         if members is None:
             raise Refused(
                 node.begin if node else None, f"values of type {type_.text!r} have no rule"
@@ -80,7 +81,7 @@ class AggregateReader(ExpressionReader):
     def expanded(self, value: Expression) -> Expression:
         """An object as an aggregate, if it is one."""
         type_ = value.type
-        is_known = type_.columns or type_.record.rpartition("::")[2] in self.records
+        is_known = type_.columns or type_.record_name in self.records
         if value.op in ("aggregate", "pointer") or type_.extents or not is_known:
             return value
         if type_.columns:

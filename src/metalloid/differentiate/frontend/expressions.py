@@ -13,7 +13,6 @@ from metalloid.differentiate.program.tree import (
     Barrier,
     Expression,
     If,
-    Parameter,
     Statement,
 )
 from metalloid.differentiate.program.types import Type, parse_type
@@ -26,6 +25,7 @@ _CAST = re.compile(r"<(\w+)[^>]*>")
 _OPERATOR = re.compile(r"(?:^|\s)'([^\w\s']+)'")
 _MEMBER = re.compile(r"(?:\.|->)(\w+) 0x\w+")
 _SWIZZLE = re.compile(r"\.(get|put)_([xyzwrgba]+)\b")
+_SIZE = re.compile(r"sizeof '(?:[^']*':')?([^']*)'")
 _LANES = str.maketrans("rgba", "xyzw")
 #: Nodes that stand for their last child.
 _TRANSPARENT = (
@@ -137,16 +137,6 @@ class ExpressionReader:
         finally:
             self._branches -= 1
 
-    def load_constants(self, parameters: list[Parameter], declared: list[Node]) -> None:
-        """Load numbers of the launch once: after an atomic function compilers load them again."""
-        for parameter, node in zip(parameters, declared, strict=True):
-            type_ = parameter.type
-            is_number = "&" in parameter.declaration and type_.scalar and not type_.is_float
-            if is_number and type_.space == "constant" and not type_.extents:
-                local = self.new_variable(f"{parameter.name}_value", type_.element)
-                self.assign(local, self.known[node.address], node)
-                self.known[node.address] = local
-
     # -- values
 
     def value(self, node: Node) -> Expression:
@@ -186,6 +176,13 @@ class ExpressionReader:
     def _read_FloatingLiteral(self, node: Node) -> Expression:
         assert node.begin is not None
         return Expression("constant", type_of(node), self._literal_at(node.begin))
+
+    def _read_UnaryExprOrTypeTraitExpr(self, node: Node) -> Expression:
+        measured = _SIZE.search(node.text)
+        type_ = parse_type(measured[1]) if measured else type_of(node.children[0])
+        if not type_.scalar or type_.extents or type_.columns or "sizeof" not in node.text:
+            raise Refused(node.begin, "the size of this type has no rule")
+        return Expression("constant", Type("ulong"), str(type_.stride * type_.scalar_bytes))
 
     def _read_CXXBoolLiteralExpr(self, node: Node) -> Expression:
         return Expression("constant", BOOL, node.text.split()[-1])
@@ -357,6 +354,8 @@ class ExpressionReader:
 
     def _read_CXXOperatorCallExpr(self, node: Node) -> Expression:
         operator = self._operator(node)
+        if operator == "()" and (function := REFERENCE.search(node.children[0].children[0].text)):
+            return self.method(node, self.value(node.children[1]), function[2], "result")
         args = [self.value(child) for child in node.children[1:]]
         if operator == "=":
             return self.store(node, *args)

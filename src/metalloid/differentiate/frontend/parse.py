@@ -12,6 +12,7 @@ from metalloid.compiler.toolchain.target import Target
 from metalloid.differentiate.analysis.versions import split_versions
 from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.frontend.reader import Reader
+from metalloid.differentiate.frontend.structs import resolve_aliases
 from metalloid.differentiate.program.tree import Parameter, Program
 from metalloid.differentiate.program.types import Type, parse_type
 from metalloid.errors import ArgumentError, CompileError
@@ -53,6 +54,7 @@ class KernelText:
         read = functools.partial(translate.read_source, {file: source})
         self.source_map = SourceMap(stream, read)
         self._nodes = parse_dump(outcome.text)
+        resolve_aliases(self._nodes)
         self._entry = entry
 
     def program(self) -> Program:

@@ -44,7 +44,7 @@ _MAX_INLINED = 32
 
 @dataclass
 class _Frame:
-    """A function or a loop that jumps leave.
+    """A function, a loop or a switch that jumps leave.
 
     Attributes
     ----------
@@ -52,10 +52,13 @@ class _Frame:
         By jump, the variable that says that it has happened.
     result : Expression or None
         What a function returns.
+    is_switch : bool
+        Whether only `break` leaves it.
     """
 
     flags: dict[str, Expression]
     result: Expression | None = None
+    is_switch: bool = False
 
 
 class Reader(TextureReader):
@@ -86,8 +89,8 @@ class Reader(TextureReader):
             if GENERATED.fullmatch(parameter.name) and not DERIVATIVE.match(parameter.name):
                 why = f"adjoints declare names like {parameter.name!r}: choose another one"
                 raise Refused(node.name, why)
-            if parameter.type.space == "threadgroup":
-                why = "threadgroup memory as a parameter has no rule: declare it in the kernel"
+            if parameter.type.space == "threadgroup" and parameter.type.is_aggregate:
+                why = "threadgroup memory of structs as a parameter has no rule"
                 raise Refused(node.name, why)
             if parameter.type.scalar == "double":
                 raise Refused(node.name, "doubles have no adjoints")
@@ -100,7 +103,7 @@ class Reader(TextureReader):
                 pointer
                 if is_array
                 else self.expanded(reference)
-                if parameter.type.record in self.records or parameter.type.columns
+                if parameter.type.record_name in self.records or parameter.type.columns
                 else self.sampler_parameter(parameter.name)
                 if parameter.type.is_sampler
                 else variable
@@ -109,7 +112,7 @@ class Reader(TextureReader):
         moved = moved_in(body)
 
         def read() -> None:
-            self.load_constants(parameters, declared)
+            self._load_constants(parameters, declared)
             for node in declared:
                 if node.address in moved:
                     self._move(node)
@@ -122,6 +125,16 @@ class Reader(TextureReader):
             if not (name in names or type_.is_sampler)
         }
         return Program(kernel.label, parameters, local, statements, self.records, self.samplers)
+
+    def _load_constants(self, parameters: list[Parameter], declared: list[Node]) -> None:
+        """Load numbers of the launch once: after an atomic function compilers load them again."""
+        for parameter, node in zip(parameters, declared, strict=True):
+            type_ = parameter.type
+            is_number = "&" in parameter.declaration and type_.scalar and not type_.is_float
+            if is_number and type_.space == "constant" and not type_.extents:
+                local = self.new_variable(f"{parameter.name}_value", type_.element)
+                self.assign(local, self.known[node.address], node)
+                self.known[node.address] = local
 
     # -- functions
 
@@ -147,7 +160,8 @@ class Reader(TextureReader):
             raise Refused(node.begin, f"{name} is recursive, or calls are nested too deeply")
         declared = [child for child in function.children if child.kind == "ParmVarDecl"]
         moved = moved_in(body)
-        for parameter, child in zip(declared, node.children[1:], strict=True):
+        given = node.children[len(node.children) - len(declared) :]
+        for parameter, child in zip(declared, given, strict=True):
             argument, type_ = self.value(child), type_of(parameter)
             if type_.is_handle or argument.op == "pointer":
                 self.known[parameter.address] = self.fixed(argument)
@@ -214,7 +228,9 @@ class Reader(TextureReader):
                 return
 
     def _frame_of(self, jump: str) -> _Frame:
-        return self._frames[0] if jump == "return" else self._frames[-1]
+        if jump == "return":
+            return self._frames[0]
+        return next(f for f in reversed(self._frames) if jump == "break" or not f.is_switch)
 
     def _flag(self, jump: str) -> Expression:
         flags = self._frame_of(jump).flags
@@ -283,7 +299,7 @@ class Reader(TextureReader):
             if value.op == "pointer":
                 self._move(node)
             return
-        if type_.scalar == "double" or not (type_.scalar or type_.record in self.records):
+        if type_.scalar == "double" or not (type_.scalar or type_.record_name in self.records):
             raise Refused(node.begin, f"variables of type {type_.text!r} have no rule")
         variable = self.new_variable(node.label, type_)
         self.known[node.address] = variable
@@ -373,7 +389,7 @@ class Reader(TextureReader):
     # -- switch
 
     def _switch(self, node: Node) -> None:
-        """A switch without fall-through, as a chain of conditions."""
+        """A switch as a chain of conditions."""
         value = self.new_variable("switched", ZERO.type)
         self.assign(value, self.value(node.children[0]), node)
         sections: list[tuple[list[Node], list[Node]]] = []
@@ -386,17 +402,16 @@ class Reader(TextureReader):
                 sections.append((labels, [child]))
             elif sections:
                 sections[-1][1].append(child)
+        bodies = [body for _, body in sections]
+        for number in reversed(range(len(bodies) - 1)):
+            if bodies[number][-1].kind not in ("BreakStmt", "ReturnStmt", "ContinueStmt"):
+                bodies[number] = [*bodies[number], *bodies[number + 1]]  # it falls through
+        frame = _Frame({}, is_switch=True)
+        self._frames.append(frame)
         chain: list[Statement] = []
-        ordered = sorted(sections, key=lambda section: is_default(section[0]))
-        for labels, body in reversed(ordered):
-            last = body[-1] if body else None
-            if last is not None and last.kind == "BreakStmt":
-                body = body[:-1]
-            elif last is not None and last.kind != "ReturnStmt" and body is not sections[-1][1]:
-                raise Refused(last.begin, "a case that falls through has no rule")
-            if any("break" in jumps_in(child) for child in body):
-                raise Refused(node.begin, "a break within a case has no rule")
-            block = self.branch_of(lambda body=body: self._block(body, frozenset()))  # type: ignore[misc]
+        ordered = sorted(zip(sections, bodies, strict=True), key=lambda s: is_default(s[0][0]))
+        for (labels, _), body in reversed(ordered):
+            block = self.branch_of(lambda body=body: self._block(body, frozenset({"break"})))  # type: ignore[misc]
             if is_default(labels):
                 chain = block
                 continue
@@ -405,6 +420,8 @@ class Reader(TextureReader):
             for other in tests[1:]:
                 test = binary("||", test, other, BOOL)
             chain = [If(test, block, chain)]
+        self._frames.pop()
+        self.statements += [Assign(flag, FALSE) for flag in frame.flags.values()]
         self.statements += chain
 
 

@@ -50,6 +50,11 @@ def widened(expression: Expression) -> str:
     return _inner(expression)
 
 
+def count_name(name: str) -> str:
+    """The parameter that has the number of elements of threadgroup memory that is a parameter."""
+    return f"adjoint_count_{name}"
+
+
 _CONSTANT = re.compile(r"\s*const \w+ (\w+) = .*;$")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 

@@ -181,6 +181,11 @@ class Program:
     records: dict[str, list[tuple[str, Type]]] = field(default_factory=dict)
     samplers: dict[str, Sampler] = field(default_factory=dict)
 
+    @property
+    def threadgroup_parameters(self) -> list[Parameter]:
+        """Parameters that are threadgroup memory."""
+        return [p for p in self.parameters if p.type.space == "threadgroup"]
+
     def scalars(self, type_: Type) -> set[str]:
         """The types of the numbers in a type."""
         members = self.records.get(type_.record, ())

@@ -17,6 +17,10 @@ _SCALARS = {
     "int64_t": "long", "uint64_t": "ulong", "float16_t": "half", "bfloat16_t": "bfloat",
     "metal::bfloat": "bfloat", "ptrdiff_t": "long",
 }  # fmt: skip
+_BYTES = {
+    "bool": 1, "char": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "bfloat": 2, "long": 8,
+    "ulong": 8, "double": 8,
+}  # fmt: skip
 _SPACES = {"__global_device": "device", "__global": "constant", "__local": "threadgroup"}
 _VECTOR = re.compile(r"(?:metal::)?(packed_)?vec<(.+), (\d)>$")
 _ATOMIC = re.compile(r"^(?:metal::)?_?atomic(?:_|<)(\w+)>?$")
@@ -84,6 +88,18 @@ class Type:
         return (match[1], _SCALARS.get(match[2], ""), match[3] or "") if match else None
 
     @property
+    def record_name(self) -> str:
+        """The name of a struct without its namespaces.
+
+        Examples
+        --------
+        >>> parse_type("metal::Pair<metal::vec<float, 2>>").record_name
+        'Pair<metal::vec<float, 2>>'
+        """
+        head, bracket, arguments = self.record.partition("<")
+        return head.rpartition("::")[2] + bracket + arguments
+
+    @property
     def is_depth(self) -> bool:
         """Whether it is a depth texture, whose texels are numbers."""
         return self.texture is not None and self.texture[0].startswith("depth")
@@ -131,6 +147,11 @@ class Type:
     def column(self) -> Type:
         """The type of a column of a matrix."""
         return replace(self.element, columns=0, text="")
+
+    @property
+    def scalar_bytes(self) -> int:
+        """Bytes of a number."""
+        return _BYTES.get(self.scalar, 4)
 
     @property
     def adjoint(self) -> Type:

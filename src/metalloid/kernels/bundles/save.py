@@ -34,7 +34,8 @@ def save_library(
     A bundle has machine code for CPUs and PTX for NVIDIA GPUs, the signatures of the kernels, and
     the native code of metalloid that launches need. It runs with the version of metalloid that has
     made it, and others whose launches are the same; `load_library` says if it must be made again.
-    CPU code runs on Linux with glibc 2.17 or later. Apple GPUs compile kernels from their source.
+    CPU code runs on Linux with glibc 2.17 or later. Apple GPUs do not load bundles:
+    give the text to `library` there.
 
     Parameters
     ----------

@@ -19,6 +19,8 @@ _NODE = re.compile(
 )
 #: A child that a node could have: the condition of ``for (;;)``.
 _MISSING = re.compile(r"^(?P<tree>[ |`-]*)<<<NULL>>>$")
+#: An argument of a template that its parent is an instance of.
+_ARGUMENT = re.compile(r"^(?P<tree>[ |`-]*)TemplateArgument \w+ '([^']*)'(?::'([^']*)')?")
 _BEFORE_TYPE = re.compile(r"(?:^| )'")
 _TYPE = re.compile(r"'([^']*)'(?::'([^']*)')?")
 
@@ -53,6 +55,8 @@ class Node:
         Names it where others refer to it.
     children : list of Node
         Of kind ``"Missing"`` where the text leaves one out.
+    arguments : list of str
+        Of the template that it is an instance of.
     """
 
     kind: str
@@ -63,6 +67,7 @@ class Node:
     parent: Node | None
     address: str = ""
     children: list[Node] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
 
     @property
     def types(self) -> tuple[str, str]:
@@ -110,11 +115,14 @@ def parse_dump(dump: str) -> list[Node]:
     for text in dump.splitlines():
         match = _NODE.match(text)
         if match is None:
-            if path and (missing := _MISSING.match(text)):
-                while path[-1][0] >= len(missing["tree"]):
+            if path and (other := _MISSING.match(text) or _ARGUMENT.match(text)):
+                while path and path[-1][0] >= len(other["tree"]):
                     path.pop()
-                above = path[-1][1]
-                above.children.append(Node("Missing", None, None, None, "", above))
+                above = path[-1][1] if path else None
+                if above is not None and other.re is _ARGUMENT:
+                    above.arguments.append(other[3] or other[2])
+                elif above is not None:
+                    above.children.append(Node("Missing", None, None, None, "", above))
             continue
         locations: list[SourceLocation | None] = []
         groups = match.groups()
