@@ -41,6 +41,27 @@ def test_the_recipe_has_the_dependencies_and_the_version():
     assert "METALLOID_VERSION=" in (ROOT / ".github/workflows/release.yml").read_text()
 
 
+def test_the_recipe_renders():
+    """With rattler-build's own parser; a build needs conda's channels."""
+    rattler_build = pytest.importorskip("rattler_build", reason="py-rattler-build is not installed")
+    recipe = rattler_build.Stage0Recipe.from_file(str(ROOT / "tools/conda/recipe.yaml"))
+    (variant,) = recipe.render(rattler_build.VariantConfig())
+    rendered = variant.recipe.to_dict()
+    assert rendered["package"] == {"name": "metalloid", "version": newest_version()}
+    assert rendered["build"]["noarch"] == "python"
+    assert "numpy >=2.0" in rendered["requirements"]["run"]
+
+
+def test_workflows_fit_githubs_schema():
+    pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed")
+    check = [sys.executable, "-m", "check_jsonschema"]
+    check += ["--builtin-schema", "vendor.github-workflows"]
+    workflows = sorted(map(str, (ROOT / ".github/workflows").glob("*.yml")))
+    assert len(workflows) == 3
+    done = subprocess.run([*check, *workflows], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 def newest_version():
     """The first version that the changelog names."""
     return re.search(r"^## (\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
