@@ -13,7 +13,8 @@ PACKAGE = Path(__file__).parent.parent / "src" / "metalloid"
 
 #: Each layer may import only those before it.
 LAYERS = (
-    "errors", "unknown_keywords", "display", "settings", "deprecation", "dtypes", "msl", "compiler", "runtime",
+    "errors", "unknown_keywords", "display", "setting_parsers", "settings", "deprecation", "dtypes", "msl", "compiler",
+    "runtime",
     "backends", "metal", "kernels", "differentiate", "arrays", "transforms", "linalg", "fft", "random", "numpy",
     "nn", "compat", "sanitizer", "testing", "bench", "profiler", "cli", "notebook", "dask",
     "dask_sizeof",

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from metalloid.settings import Settings, parse_size
+from metalloid.setting_parsers import parse_size
+from metalloid.settings import Settings
 
 
 def test_a_setting_comes_from_the_environment_until_it_is_set(monkeypatch):

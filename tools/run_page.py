@@ -1,10 +1,11 @@
 """Runs the Python blocks of a page of docs/ from top to bottom, in one namespace.
 
 A text block is what the block before it prints. As in doctests, ``...`` in it stands for any text.
-Two comments, which readers do not see, stand before blocks:
+Three comments, which readers do not see, stand before blocks:
 
 * ``<!-- needs: cuda -->``: the block runs where there is such a device, or such a module.
   ``mps`` is torch's device.
+* ``<!-- measured -->``: numbers of the text block, with their units, are those of another run.
 * ``<!-- setup:`` begins code that defines names for the blocks after it; ``-->`` ends it.
 
 ``python tools/run_page.py docs/tutorial/*.md`` runs pages, in the current folder.
@@ -23,16 +24,19 @@ import types
 from pathlib import Path
 
 _BLOCK = re.compile(
-    r"^(?:<!-- needs: (?P<needs>[\w.]+) -->\n+)?"
+    r"^(?:<!-- (?:needs: (?P<needs>[\w.]+)|(?P<measured>measured)) -->\n+)?"
     r"(?:```(?P<kind>python|text)\n(?P<block>.*?)^```$|<!-- setup:\n(?P<setup>.*?)^-->$)",
     re.MULTILINE | re.DOTALL,
 )
 _DEVICES = ("cuda", "metal", "opencl")
+_MEASURED = re.compile(r"\d[\d.]*(?: ?(?:us|ms|s|k|M|G)\b)?%?")
 _OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-def assert_output(output: str, expected: str) -> None:
+def assert_output(output: str, expected: str, is_measured: bool = False) -> None:
     """Compare what a block printed with what the page shows."""
+    if is_measured:
+        output, expected = _MEASURED.sub("#", output), _MEASURED.sub("#", expected)
     if not doctest.OutputChecker().check_output(expected, output, _OPTIONS):
         assert output == expected, f"printed:\n{output}\nthe page shows:\n{expected}"
 
@@ -62,7 +66,7 @@ def run_page(page: Path) -> None:
         if match["kind"] == "text":
             assert output is not None, "a text block follows a python block"
             if is_run:
-                assert_output(output, block)
+                assert_output(output, block, bool(match["measured"]))
             output = None
             continue
         assert not output, f"the page does not show this output: {output}"

@@ -16,10 +16,11 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, overload
 
+from metalloid.setting_parsers import Choice, language, parse_size, seconds, seed, truth
+
 _T = TypeVar("_T")
 _versions = itertools.count(1)
 _PREFIX = "METALLOID_"
-_SIZES = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 def _nearest(name: str, known: Collection[str]) -> str:
@@ -29,59 +30,16 @@ def _nearest(name: str, known: Collection[str]) -> str:
     return next(iter(difflib.get_close_matches(name, known, 1, 0.7)), "")
 
 
-def parse_size(text: str) -> int:
-    """Bytes of a text like ``512M``."""
-    unit = _SIZES.get(text.strip()[-1:].lower(), 1)
-    digits = text.strip().rstrip("kKmMgGtT")
-    return int(float(digits) * unit)
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not seconds >= 0:  # not a number is refused, too
-        raise ValueError(text)
-    return seconds
-
-
-def _seed(text: str) -> int | None:
-    seed = int(text)
-    if not 0 <= seed < 2**64:
-        raise ValueError(text)
-    return seed
-
-
-def _truth(text: str) -> bool:
-    return {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()]
-
-
-class _Choice:
-    """Parses one of a set of words."""
-
-    def __init__(self, *choices: str) -> None:
-        self.choices = choices
-
-    def __call__(self, text: str) -> str:
-        word = text.strip().lower()
-        if word not in self.choices:
-            raise ValueError(text)
-        return word
-
-
-_products = _Choice(
+_products = Choice(
     "auto", "host", "kernels", "panels", "dots", "registers", "simdgroups", "sums", "mps", "cublas"
 )
-_decompositions = _Choice("auto", "host", "cusolver")
-_transforms = _Choice("auto", "host", "kernels", "cufft")
-_engine = _Choice("simd", "reference")
-_bounds = _Choice("checked", "unchecked")
-_level = _Choice("x86-64-v2", "x86-64-v3", "x86-64-v4")
-_floats = _Choice("float64", "float32")
-_host_or_kernels = _Choice("auto", "kernels", "host")
-
-
-def _language(text: str) -> str:
-    major, minor = text.strip().split(".")
-    return f"{int(major)}.{int(minor)}"
+_decompositions = Choice("auto", "host", "cusolver")
+_transforms = Choice("auto", "host", "kernels", "cufft")
+_engine = Choice("simd", "reference")
+_bounds = Choice("checked", "unchecked")
+_level = Choice("x86-64-v2", "x86-64-v3", "x86-64-v4")
+_floats = Choice("float64", "float32")
+_host_or_kernels = Choice("auto", "kernels", "host")
 
 
 class _Setting(Generic[_T]):
@@ -181,13 +139,13 @@ class Settings:
     )
     metal_language = _Setting(
         "METALLOID_METAL_LANGUAGE",
-        _language,
+        language,
         "",
         "Version of Metal for Apple's compiler, such as 3.1; empty: the newest it supports.",
     )
     validate = _Setting(
         "METALLOID_VALIDATE",
-        _truth,
+        truth,
         False,
         "Whether Metal validates calls and memory accesses. Set it before the GPU is used.",
     )
@@ -218,51 +176,58 @@ class Settings:
     )
     check = _Setting(
         "METALLOID_CHECK",
-        _truth,
+        truth,
         False,
         "Whether launches on the CPU look for data races and uninitialised memory, which is slow.",
     )
     check_nan = _Setting(
         "METALLOID_CHECK_NAN",
-        _truth,
+        truth,
         False,
         "Whether checked launches also look for operations that make NaN of numbers.",
     )
+    check_suspicious = _Setting(
+        "METALLOID_CHECK_SUSPICIOUS",
+        truth,
+        False,
+        "Whether checked launches also look for what MSL defines and is seldom meant: texels "
+        "outside of a texture, shifts by more bits than a type has.",
+    )
     schedule = _Setting(
         "METALLOID_SCHEDULE",
-        _seed,
+        seed,
         None,
         "Seed of the order in which launches on the CPU run their threads, which is slow; "
         "empty: the usual order.",
     )
     strict_barriers = _Setting(
         "METALLOID_STRICT_BARRIERS",
-        _truth,
+        truth,
         True,
         "Whether every thread must reach the same barrier; 0: lenient, like GPUs.",
     )
     timeout = _Setting(
         "METALLOID_TIMEOUT",
-        _seconds,
+        seconds,
         0.0,
         "Seconds after which a launch is stopped with LaunchTimeout; 0: unlimited.",
     )
     cancellable = _Setting(
         "METALLOID_CANCELLABLE",
-        _truth,
+        truth,
         True,
         "Whether kernels on NVIDIA GPUs can be stopped by Ctrl-C and time limits. Set it before "
         "they are compiled.",
     )
     progress = _Setting(
         "METALLOID_PROGRESS",
-        _truth,
+        truth,
         True,
         "Whether a line on the terminal reports compilations that take longer than a second.",
     )
     timing = _Setting(
         "METALLOID_TIMING",
-        _truth,
+        truth,
         True,
         "Whether GPU launches are timed for Event.seconds, which costs about 2 us per launch.",
     )
@@ -281,7 +246,7 @@ class Settings:
     )
     tf32 = _Setting(
         "METALLOID_TF32",
-        _truth,
+        truth,
         False,
         "Whether NVIDIA's tensor cores may multiply float32 matrices as TF32 (11 bits).",
     )
@@ -293,7 +258,7 @@ class Settings:
     )
     deterministic = _Setting(
         "METALLOID_DETERMINISTIC",
-        _truth,
+        truth,
         False,
         "Whether GPUs add floats at repeated indices in the same order each time, which is slower; "
         "like torch.use_deterministic_algorithms.",
@@ -315,7 +280,7 @@ class Settings:
 
     verify_passes = _Setting(
         "METALLOID_VERIFY",
-        _truth,
+        truth,
         False,
         "Whether the compiler verifies its IR after every pass; for developers.",
     )
@@ -339,7 +304,7 @@ class Settings:
     )
     time_passes = _Setting(
         "METALLOID_TIME_PASSES",
-        _truth,
+        truth,
         False,
         "Whether the time of each pass is printed when the process ends; for developers.",
     )

@@ -24,7 +24,7 @@ def add_verb(verbs: Any) -> None:
 def _act(options: argparse.Namespace) -> int:
     from metalloid.compiler.toolchain.cache import shared_cache
     from metalloid.errors import ArgumentError
-    from metalloid.settings import parse_size
+    from metalloid.setting_parsers import parse_size
 
     cache = shared_cache()
     if options.clear:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from metalloid.errors import CompileWarning
 from metalloid.msl.diagnostics import Diagnostic, report
+from metalloid.runtime.devices.device import Device
 
 _MAX_SHOWN = 5
 _PACKAGE = __name__.partition(".")[0] + "."
@@ -24,13 +25,32 @@ def show_warnings(diagnostics: Sequence[Diagnostic], *, for_program: bool = Fals
     """
     if not diagnostics:
         return
-    depth = 2
-    while sys._getframe(depth).f_globals.get("__name__", "").startswith(_PACKAGE):
-        if not for_program:
-            return
-        depth += 1
+    if not for_program and _is_of_package(2):
+        return
     more = len(diagnostics) - _MAX_SHOWN
     text = report(diagnostics[:_MAX_SHOWN])
     if more > 0:
         text += f"\n... and {more} more, in the library's `warnings`"
+    _warn(text)
+
+
+def warn_if_unchecked(bounds: str, device: Device) -> None:
+    """Issue a `CompileWarning` if ``bounds="checked"`` does nothing on a device."""
+    if bounds == "checked" and not device.can_check_accesses:
+        _warn(
+            f"kernels on {device.name!r} do not check their accesses, bounds='checked' or not: "
+            "only launches that are sure to fail are refused. Try them with device='cpu'."
+        )
+
+
+def _warn(text: str) -> None:
+    depth = 1
+    while _is_of_package(depth):
+        depth += 1
     warnings.warn(text, CompileWarning, stacklevel=depth + 1)
+
+
+def _is_of_package(depth: int) -> bool:
+    """Whether the function so far up the stack, from the caller on, is in this package."""
+    module: str = sys._getframe(depth + 1).f_globals.get("__name__", "")
+    return module.startswith(_PACKAGE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,7 +19,6 @@ from metalloid.compiler.toolchain.target import MATH_MODES, MathMode
 from metalloid.errors import (
     ArgumentError,
     CompileError,
-    CompileWarning,
     MetalloidError,
     UnknownFunction,
 )
@@ -55,6 +53,10 @@ class Library:
         The compiler's warnings.
     """
 
+    #: Whether what Apple's compiler is known to refuse is refused, or leads to warnings: these.
+    _requires_portable = _warns_of_portability = False
+    _not_portable: tuple[Diagnostic, ...] = ()
+
     def __init__(
         self, source: str, file: str, options: Options, device: Device, portable: bool = False
     ) -> None:
@@ -62,9 +64,10 @@ class Library:
         from metalloid.runtime.devices.offline import OfflineDevice  # load without them
 
         self.device, self.source = device, source
-        self._portable = portable
-        self._warns = (options.check or settings.check) and not options.is_generated
-        self._refused: list[Diagnostic] = []  # by Apple's compiler
+        self._requires_portable = portable
+        self._warns_of_portability = not portable and not options.is_generated and (
+            options.check or settings.check
+        )  # fmt: skip
         is_here = not isinstance(device, OfflineDevice)
         self._recipe: tuple[Any, ...] = (source, file, options, device.name, is_here, portable)
         self._unit = translate(source, file, options, device.target, shared_cache())
@@ -74,7 +77,7 @@ class Library:
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """The compiler's warnings, at lines of the user's text."""
-        return (*self._unit.warnings, *self._refused)
+        return (*self._unit.warnings, *self._not_portable)
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -127,16 +130,16 @@ class Library:
         if key not in self._kernels:
             entry = self._entry(name)
             program = self._program(entry, values)
-            if self._portable:
+            if self._requires_portable:
                 from metalloid.compiler.frontend.portability import require_portable_memory
 
                 require_portable_memory(self._unit, entry, program.threadgroup_bytes)
-            elif self._warns:
+            elif self._warns_of_portability:
                 from metalloid.compiler.frontend.portability import memory_warnings
                 from metalloid.kernels.compile_warnings import show_warnings
 
                 excess = memory_warnings(self._unit, entry, program.threadgroup_bytes)
-                self._refused += excess
+                self._not_portable += tuple(excess)
                 show_warnings(excess)
             recipe = self._kernel_recipe(name, values)
             refutation = self._refutation(program, entry, values)
@@ -325,7 +328,7 @@ def library(
         launch with `KernelFault`. By default as ``metalloid.config.bounds`` says; if it is not set,
         kernels check their accesses on the CPU, and other devices refuse launches that are sure to
         access memory outside of an argument. On NVIDIA GPUs ``"checked"`` compiles the checks into
-        the kernel; on Metal and OpenCL devices it does nothing, and warns.
+        the kernel; on Metal and OpenCL devices it does nothing but warn.
     check : bool, optional
         Whether all launches look for data races and uninitialised memory, which is slow, and raise
         `SanitizerError`; on the CPU only. See `checking`. What Apple's compiler is known to refuse
@@ -361,7 +364,7 @@ def library(
     >>> y.tolist()
     [2.5, 3.5, 4.5]
     """
-    from metalloid.kernels.compile_warnings import show_warnings
+    from metalloid.kernels.compile_warnings import show_warnings, warn_if_unchecked
     from metalloid.kernels.library_arguments import (
         file_and_text,
         include_folders,
@@ -386,21 +389,18 @@ def library(
         raise ArgumentError(
             f"[library] check=True needs the CPU, got {where.name!r}. Use device='cpu'."
         )
-    if bounds == "checked" and not where.can_check_accesses:
-        warnings.warn(
-            f"[library] kernels on {where.name!r} do not check their accesses, bounds='checked' or "
-            "not: only launches that are sure to fail are refused. Try them with device='cpu'.",
-            CompileWarning, stacklevel=2,
-        )  # fmt: skip
+    warn_if_unchecked(options.bounds, where)
     result = Library(text, file, options, where, portable)
     if portable:
         from metalloid.compiler.frontend.portability import require_portable
 
         require_portable(text, file, options, where.target, shared_cache())
-    elif result._warns:
+    elif result._warns_of_portability:
         from metalloid.compiler.frontend.portability import portability_warnings
 
-        result._refused += portability_warnings(text, file, options, where.target, shared_cache())
+        result._not_portable += tuple(
+            portability_warnings(text, file, options, where.target, shared_cache())
+        )
     result._require_kernels()
     show_warnings(result.warnings)
     return result
@@ -418,8 +418,9 @@ def compiled_library(
     text: str, math_mode: MathMode, bounds: ResolvedBounds, device: Device
 ) -> Library:
     """Compile MSL that a builder of kernels has generated around what the user wrote."""
-    from metalloid.kernels.compile_warnings import show_warnings
+    from metalloid.kernels.compile_warnings import show_warnings, warn_if_unchecked
 
+    warn_if_unchecked(bounds, device)
     result = Library(text, PROGRAM_SOURCE, Options(math_mode, bounds=bounds), device)
     show_warnings(result.warnings)
     return result

@@ -13,7 +13,10 @@ from metalloid.settings import settings
 
 @contextmanager
 def checking(
-    raises: bool = True, nan: bool = False, unordered: bool = False
+    raises: bool = True,
+    nan: bool = False,
+    unordered: bool = False,
+    suspicious: bool = False,
 ) -> Iterator[list[Finding]]:
     """Check the launches on the CPU in a ``with`` block for defects of their kernels.
 
@@ -31,6 +34,9 @@ def checking(
     unordered : bool, optional
         Whether to look for races between the launches of this thread in the block, too, as if they
         could run at the same time, as launches in a concurrent encoder of Metal do.
+    suspicious : bool, optional
+        Whether to look, too, for what MSL defines and is seldom meant: reads and writes of texels
+        outside of a texture, and shifts by as many bits as the type has or more.
 
     Yields
     ------
@@ -50,7 +56,7 @@ def checking(
     "data race (write, read) on element 0 of 'total' (device memory)"
     """
     with ExitStack() as stack:
-        stack.enter_context(settings.scope(check=True, check_nan=nan))
+        stack.enter_context(settings.scope(check=True, check_nan=nan, check_suspicious=suspicious))
         collector = stack.enter_context(collecting(raises))
         if unordered:
             launches = UnorderedLaunches()

@@ -14,6 +14,8 @@ from metalloid.runtime.launch.findings import (
     MISALIGNED,
     NAN,
     RACE,
+    SHIFT,
+    TEXEL,
     UNINITIALISED,
     Finding,
     Participant,
@@ -26,6 +28,8 @@ _RULES = {
     INACTIVE_LANE: "A simdgroup function reads a lane that does not take part.",
     CONVERSION: "A floating-point number is converted to an integer type that does not have it.",
     MISALIGNED: "An address is no multiple of the alignment of the accessed type.",
+    SHIFT: "A number is shifted by as many bits as its type has, or more.",
+    TEXEL: "A thread reads or writes a texel that the texture does not have.",
     NAN: "An operation of floating-point numbers has no value.",
 }
 

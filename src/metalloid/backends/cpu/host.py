@@ -12,7 +12,8 @@ from pathlib import Path
 
 from metalloid.compiler.toolchain.cache import digest
 from metalloid.compiler.toolchain.target import Target
-from metalloid.settings import parse_size, settings
+from metalloid.setting_parsers import parse_size
+from metalloid.settings import settings
 
 _VECTOR_FEATURES = (
     ("avx512f", "AVX-512"), ("avx2", "AVX2"), ("sse4_2", "SSE4.2"), ("sve", "SVE"),

@@ -25,7 +25,9 @@ from metalloid.compiler.sanitizer.runtime_functions import (
     CONVERSION,
     FENCE,
     OPERATION,
+    SHIFT,
     SHUFFLE,
+    TEXEL,
     VARIABLE,
 )
 
@@ -68,6 +70,9 @@ class _Instrumentation:
                 elif instruction.callee == CONVERSION:
                     type_ = str(instruction.operands[0].type)
                     number = self._number(AccessSite(Kind(0), type_, "", instruction.debug))
+                    instruction.operands[-1] = number
+                elif instruction.callee in (SHIFT, TEXEL):
+                    number = self._number(AccessSite(Kind(0), "i64", "", instruction.debug))
                     instruction.operands[-1] = number
                 elif instruction.callee == OPERATION:
                     type_ = OPERANDS[(instruction.operands[-2].integer or 1) - 1]

@@ -11,6 +11,7 @@ from metalloid.compiler.sanitizer.context import SanitizerContext
 from metalloid.compiler.sanitizer.conversions import check_conversions
 from metalloid.compiler.sanitizer.instrument import instrument_accesses
 from metalloid.compiler.sanitizer.operations import check_operations
+from metalloid.compiler.sanitizer.suspicious import check_shifts, check_texels
 from metalloid.compiler.sanitizer.variables import flag_variables
 from metalloid.compiler.sanitizer.vector_form import insert_shadow_checks
 
@@ -21,6 +22,14 @@ def _check_conversions(function: Function, context: SanitizerContext) -> bool:
 
 def _check_operations(function: Function, context: SanitizerContext) -> bool:
     return check_operations(function, context.is_checked)
+
+
+def _check_shifts(function: Function, context: SanitizerContext) -> bool:
+    return check_shifts(function, context.is_checked)
+
+
+def _check_texels(function: Function, context: SanitizerContext) -> bool:
+    return check_texels(function)
 
 
 def _flag_variables(function: Function, context: SanitizerContext) -> bool:
@@ -37,6 +46,14 @@ PREPARATION: tuple[Pass[SanitizerContext], ...] = (
         "check-operations", _check_operations,
         "the sanitizer's runtime sees operands and results of what may make NaN, before LLVM "
         "inlines functions",
+    ),
+    Pass(
+        "check-shifts", _check_shifts,
+        "the sanitizer's runtime sees the amounts of shifts, before their low bits are taken",
+    ),
+    Pass(
+        "check-texels", _check_texels,
+        "the sanitizer's runtime sees whether a texture has the texels that are asked for",
     ),
     Pass(
         "flag-variables", _flag_variables,

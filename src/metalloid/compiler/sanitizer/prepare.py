@@ -25,15 +25,21 @@ from metalloid.compiler.sanitizer.pipeline import PREPARATION
 from metalloid.compiler.sanitizer.runtime_functions import (
     CONVERSION,
     OPERATION,
+    SHIFT,
+    TEXEL,
     VARIABLE,
     with_declarations,
 )
 
-_CALL = re.compile(rf"^  [^\n]*(?:{CONVERSION}|{OPERATION})\([^\n]*!dbg (!\d+)[^\n]*\n", re.M)
+_CALL = re.compile(
+    rf"^  [^\n]*({CONVERSION}|{OPERATION}|{SHIFT}|{TEXEL})\([^\n]*!dbg (!\d+)[^\n]*\n", re.M
+)
 #: Headers of the standard library that convert and compute vectors, component by component, and
 #: those whose functions only pass on what these compute.
 _VECTORS = ("metal_vector.h", "metal_vector_operators.h", "metal_math.h")
 _OF_VECTORS = (*_VECTORS, "metal_geometric.h")
+#: The headers of textures, whose texels are looked for in the first one.
+_TEXTURES = ("texture_base.h", "texture_atomics.h", "metal_texture.h")
 _ATTRIBUTES = re.compile(r"^(attributes #\d+ = \{)", re.M)
 _DEBUG = re.compile(r"!dbg (!\d+)")
 _THREADGROUP_VARIABLE = re.compile(
@@ -104,9 +110,12 @@ def _with_calls(ir: str, is_user_file: Callable[[Path], bool]) -> str:
         context.valid = set()
         run_passes(function, PREPARATION, context)
 
-    return with_declarations(
-        map_functions(ir, add_calls, lambda definition: is_checked(_subprogram(definition)))
-    )
+    def has_calls(definition: str) -> bool:
+        debug = _subprogram(definition)
+        file = file_of(debug)
+        return is_checked(debug) or (file is not None and file.name in _TEXTURES)
+
+    return with_declarations(map_functions(ir, add_calls, has_calls))
 
 
 def _subprogram(definition: str) -> str:
@@ -118,18 +127,22 @@ def _subprogram(definition: str) -> str:
 def finish(ir: str, is_user_file: Callable[[Path], bool]) -> str:
     """The optimised module without what `prepare` has added to it.
 
-    Of the calls for conversions and operations, those remain that the user's text makes.
+    Of the calls for conversions, operations, shifts and texels, those of the user's text remain.
     """
 
     @functools.cache
-    def is_of_the_user(debug: str) -> bool:
+    def is_of_the_user(debug: str, headers: tuple[str, ...]) -> bool:
         for location in inlined_locations(ir, debug):
             if is_user_file(Path(location.directory, location.file)):
                 return True
-            if not location.file.endswith(_OF_VECTORS):
+            if not location.file.endswith(headers):
                 return False
         return False
 
-    ir = _CALL.sub(lambda match: match[0] if is_of_the_user(match[1]) else "", ir)
+    def remaining(call: re.Match[str]) -> str:
+        headers = _TEXTURES if call[1] == TEXEL else _OF_VECTORS
+        return call[0] if is_of_the_user(call[2], headers) else ""
+
+    ir = _CALL.sub(remaining, ir)
     ir = _HAS_VALUE.sub("", _VOLATILE.sub(r"\1 ", ir))
     return _USED_LINE.sub("", ir).replace(" sanitize_thread ", " ")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-ACCESS, FENCE, SHUFFLE, CONVERSION, VARIABLE, OPERATION = (
+ACCESS, FENCE, SHUFFLE, CONVERSION, VARIABLE, OPERATION, SHIFT, TEXEL = (
     f"@mtl_sanitizer_{name}"
-    for name in ("access", "fence", "shuffle", "conversion", "variable", "operation")
-)
+    for name in (
+        "access", "fence", "shuffle", "conversion", "variable", "operation", "shift", "texel",
+    )
+)  # fmt: skip
 _DECLARATIONS = {
     ACCESS: "ptr, i64, i32, i32",
     FENCE: "i32, i32",
@@ -13,6 +15,8 @@ _DECLARATIONS = {
     CONVERSION: "double, i32, i32, i32",
     VARIABLE: "i8, i32",
     OPERATION: "double, double, double, double, i32, i32",
+    SHIFT: "i64, i32, i32",
+    TEXEL: "i1, i32",
     "@llvm.memset.p0.i64": "ptr, i8, i64, i1",
 }
 

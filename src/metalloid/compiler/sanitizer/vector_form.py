@@ -24,7 +24,13 @@ from metalloid.compiler.ir.lexer import variable_of
 from metalloid.compiler.ir.types import DOUBLE, I1, I8, I32, I64, POINTER, Pointer, Unsupported
 from metalloid.compiler.sanitizer.context import Kind, SanitizerContext
 from metalloid.compiler.sanitizer.instrument import SHUFFLES, accesses_of, alignment_of
-from metalloid.compiler.sanitizer.runtime_functions import CONVERSION, OPERATION, VARIABLE
+from metalloid.compiler.sanitizer.runtime_functions import (
+    CONVERSION,
+    OPERATION,
+    SHIFT,
+    TEXEL,
+    VARIABLE,
+)
 
 _PREFIX = "@mtl_shadow_"
 ACCESS, ALARM_IF, BARRIER, ENTER, SHUFFLE, SIMDGROUP_BARRIER = (
@@ -69,7 +75,7 @@ class _ShadowChecks:
         if callee == CONVERSION:
             yield from self._alarm_of_conversion(instruction.operands)
             return
-        if callee == OPERATION:
+        if callee in (OPERATION, SHIFT, TEXEL):
             return
         if SHUFFLES.match(callee) and _BROADCAST_FIRST not in callee:
             yield Instruction("call", callee=SHUFFLE)

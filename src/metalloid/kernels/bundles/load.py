@@ -33,7 +33,7 @@ class BundledLibrary(Library):
         self._unit = restore_bundled(container.index, self._file, self.source)
         self._names: list[str] = container.index["names"]
         self._recipe = (os.path.abspath(path), device.name)
-        self._kernels, self._portable, self._warns, self._refused = {}, False, False, []
+        self._kernels = {}
 
     @property
     def functions(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from metalloid.runtime.launch.program import Size
 RACE, UNINITIALISED = "race", "uninitialised"
 INACTIVE_LANE, CONVERSION, NAN = "inactive-lane", "conversion", "nan"
 MISALIGNED = "misaligned"
+SHIFT, TEXEL = "shift", "texel"
 
 #: What a finding of one thread is about, before the words about it.
 _SUMMARIES = {
@@ -23,10 +24,15 @@ _SUMMARIES = {
     CONVERSION: "conversion of a number that the integer type does not have",
     NAN: "NaN made of numbers",
     MISALIGNED: "access that is not aligned to its type",
+    SHIFT: "shift beyond the width of the type",
+    TEXEL: "access of a texel outside of the texture",
 }
 
 #: What a thread does that does not access memory.
-_ACTS = {"shuffle": "is here", "conversion": "converted", "operation": "computed NaN of"}
+_ACTS = {
+    "shuffle": "is here", "conversion": "converted", "operation": "computed NaN of",
+    "shift": "shifted by", "texel": "accessed a texel",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,12 +43,12 @@ class Participant:
     ----------
     access : str
         ``"read"``, ``"write"``, ``"atomic read"``, ``"atomic write"``, ``"atomic update"``,
-        ``"shuffle"``, ``"conversion"`` or ``"operation"``.
+        ``"shuffle"``, ``"conversion"``, ``"operation"``, ``"shift"`` or ``"texel"``.
     threadgroup, thread : tuple of int
         Position of the threadgroup in the grid and of the thread in its threadgroup.
     value : str
-        The value that it read, wrote or converted, or the operands of an operation; empty for a
-        shuffle, and for functions of the standard library.
+        The value that it read, wrote or converted, the operands of an operation or the amount of
+        a shift; empty for a shuffle and a texel, and for functions of the standard library.
     file, line, column : str, int and int, or None
         Its position in the kernel's text.
     text : str
@@ -85,8 +91,8 @@ class Finding:
     Attributes
     ----------
     kind : str
-        ``"race"``, ``"uninitialised"``, ``"inactive-lane"``, ``"conversion"``, ``"nan"`` or
-        ``"misaligned"``.
+        ``"race"``, ``"uninitialised"``, ``"inactive-lane"``, ``"conversion"``, ``"nan"``,
+        ``"misaligned"``, ``"shift"`` or ``"texel"``.
     kernel : str
     memory : str
         The element: ``"element 3 of 'tile' (threadgroup memory)"``; the lane of a shuffle, the

@@ -47,7 +47,13 @@ from metalloid.compiler.ir.parser import map_functions
 from metalloid.compiler.ir.pass_manager import run_passes
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.sanitizer.prepare import finish, prepare
-from metalloid.compiler.sanitizer.runtime_functions import CONVERSION, OPERATION, VARIABLE
+from metalloid.compiler.sanitizer.runtime_functions import (
+    CONVERSION,
+    OPERATION,
+    SHIFT,
+    TEXEL,
+    VARIABLE,
+)
 from metalloid.compiler.toolchain import clang
 from metalloid.compiler.toolchain.cache import Cache, digest, read_text
 from metalloid.compiler.toolchain.target import Target
@@ -333,7 +339,7 @@ def _is_offered(name: str) -> bool:
     """Whether kernels may call a function of the process."""
     symbol = f"@{name}"
     known = name.startswith("__msl_") or name in MEMORY_FUNCTIONS
-    return known or symbol in (CONVERSION, OPERATION, VARIABLE) or is_libcall(symbol)
+    return known or symbol in (CONVERSION, OPERATION, SHIFT, TEXEL, VARIABLE) or is_libcall(symbol)
 
 
 def _make_threadgroup_variables_private(ir: str) -> str:

@@ -95,7 +95,7 @@ class Runtime:
             ctypes.c_void_p,
         )  # fmt: skip
         self.sanitizer_begin = _function(
-            library, "mtl_sanitizer_begin", None, ctypes.c_uint32, ctypes.c_bool, ctypes.c_bool,
+            library, "mtl_sanitizer_begin", None, ctypes.c_uint32, ctypes.c_bool, ctypes.c_uint32,
             ctypes.c_char_p, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32,
         )  # fmt: skip
         self.sanitizer_forget = _function(library, "mtl_sanitizer_forget", None)

@@ -17,6 +17,19 @@ import numpy as np
 from metalloid.backends.cpu.runtime import native_library
 from metalloid.backends.cpu.runtime.fast_checks import WRITTEN, FastChecks, fresh_memory
 from metalloid.backends.cpu.runtime.program import CpuProgram
+from metalloid.backends.cpu.runtime.sanitizer_reports import (
+    ALIGNMENT_HINT,
+    ATOMIC,
+    BUFFER_HINT,
+    DEVICE,
+    HINTS,
+    READ,
+    VARIABLE_HINT,
+    WRITE,
+    Access,
+    Report,
+    race_hint,
+)
 from metalloid.errors import LaunchError
 from metalloid.msl.signature import BoundParameter
 from metalloid.runtime.launch.event import Event, FinishedEvent
@@ -26,6 +39,8 @@ from metalloid.runtime.launch.findings import (
     MISALIGNED,
     NAN,
     RACE,
+    SHIFT,
+    TEXEL,
     UNINITIALISED,
     Finding,
     Participant,
@@ -40,48 +55,16 @@ from metalloid.runtime.launch.schedules import count_scheduled_launch
 from metalloid.runtime.launch.unordered import UnorderedLaunches, current
 from metalloid.settings import settings
 
-_READ, _WRITE, _ATOMIC = 1, 2, 4  # sanitizer.h
-_VARIABLE, _MISALIGNED = 16, 64
+# Kinds of reports (sanitizer.h, mtl_report.kind).
+_VARIABLE, _NAN, _MISALIGNED, _SHIFT, _TEXEL = 16, 32, 64, 128, 256
 _MEMORY = struct.Struct("=3Q")
 _KINDS = {
-    1: RACE, 2: UNINITIALISED, 4: INACTIVE_LANE, 8: CONVERSION, _VARIABLE: UNINITIALISED, 32: NAN,
-    _MISALIGNED: MISALIGNED,
+    1: RACE, 2: UNINITIALISED, 4: INACTIVE_LANE, 8: CONVERSION, _VARIABLE: UNINITIALISED, _NAN: NAN,
+    _MISALIGNED: MISALIGNED, _SHIFT: SHIFT, _TEXEL: TEXEL,
 }  # fmt: skip
-_ACTS = {4: "shuffle", 8: "conversion", 32: "operation"}  # by mtl_report.kind
-_DEVICE = 0  # mtl_report.space
-_SIMD_WIDTH = 32
+_ACTS = {4: "shuffle", 8: "conversion", _NAN: "operation", _SHIFT: "shift", _TEXEL: "texel"}
 _FLOATS = {"half": np.float16, "float": np.float32, "double": np.float64}
 _TYPE = re.compile(r"(?:<(\d+) x )?(\w+)>?$")
-
-
-class _Access(ctypes.Structure):
-    """An access (sanitizer.h, mtl_access)."""
-
-    _fields_ = (
-        ("group", ctypes.c_uint32),
-        ("thread", ctypes.c_uint16),
-        ("site", ctypes.c_uint16),
-        ("epoch", ctypes.c_uint32),
-        ("simd_epoch", ctypes.c_uint32),
-        ("barriers", ctypes.c_uint32),
-        ("simd_barriers", ctypes.c_uint32),
-    )
-
-
-class _Report(ctypes.Structure):
-    """A report (sanitizer.h, mtl_report)."""
-
-    _fields_ = (
-        ("kind", ctypes.c_uint32),
-        ("count", ctypes.c_uint32),
-        ("space", ctypes.c_uint32),
-        ("bytes", ctypes.c_uint32),
-        ("address", ctypes.c_uint64),
-        ("offset", ctypes.c_uint64),
-        ("accesses", _Access * 2),
-        ("kinds", ctypes.c_uint32 * 2),
-        ("values", (ctypes.c_uint8 * 16) * 2),
-    )
 
 
 class _Launch(NamedTuple):
@@ -156,7 +139,8 @@ class CheckedProgram(CpuProgram):
         runtime, outcome = native_library.runtime(), native_library.Outcome()
         groups = _count(_groups(launch))
         fast, others = self.fast_checks, current() if checks and seed is None else None
-        if not checks or seed is not None or settings.check_nan or others is not None:
+        requested = _NAN * settings.check_nan | (_SHIFT | _TEXEL) * settings.check_suspicious
+        if not checks or seed is not None or requested or others is not None:
             fast = None
         is_tried = fast is not None and fast.is_profitable(grid)
         with _lock:
@@ -178,7 +162,7 @@ class CheckedProgram(CpuProgram):
             memory = _memory_of(arguments)
             fresh = b"".join(_MEMORY.pack(*each) for each in fresh_memory(arguments))
             runtime.sanitizer_begin(
-                groups, checks, settings.check_nan, memory, len(memory) // _MEMORY.size,
+                groups, checks, requested, memory, len(memory) // _MEMORY.size,
                 fresh, len(fresh) // _MEMORY.size, earlier,
             )  # fmt: skip
             try:
@@ -186,7 +170,7 @@ class CheckedProgram(CpuProgram):
             finally:
                 note_first_writes(arguments)
                 self.flags = self._usual_flags
-                reports = ctypes.POINTER(_Report)()
+                reports = ctypes.POINTER(Report)()
                 count = runtime.sanitizer_end(others is not None, ctypes.byref(reports))
             stored = count if count >= 0 else -count - 1
             findings = without_duplicates(
@@ -210,28 +194,32 @@ class CheckedProgram(CpuProgram):
 
     # -- from reports to findings
 
-    def _finding(self, report: _Report, launches: Sequence[_Launch]) -> Finding:
+    def _finding(self, report: Report, launches: Sequence[_Launch]) -> Finding:
         kind, launch = _KINDS[report.kind], launches[-1]
         accesses = tuple(self._participants(report, launches))
         if kind == INACTIVE_LANE:
             about = f"lane {report.address}"
         elif kind in (CONVERSION, NAN):
             about = accesses[0].value
+        elif kind == SHIFT:
+            about = f"a number of {report.offset} bits by {accesses[0].value}"
+        elif kind == TEXEL:
+            about = ""
         elif report.kind == _VARIABLE:
             about = _variable(accesses[0])
         else:
             about = self._memory(report, launch)
         if kind == RACE:
-            hint = _race_hint(report, accesses)
+            hint = race_hint(report, accesses)
         elif kind == MISALIGNED:
-            hint = _ALIGNMENT_HINT.format(self._alignment(report))
-        elif kind == UNINITIALISED and report.kind != _VARIABLE and report.space == _DEVICE:
-            hint = _BUFFER_HINT
+            hint = ALIGNMENT_HINT.format(self._alignment(report))
+        elif kind == UNINITIALISED and report.kind != _VARIABLE and report.space == DEVICE:
+            hint = BUFFER_HINT
         else:
-            hint = _VARIABLE_HINT if report.kind == _VARIABLE else _HINTS[kind]
+            hint = VARIABLE_HINT if report.kind == _VARIABLE else HINTS[kind]
         return Finding(kind, self.signature.name, about, accesses, report.count, hint)
 
-    def _alignment(self, report: _Report) -> int:
+    def _alignment(self, report: Report) -> int:
         alignment: int = self._site(report.accesses[1])["alignment"]
         return alignment
 
@@ -244,7 +232,7 @@ class CheckedProgram(CpuProgram):
                 return parameter
         return None
 
-    def _participants(self, report: _Report, launches: Sequence[_Launch]) -> Iterator[Participant]:
+    def _participants(self, report: Report, launches: Sequence[_Launch]) -> Iterator[Participant]:
         for access, value in zip(report.accesses, report.values, strict=True):
             if not access.group:
                 continue
@@ -261,14 +249,14 @@ class CheckedProgram(CpuProgram):
                 "" if launch is launches[-1] else launch.program.signature.name,
             )  # fmt: skip
 
-    def _site(self, access: _Access) -> dict[str, Any]:
+    def _site(self, access: Access) -> dict[str, Any]:
         site: dict[str, Any] = self._first.accesses.sites[access.site]
         return site
 
-    def _memory(self, report: _Report, launch: _Launch) -> str:
+    def _memory(self, report: Report, launch: _Launch) -> str:
         """The memory of a report in words."""
         size = self._alignment(report) if report.kind == _MISALIGNED else 0  # so: its bytes
-        if report.space == _DEVICE:
+        if report.space == DEVICE:
             parameter = self._parameter_at(report.address, launch)
             if parameter is not None:
                 offset = report.address - launch.arguments.words[parameter.position]
@@ -333,8 +321,8 @@ def _size_of(threadgroup: Size, launch: _Launch) -> Size:
 
 
 def _named(kind: int) -> str:
-    act = {_READ: "read", _WRITE: "write"}.get(kind & (_READ | _WRITE), "update")
-    return f"atomic {act}" if kind & _ATOMIC else act
+    act = {READ: "read", WRITE: "write"}.get(kind & (READ | WRITE), "update")
+    return f"atomic {act}" if kind & ATOMIC else act
 
 
 def _type_bytes(type_: str) -> int:
@@ -368,78 +356,3 @@ def _value(data: bytes, type_: str) -> str:
             for at in range(0, size, step)
         ]
     return values[0] if lanes == 1 else f"({', '.join(values)})"
-
-
-_HINTS = {
-    UNINITIALISED: "Threadgroup memory has no value at first: write the element before it is read, "
-    "in each threadgroup.",
-    INACTIVE_LANE: "The value of a lane that has ended, took another branch or does not exist is "
-    "undefined. Let all lanes of the simdgroup call the function, or select another lane.",
-    CONVERSION: "The result is undefined. Clamp the number first, and treat NaN.",
-    NAN: "0 / 0, inf - inf, 0 * inf, and functions outside of their domain have no value: treat "
-    "such numbers before.",
-}
-
-
-_BUFFER_HINT = (
-    "Nothing has written the element: fill the buffer first, or let the kernel write each element "
-    "before it reads it. If zeros are meant, say so: mtl.Buffer(numpy.zeros(...)), or init_value=0 "
-    "for an output of a metal_kernel."
-)
-
-
-_VARIABLE_HINT = "Variables have no value at first: give it one before it is read, on all paths."
-
-
-_ALIGNMENT_HINT = (
-    "Its offset must be a multiple of {} bytes. Use a packed type, such as packed_float4, whose "
-    "alignment is that of its elements, or another index."
-)
-
-
-def _race_hint(report: _Report, accesses: tuple[Participant, ...]) -> str:
-    """The barrier that is missing."""
-    first, second = report.accesses
-    kinds = report.kinds
-    space, flag = ("device", "mem_device") if report.space == _DEVICE else (
-        "threadgroup", "mem_threadgroup"
-    )  # fmt: skip
-    if (kinds[0] ^ kinds[1]) & _ATOMIC:
-        other = "Let both be atomic"
-        if first.group == second.group:
-            return f"{other}, or put threadgroup_barrier(mem_flags::{flag}) between them."
-        return f"{other}: threadgroups run in any order."
-    if accesses[0].earlier_launch:
-        return (
-            "Nothing orders the two launches: put a memory barrier between them in the encoder, or "
-            "let one wait for the other."
-        )
-    if first.group != second.group:
-        return (
-            "No barrier orders threadgroups: use atomics, let each threadgroup write elements of "
-            "its own, or use a second launch."
-        )
-    barrier = f"threadgroup_barrier(mem_flags::{flag})"
-    if first.barriers != second.barriers:
-        return (
-            f"The threadgroup_barrier between them does not order {space} memory: "
-            f"let its flags include mem_flags::{flag}."
-        )
-    same_simdgroup = first.thread // _SIMD_WIDTH == second.thread // _SIMD_WIDTH
-    if first.simd_barriers != second.simd_barriers:
-        if not same_simdgroup:
-            return f"A simdgroup_barrier orders the threads of one simdgroup only: use {barrier}."
-        return (
-            f"The simdgroup_barrier between them does not order {space} memory: "
-            f"let its flags include mem_flags::{flag}."
-        )
-    where = "between the two lines, where all threads reach it"
-    if accesses[0].line == accesses[1].line:
-        if kinds[0] == kinds[1]:
-            return "Let one thread of the threadgroup write it, or use an atomic function."
-        if report.space == _DEVICE:
-            return f"Use an atomic function, or put {barrier} between the read and the write."
-        where = "between the read and the write"
-    if same_simdgroup:
-        where += "; a simdgroup_barrier suffices if no other simdgroup uses the memory"
-    return f"Put {barrier} {where}."

@@ -19,7 +19,7 @@ static struct {
     mtl_report reports[MTL_REPORTS];
     uint32_t report_count;
     bool looks;   /* for defects; else the launch only has a schedule */
-    bool looks_for_nan;
+    uint32_t requested; /* of what is reported on request only: kinds of reports */
     bool is_full; /* there was no memory for more cells, or for more reports */
     /* Reports of an access that has not been done yet: what it writes is not known. The second one is
      * made only if it differs from what the memory has. */
@@ -357,7 +357,7 @@ MTL_EXPORT void mtl_sanitizer_variable(uint8_t has_value, uint32_t site) {
 /* The calling thread has computed a result of up to three operands; the others are 0. */
 MTL_EXPORT void mtl_sanitizer_operation(double result, double a, double b, double c,
                                         uint32_t operands, uint32_t site) {
-    if (result == result || !sanitizer.looks_for_nan) return;
+    if (result == result || !(sanitizer.requested & MTL_NAN)) return;
     if (a != a || b != b || c != c) return;
     uint32_t thread;
     enter_thread(mtl_current, &thread);
@@ -366,6 +366,24 @@ MTL_EXPORT void mtl_sanitizer_operation(double result, double a, double b, doubl
     mtl_report like = {.bytes = operands * (operands == 3 ? sizeof(float) : sizeof(double))};
     memcpy(like.values[1], operands == 3 ? (void *)floats : (void *)doubles, like.bytes);
     report_thread(MTL_NAN, thread, site, like);
+}
+
+/* The calling thread is about to shift a number of so many bits. */
+MTL_EXPORT void mtl_sanitizer_shift(int64_t amount, uint32_t bits, uint32_t site) {
+    if ((uint64_t)amount < bits || !(sanitizer.requested & MTL_SHIFT)) return;
+    uint32_t thread;
+    enter_thread(mtl_current, &thread);
+    mtl_report like = {.bytes = sizeof amount, .offset = bits};
+    memcpy(like.values[1], &amount, sizeof amount);
+    report_thread(MTL_SHIFT, thread, site, like);
+}
+
+/* The calling thread is about to read or write a texel, which the texture has or not. */
+MTL_EXPORT void mtl_sanitizer_texel(bool is_inside, uint32_t site) {
+    if (is_inside || !(sanitizer.requested & MTL_TEXEL)) return;
+    uint32_t thread;
+    enter_thread(mtl_current, &thread);
+    report_thread(MTL_TEXEL, thread, site, (mtl_report){.bytes = 0});
 }
 
 /* The running thread has come to a barrier. All of the threadgroup or the simdgroup do. */
@@ -383,7 +401,7 @@ void mtl_sanitizer_barrier(mtl_context *context, uint32_t flags, bool of_simdgro
 /* Begins a checked launch of so many threadgroups: one at a time in the process. The arrays are the
  * caller's until it ends. Its accesses may race with those of the launches before it, which had
  * `earlier` threadgroups, if that is not 0. */
-MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups, bool looks, bool looks_for_nan,
+MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups, bool looks, uint32_t requested,
                                     const mtl_memory *arguments, uint32_t argument_count,
                                     const mtl_memory *fresh, uint32_t fresh_count,
                                     uint32_t earlier) {
@@ -399,7 +417,7 @@ MTL_EXPORT void mtl_sanitizer_begin(uint32_t groups, bool looks, bool looks_for_
         sanitizer.are_aligned &= arguments[i].address % MTL_MAX_ALIGNMENT == 0;
     }
     sanitizer.looks = looks;
-    sanitizer.looks_for_nan = looks && looks_for_nan;
+    sanitizer.requested = looks ? requested : 0;
     mtl_clocks_begin(earlier + groups);
 }
 

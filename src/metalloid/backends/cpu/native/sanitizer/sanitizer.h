@@ -14,7 +14,7 @@
 enum { MTL_READ = 1, MTL_WRITE = 2, MTL_ATOMIC = 4, MTL_COPY = 8 };
 enum {
     MTL_RACE = 1, MTL_UNINITIALISED = 2, MTL_INACTIVE_LANE = 4, MTL_CONVERSION = 8, MTL_VARIABLE = 16,
-    MTL_NAN = 32, MTL_MISALIGNED = 64
+    MTL_NAN = 32, MTL_MISALIGNED = 64, MTL_SHIFT = 128, MTL_TEXEL = 256
 };
 /* Of the binary logarithm of the alignment, in the kind that mtl_sanitizer_access gets. */
 enum { MTL_ALIGNMENT_SHIFT = 8, MTL_MAX_ALIGNMENT = 16 };
