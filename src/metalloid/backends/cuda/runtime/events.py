@@ -228,7 +228,8 @@ class TimedEvent(CudaEvent):
         """Its timing events; None if more than they must be looked at when it has ended."""
         in_use = self._in_use
         has_record = isinstance(in_use, Arguments) and in_use.fault_record is not None
-        return None if self._uses_printf or has_record else self._events
+        is_plain = self._failure is None and not self._uses_printf and not has_record
+        return self._events if is_plain else None
 
     def _status(self, bindings: Any) -> Any:
         (status,) = bindings.cuEventQuery(self._events[1])
