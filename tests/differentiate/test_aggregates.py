@@ -234,3 +234,70 @@ def test_functors_templates_and_names_of_types():
     paired = d_y[np.arange(32) ^ 1]
     expected = 2 * x * (d_y + paired) + d_y[::-1] + d_y * (4 * x + 4)
     assert np.abs(d_x - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+def test_pointers_to_vectors():
+    source = (
+        HEADER
+        + """
+    kernel void k(device const float *x, device float *y, device const half *h, uint i [[thread_position_in_grid]]) {
+      device const float4 *p = (device const float4 *)(x + 1);
+      device float4 *q = reinterpret_cast<device float4 *>(y);
+      float a[4] = {1, 2, 3, 4};
+      thread float2 *b = (thread float2 *)a;
+      b[1] *= p[i].xy;
+      p += i;
+      float4 s = *p++; s *= p[0].x;
+      q[i] = s * float4(a[2]) * float(a[3]) + float4(((device const half4 *)h)[i]);
+      q[i] += s;
+      q[i].x += s.y;
+    }"""
+    )
+    random = np.random.default_rng(0)
+    x, d_y = (random.normal(size=n).astype(np.float32) for n in (73, 32))
+    h = random.normal(size=32).astype(np.float16)
+    d_x, d_h = np.zeros(73, np.float32), np.zeros(32, np.float32)
+
+    def function(x):
+        rows = x[1:69].reshape(17, 4)
+        s = np.array([rows[i] * rows[i + 1][0] for i in range(8)])
+        y = s * (12 * rows[:8, :1] * rows[:8, 1:2]) + s
+        y[:, 0] += s[:, 1]
+        return y.reshape(-1)
+
+    adjoint = mtl.library(source, device="cpu").k.vjp(["x", "h"])
+    adjoint(x, np.zeros(32, np.float32), h, d_y, d_x, d_h, threads=8)
+    rows = np.array([function(x + 1e-30j * row).imag / 1e-30 for row in np.eye(73)])
+    expected = rows @ d_y
+    assert np.abs(d_x - expected).max() <= 2e-6 * np.abs(expected).max()
+    np.testing.assert_array_equal(d_h, d_y)
+
+
+def test_pointers_to_other_numbers():
+    source = (
+        HEADER
+        + """
+    kernel void k(device const float *x, device float *y, uint i [[thread_position_in_grid]]) {
+      y[i] = float(((device const half *)x)[i]);
+    }"""
+    )
+    with pytest.raises(mtl.CompileError, match="a pointer to float as one to half has no rule"):
+        mtl.library(source, device="cpu").k.vjp()
+
+
+def test_rounding_by_a_large_number():
+    source = (
+        HEADER
+        + """
+    kernel void k(device const float *x, device float *y, uint i [[thread_position_in_grid]]) {
+      float j = fma(1.442695f, x[i], 12582912.f);
+      j = j - 12582912.0f;
+      float k = (3 * x[i] + 8388608.0f) - 0x1p23f;
+      y[i] = exp2(x[i] * 1.442695f - j) + k;
+    }"""
+    )
+    x = np.linspace(0.1, 2, 20, dtype=np.float32)
+    d_x = np.zeros(20, np.float32)
+    mtl.library(source, device="cpu").k.vjp()(x, np.zeros_like(x), np.ones_like(x), d_x, threads=20)
+    scaled = 1.442695 * x.astype(np.float64)
+    np.testing.assert_allclose(d_x, np.exp2(scaled - np.rint(scaled)), rtol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -194,7 +195,8 @@ def derive(
         program.parameters.sort(
             key=lambda p: order.index(p.name) if p.name in order else len(order)
         )
-        written = write(program, entry.name, inputs, results)
+        name = re.sub(r"\W", "_", entry.name)
+        written = write(program, name, inputs, results)
     except Refused as refused:
         raise text.error(refused, kernel.name) from None
     full = f"{source.rstrip()}\n\n{_HEAD}{written}"
@@ -203,7 +205,7 @@ def derive(
         include_dirs=options.include_dirs, defines=dict(options.defines),
     )  # fmt: skip
     constants = kernel._program.origin[2] if kernel._program.origin else {}
-    return Derivation(full, entry.name, inputs, results, compiled, constants)
+    return Derivation(full, name, inputs, results, compiled, constants)
 
 
 def written_parameters(kernel: Kernel) -> set[str]:

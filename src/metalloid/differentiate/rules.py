@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from metalloid.differentiate.lane_rules import CONSTANT_LANE_FUNCTIONS
 
+#: The slope of the polynomial of `smoothstep`.
+_PART = "saturate(({c} - {a}) / ({b} - {a}))"
+_STEP = f"6 * {_PART} * (1 - {_PART})"
+#: The argument that is the result, or the mean of those that are.
+_TIES = " + ".join(f"{{bool}}({{{name}}} == {{y}})" for name in "abc")
+_EXTREME = tuple(f"{{bool}}({{{name}}} == {{y}}) / ({_TIES})" for name in "abc")
+
 #: The partial derivatives of functions that work element by element, one for each argument.
 PARTIALS: dict[str, tuple[str, ...]] = {
     "sin": ("cos({x})",),
@@ -49,8 +56,17 @@ PARTIALS: dict[str, tuple[str, ...]] = {
     "fma": ("{b}", "{a}", "1"),
     "mad": ("{b}", "{a}", "1"),
     "mix": ("1 - {c}", "{c}", "{b} - {a}"),
+    "divide": ("1 / {b}", "-{y} / {b}"),
+    "tanpi": ("3.14159265f * (1 + {y} * {y})",),
+    "ldexp": ("ldexp({bool}(1), {b})", "0"),
+    "nextafter": ("1", "0"),
+    "select": ("{bool}(!({c}))", "{bool}({c})", "0"),
+    "smoothstep": (f"{_STEP} * ({{c}} - {{b}}) / (({{b}} - {{a}}) * ({{b}} - {{a}}))",
+                   f"-{_STEP} * ({{c}} - {{a}}) / (({{b}} - {{a}}) * ({{b}} - {{a}}))",
+                   f"{_STEP} / ({{b}} - {{a}})"),
     "clamp": ("{bool}({a} > {b}) * {bool}({a} < {c})", "{bool}({a} <= {b})", "{bool}({a} >= {c})"),
 }  # fmt: skip
+PARTIALS.update(dict.fromkeys(("max3", "min3", "median3", "fmax3", "fmin3", "fmedian3"), _EXTREME))
 PARTIALS["fmax"], PARTIALS["fmin"] = PARTIALS["max"], PARTIALS["min"]
 
 #: Functions whose results are kept for the reverse sweep.
@@ -69,6 +85,11 @@ VECTOR_PRODUCTS: dict[str, tuple[str, ...]] = {
     "distance_squared": ("2 * {g} * ({a} - {b})", "2 * {g} * ({b} - {a})"),
     "normalize": ("({g} - {y} * dot({y}, {g})) / length({x})",),
     "cross": ("cross({b}, {g})", "cross({g}, {a})"),
+    "reflect": (
+        "{g} - 2 * dot({b}, {g}) * {b}",
+        "-2 * (dot({b}, {a}) * {g} + dot({b}, {g}) * {a})",
+    ),
+    "faceforward": ("{g} * (dot({c}, {b}) < 0 ? 1 : -1)", "0", "0"),
 }
 
 #: Tangents of the same functions, from those of the arguments, ``{dot_a}`` and ``{dot_b}``.
@@ -80,6 +101,9 @@ VECTOR_TANGENTS: dict[str, str] = {
     "distance_squared": "2 * dot({a} - {b}, {dot_a} - {dot_b})",
     "normalize": "({dot_a} - {y} * dot({y}, {dot_a})) / length({x})",
     "cross": "cross({dot_a}, {b}) + cross({a}, {dot_b})",
+    "reflect": "{dot_a} - 2 * ((dot({dot_a}, {b}) + dot({a}, {dot_b})) * {b} + "
+    "dot({a}, {b}) * {dot_b})",
+    "faceforward": "{dot_a} * (dot({c}, {b}) < 0 ? 1 : -1)",
 }
 
 #: Functions whose results do not change with small changes of their arguments.
@@ -87,3 +111,6 @@ CONSTANT = frozenset(
     ("floor", "ceil", "round", "rint", "trunc", "sign", "step", "isnan", "isinf", "isfinite",
      "signbit", "ilogb", "all", "any", *CONSTANT_LANE_FUNCTIONS)
 )  # fmt: skip
+
+#: Functions that derivatives may call: variables have other names.
+FUNCTIONS = frozenset((*PARTIALS, *VECTOR_PRODUCTS, *CONSTANT, "select", "adjoint_add"))

@@ -158,7 +158,7 @@ class ProgramWriter:
         unknown = unknown_settings(self.program.samplers[name].settings or {})
         if unknown:
             raise Refused(location, f"samples with {' and '.join(unknown)} have no derivative here")
-        self.samplers[name] = f"{self.prefix}{name}"
+        self.samplers[name] = f"{self.prefix}{name.replace('::', '_')}"
         return self.samplers[name]
 
     def check_output(self, statement: Assign | AtomicAdd) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator
 
 from metalloid.differentiate.lane_rules import is_lane_function
@@ -19,6 +20,9 @@ from metalloid.differentiate.program.tree import (
 )
 from metalloid.differentiate.rules import CONSTANT
 
+#: Sums of floats with these are integers.
+_ROUNDING = (2.0**23, 1.5 * 2.0**23)
+
 
 def float_variables(value: Expression) -> set[str]:
     """The variables that a small change of would change a value, if their types are floating."""
@@ -26,7 +30,7 @@ def float_variables(value: Expression) -> set[str]:
         return set()
     if value.op == "variable":
         return {value.name}
-    if value.op == "call" and value.name in CONSTANT:
+    if (value.op == "call" and value.name in CONSTANT) or _is_rounded(value):
         return set()
     if value.op in ("element", "member"):
         return {value.base.name}
@@ -35,6 +39,29 @@ def float_variables(value: Expression) -> set[str]:
         args = value.args[1:]
     texture = {value.base.name} if value.op == "method" else set()
     return texture.union(*map(float_variables, args))
+
+
+def _is_rounded(value: Expression) -> bool:
+    """Whether a value is the sum of a number and 2^23 or 1.5 * 2^23, which rounds it."""
+    if value.op == "binary" and value.name in ("+", "-"):
+        terms = value.args
+    elif value.op == "call" and value.name in ("fma", "mad"):
+        terms = value.args[2:]
+    else:
+        return False
+    return any(
+        term.op == "constant" and term.type.is_float and _number_of(term.name) in _ROUNDING
+        for term in terms
+    )
+
+
+def _number_of(text: str) -> float:
+    """The value of a literal; NaN of other constants."""
+    digits = text.rstrip("fFhHlL") if not text.startswith("0x") else text.rstrip("fF")
+    try:
+        return float.fromhex(digits) if digits.startswith("0x") else float(digits)
+    except ValueError:
+        return math.nan
 
 
 def active_variables(

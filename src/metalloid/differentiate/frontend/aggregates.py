@@ -9,11 +9,11 @@ from dataclasses import replace
 from metalloid.differentiate.frontend.expressions import (
     INT,
     ZERO,
-    ExpressionReader,
     Refused,
     binary,
     type_of,
 )
+from metalloid.differentiate.frontend.pointers import PointerReader, element_of, parts_of
 from metalloid.differentiate.frontend.structs import record_name
 from metalloid.differentiate.program.tree import Expression
 from metalloid.differentiate.program.types import Type
@@ -23,7 +23,7 @@ from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 _MAX_COPIED = 64
 
 
-class AggregateReader(ExpressionReader):
+class AggregateReader(PointerReader):
     """Reads structs and matrices.
 
     An aggregate is an expression of its members or columns. It has no text: assignments of it are
@@ -152,6 +152,12 @@ class AggregateReader(ExpressionReader):
 
     def assign(self, target: Expression, value: Expression, node: Node | None = None) -> None:
         """Append an assignment, of each part if it is an aggregate."""
+        target = element_of(target)
+        if target.op == "construct":  # elements of memory
+            value = self.new_vector(value)
+            for part, each in parts_of(target, value):
+                super().assign(part, each, node)
+            return
         if target.op != "aggregate":
             super().assign(target, value, node)
             return
@@ -223,6 +229,20 @@ class AggregateReader(ExpressionReader):
         local = self.new_variable("list", type_of(node))
         self.initialise_any(local, node)
         return local
+
+    def call(self, node: Node, address: str, name: str) -> Expression:
+        """The result of a function, one that assigns an argument included."""
+        if name not in ("sincos", "modf", "frexp"):
+            return super().call(node, address, name)
+        if name == "frexp":
+            raise Refused(node.begin, f"{name} has no derivative here")
+        x, target = map(self.value, node.children[1:])
+        x = self.bound(x)
+        function = "cos" if name == "sincos" else "trunc"
+        self.assign(target, Expression("call", x.type.element, function, (x,)), node)
+        if name == "sincos":
+            return Expression("call", x.type.element, "sin", (x,))
+        return binary("-", x, Expression("call", x.type.element, "trunc", (x,)))
 
     # -- matrices
 

@@ -16,12 +16,12 @@ from metalloid.differentiate.program.tree import (
     Statement,
 )
 from metalloid.differentiate.program.types import Type, parse_type
-from metalloid.differentiate.rules import COSTLY
+from metalloid.differentiate.rules import COSTLY, FUNCTIONS
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 #: The declaration that a name refers to: its kind, its address and the name.
 REFERENCE = re.compile(r"\b(Var|ParmVar|Function|CXXMethod|EnumConstant) (0x\w+) '([^']*)'")
-_CAST = re.compile(r"<(\w+)[^>]*>")
+_CAST = re.compile(r" <(\w+)[^<>]*>(?: part_of_explicit_cast)?$")
 _OPERATOR = re.compile(r"(?:^|\s)'([^\w\s']+)'")
 _MEMBER = re.compile(r"(?:\.|->)(\w+) 0x\w+")
 _SWIZZLE = re.compile(r"\.(get|put)_([xyzwrgba]+)\b")
@@ -32,11 +32,15 @@ _TRANSPARENT = (
     "ParenExpr", "ExprWithCleanups", "MaterializeTemporaryExpr", "CXXBindTemporaryExpr",
     "ConstantExpr", "SubstNonTypeTemplateParmExpr", "PseudoObjectExpr", "AttributedStmt",
 )  # fmt: skip
-_CASTS = ("ImplicitCastExpr", "CStyleCastExpr", "CXXFunctionalCastExpr", "CXXStaticCastExpr")
+_CASTS = (
+    "ImplicitCastExpr", "CStyleCastExpr", "CXXFunctionalCastExpr", "CXXStaticCastExpr",
+    "CXXReinterpretCastExpr",
+)  # fmt: skip
 _CONVERSIONS = (
     "IntegralToFloating", "FloatingCast", "IntegralCast", "FloatingToIntegral",
     "IntegralToBoolean", "FloatingToBoolean", "BooleanToSignedIntegral",
 )  # fmt: skip
+_POINTER_CASTS = ("NullToPointer", "PointerToBoolean", "PointerToIntegral", "IntegralToPointer")
 _CONSTRUCTORS = ("CXXConstructExpr", "CXXTemporaryObjectExpr", "CXXUnresolvedConstructExpr")
 _BARRIERS = ("threadgroup_barrier", "simdgroup_barrier")
 #: Builtins of clang by the macros that they come from.
@@ -107,7 +111,7 @@ class ExpressionReader:
 
     def new_variable(self, name: str, type_: Type) -> Expression:
         """A variable with a name that no other has."""
-        if GENERATED.fullmatch(name):
+        if GENERATED.fullmatch(name) or name in FUNCTIONS:
             name += "_local"
         unique, number = name, 1
         while unique in self.variables or unique in self.global_names:
@@ -156,6 +160,10 @@ class ExpressionReader:
     def _cast(self, node: Node) -> Expression:
         kind = _CAST.search(node.text)
         child = self.value(node.children[-1])
+        if kind is not None and kind[1] in ("BitCast", "LValueBitCast"):
+            return self.pointer_cast(node, child)
+        if kind is not None and kind[1] in _POINTER_CASTS:
+            raise Refused(node.begin, "pointers as numbers have no rule")
         if kind is None or kind[1] not in _CONVERSIONS:
             return child
         to = type_of(node)
@@ -218,13 +226,15 @@ class ExpressionReader:
 
     def element(self, base: Expression, index: Expression, type_: Type) -> Expression:
         """An element of an array, or of what a pointer points to."""
-        if base.op == "pointer":  # to an element
-            (buffer, offset) = base.args
-            index = index if offset is ZERO else binary("+", offset, index)
-            return Expression("element", type_, "", (buffer, index))
-        if base.op == "element" and base.type.extents:  # a row
-            return Expression("element", type_, "", (*base.args, index))
-        return Expression("element", type_, "", (base, index))
+        raise NotImplementedError
+
+    def moved(self, node: Node, operator: str, left: Expression, right: Expression) -> Expression:
+        """A sum of a pointer and a distance, or a difference."""
+        raise NotImplementedError
+
+    def pointer_cast(self, node: Node, pointer: Expression) -> Expression:
+        """A pointer of another type."""
+        raise NotImplementedError
 
     def _read_MemberExpr(self, node: Node) -> Expression:
         if ".union (anonymous" in node.text or ".struct (anonymous" in node.text:
@@ -269,19 +279,12 @@ class ExpressionReader:
             if target.op == "pointer":
                 before = replace(target, args=(target.args[0], before))
         one = Expression("constant", INT, "1")
-        self._update(node, target, operator, one)
+        self.update(node, target, operator, one)
         return before
 
-    def _update(self, node: Node, target: Expression, operator: str, value: Expression) -> None:
+    def update(self, node: Node, target: Expression, operator: str, value: Expression) -> None:
         """``target operator= value``; of a pointer, its offset."""
-        if target.op == "pointer":
-            target = target.args[1]
-            if target.op != "variable":
-                raise Refused(node.begin, "this pointer cannot change")
-        if operator == "+" and target.is_buffer_element:
-            self.statements.append(AtomicAdd(target, value, node.begin))
-            return
-        self.assign(target, binary(operator, target, value), node)
+        raise NotImplementedError
 
     def _read_BinaryOperator(self, node: Node) -> Expression:
         operator = self._operator(node)
@@ -297,17 +300,8 @@ class ExpressionReader:
         if len(left.type.extents) == 1 and left.op == "variable":  # an array decays to a pointer
             left = Expression("pointer", left.type.element, "", (left, ZERO))
         if left.op == "pointer" or right.op == "pointer":
-            return self._moved(node, operator, left, right)
+            return self.moved(node, operator, left, right)
         return binary(operator, left, right, type_of(node))
-
-    def _moved(self, node: Node, operator: str, left: Expression, right: Expression) -> Expression:
-        pointer, distance = (left, right) if left.op == "pointer" else (right, left)
-        if operator not in "+-" or distance.op == "pointer":
-            raise Refused(node.begin, "comparisons and differences of pointers have no rule")
-        buffer, offset = pointer.args
-        if operator == "-" or offset is not ZERO:
-            distance = binary(operator, offset, distance)
-        return Expression("pointer", pointer.type, "", (buffer, distance))
 
     def _short_circuit(self, operator: str, left: Expression, right_node: Node) -> Expression:
         values: list[Expression] = []
@@ -338,7 +332,7 @@ class ExpressionReader:
     def _read_CompoundAssignOperator(self, node: Node) -> Expression:
         operator = self._operator(node)[:-1]
         target, value = (self.value(child) for child in node.children)
-        self._update(node, target, operator, value)
+        self.update(node, target, operator, value)
         return target
 
     def store(self, node: Node, target: Expression, value: Expression) -> Expression:
@@ -366,7 +360,7 @@ class ExpressionReader:
         if operator in ("++", "--"):
             return self._stepped(node, args[0], operator[0])
         if operator.endswith("=") and operator not in ("==", "!=", "<=", ">="):
-            self._update(node, args[0], operator[:-1], args[1])
+            self.update(node, args[0], operator[:-1], args[1])
             return args[0]
         if len(args) == 1:
             return Expression("unary", type_of(node), operator, tuple(args))
@@ -437,6 +431,8 @@ class ExpressionReader:
             return args[0] if args[0].type.msl == to.msl else Expression("cast", to, "", args)
         if any(arg.op == "aggregate" for arg in args):
             return self.matrix_function(node, name, args)
+        if any(arg.op == "pointer" for arg in args):
+            raise Refused(node.begin, f"{name} has no rule")
         value = Expression("call", type_of(node), name, args)
         passes_lanes = is_lane_function(name) and bool(value.type.scalar)
         # The reverse of a branch reads a result that compilers do not know there.

@@ -186,9 +186,7 @@ class Reader(TextureReader):
         if pointer.op == "pointer":
             offset = self.new_variable(f"{node.label}_offset", Type("long"))
             self.assign(offset, pointer.args[1], node)
-            self.known[node.address] = Expression(
-                "pointer", pointer.type, "", (pointer.args[0], offset)
-            )
+            self.known[node.address] = replace(pointer, args=(pointer.args[0], offset))
 
     def _function(self, body: Node, result: Expression | None) -> None:
         frame = _Frame({}, result)
@@ -291,6 +289,8 @@ class Reader(TextureReader):
             self.declare_sampler(node)
             return
         initial = node.children[0] if node.children else None
+        if initial is not None and initial.kind == "ExprWithCleanups":
+            initial = initial.children[-1]
         if type_.is_pointer:
             if initial is None:
                 raise Refused(node.begin, f"the pointer {node.label!r} points to nothing at first")

@@ -24,6 +24,15 @@ def record_name(node: Node) -> str:
     return f"{definition[1]}<{', '.join(node.arguments)}>" if node.arguments else definition[1]
 
 
+def qualified_name(declaration: Node) -> str:
+    """The name that a declaration has outside of its structs and namespaces."""
+    scopes = [
+        node.label if node.kind == "NamespaceDecl" else record_name(node)
+        for node in declaration.ancestors()
+    ]
+    return "::".join([*filter(None, reversed(scopes)), declaration.label])
+
+
 def resolve_aliases(nodes: Sequence[Node]) -> None:
     """Replace names of types that the text declares by those types, where clang has not."""
     aliases: dict[str, dict[str, str]] = {}  # by name, then by struct

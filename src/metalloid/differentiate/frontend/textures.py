@@ -12,6 +12,7 @@ from metalloid.differentiate.frontend.expressions import (
     Refused,
     type_of,
 )
+from metalloid.differentiate.frontend.structs import qualified_name
 from metalloid.differentiate.program.text import text_of
 from metalloid.differentiate.program.tree import Assign, Expression, Sampler
 from metalloid.differentiate.program.types import Type
@@ -37,16 +38,15 @@ class TextureReader(AggregateReader):
     def __init__(self, nodes: Sequence[Node], literal_at: Callable[[SourceLocation], str]) -> None:
         super().__init__(nodes, literal_at)
         self.samplers: dict[str, Sampler] = {}
-        self._global_samplers = {
-            node.address: node
-            for node in nodes
-            if node.kind == "VarDecl" and type_of(node).is_sampler
-        }
+        self._declarations = {node.address: node for node in nodes if node.kind == "VarDecl"}
 
     def _global(self, node: Node, address: str, name: str) -> Expression:
-        if address not in self._global_samplers:
+        declaration = self._declarations.get(address)
+        if declaration is not None:
+            name = qualified_name(declaration)
+        if declaration is None or not type_of(declaration).is_sampler:
             return super()._global(node, address, name)
-        self.samplers[name] = Sampler(_settings(self._global_samplers[address]))
+        self.samplers[name] = Sampler(_settings(declaration))
         self.known[address] = Expression("constant", _SAMPLER, name)
         return self.known[address]
 
