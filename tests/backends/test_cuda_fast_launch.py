@@ -38,6 +38,9 @@ LAUNCH = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, *[ctypes.c_uint32] * 7, *[ctypes.c_void_p] * 3
 )
 RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+ELAPSED = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.POINTER(ctypes.c_float), ctypes.c_void_p, ctypes.c_void_p
+)
 CREATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.c_uint)
 ENTER = QUERY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 COPY = ctypes.CFUNCTYPE(
@@ -70,6 +73,7 @@ class Card(CudaDevice):
 
     words = WORDS
     create_status = 0
+    running = frozenset()  # events that have not passed
 
     def __init__(self, native):
         self.name, self.target = "cuda:0", cuda_target("sm_90")
@@ -85,7 +89,8 @@ class Card(CudaDevice):
         self._allocated, self.notes, self.status = 1 << 30, [], 0
         self.native = native
         self._callbacks = (LAUNCH(self._launch), RECORD(self._record), ENTER(self._enter_it),
-                           COPY(self._copy), QUERY(self._query), CREATE(self._create))  # fmt: skip
+                           COPY(self._copy), QUERY(self._query), CREATE(self._create),
+                           ELAPSED(self._elapsed))  # fmt: skip
         self.native.use_driver(*(ctypes.cast(f, ctypes.c_void_p).value for f in self._callbacks))
 
     def compile(self, unit, entry, constants):
@@ -140,6 +145,12 @@ class Card(CudaDevice):
         self.notes.append(("create", flags))
         event[0] = 100 + len(self.notes)
         return self.create_status
+
+    def _elapsed(self, milliseconds, started, ended):
+        if ended in self.running:
+            return 600
+        milliseconds[0] = ended
+        return 0
 
     def _query(self, stream):
         self.notes.append(("query", stream))

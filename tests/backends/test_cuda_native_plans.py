@@ -143,6 +143,35 @@ def test_a_profile_times_each_launch_of_a_run(card, x, scaled, only_native, monk
     assert y._node.memory.bound._pending._in_use == [y._node.memory.bound]
 
 
+def test_a_profile_reads_times_while_it_runs(card, x, scaled, monkeypatch):
+    """So that few events are created."""
+    monkeypatch.setitem(registry._open, card.name, card)
+    for k in (2.0, 3.0):
+        scaled(x, k)
+    free = len(card.timer.free)
+    hooks = Hooks(counts=False)
+    hooks.install()
+    try:
+        scaled(x, 4.0)
+        scaled(x, 5.0)
+        assert len(card.timer.free) == free - 2
+        hooks._limit = 0
+        card.running = {card.timer.free[-1][1]}  # of the next launch
+        scaled(x, 6.0)
+        *ended, running = hooks.launches[RawLaunch._fields.index("event") :: len(RawLaunch._fields)]
+        assert [type(each) for each in ended] == [float, float]
+        assert ended[0] > 0
+        assert type(running) is TimedEvent
+        del running
+        assert len(card.timer.free) == free - 1
+        card.running = set()
+        hooks._limit = 0
+        scaled(x, 7.0)
+        assert len(card.timer.free) == free
+    finally:
+        hooks.remove()
+
+
 def test_arguments_that_native_functions_do_not_take_are_left_to_python(card, x, scaled):
     for _ in range(2):
         scaled(x, 2.0)

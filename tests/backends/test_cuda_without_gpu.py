@@ -184,7 +184,7 @@ def native(tmp_path_factory):
     own = shutil.copy(launcher.build(cache), folder)
     functions = launcher.load(Path(own))
     launch = functions.launch
-    names = (stand_in.launch, *[stand_in.record] * 5)
+    names = (stand_in.launch, *[stand_in.record] * 6)
     functions.use_driver(*(ctypes.cast(f, ctypes.c_void_p).value for f in names))
 
     def run(marks, fails_at=0):

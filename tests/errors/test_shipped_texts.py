@@ -17,6 +17,7 @@ from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.library import scatter as scatter_kernels
 from metalloid.arrays.library.order_statistics import elements_in_order
+from metalloid.arrays.library.partition import partitioned
 from metalloid.arrays.metal import metal_source
 from metalloid.arrays.planning.plan import make_plan
 from metalloid.arrays.planning.schedule import CallStep
@@ -67,7 +68,9 @@ def library_calls(monkeypatch):
     with mtl.config.scope(sorting="kernels"):
         sorts.append(mtl.searchsorted(long, long))
     positions = mtl.zeros((1, 2), dtype=mtl.int32, device="cpu")
-    sorts.append(mtl.Array(elements_in_order(long.reshape(1, -1)._node, positions._node)))
+    row = long.reshape(1, -1)
+    sorts.append(mtl.Array(elements_in_order(row._node, positions._node)))
+    sorts.append(mtl.Array(partitioned(row._node, row[:, :1]._node, False)))
     images, filters = mtl.ones((1, 9, 9, 4), device="cpu"), mtl.ones((8, 3, 3, 4), device="cpu")
     windows = [
         mtl.conv2d(images, filters),

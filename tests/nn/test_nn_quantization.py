@@ -99,6 +99,25 @@ def test_rows_that_are_no_multiple_of_all_lanes():
     np.testing.assert_allclose(np.asarray(result), exact, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16], ids=lambda t: t.__name__)
+@pytest.mark.parametrize("bits", [4, 2, 8])
+@pytest.mark.sample(1)
+def test_halves_with_outliers_lose_no_more_than_their_own_rounding(bits, dtype):
+    x = _rng.standard_normal((3, 1184))
+    x[:, 7] *= 300
+    x = x.astype(dtype)
+    quantized = nn.quantize(matrix(dtype, 37, 1184), 32, bits)
+    result = np.asarray(nn.quantized_matmul(x, *quantized, group_size=32, bits=bits))
+    exact = exact_matrix(quantized, "affine", bits, 32)
+    expected = x.astype(np.float64) @ exact.T
+    rounding = BOUNDS[dtype] / 2 * np.abs(expected)
+    groups = x.astype(np.float64).reshape(3, -1, 32)
+    steps = np.repeat(np.abs(groups).max(-1), 32, -1) * 2.0**-16
+    assert (
+        np.abs(result.astype(np.float64) - expected) <= rounding + steps @ np.abs(exact).T
+    ).all()
+
+
 def test_derivatives():
     quantized = nn.quantize(mtl.asarray(matrix(np.float32, 8, 64)), bits=8)
     x = mtl.asarray(_rng.standard_normal((1, 64)).astype(np.float32))

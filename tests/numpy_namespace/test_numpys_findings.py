@@ -195,3 +195,12 @@ def test_orders_of_transposed_arrays(order):
             numpy.testing.assert_array_equal(
                 numpy.asarray(result), numpy.reshape(expected, (6, 4), order)
             )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_unravel_index_of_narrow_types(dtype, order):
+    index = numpy.array([[3, 250], [0, 77]], dtype)
+    for shape in ((50, 50), (7, 9, 11), (2, 2**33)):
+        result = np.unravel_index(np.asarray(index), shape, order)
+        numpy.testing.assert_array_equal(result, numpy.unravel_index(index, shape, order))

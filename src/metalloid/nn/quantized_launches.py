@@ -1,4 +1,7 @@
-"""Launches of `quantized.metal`: a few rows times a quantized matrix, which is read once."""
+"""Launches that multiply a few rows with a quantized matrix, which is read once.
+
+Their kernels are in `quantized.metal` and `quantized_integers.metal`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from metalloid.arrays.ir.dtypes import DType, float32, msl_name, uint32
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.nn.quantized_formats import Format
+from metalloid.nn.quantized_integers import integers, takes_integers
 
 #: With more rows it is faster to dequantize the matrix.
 MAX_ROWS = 6
@@ -36,11 +40,14 @@ def product_of_rows(x: Array, words: Array, scales: Array, biases: Array | None,
     rows = reshape(x.astype(float32), (-1, depth))
     stack = () if indices is None else (indices[0].size,)
     rows_of_x = rows.shape[0] if indices is None else x.shape[-2]
+    is_simt = words.device.traits.is_simt
+    has_integers = takes_integers(x.dtype, fmt, is_simt)
     operands = [words, scales, *([] if biases is None else [biases])]
-    operands += [_arranged(rows, fmt), *([] if biases is None else [_sums(rows, fmt)])]
+    operands += integers(rows, fmt) if has_integers else [_arranged(rows, fmt)]
+    operands += [] if biases is None else [_sums(rows, fmt)]
     operands += [reshape(index.astype(uint32), (-1,)) for index in indices or ()]
-    launch = _launch(fmt, scales.dtype, dtype, outputs, depth, rows_of_x, stack,
-                     words.device.traits.is_simt)  # fmt: skip
+    launch = _launch(fmt, scales.dtype, dtype, outputs, depth, rows_of_x, stack, is_simt,
+                     has_integers)  # fmt: skip
     nodes = [operand._node for operand in operands]
     return Array(library_call(launch, nodes, dtype, (*stack, rows_of_x, outputs)))
 
@@ -60,12 +67,15 @@ def _arranged(rows: Array, fmt: Format) -> Array:
 
 
 def _sums(rows: Array, fmt: Format) -> Array:
-    return reshape(rows, (rows.shape[0], -1, fmt.group_size)).sum(-1)
+    """The sums of groups, and zeros up to a multiple of all lanes."""
+    sums = reshape(rows, (rows.shape[0], -1, fmt.group_size)).sum(-1)
+    missing = -sums.shape[1] % _LANES
+    return pad(sums, [(0, 0), (0, missing)]) if missing else sums
 
 
 @functools.lru_cache(maxsize=1024)
 def _launch(fmt: Format, scale_dtype: DType, dtype: DType, outputs: int, depth: int, rows: int,
-            stack: Ints, is_simt: bool) -> LibraryCall:  # fmt: skip
+            stack: Ints, is_simt: bool, has_integers: bool) -> LibraryCall:  # fmt: skip
     each = _elements(fmt.bits)
     lanes_of_group = fmt.group_size // each
     selects = not is_simt and _LANES // lanes_of_group <= _MAX_SELECTED
@@ -74,7 +84,7 @@ def _launch(fmt: Format, scale_dtype: DType, dtype: DType, outputs: int, depth: 
     chunk = 1 if is_simt else _CHUNK
     others = "x2, x3, x4" if is_affine else f"(device const {msl_name(scale_dtype)} *)0, x2, x2"
     flags = f"{str(selects).lower()}, {str(is_affine).lower()}"
-    count = (5 if is_affine else 3) + 2 * len(stack)
+    count = (5 if is_affine else 3) + has_integers + 2 * len(stack)
     chosen = (
         f"const uint left = x{count - 2}[group.y], right = x{count - 1}[group.y];\n"
         "out += long(group.y) * params.rows_of_x * params.rows;\n"
@@ -84,13 +94,22 @@ def _launch(fmt: Format, scale_dtype: DType, dtype: DType, outputs: int, depth: 
     row = "params.rows_of_x * params.blocks"
     if is_affine:
         chosen += "x2 += long(right) * params.rows * params.groups;\n"
+        padded = "((params.groups + 31) / 32 * 32)"
+        chosen += f"x{4 + has_integers} += long(left) * params.rows_of_x * {padded};\n"
+    if has_integers:
         chosen += "x4 += long(left) * params.rows_of_x * params.groups;\n"
     chosen += f"x{3 if is_affine else 2} += long(left) * {row} * {each * _LANES};\n"
+    function = f"multiply_rows<{name}, {lanes_of_group}, {flags}>"
+    given = f"x0, x1, {others}"
+    if has_integers:
+        flags = f"{str(selects).lower()}, {str(depth % (each * _LANES) > 0).lower()}"
+        function = f"multiply_integer_rows<{fmt.bits}, {lanes_of_group}, {flags}>"
+        given = "(device const ushort2 *)x0, x1, x2, (device const short2 *)x3, x4, x5"
     body = (
         (chosen if stack else "")
         + "const nn::Sizes size{params.rows, params.words, params.groups, params.blocks};\n"
-        f"nn::multiply_rows<{name}, {lanes_of_group}, {flags}>(\n"
-        f"    x0, x1, {others}, out, group.x * {chunk}, {chunk}, params.rows_of_x, size, lane);"
+        f"nn::{function}(\n"
+        f"    {given}, out, group.x * {chunk}, {chunk}, params.rows_of_x, size, lane);"
     )
     sizes = {
         "rows": outputs,
@@ -102,7 +121,7 @@ def _launch(fmt: Format, scale_dtype: DType, dtype: DType, outputs: int, depth: 
     launch = LibraryLaunch(
         name=f"quantized_product_{fmt.mode}",
         body=body,
-        files=("nn/quantized",),
+        files=("nn/quantized", *(("nn/quantized_integers",) if has_integers else ())),
         reads=tuple(range(count)),
         writes=(count,),
         numbers=tuple(sizes.items()),

@@ -73,6 +73,12 @@ class RawLaunch(NamedTuple):
     thread: int
 
 
+_FIELDS = len(RawLaunch._fields)
+_DEVICE, _EVENT = map(RawLaunch._fields.index, ("device", "event"))
+_READ_AFTER = 256 * _FIELDS  # fields of launches after which times are read
+_MAX_UNREAD = 1024 * _FIELDS
+
+
 class Hooks:
     """Sees launches, evaluations and compilations from `install` to `remove`.
 
@@ -106,6 +112,8 @@ class Hooks:
         self._current: dict[int, int] = {}  # numbers of evaluations
         self._spent: dict[int, int] = {}  # time to count in them
         self._lock = threading.Lock()
+        #: The first field of `launches` whose event may not be read, and when to read more.
+        self._unread, self._limit = 0, _READ_AFTER
         self._observed: dict[Device, tuple[Any, Any]] = {}
 
     def install(self) -> None:
@@ -177,6 +185,8 @@ class Hooks:
                 (kernel.name, device, code, instruction, threads, group, began, ended, result,
                  current.get(thread, 0), counts, thread)
             )  # fmt: skip
+            if len(launches) > self._limit:
+                self._read_times()
             return event
 
         return functools.update_wrapper(call, original)
@@ -253,6 +263,32 @@ class Hooks:
              self._current.get(thread, 0), counts, thread)
         )  # fmt: skip
 
+    def _read_times(self) -> None:
+        """Replace the events of launches that have ended by their times.
+
+        So events and the memory of launches are used again, which takes less time than new ones.
+        """
+        if not self._lock.acquire(blocking=False):
+            return  # another thread does
+        try:
+            launches, end = self.launches, len(self.launches)
+            self._limit = end + _READ_AFTER
+            positions: dict[Device, list[int]] = {}
+            for k in range(self._unread + _EVENT, end, _FIELDS):
+                if launches[k].__class__ is not float:
+                    positions.setdefault(launches[k - _EVENT + _DEVICE], []).append(k)
+            unread = end
+            for device, indices in positions.items():
+                times = device.read_times([launches[k] for k in indices])
+                for k, seconds in zip(indices, times, strict=False):
+                    if seconds is not None:
+                        launches[k] = seconds
+                    else:
+                        unread = min(unread, k - _EVENT)
+            self._unread = max(unread, end - _MAX_UNREAD)
+        finally:
+            self._lock.release()
+
     # -- arrays
 
     def _evaluation(self) -> Callable[[Sequence[Node], bool], Sequence[Node]]:
@@ -313,6 +349,8 @@ class Hooks:
                     )  # fmt: skip
                     began = ended
             finally:
+                if len(launches) > self._limit:
+                    self._read_times()
                 if not outer:
                     self.evaluations.extend(
                         (number, "compiled function", code, instruction, first, began, 0, thread)

@@ -10,6 +10,7 @@ import numpy as np
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.calls import host_call
+from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import minimum
 from metalloid.arrays.functions.manipulation import concat
@@ -73,7 +74,9 @@ def bincount(x: Any, /, weights: Any = None, *, minlength: int = 0) -> Array:
         raise ValueError(f"[bincount] expected one axis, got shape {numbers.shape}.")
     numbers, count = numbers.astype(int64), minlength
     if numbers.size:
-        smallest, largest = int(numbers.min()), int(numbers.max())
+        limits = numbers.min(), numbers.max()
+        evaluate([limit._node for limit in limits])  # in one pass
+        smallest, largest = map(int, limits)
         if smallest < 0:
             raise ValueError(f"[bincount] expected non-negative integers, got {smallest}.")
         count = max(count, largest + 1)

@@ -21,7 +21,7 @@ LONG_ROW = 2**14
 #: Maximum positions of a row: each has counters in threadgroup memory.
 MAX_TARGETS = 4
 #: Elements of a simdgroup's chunk, and simdgroups of a threadgroup, without and with SIMT.
-_CHUNK, _CHUNK_OF_SIMT, _SIMDGROUPS_OF_SIMT = 2**14, 2**11, 8
+_CHUNK, _CHUNK_OF_SIMT, _SIMDGROUPS_OF_SIMT = 2**15, 2**11, 8
 
 
 class _Selection(NamedTuple):
@@ -84,20 +84,21 @@ def elements_in_order(rows: Node, positions: Node) -> Node:
 
 
 # Buffers: the rows, the positions, the result, then temporaries.
-_ROWS, _POSITIONS, _RESULT, _COUNTS, _SOUGHT, _RANKS, _RETAINED, _LENGTHS = range(8)
+_ROWS, _POSITIONS, _RESULT, _COUNTS, _BOUNDS, _RANKS, _MISSED, _RETAINED, _LENGTHS = range(9)
 
 
 @functools.lru_cache(maxsize=1024)
 def _call(s: _Selection) -> LibraryCall:
-    """Clear all counters; then, for each digit, count its values and find those of the results."""
+    """Find a range of keys for each result in a sample; then narrow it, digit by digit."""
     unsigned = np.dtype(f"u{s.dtype.itemsize}")
-    counters = s.passes * s.rows * s.targets * _DIGITS
+    counters = (s.passes + 1) * s.rows * s.targets * _DIGITS
     temporaries = (
         (uint32, (counters,)),
-        (unsigned, (s.rows, s.targets)),
+        (unsigned, (s.passes + 2, s.rows, s.targets, 2)),
         (uint32, (s.rows, s.targets)),
-        (unsigned, (s.rows, s.length)),
-        (uint32, (s.rows, s.groups * s.simdgroups)),
+        (uint32, (s.rows,)),
+        (unsigned, (s.rows, s.groups, s.simdgroups * s.chunk)),
+        (uint32, (s.rows, s.groups, s.simdgroups * _LANES)),
     )
     clear = LibraryLaunch(
         name="select_clears_counts",
@@ -108,48 +109,173 @@ def _call(s: _Selection) -> LibraryCall:
         numbers=(),
         threads=(counters, 1, 1),
     )
-    launches = [clear]
-    for digit in range(s.passes):
+    launches = [clear, _sampling(s), _uniting(s), _counting_ranges(s), _choosing(s)]
+    for digit in range(1, s.passes + 1):
         launches += [_counting(s, digit), _finding(s, digit)]
     return LibraryCall(tuple(launches), temporaries)
 
 
-def _shift(s: _Selection, digit: int) -> tuple[str, int]:
-    return "shift", _DIGIT_BITS * (s.passes - 1 - digit)
+def _bounds(s: _Selection, name: str, row: str, step: str) -> str:
+    """The bounds of the ranges of a row; of `counts` as well, there is one for each step."""
+    bits = MSL_BITS[s.dtype.itemsize]
+    return f"((device {bits} *){name}) + (ulong({step}) * params.rows + {row}) * {2 * s.targets}"
+
+
+def _counters(s: _Selection, name: str, row: str, step: str) -> str:
+    return f"{name} + (ulong({step}) * params.rows + {row}) * {s.targets * _DIGITS}"
+
+
+def _sampling(s: _Selection) -> LibraryLaunch:
+    bits = MSL_BITS[s.dtype.itemsize]
+    body = (
+        f"threadgroup {bits} sample[numpy::sample_size];\n"
+        f"threadgroup uint counts[{_DIGITS}];\n"
+        f"{order_text(s.dtype, is_stable=True, descending='0')}"
+        f"numpy::take_sample((device const {bits} *)x0 + ulong(group.y) * params.length,\n"
+        "    params.length, order, sample, lane);\n"
+        "simdgroup_barrier(mem_flags::mem_threadgroup);\n"
+        f"const uint target = group.y * {s.targets} + group.x;\n"
+        f"const numpy::KeyRange<{bits}> range =\n"
+        "    numpy::range_of_sample(sample, x1[target], params.length, counts, lane);\n"
+        "if (lane == 0) {\n"
+        f"  numpy::store_range(range, (device {bits} *)out, target);\n"
+        "  out1[target] = range.rank;\n"
+        "}"
+    )
+    return LibraryLaunch(
+        name="select_samples",
+        body=body,
+        files=_FILES,
+        reads=(_ROWS, _POSITIONS),
+        writes=(_BOUNDS, _RANKS),
+        numbers=(("length", s.length),),
+        threads=(s.targets * _LANES, s.rows, 1),
+        group_size=(_LANES, 1, 1),
+    )
+
+
+def _uniting(s: _Selection) -> LibraryLaunch:
+    return LibraryLaunch(
+        name="select_unites_ranges",
+        body=f"numpy::unite_ranges({_bounds(s, 'out', 'at.x', '0')}, params.targets);",
+        files=_FILES,
+        reads=(),
+        writes=(_BOUNDS,),
+        numbers=(("rows", s.rows), ("targets", s.targets)),
+        threads=(s.rows, 1, 1),
+        uses_lanes=False,
+    )
+
+
+def _chunk_text(s: _Selection, bounds: str, step: str, retained: str, lengths: str) -> str:
+    """Statements that define ranges, a simdgroup's chunk and a lane's candidates there."""
+    bits = MSL_BITS[s.dtype.itemsize]
+    return (
+        f"{order_text(s.dtype, is_stable=True, descending='0')}"
+        f"const numpy::Ranges<{s.targets}, {bits}> ranges({_bounds(s, bounds, 'group.y', step)});\n"
+        f"const uint chunk = group.x * {s.simdgroups} + simdgroup;\n"
+        f"const uint first = min(chunk * {s.chunk}, params.length);\n"
+        f"const uint size = min({s.chunk}u, params.length - first);\n"
+        f"device const {bits} *values = (device const {bits} *)x0\n"
+        "    + ulong(group.y) * params.length + first;\n"
+        f"const uint chunk_of_all = group.y * {s.groups * s.simdgroups} + chunk;\n"
+        f"device uint *length = {lengths} + chunk_of_all * {_LANES} + lane;\n"
+        f"numpy::Candidates<{bits}> candidates{{\n"
+        f"    {retained} + ulong(chunk_of_all) * {s.chunk} + lane, 0}};\n"
+    )
+
+
+def _counting_ranges(s: _Selection) -> LibraryLaunch:
+    threads = _LANES * s.simdgroups
+    body = (
+        f"{_chunk_text(s, 'out1', '0', 'out2', 'out3')}"
+        f"thread uint below[{s.targets}], inside[{s.targets}];\n"
+        f"for (uint t = 0; t < {s.targets}; ++t) {{\n"
+        "  below[t] = inside[t] = 0;\n"
+        "}\n"
+        "numpy::count_ranges(values, size, ranges, order, candidates, below, inside,\n"
+        "    lane);\n"
+        "*length = candidates.length;\n"
+        f"device uint *counts = {_counters(s, 'out', 'group.y', '0')};\n"
+        "device atomic_uint *totals = (device atomic_uint *)counts;\n"
+        f"for (uint t = 0; t < {s.targets}; ++t) {{\n"
+        "  const uint total_below = simd_sum(below[t]), total_inside = simd_sum(inside[t]);\n"
+        "  if (lane == 0) {\n"
+        f"    atomic_fetch_add_explicit(totals + t * {_DIGITS}, total_below,"
+        " memory_order_relaxed);\n"
+        f"    atomic_fetch_add_explicit(totals + t * {_DIGITS} + 1, total_inside,"
+        " memory_order_relaxed);\n"
+        "  }\n"
+        "}"
+    )
+    return LibraryLaunch(
+        name="select_counts_ranges",
+        body=body,
+        files=_FILES,
+        reads=(_ROWS,),
+        writes=(_COUNTS, _BOUNDS, _RETAINED, _LENGTHS),
+        numbers=(("length", s.length), ("rows", s.rows)),
+        threads=(s.groups * threads, s.rows, 1),
+        group_size=(threads, 1, 1),
+    )
+
+
+def _choosing(s: _Selection) -> LibraryLaunch:
+    bits = MSL_BITS[s.dtype.itemsize]
+    body = (
+        f"device const {bits} *bounds = {_bounds(s, 'out1', 'at.x', '0')};\n"
+        f"device {bits} *narrowed = {_bounds(s, 'out1', 'at.x', '1')};\n"
+        f"device const uint *counts = {_counters(s, 'out', 'at.x', '0')};\n"
+        f"device uint *ranks = out2 + at.x * {s.targets};\n"
+        "uint missed = 0;\n"
+        "for (uint t = 0; t < params.targets; ++t) {\n"
+        f"  device const uint *own = counts + numpy::first_same(bounds, t) * {_DIGITS};\n"
+        f"  numpy::KeyRange<{bits}> range = numpy::load_range(bounds, t, ranks[t]);\n"
+        "  missed |= numpy::choose_range(range, own[0], own[1]) ? 0 : 1;\n"
+        "  numpy::store_range(range, narrowed, t);\n"
+        "  ranks[t] = range.rank;\n"
+        "}\n"
+        "out3[at.x] = missed;"
+    )
+    return LibraryLaunch(
+        name="select_chooses_ranges",
+        body=body,
+        files=_FILES,
+        reads=(),
+        writes=(_COUNTS, _BOUNDS, _RANKS, _MISSED),
+        numbers=(("rows", s.rows), ("targets", s.targets)),
+        threads=(s.rows, 1, 1),
+        uses_lanes=False,
+    )
 
 
 def _counting(s: _Selection, digit: int) -> LibraryLaunch:
     bits, threads = MSL_BITS[s.dtype.itemsize], _LANES * s.simdgroups
-    is_first, is_second = str(digit == 0).lower(), str(digit == 1).lower()
+    counters = s.targets * _DIGITS
+    is_empty = " || simd_max(count) == 0" if s.simdgroups == 1 else ""
     body = (
-        f"{order_text(s.dtype, is_stable=True, descending='0')}"
-        f"threadgroup atomic_uint counts[{s.targets * _DIGITS + _LANES}];\n"
+        f"threadgroup uint counts[{counters}];\n"
+        f"{_chunk_text(s, 'out1', 'params.digit', 'out3', 'out4')}"
+        "const bool takes_all = params.digit == 1 && out2[group.y] != 0;\n"
+        f"const uint count = takes_all ? (size + {_LANES - 1} - lane) / {_LANES} : *length;\n"
+        f"if (ranges.have_one_key(){is_empty}) {{\n"
+        "  return;\n"
+        "}\n"
         f"const uint own = simdgroup * {_LANES} + lane;\n"
-        f"for (uint k = own; k < {s.targets * _DIGITS}; k += {threads}) {{\n"
-        "  atomic_store_explicit(&counts[k], 0, memory_order_relaxed);\n"
+        f"for (uint k = own; k < {counters}; k += {threads}) {{\n"
+        "  counts[k] = 0;\n"
         "}\n"
         "threadgroup_barrier(mem_flags::mem_threadgroup);\n"
-        f"const uint chunk = group.x * {s.simdgroups} + simdgroup;\n"
-        f"const uint first = min(chunk * {s.chunk}, params.length);\n"
-        f"device uint *length = out3 + group.y * {s.groups * s.simdgroups} + chunk;\n"
-        f"const uint count = {is_first} || {is_second} ? min({s.chunk}u, params.length - first)"
-        " : *length;\n"
-        f"thread {bits} sought[{s.targets}];\n"
-        f"for (uint t = 0; t < {s.targets}; ++t) {{\n"
-        f"  sought[t] = {is_first} ? {bits}(0) : out1[group.y * {s.targets} + t];\n"
+        "for (uint k = 0; k < count; ++k) {\n"
+        f"  const {bits} key = takes_all ? order.key(values[k * {_LANES} + lane])"
+        " : candidates.get(k);\n"
+        "  numpy::count_digits(key, ranges, candidates, counts);\n"
         "}\n"
-        "const ulong start = ulong(group.y) * params.length + first;\n"
-        f"const uint retained = numpy::count_candidates<{s.targets}, {is_first}, {is_second}>(\n"
-        f"    (device const {bits} *)x0 + start, out2 + start, count, sought,\n"
-        "    params.shift, order, counts, lane);\n"
-        f"if (!{is_first} && lane == 0) {{\n"
-        "  *length = retained;\n"
-        "}\n"
+        "*length = candidates.length;\n"
         "threadgroup_barrier(mem_flags::mem_threadgroup);\n"
-        f"device uint *totals = out + (ulong(params.digit) * params.rows + group.y)"
-        f" * {s.targets * _DIGITS};\n"
-        f"for (uint k = own; k < {s.targets * _DIGITS}; k += {threads}) {{\n"
-        "  const uint more = atomic_load_explicit(&counts[k], memory_order_relaxed);\n"
+        f"device uint *totals = {_counters(s, 'out', 'group.y', 'params.digit')};\n"
+        f"for (uint k = own; k < {counters}; k += {threads}) {{\n"
+        "  const uint more = counts[k];\n"
         "  if (more > 0) {\n"
         "    atomic_fetch_add_explicit((device atomic_uint *)totals + k, more,"
         " memory_order_relaxed);\n"
@@ -161,8 +287,8 @@ def _counting(s: _Selection, digit: int) -> LibraryLaunch:
         body=body,
         files=_FILES,
         reads=(_ROWS,),
-        writes=(_COUNTS, _SOUGHT, _RETAINED, _LENGTHS),
-        numbers=(("length", s.length), ("rows", s.rows), ("digit", digit), _shift(s, digit)),
+        writes=(_COUNTS, _BOUNDS, _MISSED, _RETAINED, _LENGTHS),
+        numbers=(("length", s.length), ("rows", s.rows), ("digit", digit)),
         threads=(s.groups * threads, s.rows, 1),
         group_size=(threads, 1, 1),
     )
@@ -172,29 +298,22 @@ def _finding(s: _Selection, digit: int) -> LibraryLaunch:
     bits = MSL_BITS[s.dtype.itemsize]
     body = (
         f"{order_text(s.dtype, is_stable=True, descending='0')}"
-        f"const uint first = group.x * {s.targets};\n"
-        f"thread {bits} sought[{s.targets}];\n"
-        f"thread uint ranks[{s.targets}];\n"
-        f"for (uint t = 0; t < {s.targets}; ++t) {{\n"
-        f"  sought[t] = params.digit == 0 ? {bits}(0) : out2[first + t];\n"
-        f"  ranks[t] = params.digit == 0 ? x0[first + t] + 1 : out3[first + t];\n"
-        "}\n"
+        f"const uint target = group.y * {s.targets} + group.x;\n"
+        f"device const {bits} *bounds = {_bounds(s, 'out2', 'group.y', 'params.digit')};\n"
+        f"device {bits} *narrowed = {_bounds(s, 'out2', 'group.y', 'params.digit + 1')};\n"
+        f"numpy::KeyRange<{bits}> range = numpy::load_range(bounds, group.x, out3[target]);\n"
         "simdgroup_barrier(mem_flags::mem_device);\n"
-        f"for (uint t = 0; t < {s.targets}; ++t) {{\n"
-        "  uint leader = t;\n"
-        f"  for (uint k = {s.targets}; k-- > 0;) {{\n"
-        "    leader = sought[k] == sought[t] ? k : leader;\n"
-        "  }\n"
-        f"  device const uint *counts = out1 + ((ulong(params.digit) * params.rows + group.x)\n"
-        f"      * {s.targets} + leader) * {_DIGITS};\n"
-        "  const uint value = numpy::find_digit(counts, ranks[t], lane);\n"
-        f"  const {bits} key = {bits}(({bits}(sought[t] << {_DIGIT_BITS})) | {bits}(value));\n"
-        "  if (lane == 0) {\n"
-        "    out2[first + t] = key;\n"
-        "    out3[first + t] = ranks[t];\n"
-        f"    if (params.digit == {s.passes - 1}) {{\n"
-        f"      ((device {bits} *)out)[first + t] = order.bits(key);\n"
-        "    }\n"
+        "if (!range.has_one_key()) {\n"
+        "  const uint shift = range.shift();\n"
+        f"  device const uint *counts = {_counters(s, 'out1', 'group.y', 'params.digit')}\n"
+        f"      + numpy::first_same(bounds, group.x) * {_DIGITS};\n"
+        "  range.narrow(numpy::find_digit(counts, range.rank, lane), shift);\n"
+        "}\n"
+        "if (lane == 0) {\n"
+        "  numpy::store_range(range, narrowed, group.x);\n"
+        "  out3[target] = range.rank;\n"
+        f"  if (params.digit == {s.passes}) {{\n"
+        f"    ((device {bits} *)out)[target] = order.bits(range.least);\n"
         "  }\n"
         "}"
     )
@@ -202,9 +321,9 @@ def _finding(s: _Selection, digit: int) -> LibraryLaunch:
         name="select_finds_digits",
         body=body,
         files=_FILES,
-        reads=(_POSITIONS,),
-        writes=(_RESULT, _COUNTS, _SOUGHT, _RANKS),
+        reads=(),
+        writes=(_RESULT, _COUNTS, _BOUNDS, _RANKS),
         numbers=(("rows", s.rows), ("digit", digit)),
-        threads=(s.rows * _LANES, 1, 1),
+        threads=(s.targets * _LANES, s.rows, 1),
         group_size=(_LANES, 1, 1),
     )

@@ -14,6 +14,7 @@ from metalloid.compiler.vectorize.builder import Builder, fast_math
 from metalloid.compiler.vectorize.control_flow.lane_votes import all_lanes_pass
 from metalloid.compiler.vectorize.elementwise import count_of_values, text_of
 from metalloid.compiler.vectorize.memory import accesses
+from metalloid.compiler.vectorize.memory.pair_products import sum_of_pairs
 from metalloid.compiler.vectorize.memory.prefetch import PREFETCH
 from metalloid.compiler.vectorize.register_chunks import by_registers
 from metalloid.compiler.vectorize.scalar_calls import call_by_lane, is_by_lane
@@ -118,6 +119,8 @@ def _lanes(builder: Builder, instruction: Instruction) -> str:
 
 
 def _each_lane(builder: Builder, instruction: Instruction) -> str:
+    if (pairs := sum_of_pairs(builder, instruction)) is not None:
+        return pairs
     vectors = [builder.vector(value) for value in instruction.operands]
     return elementwise.write(builder, instruction, vectors, builder.width)
 

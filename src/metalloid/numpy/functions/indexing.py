@@ -21,7 +21,7 @@ from metalloid.arrays.functions.manipulation import (  # fmt: skip
     broadcast_to,
     stack,
 )
-from metalloid.arrays.ir.dtypes import bool_, int64, kind_of
+from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, uint32
 from metalloid.arrays.ir.node import cast, reshape
 from metalloid.arrays.ir.operands import axes_of, is_number
 from metalloid.numpy.array import numpy_function, store
@@ -225,15 +225,19 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
     size = math.prod(extents)
     if kind_of(index.dtype) not in "iu":
         raise TypeError(f"[unravel_index] indices must be integers, got {index.dtype}.")
+    index = index.astype(int64)
     if index.size and bool(ew.logical_or(index < 0, index >= size).any()):
         raise ValueError(f"[unravel_index] an index is out of range for {size} elements.")
     if index.ndim and not extents:
         raise ValueError("[unravel_index] a 0d array has no indices of several elements.")
-    index, results = index.astype(int64), []
+    # Quotients of unsigned numbers of 32 bits take a fraction of the time.
+    index, results = index.astype(uint32) if 0 < size < 2**32 else index, []
     is_by_rows = _is_by_rows(order, "unravel_index")
-    for extent in reversed(extents) if is_by_rows else extents:
-        results.append(index % extent)
-        index = index // extent
+    for extent in extents[:0:-1] if is_by_rows else extents[:-1]:
+        quotient = index // extent
+        results.append((index - quotient * extent).astype(int64))
+        index = quotient
+    results += [index.astype(int64)] * bool(extents)  # which is less than the last extent
     return tuple(reversed(results) if is_by_rows else results)
 
 

@@ -14,10 +14,12 @@ from metalloid.arrays.functions.creation import asarray, full, zeros
 from metalloid.arrays.functions.manipulation import concat, moveaxis, stack
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import call_on_host
-from metalloid.arrays.ir.dtypes import default_float, int8, int64, kind_of, promote
-from metalloid.arrays.ir.node import TRACED
+from metalloid.arrays.ir.dtypes import default_float, int64, kind_of, promote
+from metalloid.arrays.ir.node import TRACED, broadcast
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.library.order_statistics import LONG_ROW, MAX_TARGETS
+from metalloid.arrays.library.partition import partitioned
+from metalloid.kernels.operands import MAX_ELEMENTS
 from metalloid.numpy import complex_order
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions.scans import cumsum
@@ -64,9 +66,9 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
     x = as_array(a, "partition")
     x, axis = (x.ravel(), 0) if axis is None else (x, axes_of("partition", axis, x.ndim)[0])
     positions = _positions(kth, x, axis)
-    if not _is_selected(x, positions):
+    if not _is_selected(x, axis, positions):
         return sort(x, axis)
-    return searching.elements_at(x, _partition_order(x, positions))
+    return _partitioned(x, axis, positions, False)
 
 
 @numpy_function
@@ -77,30 +79,27 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
     x = x if x.ndim else x.reshape(1)
     x, axis = (x.ravel(), 0) if axis is None else (x, axes_of("argpartition", axis, x.ndim)[0])
     positions = _positions(kth, x, axis)
-    if not _is_selected(x, positions):
+    if not _is_selected(x, axis, positions):
         return argsort(x, axis)
-    return _partition_order(x, positions)
+    return _partitioned(x, axis, positions, True)
 
 
-def _is_selected(x: Array, positions: np.ndarray) -> bool:
-    """Whether the order depends on few elements, and may be computed from the values now."""
-    is_row = x.ndim == 1 and x.size >= LONG_ROW and kind_of(x.dtype) in "iuf"
-    return is_row and positions.size <= MAX_TARGETS and not x._node.flags & TRACED
+def _is_selected(x: Array, axis: int, positions: np.ndarray) -> bool:
+    """Whether elements are moved between a few of them, which are selected."""
+    is_long = x.ndim > 0 and x.shape[axis] >= LONG_ROW and x.size <= MAX_ELEMENTS
+    is_supported = kind_of(x.dtype) in "iuf" and settings.sorting != "host"
+    return is_long and is_supported and 0 < positions.size <= MAX_TARGETS and not (
+        x._node.flags & TRACED
+    )  # fmt: skip
 
 
-def _partition_order(x: Array, positions: np.ndarray) -> Array:
-    """Indices of the elements between the ones at `positions` of the sorted order, and of these."""
+def _partitioned(x: Array, axis: int, positions: np.ndarray, with_indices: bool) -> Array:
+    """Elements along an axis, or their indices, between the ones at `positions` if sorted."""
+    rows = moveaxis(x, axis, -1)
     requested = asarray(positions, device=x.device)
-    pivots = Array(sorting.order_statistics(x._node, requested._node, settings.sorting))
-    group = zeros(x.shape, int8, device=x.device)
-    for k in range(positions.size):
-        pivot = pivots[k]
-        is_equal, is_above = ew.equal(x, pivot), ew.greater(x, pivot)
-        if kind_of(x.dtype) == "f":  # NaN is the largest
-            is_above = ew.logical_or(is_above, ew.logical_and(ew.isnan(x), pivot == pivot))
-            is_equal = ew.logical_or(is_equal, ew.logical_and(ew.isnan(x), ew.isnan(pivot)))
-        group = group + is_equal.astype(int8) + is_above.astype(int8) * 2
-    return concat([searching.nonzero(group == k)[0] for k in range(2 * positions.size + 1)])
+    targets = broadcast(requested._node, (*rows.shape[:-1], positions.size))
+    pivots = sorting.order_statistics(rows._node, targets, settings.sorting)
+    return moveaxis(Array(partitioned(rows._node, pivots, with_indices)), -1, axis)
 
 
 def _positions(kth: Any, x: Array, axis: int) -> np.ndarray:

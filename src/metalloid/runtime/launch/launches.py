@@ -391,6 +391,13 @@ class Launcher:
         """
         raise NotImplementedError
 
+    def read_times(self, events: Sequence[Event]) -> Sequence[float | None]:
+        """Seconds of launches, in their order, that have ended without a failure; None for others.
+
+        It does not wait. Empty on devices that read times no faster than `Event.seconds`.
+        """
+        return ()
+
     def fast_launcher(
         self, program: Any, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]
     ) -> FastLaunch | None:

@@ -132,18 +132,30 @@ METAL_FUNC float multiply_row(device const uint *row, device const S *scales,
   return total;
 }
 
-// The biases times the sums of the groups of `x`, less what `Affine` adds to each element.
+// The biases of row `n` times the sums of the groups of row `m` of `x`, less what `Affine` adds to
+// each element. Rows of sums end with zeros, up to a multiple of 32.
 template <typename Format, typename S>
 METAL_FUNC float multiply_biases(device const S *scales, device const S *biases,
-                                 device const float *sums, Sizes size, int lane) {
+                                 device const float *sums, uint m, uint n, Sizes size, int lane) {
+  const int groups = size.groups;
+  const long first = long(n) * groups, end = long(size.rows) * groups;
+  device const float *sums_of_row = sums + long(m) * ((groups + 31) / 32 * 32);
   float total = 0;
-  for (int g = lane; g < int(size.groups); g += 32) {
-    total = fma(fma(-Format::factor, Format::scale(scales[g]), float(biases[g])), sums[g], total);
+  for (int g = 0; g < groups; g += 32) {
+    const long at = first + g + lane;
+    if (first + g + 32 <= end) {  // loads that need no mask, also of the next row
+      const float bias = fma(-Format::factor, Format::scale(scales[at]), float(biases[at]));
+      const float more = fma(bias, sums_of_row[g + lane], total);
+      total = g + lane < groups ? more : total;
+    } else if (g + lane < groups) {
+      const float bias = fma(-Format::factor, Format::scale(scales[at]), float(biases[at]));
+      total = fma(bias, sums_of_row[g + lane], total);
+    }
   }
   return total;
 }
 
-// The products of rows of `x` with `count` rows of a matrix, from `first` on.
+// The products of rows of `x` with at most 32 rows of a matrix, `count` from `first` on.
 template <typename Format, ushort lanes_of_group, bool selects, bool has_biases, typename S,
           typename T>
 METAL_FUNC void multiply_rows(device const uint *words, device const S *scales,
@@ -152,18 +164,19 @@ METAL_FUNC void multiply_rows(device const uint *words, device const S *scales,
                               uint rows_of_x, Sizes size, int lane) {
   const uint end = min(first + count, size.rows), length = size.blocks * 32 * Format::each;
   for (uint m = 0; m < rows_of_x; ++m) {
+    float own_total = 0;  // converted and stored for all rows at a time
     for (uint n = first; n < end; ++n) {
       const long at = long(n) * size.groups;
       float total = Format::factor * multiply_row<Format, lanes_of_group, selects>(
           words + long(n) * size.words, scales + at, x + long(m) * length, size, lane);
       if constexpr (has_biases) {
-        total += multiply_biases<Format>(scales + at, biases + at, sums + long(m) * size.groups,
-                                         size, lane);
+        total += multiply_biases<Format>(scales, biases, sums, m, n, size, lane);
       }
       total = simd_sum(total);
-      if (lane == 0) {
-        out[long(m) * size.rows + n] = T(total);
-      }
+      own_total = lane == int(n - first) ? total : own_total;
+    }
+    if (first + lane < end) {
+      out[long(m) * size.rows + first + lane] = T(own_total);
     }
   }
 }

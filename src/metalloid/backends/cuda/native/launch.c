@@ -11,6 +11,7 @@ typedef int set_current(handle context);
 typedef int copy_to_host(void* to, uint64_t address, size_t bytes, handle stream);
 typedef int query_stream(handle stream);
 typedef int create_event(handle* event, unsigned flags);
+typedef int elapsed_time(float* milliseconds, handle started, handle ended);
 
 enum { INVALID_VALUE = 1, NOT_READY = 600, MAX_POLLS = 4096 };
 
@@ -20,16 +21,18 @@ static set_current* enter_it;
 static copy_to_host* copy_it;
 static query_stream* query_it;
 static create_event* create_it;
+static elapsed_time* elapsed_it;
 
 __attribute__((visibility("default"))) void mtl_use_driver(void* launch, void* record, void* enter,
                                                            void* copy, void* query,
-                                                           void* create) {
+                                                           void* create, void* elapsed) {
   launch_it = (launch_kernel*)launch;
   record_it = (record_event*)record;
   enter_it = (set_current*)enter;
   copy_it = (copy_to_host*)copy;
   query_it = (query_stream*)query;
   create_it = (create_event*)create;
+  elapsed_it = (elapsed_time*)elapsed;
 }
 
 int mtl_enter(handle context) { return enter_it(context); }
@@ -64,6 +67,13 @@ __attribute__((visibility("default"))) uint32_t mtl_launch_row(const struct pair
     *status = mtl_launch(pairs[i].shape, pairs[i].launch);
     if (*status) return i;
   }
+  return count;
+}
+
+__attribute__((visibility("default"))) uint32_t mtl_read_times(const handle* events, uint32_t count,
+                                                               float* milliseconds) {
+  for (uint32_t i = 0; i < count; ++i)
+    if (elapsed_it(milliseconds + i, events[2 * i], events[2 * i + 1])) return i;
   return count;
 }
 

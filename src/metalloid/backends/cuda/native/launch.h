@@ -35,6 +35,10 @@ int mtl_create_event(uint64_t* event);
 // Stops at the first failure, and writes its status. Returns the number of launches that have succeeded.
 uint32_t mtl_launch_row(const struct pair* pairs, uint32_t count, int* status);
 
+// Times of launches in the order of their stream, each between two events. Stops at the first that has
+// not ended, or has failed. Returns the number of those before it.
+uint32_t mtl_read_times(const handle* events, uint32_t count, float* milliseconds);
+
 struct window {
   uint64_t address, bytes;
 };

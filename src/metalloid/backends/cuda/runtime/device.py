@@ -17,7 +17,12 @@ from metalloid.backends.cuda.libraries.cuda_libraries import CudaLibraries
 from metalloid.backends.cuda.runtime.cancellation import Cancellation
 from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.driver import check, driver, version
-from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent, record_event
+from metalloid.backends.cuda.runtime.events import (
+    CudaEvent,
+    TimedEvent,
+    read_times,
+    record_event,
+)
 from metalloid.backends.cuda.runtime.exchange import CudaExchange
 from metalloid.backends.cuda.runtime.fast_launch import fast_launch
 from metalloid.backends.cuda.runtime.graph import CudaGraph
@@ -166,6 +171,10 @@ class CudaDevice(ContextDevice):
         if wait:
             event.wait()
         return event
+
+    def read_times(self, events: Sequence[Event]) -> Sequence[float | None]:
+        """See `Launcher.read_times`."""
+        return read_times(self, events)
 
     def fast_launcher(
         self, program: CudaProgram, parameters: Sequence[PlainParameter], sizes: Mapping[Any, Any]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from metalloid.backends.cuda.runtime.context import ContextDevice
@@ -222,6 +223,14 @@ class TimedEvent(CudaEvent):
         # They are recorded again only after this launch, as the stream is in order.
         self._device.timer.free.append(self._events)
 
+    @property
+    def plain_events(self) -> tuple[int, int] | None:
+        """Its timing events; None if more than they must be looked at when it has ended."""
+        in_use = self._in_use
+        has_record = isinstance(in_use, Arguments) and in_use.fault_record is not None
+        is_plain = self._failure is None and not self._uses_printf and not has_record
+        return self._events if is_plain else None
+
     def _status(self, bindings: Any) -> Any:
         (status,) = bindings.cuEventQuery(self._events[1])
         return status
@@ -239,6 +248,27 @@ class TimedEvent(CudaEvent):
             elapsed = check(driver().cuEventElapsedTime(*self._events), "reading the time")
             self._seconds = float(elapsed) / 1e3
         return self._seconds
+
+
+def read_times(device: ContextDevice, events: Sequence[Event]) -> list[float | None]:
+    """See `Launcher.read_times`."""
+    timed = [
+        (k, pair)
+        for k, event in enumerate(events)
+        if isinstance(event, TimedEvent) and (pair := event.plain_events)
+    ]
+    times: list[float | None] = [None] * len(events)
+    handles = array("Q", [handle for _, pair in timed for handle in pair])
+    milliseconds = array("f", bytes(4 * len(timed)))
+    with device.lock:
+        if not device.is_entered:
+            device.enter()
+        done = device.native.read_times(
+            handles.buffer_info()[0], len(timed), milliseconds.buffer_info()[0]
+        )
+    for (k, _), elapsed in zip(timed[:done], milliseconds, strict=False):
+        times[k] = elapsed / 1e3
+    return times
 
 
 def record_event(

@@ -21,7 +21,7 @@ _SOURCES = Path(__file__).parents[1] / "native"
 _MIN_CUDA = 12000  # the version of the functions; later drivers have them, too
 _FUNCTIONS = (
     "cuLaunchKernel", "cuEventRecord", "cuCtxSetCurrent", "cuMemcpyDtoHAsync", "cuStreamQuery",
-    "cuEventCreate",
+    "cuEventCreate", "cuEventElapsedTime",
 )  # fmt: skip
 _SHAPE = struct.Struct("=2Q6I10I")
 
@@ -47,11 +47,14 @@ class Native(NamedTuple):
     ----------
     use_driver : callable
         Takes the addresses of cuLaunchKernel, cuEventRecord, cuCtxSetCurrent, cuMemcpyDtoHAsync,
-        cuStreamQuery and cuEventCreate.
+        cuStreamQuery, cuEventCreate and cuEventElapsedTime.
     launch : callable
     launch_row : callable
         Takes an array of `struct pair`, their number, and memory for the status of a launch that
         fails; returns the number of launches that have succeeded.
+    read_times : callable
+        Takes an array of pairs of events, their number, and memory for floats; returns the number
+        of pairs at the beginning that have passed, whose milliseconds it has written.
     copy_out : callable
         Takes an array of `struct window`, their number, the address of host memory, and a stream;
         returns the status, which says that copies are not ready after some milliseconds.
@@ -59,9 +62,10 @@ class Native(NamedTuple):
         Takes a plan (fast_launch.py); returns the function that launches by it.
     """
 
-    use_driver: Callable[[int, int, int, int, int, int], None]
+    use_driver: Callable[[int, int, int, int, int, int, int], None]
     launch: LaunchFunction
     launch_row: Any
+    read_times: Any
     copy_out: Callable[[bytes, int, int, int], int]
     fast_launch: Callable[[tuple[Any, ...]], FastLaunch]
 
@@ -81,14 +85,17 @@ def load(path: Path) -> Native:
     library, interpreters = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
     use, launch = library.mtl_use_driver, library.mtl_launch
     row, copy_out = library.mtl_launch_row, library.mtl_copy_out
+    read_times = library.mtl_read_times
     fast_launch = interpreters.mtl_fast_launch
-    use.argtypes, use.restype = (ctypes.c_void_p,) * 6, None
+    use.argtypes, use.restype = (ctypes.c_void_p,) * 7, None
+    read_times.argtypes = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p
+    read_times.restype = ctypes.c_uint32
     launch.argtypes, launch.restype = (ctypes.c_char_p, ctypes.c_char_p), ctypes.c_int
     fast_launch.argtypes, fast_launch.restype = (ctypes.py_object,), ctypes.py_object
     row.argtypes, row.restype = (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p), ctypes.c_uint32
     copy_out.argtypes = ctypes.c_char_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p
     copy_out.restype = ctypes.c_int
-    return Native(use, launch, row, copy_out, fast_launch)
+    return Native(use, launch, row, read_times, copy_out, fast_launch)
 
 
 @functools.cache

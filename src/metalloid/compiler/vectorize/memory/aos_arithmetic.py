@@ -12,13 +12,14 @@ import functools
 from collections.abc import Callable, Sequence
 
 from metalloid.compiler.ir.function import Instruction, Value
-from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY
+from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.ir.types import BFLOAT, Float, Integer
 from metalloid.compiler.vectorize import elementwise
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.permute import permute, shuffled
 
-_ALIKE = {*FLOAT_BINARY, *CASTS, "fneg", "add", "sub", "mul", "and", "or", "xor", "call"}
+_DIVISIONS = {"udiv", "sdiv", "urem", "srem"}  # a lane that is not active must not fail
+_ALIKE = {*FLOAT_BINARY, *INTEGER_BINARY, *CASTS, "fneg", "call"} - _DIVISIONS
 
 #: Of loads of all members in order, what they load together; None if that is not there.
 Loaded = Callable[[Sequence[Instruction]], str | None]

@@ -293,7 +293,7 @@ def store(builder: Builder, instruction: Instruction) -> bool:
     count = group.count * builder.width
     wide = f"<{count} x {member}>"
     everything = interleaved_arithmetic(
-        builder, values, lambda loads: _loaded_in_order(builder, loads)
+        builder, values, lambda loads: loaded_in_order(builder, loads)
     )
     if everything is None:
         vectors = [_as(builder, builder.vector(value), value.type, member) for value in values]
@@ -323,7 +323,7 @@ def store(builder: Builder, instruction: Instruction) -> bool:
     return True
 
 
-def _loaded_in_order(builder: Builder, loads: Sequence[Instruction]) -> str | None:
+def loaded_in_order(builder: Builder, loads: Sequence[Instruction]) -> str | None:
     """The wide vector of the loads, one of each member; None if they are not of one group."""
     groups = [builder.groups.get(load) for load in loads]
     group = groups[0][0] if groups[0] else None
