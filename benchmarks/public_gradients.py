@@ -23,6 +23,7 @@ from public_tree.texts import Kernel, files, read
 from workers import Worker, share
 
 _NAMES = re.compile(r"'[^']*'")
+_OTHERS = ("not smooth", "not compiled")
 _FLOAT = re.compile(r"float(?!16)|f32")
 
 
@@ -65,7 +66,7 @@ def main() -> None:
     workers = {tree: [Worker(tree) for _ in range(options.jobs)] for tree in {t for t, _ in drawn}}
 
     def smooth() -> int:
-        return sum(each.state != "not smooth" for _, each in results)
+        return sum(each.state not in _OTHERS for _, each in results)
 
     def examine(slot: int, item: tuple[Path, Kernel]) -> None:
         tree, kernel = item
@@ -80,7 +81,7 @@ def main() -> None:
     for each in workers.values():
         for worker in each:
             worker.stop()
-    smooth_ones = [each for _, each in results if each.state != "not smooth"]
+    smooth_ones = [each for _, each in results if each.state not in _OTHERS]
     for title, count in (
         ("Outcomes", Counter(each.state for each in smooth_ones)),
         ("Reasons", Counter(_NAMES.sub("...", each.reason) for each in smooth_ones if each.reason)),

@@ -88,12 +88,8 @@ LACKING = {
     "the CPU": {"cuda", "metal", "opencl", "own"},
     "the process's memory": {"cuda", "metal", "opencl", "own"},  # in place, where it lies
     "a context that outlives a fault": {"cuda"},
-    "checks in PTX": {
-        "cpu",
-        "metal",
-        "opencl",
-        "own",
-    },  # of accesses, where bounds="checked" is asked for
+    "checks on GPUs": {"cpu", "metal", "own"},  # of accesses, if bounds="checked" is asked for
+    "checks in PTX": {"cpu", "metal", "opencl", "own"},  # and barriers that do not wait
     "an end to launches": {"metal", "opencl", "own"},  # by Ctrl-C, time limits and Event.cancel
     "every kind of texture": {"metal"},  # multisampled ones, texture buffers
     "tensors": {"metal"},

@@ -171,8 +171,8 @@ class Settings:
         _bounds,
         "checked",
         "Whether accesses outside of their object end a launch on the CPU, and launches that are "
-        "sure to make some are refused on other devices: checked, unchecked. NVIDIA GPUs check "
-        "accesses only if it is set to checked.",
+        "sure to make some are refused on other devices: checked, unchecked. NVIDIA GPUs and "
+        "OpenCL devices check accesses only if it is set to checked.",
     )
     check = _Setting(
         "METALLOID_CHECK",

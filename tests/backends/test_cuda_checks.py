@@ -161,7 +161,7 @@ def test_metal_kernels_record_whether_checks_are_requested(monkeypatch):
                             source="y[0] = x[0];")._bounds == "default"  # fmt: skip
 
 
-@pytest.mark.needs("checks in PTX")
+@pytest.mark.needs("checks on GPUs")
 def test_a_gpu_raises_at_once_later_and_in_graphs():
     kernel = mtl.library(TEXT, bounds="checked").gather
     at = np.zeros(64, np.int32)
@@ -188,7 +188,7 @@ def test_a_gpu_raises_at_once_later_and_in_graphs():
     assert not np.asarray(y).any()
 
 
-@pytest.mark.needs("checks in PTX")
+@pytest.mark.needs("checks on GPUs")
 @pytest.mark.parametrize("threads", [(70, 3, 1), (33, 5, 2)])
 def test_a_gpu_names_the_thread_at_the_edges_of_a_grid(threads):
     """Threadgroups at the edges are smaller, and their threads are numbered without gaps."""

@@ -154,7 +154,7 @@ def test_fault_cases(name, engine):
         check_cases(mtl.library(source), source, name)
 
 
-@pytest.mark.needs("checks in PTX")
+@pytest.mark.needs("checks on GPUs")
 @pytest.mark.parametrize("name", KINDS)
 def test_fault_cases_on_a_gpu(name):
     source = text()

@@ -301,3 +301,25 @@ def test_rounding_by_a_large_number():
     mtl.library(source, device="cpu").k.vjp()(x, np.zeros_like(x), np.ones_like(x), d_x, threads=20)
     scaled = 1.442695 * x.astype(np.float64)
     np.testing.assert_allclose(d_x, np.exp2(scaled - np.rint(scaled)), rtol=1e-6)
+
+
+def test_instances_of_templates_by_their_parameters():
+    source = (
+        HEADER
+        + """
+    template <typename T>
+    [[kernel]] void scale(device const T *x, device T *y, uint i [[thread_position_in_grid]]) {
+      y[i] = x[i] * T(sizeof(T)) + numeric_limits<T>::epsilon();
+    }
+    template [[host_name("scale_half")]] [[kernel]]
+    void scale(device const half *, device half *, uint i [[thread_position_in_grid]]);
+    template [[host_name("numbers::scale")]] [[kernel]]
+    void scale(device const float *, device float *, uint i [[thread_position_in_grid]]);
+    """
+    )
+    library = mtl.library(source, device="cpu")
+    for name, dtype, size in ("scale_half", np.float16, 2), ("numbers::scale", np.float32, 4):
+        x, d_x = np.ones(4, dtype), np.zeros(4, np.float32)
+        adjoint = library.function(name).vjp()
+        adjoint(x, np.zeros_like(x), np.ones(4, np.float32), d_x, threads=4)
+        np.testing.assert_array_equal(d_x, size)

@@ -327,8 +327,8 @@ def library(
         Whether an access outside of an argument, a threadgroup array or a private array ends the
         launch with `KernelFault`. By default as ``metalloid.config.bounds`` says; if it is not set,
         kernels check their accesses on the CPU, and other devices refuse launches that are sure to
-        access memory outside of an argument. On NVIDIA GPUs ``"checked"`` compiles the checks into
-        the kernel; on Metal and OpenCL devices it does nothing but warn.
+        access memory outside of an argument. On NVIDIA GPUs and OpenCL devices ``"checked"``
+        compiles the checks into the kernel; on Metal devices it does nothing but warn.
     check : bool, optional
         Whether all launches look for data races and uninitialised memory, which is slow, and raise
         `SanitizerError`; on the CPU only. See `checking`. What Apple's compiler is known to refuse

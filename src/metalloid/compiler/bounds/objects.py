@@ -334,12 +334,16 @@ class Addresses:
 
     def _threadgroup_parameter(self, step: Instruction) -> MemoryObject | None:
         """The object of threadgroup memory plus a word, which is its offset there."""
-        base = step.operands[0]
+        base, distance = self._steps(step.operands[0])
         variable = self._interface.memory_variable
-        if len(step.operands) != 2 or not (
-            variable_of(base.name)[0] == variable
-            if variable
-            else self._is_pointer(base, self._interface.memory)
+        if (
+            len(step.operands) != 2
+            or distance != 0
+            or not (
+                variable_of(base.name)[0] == variable
+                if variable
+                else self._is_pointer(base, self._interface.memory)
+            )
         ):
             return None
         word = self._computed_by.get(step.operands[1].name)

@@ -158,10 +158,11 @@ class AggregateReader(PointerReader):
             for part, each in parts_of(target, value):
                 super().assign(part, each, node)
             return
-        if target.op != "aggregate":
+        if target.op != "aggregate" and all(each.op != "aggregate" for each in value.walk()):
             super().assign(target, value, node)
             return
-        if value.op != "aggregate" or len(value.args) != len(target.args):
+        are_both = value.op == target.op == "aggregate"
+        if not are_both or len(value.args) != len(target.args):
             raise Refused(
                 node.begin if node else None, f"this value of {target.type.msl} has no rule"
             )

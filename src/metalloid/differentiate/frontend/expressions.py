@@ -45,6 +45,8 @@ _CONSTRUCTORS = ("CXXConstructExpr", "CXXTemporaryObjectExpr", "CXXUnresolvedCon
 _BARRIERS = ("threadgroup_barrier", "simdgroup_barrier")
 #: Builtins of clang by the macros that they come from.
 _NAMED_NUMBERS = {"__builtin_huge_valf": "INFINITY", "__builtin_nanf": "NAN"}
+#: Functions of `numeric_limits`.
+_LIMITS = ("infinity", "max", "min", "lowest", "epsilon", "quiet_NaN", "denorm_min")
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
 #: Names that adjoints of kernels declare.
 GENERATED = re.compile(
@@ -431,6 +433,9 @@ class ExpressionReader:
             return args[0] if args[0].type.msl == to.msl else Expression("cast", to, "", args)
         if any(arg.op == "aggregate" for arg in args):
             return self.matrix_function(node, name, args)
+        if not args and name in _LIMITS:
+            type_ = type_of(node).element
+            return Expression("constant", type_, f"numeric_limits<{type_.msl}>::{name}()")
         if any(arg.op == "pointer" for arg in args):
             raise Refused(node.begin, f"{name} has no rule")
         value = Expression("call", type_of(node), name, args)

@@ -10,7 +10,7 @@ from metalloid.compiler.frontend.unit import Options
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.compiler.toolchain.target import Target
 from metalloid.differentiate.analysis.versions import split_versions
-from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.frontend.expressions import REFERENCE, Refused
 from metalloid.differentiate.frontend.reader import Reader
 from metalloid.differentiate.frontend.structs import resolve_aliases
 from metalloid.differentiate.program.tree import Parameter, Program
@@ -74,22 +74,35 @@ class KernelText:
             )
             type_ = parse_type(node.types[1])
             declaration = written.declaration
-            if "<" in self._entry.expression:  # whose declaration names types of the template
+            if self._is_instance:  # its declaration names types of the template
                 declaration = _declaration(written.name, type_, "&" in declaration)
             parameters.append(Parameter(written.name, type_, declaration, attributes))
         return split_versions(Reader(self._nodes, self._literal_at).read(kernel, parameters))
 
     def _kernel(self) -> Node:
-        name = self._entry.expression.partition("<")[0].rpartition("::")[2]
+        expression = self._entry.expression
+        for node in self._nodes:
+            is_global = node.parent is not None and node.parent.kind == "TranslationUnitDecl"
+            if node.kind == "VarDecl" and is_global and node.label == expression:
+                # a reference to an instance
+                texts = [each.text for each in node.descendants() if each.kind == "DeclRefExpr"]
+                reference = REFERENCE.search(texts[-1])
+                return next(n for n in self._nodes if reference and n.address == reference[2])
+        name = expression.partition("<")[0].rpartition("::")[2]
         functions = [
             node
             for node in self._nodes
             if node.kind == "FunctionDecl" and node.label == name
             and any(child.kind == "CompoundStmt" for child in node.children)
         ]  # fmt: skip
-        if len(functions) > 1:  # the first one is the template
-            functions = functions[1:]
-        return functions[0]
+        instances = [node for node in functions if "explicit_instantiation_def" in node.text]
+        return (instances or functions)[0]
+
+    @property
+    def _is_instance(self) -> bool:
+        """Whether the kernel comes from a template."""
+        name = self._kernel().label
+        return "<" in self._entry.expression or name != self._entry.expression.rpartition("::")[2]
 
     def _literal_at(self, location: SourceLocation) -> str:
         text = self.source_map.text_at(location.diagnostic())

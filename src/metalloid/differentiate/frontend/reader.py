@@ -158,6 +158,8 @@ class Reader(TextureReader):
             return super().call(node, address, name)
         if self._depth == _MAX_INLINED:
             raise Refused(node.begin, f"{name} is recursive, or calls are nested too deeply")
+        if type_of(node).is_pointer:
+            raise Refused(node.begin, f"{name} returns a pointer, which has no rule")
         declared = [child for child in function.children if child.kind == "ParmVarDecl"]
         moved = moved_in(body)
         given = node.children[len(node.children) - len(declared) :]

@@ -27,6 +27,7 @@ _ATOMIC = re.compile(r"^(?:metal::)?_?atomic(?:_|<)(\w+)>?$")
 _NAMED_VECTOR = re.compile(r"(packed_)?(\w+?)([234])$")
 _MATRIX = re.compile(r"(?:metal::)?matrix<(\w+), (\d), (\d)>$")
 _NAMED_MATRIX = re.compile(r"(half|float)([234])x([234])$")
+_QUALIFIERS = re.compile(r"volatile |const |\s*__restrict\b")
 _EXTENT = re.compile(r"\[(\d+)\]")
 _TEXTURE = re.compile(
     r"(?:metal::)?((?:texture|depth)[\w]+)<([\w ]+)(?:, (?:metal::)?access::(\w+))?"
@@ -170,7 +171,7 @@ class Type:
 
 def parse_type(text: str) -> Type:
     """A type of clang: ``"const __global_device float *"``, ``"metal::vec<float, 4>"``."""
-    words = text.replace("volatile ", "").replace("const ", "").strip()
+    words = _QUALIFIERS.sub("", text).strip()
     space = ""
     for name, own in _SPACES.items():
         if name in words.split():

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from metalloid.backends.cuda.compile.access_checks import RECORD_TEXT, checked_words
 from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL, poll_loops
 from metalloid.backends.cuda.compile.dynamic_shared_memory import use_dynamic_shared_memory
 from metalloid.backends.cuda.compile.module_edits import PRINTF_SYMBOL
 from metalloid.backends.cuda.compile.pipeline import Module, run_pipeline
+from metalloid.compiler.bounds.recorded_faults import NAMES, RECORD_TEXT, checked_words
 from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.compiler.frontend.debug_info import LINE_TABLES, with_user_locations
 from metalloid.compiler.frontend.entry import entry_text, read_layouts
@@ -38,8 +38,6 @@ _ENTRY = (
     f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
     "(metalloid::launch_data<{0}> launch) {{ metalloid::run_thread<mtl_entry_type>(launch); }}"
 )
-#: Variables have their names, for messages.
-_NAMES = "-fno-discard-value-names"
 _UNCHECKED_ENTRY = _ENTRY.format("mtl_entry_type::parameter_count")
 _KERNEL_HEAD = re.compile(
     rf"^(define [^\n]*@{ENTRY_SYMBOL}\([^\n]*\)[^\n]*?)( (?:#\d+ )?\{{)$", re.M
@@ -188,7 +186,7 @@ class _KernelSource:
         if _is_checked(self.unit):
             words = checked_words(signature)
             text, ir = self.compiled(
-                (_ENTRY + RECORD_TEXT).format(words), _NAMES, *(LINE_TABLES,) * debug_lines
+                (_ENTRY + RECORD_TEXT).format(words), NAMES, *(LINE_TABLES,) * debug_lines
             )
             ir = with_user_locations(ir, is_user_file) if debug_lines else ir
             positions = SourcePositions(self.unit.sources, text)

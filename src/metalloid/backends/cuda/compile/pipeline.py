@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metalloid.backends.cuda.compile.access_checks import add_access_checks, record_faults
 from metalloid.backends.cuda.compile.coarsening import (
     assume_uniform_grid,
     coarsen_threads,
@@ -22,11 +21,18 @@ from metalloid.backends.cuda.compile.member_masks import materialize_member_mask
 from metalloid.backends.cuda.compile.module_edits import declare_intrinsics, prepare_module
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
 from metalloid.backends.cuda.compile.warp_divergence import analyse_warp
-from metalloid.compiler.bounds.table import NO_CHECKS, BoundsTable, without_promises
+from metalloid.compiler.bounds.interface import simt_interface
+from metalloid.compiler.bounds.recorded_faults import add_access_checks, record_faults
+from metalloid.compiler.bounds.table import (
+    NO_CHECKS,
+    BoundsTable,
+    pointer_slots,
+    without_promises,
+)
 from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.fresh_names import FreshNames
-from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.function import Block, Function, Instruction
 from metalloid.compiler.ir.name_values import NAME_VALUES
 from metalloid.compiler.ir.parser import definition, parse_function, replace_function
 from metalloid.compiler.ir.pass_manager import Pass, run_passes
@@ -35,6 +41,8 @@ from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.transforms.invariant_loads import mark_invariant_loads
 from metalloid.compiler.transforms.shift_amounts import MASK_SHIFT_AMOUNTS
 from metalloid.msl.signature import Signature
+
+_THREADGROUP_MEMORY = "@mtl_threadgroup_memory"
 
 # ---- passes that need the context ----------------------------------------------------------------
 
@@ -76,7 +84,17 @@ def _tensor_cores(function: Function, context: KernelContext) -> bool:
 
 
 def _record_faults(function: Function, context: KernelContext) -> bool:
-    return record_faults(function)
+    return record_faults(function, _leave)
+
+
+def _leave(function: Function) -> Instruction:
+    """The jump to where threads leave the kernel (member_masks.py)."""
+    block = next(block for block in function.blocks.values() if _exits(block))
+    return Instruction("br", labels=[block.name])
+
+
+def _exits(block: Block) -> bool:
+    return block.end.op == "unreachable" and bool(block.body) and '"exit;"' in block.body[-1].callee
 
 
 # ---- the pipeline --------------------------------------------------------------------------------
@@ -185,7 +203,9 @@ def run_pipeline(
     context = KernelContext(layout_of(signature, words), FreshNames(kernel), pure_functions(ir))
     run_passes(kernel, KERNEL, context)
     if positions is not None:
-        table = add_access_checks(ir, kernel, signature, positions)
+        slots = pointer_slots(signature)
+        interface = simt_interface(_THREADGROUP_MEMORY, len(signature.sources), slots)
+        table = add_access_checks(ir, kernel, signature, positions, interface)
         run_passes(kernel, FAULT_RECORDS, context)
         ir = without_promises(ir, kernel.attributes) if table.sites else ir
         ir = declare_intrinsics(replace_function(ir, kernel), [kernel])

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "divergent_barrier.h"
+#include "fault_record.h"
 
 // Memory of the parameters in the threadgroup space; the launch says how much.
 extern __attribute__((opencl_local, aligned(16))) char mtl_threadgroup_memory[];
@@ -77,33 +78,20 @@ METALLOID_INLINE void run_thread(const launch_data<words>& launch) {
   Entry::call(ids, launch.words, (char*)mtl_threadgroup_memory);
 }
 
-// The first access of a launch that was outside of its object (fault_records.py).
-struct fault_record {
-  uint failed, others, site, unused;
-  uint group[3], position[3];
-  long offset;
-  ulong extent;
-};
-
 // Record an access that was outside. The last word of the launch points to the record.
 template <int words>
 METALLOID_INLINE void record_fault(uint site, long offset, ulong extent,
                                    const launch_data<words>& launch) {
-  auto record = (__attribute__((opencl_global)) fault_record*)launch.words[words - 1];
-  if (__atomic_exchange_n(&record->failed, 1u, __ATOMIC_RELAXED)) {
-    __atomic_fetch_add(&record->others, 1u, __ATOMIC_RELAXED);
-    return;
-  }
-  thread_ids ids = ids_of(launch);
-  if (!launch.is_uniform)
-    find_thread(ids, ids.group * ids.dispatched_size, (ids.index & ~31u) + mtl_lane());
-  record->site = site;
-  record->offset = offset;
-  record->extent = extent;
-  for (int k = 0; k < 3; ++k) {
-    record->group[k] = ids.group[k];
-    record->position[k] = ids.position_in_threadgroup[k];
-  }
+  record_fault(launch.words[words - 1], site, offset, extent,
+               [&](device uint* group, device uint* position) METALLOID_INLINE_LAMBDA {
+                 thread_ids ids = ids_of(launch);
+                 if (!launch.is_uniform)
+                   find_thread(ids, ids.group * ids.dispatched_size, (ids.index & ~31u) + mtl_lane());
+                 for (int k = 0; k < 3; ++k) {
+                   group[k] = ids.group[k];
+                   position[k] = ids.position_in_threadgroup[k];
+                 }
+               });
 }
 
 }  // namespace metalloid

@@ -1,4 +1,4 @@
-"""Records of failed accesses, which kernels with checks write (record_fault of entry.h).
+"""Records of failed accesses, which kernels with checks write (fault_record.h).
 
 Each launch has a record of its own, in memory that the host reads without a copy.
 """
@@ -6,35 +6,11 @@ Each launch has a record of its own, in memory that the host reads without a cop
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
-_RECORD = struct.Struct("=3I4x3I3IqQ")
-RECORD_BYTES = 64
+from metalloid.runtime.launch.recorded_faults import RECORD_BYTES, RecordedFault, read_record
+
 _RECORDS = 1024  # that are allocated together
-
-
-class Fault(NamedTuple):
-    """The first access of a launch that failed.
-
-    Attributes
-    ----------
-    others : int
-        How many more threads had one.
-    site : int
-        Index in the table of checks.
-    threadgroup, thread : tuple of int
-    offset, extent : int
-        Of the site and of its object, in bytes.
-    """
-
-    others: int
-    site: int
-    threadgroup: tuple[int, int, int]
-    thread: tuple[int, int, int]
-    offset: int
-    extent: int
 
 
 class FaultRecord:
@@ -51,14 +27,12 @@ class FaultRecord:
         self.words = (*extents, address)
         self._clear()
 
-    def take(self) -> Fault | None:
+    def take(self) -> RecordedFault | None:
         """The failed access, which is forgotten; None if there was none."""
-        packed = ctypes.string_at(self._address, _RECORD.size)
-        failed, others, site, gx, gy, gz, x, y, z, offset, extent = _RECORD.unpack(packed)
-        if not failed:
-            return None
-        self._clear()
-        return Fault(others, site, (gx, gy, gz), (x, y, z), offset, extent)
+        fault = read_record(ctypes.string_at(self._address, RECORD_BYTES))
+        if fault is not None:
+            self._clear()
+        return fault
 
     def _clear(self) -> None:
         ctypes.memset(self._address, 0, RECORD_BYTES)

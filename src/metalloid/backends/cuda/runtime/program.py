@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from metalloid.backends.cuda.compile.access_checks import checked_words
 from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL
 from metalloid.backends.cuda.compile.coarsening import COARSENED_SYMBOL
 from metalloid.backends.cuda.compile.compile_ptx import PtxKernel
@@ -17,18 +15,18 @@ from metalloid.backends.cuda.compile.module_edits import PRINTF_SYMBOL
 from metalloid.backends.cuda.compile.vectorized_coarsening import is_aligned
 from metalloid.backends.cuda.runtime.assemble import cubin
 from metalloid.backends.cuda.runtime.driver import check, driver
-from metalloid.backends.cuda.runtime.fault_records import Fault, FaultRecords
+from metalloid.backends.cuda.runtime.fault_records import FaultRecords
 from metalloid.backends.cuda.runtime.geometry import launches_of
 from metalloid.backends.cuda.runtime.launcher import launch_layout, pack_shape
+from metalloid.compiler.bounds.recorded_faults import checked_words
 from metalloid.compiler.bounds.table import BoundsTable, pointer_slots
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.toolchain.cache import read_text, shared_cache
-from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
 from metalloid.runtime.launch.launches import UNKNOWN_BYTES, Arguments
-from metalloid.runtime.launch.outside import describe_site, outside_error
 from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
+from metalloid.runtime.launch.recorded_faults import RecordedFault, error_of
 
 _DEFAULT_THREADS = 256  # of a threadgroup
 _ENTRY_NAMES = re.compile(rf"\b(?:{ENTRY_SYMBOL}|({COARSENED_SYMBOL}))\b")
@@ -183,16 +181,10 @@ class CudaProgram(OfflineProgram):
             If there was one.
         """
         record = arguments.fault_record
-        fault: Fault | None = record and record.take()
-        if fault is None:
-            return
-        table = self._bounds
-        with contextlib.suppress(MetalloidError):  # such as on a full disk
-            table = self._bounds_with_lines()
-        assert table is not None
-        site = table.sites[fault.site]
-        description = describe_site(self.signature, site, fault.offset, fault.extent)
-        raise outside_error(self.name, description, fault.threadgroup, fault.thread, fault.others)
+        fault: RecordedFault | None = record and record.take()
+        if fault is not None:
+            assert self._bounds is not None
+            raise error_of(fault, self.signature, self._bounds, self._bounds_with_lines)
 
     def _pack_shapes(self, form: Function | None, grid: Size, group: Size) -> list[bytes]:
         threads, factor = group[0] * group[1] * group[2], 1

@@ -12,6 +12,15 @@ from metalloid.backends.opencl.compile.module_edits import (
     require_subgroup_size,
 )
 from metalloid.backends.opencl.compile.split_integers import split_integers
+from metalloid.compiler.bounds.interface import Interface
+from metalloid.compiler.bounds.recorded_faults import add_access_checks, record_faults
+from metalloid.compiler.bounds.table import (
+    NO_CHECKS,
+    BoundsTable,
+    pointer_slots,
+    without_promises,
+)
+from metalloid.compiler.frontend.source_positions import SourcePositions
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction
@@ -21,6 +30,7 @@ from metalloid.compiler.ir.pass_manager import Pass, run_passes
 from metalloid.compiler.transforms.legalize_bf16 import legalize_bf16
 from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
 from metalloid.compiler.transforms.shift_amounts import MASK_SHIFT_AMOUNTS
+from metalloid.msl.signature import Signature
 
 #: Ends the thread that calls it (report_spirv.h).
 _END_THREAD = "@mtl_end_thread"
@@ -86,15 +96,28 @@ KERNEL: tuple[Pass[KernelContext], ...] = (
 )  # fmt: skip
 
 
-def run_pipeline(ir: str) -> str:
-    """Run the passes over a module with a kernel.
+def run_pipeline(
+    ir: str, signature: Signature, positions: SourcePositions | None = None
+) -> tuple[str, BoundsTable]:
+    """Run the passes over a module with a kernel; the module, and the table of its checks.
+
+    Parameters
+    ----------
+    positions : SourcePositions or None
+        Of the text, if the kernel's accesses are to be checked.
 
     Raises
     ------
     Unsupported
         If the kernel contains what no kernel was seen to contain.
     """
-    ir = prepare_module(ir)
+    ir, table = prepare_module(ir), NO_CHECKS
     kernel = parse_function(ir, ENTRY_SYMBOL, retain_hints=True)
     run_passes(kernel, KERNEL, KernelContext(FreshNames(kernel)))
-    return require_subgroup_size(define_functions(replace_bf16(replace_function(ir, kernel))))
+    if positions is not None:
+        words = Interface((0, -1), (1, -1), len(signature.sources), pointer_slots(signature))
+        table = add_access_checks(ir, kernel, signature, positions, words)
+        record_faults(kernel, lambda function: Instruction("ret"), ("spir_func",))
+        ir = without_promises(ir, kernel.attributes) if table.sites else ir
+    ir = define_functions(replace_bf16(replace_function(ir, kernel)))
+    return require_subgroup_size(ir), table

@@ -6,6 +6,7 @@
 // multiple of it is split into several launches (geometry.py).
 #pragma once
 
+#include "fault_record.h"
 #include "kernel_entry.h"
 
 namespace metalloid {
@@ -51,6 +52,16 @@ METALLOID_INLINE void run_thread(const launch_data<words>& launch, threadgroup c
     state.size[k] = ids.group_size[k];
   }
   Entry::call(ids, launch.words, (char*)memory);
+}
+
+// Record an access that was outside. The last word of the launch points to the record.
+template <int words>
+METALLOID_INLINE void record_fault(uint site, long offset, ulong extent,
+                                   const launch_data<words>& launch) {
+  record_fault(launch.words[words - 1], site, offset, extent,
+               [](device uint* group, device uint* position) METALLOID_INLINE_LAMBDA {
+                 report::put_position(group, position);
+               });
 }
 
 }  // namespace metalloid

@@ -9,13 +9,18 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from metalloid.backends.opencl.compile.compile_spirv import SpirvKernel, compile_spirv
+from metalloid.backends.opencl.compile.compile_spirv import (
+    SpirvKernel,
+    bounds_with_lines,
+    compile_spirv,
+)
 from metalloid.backends.opencl.compile.target import spirv_target
 from metalloid.backends.opencl.runtime.events import OpenclEvent
 from metalloid.backends.opencl.runtime.geometry import sub_grids
 from metalloid.backends.opencl.runtime.memory import Heap
 from metalloid.backends.opencl.runtime.platforms import binding, functions, usable_devices
 from metalloid.backends.opencl.runtime.program import OpenclProgram
+from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.errors import KernelFault, LaunchError
@@ -26,6 +31,7 @@ from metalloid.runtime.launch.event import Event, FinishedEvent
 from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.printf_buffer import BUFFER_BYTES, HEAD_BYTES, deliver, read_head
 from metalloid.runtime.launch.program import Size
+from metalloid.runtime.launch.recorded_faults import RECORD_BYTES, read_record
 from metalloid.runtime.memory.constants import Constants
 from metalloid.runtime.memory.staging import Block, blocks_of, contents, point_words
 
@@ -39,6 +45,7 @@ class OpenclDevice(Device):
 
     memory = "own"
     by_default = False
+    can_check_accesses = True
     traits = MANY_THREADS
 
     def __init__(self, index: int) -> None:
@@ -59,7 +66,7 @@ class OpenclDevice(Device):
         self._in_flight: deque[OpenclEvent] = deque(maxlen=_MAX_IN_FLIGHT)
         arena = self.heap.allocate(Constants.ARENA_BYTES)
         self._constants = Constants(arena, self._write_constant)
-        self._report_block = 0
+        self._report_block = self._fault_record = 0
         self._is_forked = False
         os.register_at_fork(after_in_child=self._forked)
 
@@ -96,8 +103,11 @@ class OpenclDevice(Device):
         def with_shape(is_row: bool) -> SpirvKernel:
             return compile_spirv(unit, entry, constants, self.target, shared_cache(), is_row)
 
+        def with_lines() -> BoundsTable:
+            return bounds_with_lines(unit, entry, constants, self.target, shared_cache())
+
         return OpenclProgram(
-            with_shape, entry, self.target, self._context, self.handle, self._options
+            with_shape, with_lines, entry, self.target, self._context, self.handle, self._options
         )
 
     def allocate(self, nbytes: int) -> int:
@@ -137,6 +147,9 @@ class OpenclDevice(Device):
             for buffer in arguments.buffers:
                 if buffer.host_copy is not None:
                     buffer.host_copy.to_device()
+            if program.is_checked and arguments.fault_record is None:
+                self._fault_record = self._fault_record or self.allocate(RECORD_BYTES)
+                arguments.fault_record = (*program.extents(arguments), self._fault_record)
             for position, value in arguments.constants:
                 arguments.words[position] = self._constants[value]
             blocks = self._copy_to_device(arguments)
@@ -145,6 +158,8 @@ class OpenclDevice(Device):
                 self._in_flight.append(event)
                 if program.reports:
                     self._flush_report(event, program.name)
+                if program.is_checked:
+                    self._take_fault(event, program)
                 if any(block.written for block in blocks):
                     event.end()
                     self._copy_back(blocks)
@@ -164,13 +179,13 @@ class OpenclDevice(Device):
         cl, kernel = binding(), program.handle(group)
         if program.reports and not self._report_block:
             self._report_block = self.allocate(BUFFER_BYTES)
-        handles = []
+        handles, words = [], (*arguments.words, *(arguments.fault_record or ()))
         try:
             if not self._is_system:
                 self._name_memory(kernel, arguments, blocks)
             kernel.set_arg(1, cl.LocalMemory(max(arguments.threadgroup_bytes, 16)))
             for sub_grid in sub_grids(grid, group):
-                data = program.launch_data(arguments.words, self._report_block, sub_grid)
+                data = program.launch_data(words, self._report_block, sub_grid)
                 kernel.set_arg(0, data)
                 handles.append(
                     cl.enqueue_nd_range_kernel(
@@ -185,7 +200,7 @@ class OpenclDevice(Device):
         """Tell the driver which memory a launch may use, as its kernel has no pointers to it."""
         used = {block.address - block.shift for block in blocks}
         used |= {buffer.address for buffer in arguments.buffers}
-        used |= {self._constants.address, self._report_block} - {0}
+        used |= {self._constants.address, self._report_block, self._fault_record} - {0}
         pointers = (ctypes.c_void_p * len(used))(*used)
         status = functions().clSetKernelExecInfo(
             ctypes.c_void_p(kernel.int_ptr), _SVM_POINTERS,
@@ -224,6 +239,15 @@ class OpenclDevice(Device):
             deliver(fields, bytes(messages), kernel)
         except KernelFault as fault:
             event.fail(fault)
+
+    def _take_fault(self, event: OpenclEvent, program: OpenclProgram) -> None:
+        """Let a launch fail if an access of it did."""
+        record = bytearray(RECORD_BYTES)
+        self.heap.read(self._fault_record, memoryview(record))
+        fault = read_record(bytes(record))
+        if fault is not None:
+            self.heap.write(self._fault_record, memoryview(bytes(RECORD_BYTES)))
+            event.fail(program.fault(fault))
 
     def synchronize(self) -> None:
         """See `Device.synchronize`."""
