@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.arrays.execution import evaluate, executable
+from metalloid.arrays.execution import compilation, evaluate
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -154,8 +154,8 @@ def test_integers_are_sorted_by_the_digits_they_have(name, low, high):
 @pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("n", [9, 100, pytest.param(5000, marks=pytest.mark.slow)])
 def test_the_reference_engine_agrees(monkeypatch, n):
-    compiled = functools.cache(executable._compiled.__wrapped__)
-    monkeypatch.setattr(executable, "_compiled", compiled)
+    compiled = functools.cache(compilation._compiled.__wrapped__)
+    monkeypatch.setattr(compilation, "_compiled", compiled)
     monkeypatch.setattr(evaluate, "_plans", {})
     x = elements("float32", (3, n), 8)
     with mtl.config.scope(cpu_engine="reference"):
