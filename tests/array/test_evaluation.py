@@ -35,6 +35,7 @@ def test_arrays_of_other_shapes_find_the_kernel_compiled(monkeypatch):
     assert len(compiled) == 1
 
 
+@pytest.mark.needs("the CPU")  # others compile one kernel after the other
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor")
 def test_kernels_of_one_evaluation_are_compiled_at_the_same_time(monkeypatch):
     both, original = threading.Barrier(2), compilation.generated_library
