@@ -124,7 +124,7 @@ def test_progress_of_launches(name, capsys, monkeypatch):
     elif name == "a launch":
         run = kernel(x, 1 << 24, threads=32).wait
     else:
-        y = mtl.exp(mtl.sin(mtl.random.normal((1 << 22,)))).sum()
+        y = mtl.exp(mtl.sin(mtl.random.normal((1 << 24,)))).sum()
         run = lambda: mtl.eval(y)  # noqa: E731
     progress = launch_progress.LaunchProgress()
     progress.start()
