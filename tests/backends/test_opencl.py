@@ -146,3 +146,17 @@ def test_the_device_describes_itself(lib):
 def test_a_large_allocation_fails(lib):
     with pytest.raises(mtl.OutOfMemory):
         mtl.Buffer(2**60, "opencl")
+
+
+def test_an_assertion_and_an_access_outside_in_one_launch(lib):
+    failing = mtl.library("""
+        #include <metal_stdlib>
+        #include <metal_assert>
+        kernel void f(device int* y, device const int* at, uint i [[thread_position_in_grid]])
+        { assert(i != 3); y[at[i]] = 1; }""", device=lib.device, bounds="checked")  # fmt: skip
+    y, at = np.zeros(64, np.int32), np.arange(64, dtype=np.int32)
+    at[40] = 100
+    with pytest.raises(mtl.KernelFault):
+        failing.f(y, at, threads=64, wait=True)
+    with pytest.raises(mtl.KernelFault):  # the record was cleared, and is written once more
+        failing.f(y, at, threads=64, wait=True)

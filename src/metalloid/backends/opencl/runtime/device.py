@@ -155,11 +155,11 @@ class OpenclDevice(Device):
             blocks = self._copy_to_device(arguments)
             try:
                 event = self._enqueue(program, arguments, blocks, grid, group)
-                self._in_flight.append(event)
                 if program.reports:
                     self._flush_report(event, program.name)
                 if program.is_checked:
                     self._take_fault(event, program)
+                self._in_flight.append(event)  # other threads may end it from here on
                 if any(block.written for block in blocks):
                     event.end()
                     self._copy_back(blocks)
@@ -247,7 +247,8 @@ class OpenclDevice(Device):
         fault = read_record(bytes(record))
         if fault is not None:
             self.heap.write(self._fault_record, memoryview(bytes(RECORD_BYTES)))
-            event.fail(program.fault(fault))
+            if not event.has_failed:  # by an assertion
+                event.fail(program.fault(fault))
 
     def synchronize(self) -> None:
         """See `Device.synchronize`."""

@@ -54,6 +54,11 @@ class OpenclEvent(Event):
         self._arguments, self._handles = None, []
         return True
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it is known to have failed."""
+        return self._failure is not None
+
     def fail(self, error: MetalloidError) -> None:
         """Record how it failed, for `wait` and for reads of the buffers that it wrote."""
         assert self._arguments is not None
