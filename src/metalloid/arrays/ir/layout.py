@@ -6,6 +6,7 @@ four operations. Strides can express all of them except some reshapes, which nee
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterable
@@ -94,6 +95,16 @@ def apply_views(layout: Layout, view_ops: Iterable[ViewOp]) -> Layout | None:
             break
         after = apply_view(after, view_op)
     return after
+
+
+#: Plans see few layouts and views, again and again. Their extents are numbers, not symbolic.
+planned_view = functools.lru_cache(maxsize=4096)(apply_view)
+
+
+@functools.lru_cache(maxsize=4096)
+def contiguous_view(shape: Ints, view_ops: tuple[ViewOp, ...]) -> Layout | None:
+    """The layout of a contiguous array after several views, in a plan."""
+    return apply_views(contiguous(shape), view_ops)
 
 
 def viewed_shape(shape: Ints, view_op: ViewOp) -> Ints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import NamedTuple
 
-from metalloid.arrays.ir.layout import Layout, ViewOp, apply_views, contiguous
+from metalloid.arrays.ir.layout import Layout, ViewOp, contiguous_view
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.node import CONSTANT, ELEMENTWISE, VIEW
 
@@ -39,7 +39,7 @@ def fusion_frontier(
         node = graph.nodes[at]
         if node.kind is CONSTANT:
             continue
-        layout = apply_views(contiguous(node.shape), moves)
+        layout = contiguous_view(node.shape, moves)
         visit = at, layout or moves
         if visit in seen:
             continue

@@ -16,8 +16,8 @@ from metalloid.arrays.ir.layout import (
     Ints,
     Layout,
     ViewOp,
-    apply_view,
     contiguous,
+    planned_view,
 )
 from metalloid.arrays.ir.node import (
     BUFFER,
@@ -171,7 +171,7 @@ class KernelBuilder:
         graph, base = self.planner.graph, index
         for move in moves:
             is_node = isinstance(move, int)
-            after = apply_view(layout, graph.nodes[move].data if is_node else move)  # type: ignore
+            after = planned_view(layout, graph.nodes[move].data if is_node else move)  # type: ignore
             if after is None:
                 raise NonStridedView(graph.args[move][0] if is_node else base)  # type: ignore[index]
             layout = after

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TypeVar
 
 from metalloid.arrays.ir.dtypes import DType
-from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, apply_views, contiguous
+from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, contiguous, contiguous_view
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.node import (
     BUFFER,
@@ -205,8 +205,8 @@ class Planner:
     def layout_through(self, index: int, moves: Sequence[ViewOp | int]) -> Layout | None:
         """Layout of a node after views, as if it were contiguous."""
         nodes = self.graph.nodes
-        views = (nodes[move].data if isinstance(move, int) else move for move in moves)
-        return apply_views(contiguous(nodes[index].shape), views)
+        views = tuple(nodes[move].data if isinstance(move, int) else move for move in moves)
+        return contiguous_view(nodes[index].shape, views)
 
     # -- kernels
 
