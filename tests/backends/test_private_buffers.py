@@ -101,10 +101,17 @@ def variants(kernel):
 
 
 @pytest.mark.parametrize("threads", [100, 2**14, 2**14 - 5])
-def test_sums_are_exact(library, threads):
+@pytest.mark.parametrize("kind", ["any", "same", "adjacent", "often the same", "ends agree"])
+def test_sums_are_exact(library, threads, kind):
     random, n = np.random.default_rng(0), 3
     x = random.integers(0, 8, threads).astype(np.float32) / 8
     to = random.integers(0, 999, threads).astype(np.int32)
+    if kind != "any":  # what the code finds out when it runs
+        numbers = np.arange(threads, dtype=np.int32)
+        to = {"same": numbers // 64 % 999, "adjacent": (numbers + 5) % 992,
+              "often the same": numbers // 7 % 999,
+              "ends agree": np.where(numbers % 8 % 7 == 0, numbers // 8 % 999, to)}[kind]  # fmt: skip
+        x = np.maximum(x, 0.625 * (numbers % 512 < 256)).astype(np.float32)
     contiguous, one = np.ones(4096, np.float32), np.ones(n, np.float32)
     # At an address that is no multiple of 8.
     strided, any_ = np.ones(3 * threads + 1, np.float32)[1:], np.ones(1000, np.float32)

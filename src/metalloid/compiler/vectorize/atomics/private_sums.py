@@ -3,7 +3,8 @@
 Nothing reads a copy, so the additions of a block may be done in any order, together with the last
 one. Those to members of adjacent elements (``d[4 * i]`` ... ``d[4 * i + 3]``) become one wide
 addition, those to one address are summed first, and the lanes of up to eight values that each go to
-one address are summed at the same time.
+one address are summed at the same time. Addresses of which nothing is known are compared when the
+code runs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from metalloid.compiler.analysis.addresses import Root, root_of
 from metalloid.compiler.analysis.divergence import Divergence
 from metalloid.compiler.ir.function import Instruction, Value
 from metalloid.compiler.ir.opcodes import ONE_THREAD
-from metalloid.compiler.ir.types import FLOAT, I1
+from metalloid.compiler.ir.types import FLOAT, I1, I64
 from metalloid.compiler.vectorize.atomics.buffer_privatization import is_sum
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.memory import accesses
@@ -130,7 +131,8 @@ def add_plainly(builder: Builder, instruction: Instruction) -> bool:
     address, value = instruction.operands
     offsets = builder.shape(address).offsets
     if offsets is None:
-        return False
+        _add_to_any(builder, instruction)
+        return True
     if builder.is_uniform(address):
         _add_totals(builder, [instruction])
         return True
@@ -170,6 +172,94 @@ def _add_row(builder: Builder, address: Value, vector: str) -> None:
     accesses.HANDLERS["store"](builder, stored)
 
 
+def _add_to_any(builder: Builder, instruction: Instruction) -> None:
+    """Add to addresses that are compared when it runs: often they are the same, or adjacent."""
+    address, value = instruction.operands
+    names = ("checked", "uniform_or_row", "same", "row", "scatter", "done")
+    checked, uniform_or_row, same, row, scatter, done = map(builder.fresh_label, names)
+    with builder.aside():
+        addresses = _Addresses(builder, address)
+        builder.cond_br(addresses.is_candidate, checked, scatter)
+        builder.label(checked)
+        builder.cond_br(addresses.all_match(), uniform_or_row, scatter)
+        builder.label(uniform_or_row)
+        vector = builder.vector(value)
+        builder.cond_br(addresses.is_same, same, row)
+        builder.label(same)
+        [total] = _totals(builder, [active_or(builder, vector, "-0.0", FLOAT)])
+        _add_contiguous(builder, addresses.first, total, 1)
+        builder.br(done)
+        builder.label(row)
+        _add_contiguous(builder, addresses.first, vector, builder.width)
+        builder.br(done)
+    with builder.aside():
+        builder.label(scatter)
+        accesses.HANDLERS["atomicrmw"](builder, instruction)
+        builder.br(done)
+    builder.label(done)
+
+
+class _Addresses:
+    """The addresses of a simdgroup; the first and the last active lane's are compared at once.
+
+    Attributes
+    ----------
+    first : str
+        The address of the first active lane.
+    is_same, is_candidate : str
+        Whether these are the same, and whether they are or all lanes may be adjacent.
+    """
+
+    def __init__(self, builder: Builder, address: Value) -> None:
+        self._builder, width = builder, builder.width
+        self._wide, self._bits = f"<{width} x i64>", f"i{width}"
+        vector = builder.new(f"freeze <{width} x ptr> {builder.vector(address)}")
+        self._integers = builder.new(f"ptrtoint <{width} x ptr> {vector} to {self._wide}")
+        bits, self._active = builder.mask_as_bits(), ""
+        first, last = "0", str(width - 1)
+        if bits is not None:
+            self._active = builder.bits_as_integer(bits)
+            first, last = self._inactive("cttz"), self._inactive("ctlz")
+            last = builder.new(f"sub {self._bits} {width - 1}, {last}")
+        self._integer, end = (
+            builder.new(f"extractelement {self._wide} {self._integers}, {self._bits} {lane}")
+            for lane in (first, last)
+        )
+        self.first = builder.new(f"inttoptr i64 {self._integer} to ptr")
+        distance = builder.new(f"sub i64 {end}, {self._integer}")
+        self.is_same = builder.new(f"icmp eq i64 {distance}, 0")
+        is_row = builder.new(f"icmp eq i64 {distance}, {(width - 1) * FLOAT.size}")
+        if self._active:  # masked stores are slow
+            is_full = builder.new(f"icmp eq {self._bits} {self._active}, -1")
+            is_row = builder.new(f"and i1 {is_row}, {is_full}")
+        self.is_candidate = builder.new(f"or i1 {self.is_same}, {is_row}")
+
+    def _inactive(self, function: str) -> str:
+        """The inactive lanes before the first active lane, or after the last one."""
+        some = 1 << self._builder.width - 1 if function == "cttz" else 1  # if no lane is active
+        filled = self._builder.new(f"or {self._bits} {self._active}, {some}")
+        given = [(self._bits, filled), ("i1", "true")]
+        return self._builder.call(self._bits, f"@llvm.{function}.{self._bits}", given)
+
+    def all_match(self) -> str:
+        """Whether all active lanes have the same address, or all lanes are adjacent."""
+        builder, wide = self._builder, self._wide
+        step = builder.new(f"select i1 {self.is_same}, i64 0, i64 {FLOAT.size}")
+        numbers = builder.constants(I64, range(builder.width))
+        distances = builder.new(f"mul {wide} {numbers}, {builder.splat(step, I64)}")
+        first = builder.splat(self._integer, I64)
+        expected = builder.new(f"add {wide} {first}, {distances}")
+        matching = builder.bits_as_integer(
+            builder.new(f"icmp eq {wide} {self._integers}, {expected}")
+        )
+        if not self._active:
+            return builder.new(f"icmp eq {self._bits} {matching}, -1")
+        matching = builder.new(f"and {self._bits} {matching}, {self._active}")
+        all_ = builder.new(f"icmp eq {self._bits} {matching}, {self._active}")
+        any_ = builder.new(f"icmp ne {self._bits} {self._active}, 0")
+        return builder.new(f"and i1 {all_}, {any_}")
+
+
 def _new(builder: Builder, instruction: Instruction) -> Instruction:
     instruction.result, instruction.type = f"%{builder.fresh_label('private')}", FLOAT
     return instruction
@@ -181,9 +271,7 @@ def _add_members(builder: Builder, lowest: Value, vectors: Sequence[str]) -> Non
     wide, address = f"<{count} x {FLOAT}>", builder.scalar(lowest)
     added, bits = interleave(builder, vectors, FLOAT), builder.mask_as_bits()
     if bits is None:
-        old = builder.new(f"load {wide}, ptr {address}, align {FLOAT.size}")
-        total = builder.new(f"fadd {wide} {old}, {added}")
-        builder.emit(f"store {wide} {total}, ptr {address}, align {FLOAT.size}")
+        _add_contiguous(builder, address, added, count)
         return
     mask = f"<{count} x {I1}>", member_mask(builder, len(vectors), len(vectors), bits)
     pointer, suffix = (f"ptr align {FLOAT.size}", address), f"v{count}f32.p0"
@@ -193,14 +281,18 @@ def _add_members(builder: Builder, lowest: Value, vectors: Sequence[str]) -> Non
     builder.call("void", f"@llvm.masked.store.{suffix}", [(wide, total), pointer, mask])
 
 
+def _add_contiguous(builder: Builder, address: str, added: str, count: int) -> None:
+    wide = f"<{count} x {FLOAT}>" if count > 1 else str(FLOAT)
+    old = builder.new(f"load {wide}, ptr {address}, align {FLOAT.size}")
+    total = builder.new(f"fadd {wide} {old}, {added}")
+    builder.emit(f"store {wide} {total}, ptr {address}, align {FLOAT.size}")
+
+
 def _add_totals(builder: Builder, sums: Sequence[Instruction]) -> None:
     """Add what all active lanes add to one address, for several of these."""
     vectors = [active_or(builder, builder.vector(i.operands[1]), "-0.0", FLOAT) for i in sums]
     for total, each in zip(_totals(builder, vectors), sums, strict=True):
-        address = builder.scalar(each.operands[0])
-        old = builder.new(f"load {FLOAT}, ptr {address}, align {FLOAT.size}")
-        new = builder.new(f"fadd {FLOAT} {old}, {total}")
-        builder.emit(f"store {FLOAT} {new}, ptr {address}, align {FLOAT.size}")
+        _add_contiguous(builder, builder.scalar(each.operands[0]), total, 1)
 
 
 def _totals(builder: Builder, vectors: Sequence[str]) -> Iterator[str]:
