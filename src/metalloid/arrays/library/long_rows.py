@@ -1,4 +1,4 @@
-"""How simdgroups share the elements of long rows: a chunk each."""
+"""Chunks of long rows, of which each simdgroup reads one."""
 
 from __future__ import annotations
 
