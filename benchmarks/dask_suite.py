@@ -46,6 +46,7 @@ class Outcomes:
         if outcome == "failed":
             error = str(report.longrepr).strip().splitlines()[-1]
             self.errors.append(f"{report.nodeid.split('::', 1)[1]}: {error}")
+            print(f"\n* {file}: {self.errors[-1]}", flush=True)  # a long run may be stopped
 
 
 def print_table(outcomes: Outcomes) -> None:

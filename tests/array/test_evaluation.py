@@ -47,7 +47,7 @@ def test_kernels_of_one_evaluation_are_compiled_at_the_same_time(monkeypatch):
     x = mtl.asarray(np.ones((8, 65), np.float32))
     mtl.eval(x)
     compilation._compiled.cache_clear()
-    monkeypatch.setattr(compilation, "_requested", set())
+    monkeypatch.setattr(compilation, "_requested", {})
     monkeypatch.setattr(compilation, "generated_library", meeting)
     mtl.eval(x.sum(0), mtl.tanh(x))
 
@@ -222,3 +222,10 @@ def test_repeated_evaluations_give_each_result_of_a_primitive(order):
             np.testing.assert_allclose(value * signs, expected, atol=2e-5)
             expected = largest if index else np.take_along_axis(x, largest, -1)
             np.testing.assert_array_equal(np.asarray(chosen[index]), expected)
+
+
+def test_the_record_of_requested_kernels_is_bounded(monkeypatch):
+    monkeypatch.setattr(compilation, "_requested", dict.fromkeys(range(5000)))
+    x = mtl.asarray([1.0, 2.0])
+    mtl.eval(mtl.cosh(mtl.tanh(x) * 3) + 0.5)
+    assert len(compilation._requested) == compilation._MAX_KERNELS

@@ -22,10 +22,10 @@ from metalloid.backends.cuda.runtime import launcher
 from metalloid.backends.cuda.runtime.cancellation import Cancellation
 from metalloid.backends.cuda.runtime.device import CudaDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
-from metalloid.backends.cuda.runtime.fault_records import FaultRecords
 from metalloid.backends.cuda.runtime.program import CudaProgram, Function
 from metalloid.backends.cuda.runtime.timing_events import Timer
 from metalloid.compiler.toolchain.cache import shared_cache
+from metalloid.runtime.launch.fault_records import FaultRecords
 from metalloid.runtime.memory.constants import Constants
 
 SOURCE = """

@@ -160,3 +160,34 @@ def test_an_assertion_and_an_access_outside_in_one_launch(lib):
         failing.f(y, at, threads=64, wait=True)
     with pytest.raises(mtl.KernelFault):  # the record was cleared, and is written once more
         failing.f(y, at, threads=64, wait=True)
+
+
+def test_checked_launches_fail_one_by_one(lib):
+    """They do not wait for their ends, and each has its own record."""
+    checked = mtl.library(
+        "kernel void f(device int* y, device const int* at, uint i [[thread_position_in_grid]]) "
+        "{ y[at[i]] = i; }", device=lib.device, bounds="checked",
+    )  # fmt: skip
+    inside = np.arange(64, dtype=np.int32)
+    good, bad = (mtl.Buffer(inside + 8 * k, "opencl") for k in range(2))
+    y = mtl.Buffer(np.zeros(64, np.int32), "opencl")
+    events = [checked.f(y, at, threads=64, wait=False) for at in (good, bad, good)]
+    with pytest.raises(mtl.KernelFault, match="of 'y', which has 64 elements"):
+        events[1].wait()
+    for event in (events[0], events[2]):
+        event.wait()
+
+
+@pytest.mark.parametrize("is_system", [True, False])
+def test_usual_launches_take_the_fast_path(lib, rng, monkeypatch, is_system):
+    """Also where a launch has to name its memory, which Intel's runtime takes too."""
+    device = lib.device
+    monkeypatch.setattr(device, "is_system", is_system)
+    kernel = mtl.library(f"{SOURCE}// {is_system}", device=device).saxpy
+    x = rng.random(100, np.float32)
+    a, b = mtl.Buffer(x, "opencl"), mtl.Buffer(np.zeros(100, np.float32), "opencl")
+    kernel(b, a, 2.0, threads=100)
+    event = kernel._fast_launch((b, a, 2.0), 100, None, None)
+    assert event is not None
+    assert event.wait().seconds >= 0
+    np.testing.assert_allclose(np.asarray(b), 4 * x, rtol=1e-6)

@@ -35,6 +35,57 @@ kernel void stores(device const float *x, device atomic_float *y,
 }
 """
 
+GROUPS = """
+#include <metal_stdlib>
+using namespace metal;
+#define ADD(to, v) atomic_fetch_add_explicit(&(to), v, memory_order_relaxed)
+kernel void groups(device const float *x, constant int &limit, constant int &times,
+                   device atomic_float *members, device atomic_float *threes,
+                   device atomic_float *rows, device atomic_float *totals,
+                   uint i [[thread_position_in_grid]]) {
+  float v = x[i], w = v + 1;
+  if (int(i % 64) >= limit) return;
+  for (int t = 0; t < times; t++) {  // in a loop, copies may be larger
+    for (ulong k = 0; k < 4; k++) ADD(members[4ul * i + k], v + k);
+    for (ulong k = 0; k < 4; k++) ADD(members[4ul * i + k], w);
+    for (ulong k = 0; k < 3; k++) ADD(threes[3ul * i + k], v * k);
+    ADD(threes[3ul * i + 1], w);
+    ADD(rows[i], v); ADD(rows[i], w); ADD(rows[i + 1ul], v);
+    for (int k = 0; k < TOTALS; k++) ADD(totals[(7 * k) % 10], v + k);
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("limit", [64, 41])
+@pytest.mark.parametrize("totals", [2, pytest.param(5, marks=pytest.mark.slow), 9])
+def test_additions_of_a_block_are_grouped(totals, limit):
+    text, threads = GROUPS.replace("TOTALS", str(totals)), 2**13 - 3
+    x = np.random.default_rng(0).integers(0, 8, threads).astype(np.float32)
+    index = np.arange(threads)
+    active = index % 64 < limit
+    v = np.where(active, x, 0)
+    w = np.where(active, x + 1, 0)
+    members, threes = np.ones((threads, 4), np.float32), np.ones((threads, 3), np.float32)
+    rows, sums = np.ones(threads + 1, np.float32), np.ones(10, np.float32)
+    with mtl.config.scope(cpu_engine="simd"):
+        kernel = mtl.library(text, device="cpu").groups
+        kernel(x, limit, 1, members, threes, rows, sums, threads=threads)
+    assert True in variants(kernel)
+    numbers = np.arange(4)
+    each = active[:, None] * numbers
+    assert np.array_equal(members, 1 + v[:, None] + each + w[:, None])
+    expected = 1 + v[:, None] * numbers[:3]
+    expected[:, 1] += w
+    assert np.array_equal(threes, expected)
+    expected = np.r_[1 + v + w, 1]
+    expected[1:] += v
+    assert np.array_equal(rows, expected)
+    expected = np.ones(10)
+    for k in range(totals):
+        expected[7 * k % 10] += (v + k * active).sum()
+    assert np.array_equal(sums, expected)
+
 
 @pytest.fixture(scope="module")
 def library():
@@ -50,10 +101,17 @@ def variants(kernel):
 
 
 @pytest.mark.parametrize("threads", [100, 2**14, 2**14 - 5])
-def test_sums_are_exact(library, threads):
+@pytest.mark.parametrize("kind", ["any", "same", "adjacent", "often the same", "ends agree"])
+def test_sums_are_exact(library, threads, kind):
     random, n = np.random.default_rng(0), 3
     x = random.integers(0, 8, threads).astype(np.float32) / 8
     to = random.integers(0, 999, threads).astype(np.int32)
+    if kind != "any":  # what the code finds out when it runs
+        numbers = np.arange(threads, dtype=np.int32)
+        to = {"same": numbers // 64 % 999, "adjacent": (numbers + 5) % 992,
+              "often the same": numbers // 7 % 999,
+              "ends agree": np.where(numbers % 8 % 7 == 0, numbers // 8 % 999, to)}[kind]  # fmt: skip
+        x = np.maximum(x, 0.625 * (numbers % 512 < 256)).astype(np.float32)
     contiguous, one = np.ones(4096, np.float32), np.ones(n, np.float32)
     # At an address that is no multiple of 8.
     strided, any_ = np.ones(3 * threads + 1, np.float32)[1:], np.ones(1000, np.float32)

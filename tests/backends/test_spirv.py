@@ -5,6 +5,7 @@ import struct
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import metalloid as mtl
@@ -91,8 +92,9 @@ def test_sub_grids_cover_every_thread_once(grid):
     seen = set()
     for each in sub_grids(grid, group):
         sizes, first = each.data[6:9], each.data[9:]
-        assert each.group == (sizes[0] * sizes[1] * sizes[2], 1, 1)
-        counts = (each.work_items[0] // each.group[0], *each.work_items[1:])
+        assert np.prod(each.group) == np.prod(sizes)
+        assert each.form == "linear" or each.group == sizes
+        counts = tuple(np.floor_divide(each.work_items, each.group))
         spans = [
             range(first[k] * group[k], first[k] * group[k] + (counts[k] - 1) * group[k] + sizes[k])
             for k in range(3)

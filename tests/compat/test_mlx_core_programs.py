@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from metalloid.arrays.execution.known_evaluations import plans
 from metalloid.compat.mlx import core as mx
 
 
@@ -247,3 +248,32 @@ def test_quantised_products_refuse_integers():
     np.testing.assert_allclose(
         np.array(mx.dequantize(packed, scales, biases, bits=8)), np.array(w), atol=0.2
     )
+
+
+def test_a_token_with_a_cache_is_one_evaluation():
+    activate = mx.compile(lambda gate, x: gate * mx.sigmoid(gate) * x)
+    rng = np.random.default_rng(2)
+    weights = [mx.array(rng.standard_normal((32, 32)).astype(np.float32) / 6) for _ in range(3)]
+    cache = mx.zeros((1, 1, 16, 32))
+    mx.eval(cache, *weights)
+    x, expected = mx.ones((1, 32)), np.ones((1, 32))
+    rows = np.zeros((16, 32))
+    evaluations = []
+    for k in range(6):
+        new = activate(x @ weights[0], x @ weights[1])
+        assert new._a._node.kind != "buffer"
+        cache[..., k : k + 1, :] = new
+        seen = cache[..., : k + 1, :]
+        met = mx.fast.scaled_dot_product_attention(new[None, None], seen, seen, scale=0.3)
+        x = met[0, 0] @ weights[2]
+        del seen, met, new
+        evaluations.append(len(plans))
+        mx.async_eval(x)
+        a, b, c = (np.array(w, np.float64) for w in weights)
+        gate = expected @ a
+        rows[k] = gate / (1 + np.exp(-gate)) * (expected @ b)
+        scores = np.exp(rows[: k + 1] @ rows[k] * 0.3)
+        expected = scores[None] / scores.sum() @ rows[: k + 1] @ c
+        np.testing.assert_allclose(np.array(x), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(np.array(cache)[0, 0, :6], rows[:6], rtol=1e-4, atol=1e-5)
+    assert len(set(evaluations[2:])) == 1  # the later ones have the plan of an earlier one

@@ -26,7 +26,7 @@ def compiled():
         with mtl.config.scope(cpu_engine=engine):
             library = mtl.library(HEADER + text)
             for name in library.functions:
-                assert library.function(name).engine.startswith((engine, "cuda"))
+                assert library.function(name).engine.startswith((engine, "cuda", "opencl"))
         return library
 
     return build

@@ -7,6 +7,7 @@ from derivatives import check_derivatives
 
 import metalloid as mtl
 from metalloid import nn
+from metalloid.arrays.execution import known_evaluations
 
 _rng = np.random.default_rng(11)
 BOUNDS = {np.float32: 2e-6, np.float16: 2**-10, ml_dtypes.bfloat16: 2**-7}
@@ -101,3 +102,34 @@ def test_errors():
         nn.scaled_dot_product_attention(q, k, v, scale=1.0, mask=np.ones((2, 4), bool))
     with pytest.raises(ValueError, match="sinks must have shape"):
         nn.scaled_dot_product_attention(q, k, v, scale=1.0, sinks=np.ones(3))
+
+
+def test_attention_with_a_growing_cache_has_one_plan():
+    rng = np.random.default_rng(5)
+    shape, used = (1, 2, 40, 32), 0
+    caches = [mtl.zeros(shape) + mtl.asarray(0.0) for _ in range(2)]
+    mtl.eval(*caches)
+    rows = np.zeros((2, *shape))
+    plans = set()
+    for count in (7, 1, 1, 1, 1, 29):
+        new = rng.standard_normal((2, 1, 2, count, 32)).astype(np.float32)
+        q = rng.standard_normal((1, 4, count, 32)).astype(np.float32)
+        rows[..., used : used + count, :] = new * 2.0
+        for cache, values in zip(caches, new, strict=True):
+            cache[..., used : used + count, :] = mtl.asarray(values) * 2
+        used += count
+        k, v = (cache[..., :used, :] for cache in caches)
+        mask = "causal" if count > 1 else None
+        result = nn.scaled_dot_product_attention(mtl.asarray(q), k, v, scale=0.2, mask=mask)
+        del k, v
+        values = np.asarray(result)
+        del result
+        scores = np.einsum("hgqd,hkd->hgqk", q.reshape(2, 2, count, 32) * 0.2, rows[0, 0, :, :used])
+        last = np.arange(count)[:, None] + used - count
+        weights = np.where(np.arange(used) <= last, np.exp(scores), 0)
+        weights /= weights.sum(-1, keepdims=True)
+        expected = np.einsum("hgqk,hkd->hgqd", weights, rows[1, 0, :, :used])
+        np.testing.assert_allclose(values[0], expected.reshape(4, count, 32), atol=2e-6)
+        plans.add(len(known_evaluations.plans))
+    if mtl.default_device().memory != "own":
+        assert len(plans) == 3  # of seven rows, of one, of 29

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,16 +11,17 @@ import numpy as np
 from metalloid.arrays.execution import explain
 from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.interop.dlpack import imported, owned_copy, unshared
-from metalloid.arrays.interop.numpy_protocols import Interop
+from metalloid.arrays.interop.numpy_protocols import ONE_REFERENCE, Interop
 from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import DType, as_dtype, kind_of
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.memory import SHARED
 from metalloid.arrays.ir.native import has_native_slots
-from metalloid.arrays.ir.node import CONSTANT, Node, cast, permute, reshape
+from metalloid.arrays.ir.node import BUFFER, CONSTANT, Node, cast, permute, reshape
 from metalloid.arrays.ir.operands import axes_of, from_numpy, op, to_node, unary
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.views import reshaped
+from metalloid.arrays.library import slice_updates
 from metalloid.arrays.lowering import indexing, reductions
 from metalloid.arrays.lowering.reductions import Axis
 from metalloid.arrays.operators import Operators
@@ -243,9 +245,19 @@ class Array(Operators, Interop):
         return self._new(indexing.selected(self._node, key)) if result is None else result
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if self._is_uniquely_referenced() and indexing.written(self._node, key, value):
-            return
-        self._node = settled(indexing.updated(self._node, key, value))
+        is_exclusive = self._is_uniquely_referenced() or self._is_exclusive_update()
+        pending = slice_updates.deferred(self._node, key, value) if is_exclusive else None
+        if pending is None:
+            has_memory = is_exclusive and self._node.kind is BUFFER
+            if has_memory and indexing.written(self._node, key, value):
+                return
+            pending = settled(indexing.updated(self._node, key, value))
+        self._node = pending
+
+    def _is_exclusive_update(self) -> bool:
+        """Whether it is a write of a slice to be evaluated, to which nothing else refers."""
+        is_update = slice_updates.is_slice_update(self._node)
+        return is_update and sys.getrefcount(self._node) == ONE_REFERENCE
 
     @property
     def at(self) -> Updater:

@@ -288,7 +288,7 @@ def _eliminated(node: Node) -> tuple[Array, Array]:
 
 
 def _double(a: np.ndarray) -> np.ndarray:
-    return a.astype(np.promote_types(a.dtype, np.float64))
+    return a.astype(np.promote_types(a.dtype, np.float64), copy=False)
 
 
 def _pseudo_inverse(a: np.ndarray, rtol: Any) -> np.ndarray:
@@ -300,8 +300,10 @@ def _nearest(a: np.ndarray, b: np.ndarray, rtol: float) -> tuple[np.ndarray, ...
     """NumPy's `lstsq` for stacks of matrices."""
     a, b = _double(a), _double(b)
     if a.ndim == 2 and a.size:
-        solution, _, number, s = np.linalg.lstsq(a, b, rtol)
+        solution, residuals, number, s = np.linalg.lstsq(a, b, rtol)
         rank: Any = np.asarray(number)
+        if residuals.size:  # not below full rank, nor for as many rows as columns
+            return solution, residuals, rank, s
     else:
         u, s, vh = np.linalg.svd(a, full_matrices=False)
         significant = s > rtol * s.max(axis=-1, keepdims=True, initial=0)

@@ -75,7 +75,7 @@ def _root_by_power(x: Node, ord: float) -> Node:
     return (sqrt(Array(x)) if ord == 2 else Array(x) ** (1 / ord))._node
 
 
-implement("root_of_norm", _root_by_power)
+implement("root_of_norm", _root_by_power, is_structural=True)
 
 
 def _squares(x: Array) -> Array:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import struct
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +17,13 @@ from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import exp, maximum
 from metalloid.arrays.functions.manipulation import broadcast_to, reshape
 from metalloid.arrays.functions.select import where
-from metalloid.arrays.ir.dtypes import DType, bool_, msl_name, promote
+from metalloid.arrays.ir.dtypes import DType, bool_, int32, msl_name, promote
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
-from metalloid.arrays.ir.node import Node
+from metalloid.arrays.ir.node import TRACED, VIEW, Node
+from metalloid.arrays.ir.operands import as_number
 from metalloid.arrays.ir.primitives import Implementation
+from metalloid.arrays.library.slice_updates import is_slice_update
 from metalloid.kernels.strides import row_major
 from metalloid.nn.primitives import as_float, call, computed_type, define_composition
 from metalloid.transforms.rules.control import stopped
@@ -41,12 +44,15 @@ class Options(NamedTuple):
     ----------
     scale : float
     is_causal, has_mask, has_sinks : bool
+    has_count : bool
+        Whether only the first keys are keys: as many as the last operand, a constant, says.
     """
 
     scale: float
     is_causal: bool
     has_mask: bool
     has_sinks: bool
+    has_count: bool = False
 
 
 def scaled_dot_product_attention(q: Any, k: Any, v: Any, *, scale: float, mask: Any = None,
@@ -106,6 +112,9 @@ def scaled_dot_product_attention(q: Any, k: Any, v: Any, *, scale: float, mask: 
     options = Options(
         float(scale), is_causal, mask is not None and not is_causal, sinks is not None
     )
+    prefix = _prefix(operands, options)
+    if prefix is not None:
+        operands, options = prefix, options._replace(has_count=True)
     return call(f"nn.{name}", operands, (options,), dtype, (*q.shape[:3], v.shape[-1]))
 
 
@@ -119,6 +128,33 @@ def _check(name: str, q: Array, k: Array, v: Array) -> None:
         raise ValueError(f"[{name}] batches, keys or features differ, {shapes}")
     if not k.shape[1] or q.shape[1] % k.shape[1]:
         raise ValueError(f"[{name}] heads of q must be a multiple of those of k, {shapes}")
+
+
+def _prefix(operands: list[Array], options: Options) -> list[Array] | None:
+    """The operands for keys and values that are the first rows of arrays with pending writes.
+
+    Their number is another operand, so that a cache that grows has one plan. None for others.
+    """
+    k, v = operands[1:3]
+    keys, values = (_written(x._node) for x in (k, v))
+    if keys is None or values is None or any(x._node.flags & TRACED for x in operands):
+        return None
+    if keys.shape[2] != values.shape[2] or not k.shape[2]:
+        return None
+    replaced = [operands[0], Array(keys), Array(values), *operands[3:]]
+    if not _has_kernel(*(x._node for x in replaced), options):
+        return None
+    return [*replaced, Array(as_number(k.shape[2], int32, k.device))]
+
+
+def _written(node: Node) -> Node | None:
+    """The array with a pending write of whose rows of features these are the first ones."""
+    if node.kind is VIEW and node.data.kind == "slice" and is_slice_update(node.args[0]):
+        (base,) = node.args
+        extents = (*base.shape[:2], node.shape[2], base.shape[3])
+        if node.data.numbers == tuple(chain.from_iterable((0, 1, n) for n in extents)):
+            return base
+    return node if is_slice_update(node) else None
 
 
 def _mask(name: str, mask: Array, dtype: DType, q: Array, k: Array) -> Array:
@@ -136,6 +172,8 @@ def _mask(name: str, mask: Array, dtype: DType, q: Array, k: Array) -> Array:
 def _split(operands: Any) -> tuple[Any, Any, Any, Any, Any, Options]:
     """Queries, keys, values, mask, sinks and options."""
     q, k, v, *optional, options = operands
+    if options.has_count:
+        optional = optional[:-1]
     mask = optional[0] if options.has_mask else None
     return q, k, v, mask, optional[-1] if options.has_sinks else None, options
 
@@ -176,7 +214,7 @@ def _has_kernel(*operands: Any) -> bool:
 
 
 def _by_kernel(*operands: Any) -> Node:
-    q, k, v, mask, sinks, options = _split(operands)
+    q, k, v, mask, _, options = _split(operands)
     strides: Ints = (0, 0, 0, 0)
     if mask is not None:
         pairs = zip(mask.shape, row_major(mask.shape), strict=True)
@@ -184,7 +222,7 @@ def _by_kernel(*operands: Any) -> Node:
     mask_dtype = None if mask is None else mask.dtype
     shapes = q.shape, k.shape, v.shape
     launch = _launch(q.dtype, shapes, mask_dtype, strides, options, q.device.traits.is_simt)
-    nodes = [x for x in (q, k, v, mask, sinks) if x is not None]
+    nodes = list(operands[:-1])
     return library_call(launch, nodes, q.dtype, (*q.shape[:3], v.shape[-1]))
 
 
@@ -202,8 +240,9 @@ def _launch(dtype: DType, shapes: tuple[Ints, Ints, Ints], mask_dtype: DType | N
         mask = "nn::Selection{(device const bool *)x3}"
     else:
         mask = f"nn::Summand<{msl_name(mask_dtype)}>{{x3}}"
-    count = 3 + options.has_mask + options.has_sinks
-    sinks = f"x{count - 1}" if options.has_sinks else "(device const float *)0"
+    last = 2 + options.has_mask + options.has_sinks
+    count = 1 + last + options.has_count
+    sinks = f"x{last}" if options.has_sinks else "(device const float *)0"
     is_full = depth % _LANES == width % _LANES == 0
     each = is_full, options.is_causal, options.has_sinks
     flags = ", ".join(str(flag).lower() for flag in each)
@@ -213,11 +252,12 @@ def _launch(dtype: DType, shapes: tuple[Ints, Ints, Ints], mask_dtype: DType | N
         "query_stride": strides[2], "key_stride": strides[3],
     }  # fmt: skip
     values = [f"params.{name}" for name in sizes]
+    values.insert(3, f"uint(x{last + 1}[0])" if options.has_count else values[3])
     (scale_bits,) = struct.unpack("I", struct.pack("f", options.scale))
     body = (
         f"threadgroup float shared[{simdgroups * (columns * _LANES + 2) if is_simt else 1}];\n"
-        f"const nn::Extents size{{{', '.join(values[:6])},\n"
-        f"    uint4({', '.join(values[6:])}), as_type<float>(params.scale)}};\n"
+        f"const nn::Extents size{{{', '.join(values[:7])},\n"
+        f"    uint4({', '.join(values[7:])}), as_type<float>(params.scale)}};\n"
         f"nn::attend<{rows}, {chunks}, {columns}, {simdgroups}, {flags}>(\n"
         f"    x0, x1, x2, {mask}, {sinks}, out, size, shared, group, simdgroup, lane);"
     )

@@ -17,8 +17,10 @@ from metalloid.arrays.functions.manipulation import concat
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.functions.tensor_contractions import matmul
 from metalloid.arrays.ir.dtypes import default_float, int64
+from metalloid.arrays.ir.operands import is_scalar
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.kernels.strides import broadcast_shape
+from metalloid.numpy import tabulated
 from metalloid.numpy.array import numpy_function, store
 from metalloid.random import rejection
 
@@ -78,10 +80,17 @@ class ByRejection:
 
     @numpy_function
     def noncentral_chisquare(self, df: Any, nonc: Any, size: Size = None) -> Any:
-        """Draw from the noncentral chi-square distribution, a mixture of central ones."""
+        """Draw from the noncentral chi-square distribution.
+
+        It is the sum of a square of a normal number and a central one of one degree less, which
+        draws numbers of one shape; below that a mixture of central ones.
+        """
         checked("noncentral_chisquare", lambda n, c: (n > 0) & (c >= 0),
                  "degrees of freedom > 0 and a noncentrality >= 0", df, nonc)  # fmt: skip
         shape = shape_of(size, df, nonc)
+        if is_scalar(df) and df > 1:
+            shifted = self._base.standard_normal(shape, default_float()) + ew.sqrt(nonc)
+            return self._chisquare(df - 1, shape) + ew.square(shifted)
         pairs = self._base.poisson(ew.divide(nonc, 2), shape)
         return self._chisquare(pairs * 2 + df, shape)
 
@@ -139,7 +148,9 @@ class ByRejection:
         """Draw from the binomial distribution."""
         checked("binomial", lambda n, p: (n >= 0) & (p >= 0) & (p <= 1),
                  "trials of at least 0 and a probability in [0, 1]", n, p)  # fmt: skip
-        return self._binomial(n, p, shape_of(size, n, p))
+        shape = shape_of(size, n, p)
+        numbers = tabulated.drawn("binomial", self._base, shape, n, p)
+        return self._binomial(n, p, shape) if numbers is None else numbers
 
     def _binomial(self, n: Any, p: Any, shape: tuple[int, ...]) -> Array:
         return rejection.binomial(n, p, shape, default_float(), self._base._keys.next())
@@ -150,6 +161,9 @@ class ByRejection:
         checked("negative_binomial", lambda n, p: (n > 0) & (p > 0) & (p <= 1),
                  "successes above 0 and a probability in (0, 1]", n, p)  # fmt: skip
         shape = shape_of(size, n, p)
+        numbers = tabulated.drawn("negative_binomial", self._base, shape, n, p)
+        if numbers is not None:
+            return numbers
         mean = ew.exp(self._log_gamma(n, shape)) * ew.divide(ew.subtract(1, p), p)
         return self._base.poisson(mean, shape)
 
@@ -176,7 +190,9 @@ class ByRejection:
                 lambda g, b, n: (g >= 0) & (b >= 0) & (n >= 0) & (n <= g + b) & (g < 10**9)
                 & (b < 10**9), "numbers of at least 0 and below 10**9, and at most ngood + nbad "
                 "samples", ngood, nbad, nsample)  # fmt: skip
-        return self._hypergeometric(ngood, nbad, nsample, shape_of(size, ngood, nbad, nsample))
+        shape = shape_of(size, ngood, nbad, nsample)
+        numbers = tabulated.drawn("hypergeometric", self._base, shape, ngood, nbad, nsample)
+        return self._hypergeometric(ngood, nbad, nsample, shape) if numbers is None else numbers
 
     def _hypergeometric(self, good: Any, bad: Any, sample: Any, shape: tuple[int, ...]) -> Array:
         key = self._base._keys.next()
@@ -217,6 +233,9 @@ class ByRejection:
         """Draw from the logarithmic series distribution (A. W. Kemp, 1981)."""
         checked("logseries", lambda p: (p >= 0) & (p < 1), "a probability in [0, 1)", p)
         shape = shape_of(size, p)
+        numbers = tabulated.drawn("logseries", self._base, shape, p)
+        if numbers is not None:
+            return numbers
         chance = as_array(p, "logseries").astype(default_float())
         e, logs = (-self._base.standard_exponential(shape, default_float()) for _ in range(2))
         q = -ew.expm1(ew.log1p(-chance) * ew.exp(e))

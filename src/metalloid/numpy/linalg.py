@@ -108,15 +108,13 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, ...]:
     if y.ndim not in (1, 2) or x.ndim != 2 or x.shape[0] != y.shape[0]:
         raise LinAlgError(f"[lstsq] incompatible shapes {x.shape} and {y.shape}.")
     solution, residuals, rank, values = base.lstsq(x, y, rtol=rcond if rcond != -1 else 0.0)
-    rank = rank.astype(np.int32)
-    evaluation.eval(solution, residuals, rank, values)  # together, as the rank is read now
-    number = int(rank)
+    number = int(rank)  # all results are computed with it
     rows, columns = x.shape
     if number < columns or rows <= columns:
         residuals = zeros((0,), residuals.dtype)
     elif y.ndim == 1:
         residuals = residuals.reshape(1)
-    return solution, residuals, rank, values
+    return solution, residuals, as_array(np.int32(number), "lstsq", x.device), values
 
 
 def _hermitian(a: Any, UPLO: str, where: str) -> Array:

@@ -52,6 +52,19 @@ def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+def _byteswapped(x: Array) -> Any:
+    """Exchange the bytes of each element: neighbours, then pairs of them, then fours."""
+    if x.dtype.kind == "c":
+        return call_on_host(np.ndarray.byteswap, (x,), {})
+    width = 8 * x.dtype.itemsize
+    bits = Array(apply(BITS, as_dtype(f"uint{width}"), x._node))
+    for shift in (8, 16, 32):
+        if shift < width:
+            mask = sum(((1 << shift) - 1) << first for first in range(0, width, 2 * shift))
+            bits = (bits >> shift) & mask | (bits & mask) << shift
+    return Array(apply(BITS, x.dtype, bits._node))
+
+
 class _Methods:
     """Methods that are not functions of the same name and arguments."""
 
@@ -152,7 +165,7 @@ class _Methods:
     @numpy_function
     def byteswap(self: Any, inplace: bool = False) -> Any:
         """Return the elements with their bytes in reverse order."""
-        swapped = call_on_host(np.ndarray.byteswap, (self,), {})
+        swapped = _byteswapped(self)
         if not inplace:
             return swapped
         self[...] = swapped

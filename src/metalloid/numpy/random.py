@@ -22,6 +22,7 @@ from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64
 from metalloid.arrays.ir.operands import is_number
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.errors import unknown_attribute
+from metalloid.numpy import tabulated
 from metalloid.numpy.array import as_ndarrays, numpy_function, store
 from metalloid.numpy.distributions import ByRejection, Size, checked, shape_of
 
@@ -197,6 +198,9 @@ class Generator(ByRejection):
         """Draw from the Poisson distribution."""
         checked("poisson", _is_scale, "a mean of at least 0", lam)
         shape = shape_of(size, lam)
+        numbers = tabulated.drawn("poisson", self._base, shape, lam)
+        if numbers is not None:
+            return numbers
         means = _parts_of_mean(lam)
         return sum((self._base.poisson(mean, shape) for mean in means[1:]),
                    self._base.poisson(means[0], shape))  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.ir.layout import Layout
+from metalloid.arrays.ir.layout import Layout, contiguous
 from metalloid.arrays.ir.native import offsets_of, when_loaded
 from metalloid.arrays.ir.node import BUFFER, CONSTANT, Node
 from metalloid.arrays.ir.substitute import is_traced
@@ -25,6 +25,7 @@ from metalloid.transforms.state import begin, end
 from metalloid.transforms.tracing import Trace
 from metalloid.transforms.tree import flatten
 from metalloid.transforms.variants import (
+    Expression,
     Variant,
     describe,
     plain_calls,
@@ -93,6 +94,9 @@ class CompiledFunction:
     ----------
     traces : int
         How often the function was traced.
+    is_lazy : bool
+        Whether calls with arguments that have not been computed return expressions of them, if the
+        function has few operations. Otherwise they compute the arguments first.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_calls")
@@ -108,6 +112,7 @@ class CompiledFunction:
         #: Tried first, by native functions (native/program_call.c) or `__call__`.
         self._calls: tuple[PlainCall, ...] = ()
         self.traces = 0
+        self.is_lazy = False
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind it as a method."""
@@ -153,7 +158,9 @@ class CompiledFunction:
             nodes.append(node)
             positions.append(len(key_items))
             key_items.append(None)  # the layout of a node is known when it is evaluated
-        if missing:
+        # Expressions on memory that another library may write have to be evaluated now.
+        is_lazy = bool(missing) and self.is_lazy and not any(node.is_shared for node in nodes)
+        if missing and not is_lazy:
             evaluate(missing, wait=False)
             if not kwargs:
                 for call in self._calls:
@@ -161,11 +168,16 @@ class CompiledFunction:
                     if result is not None:
                         return result
         for position, node in zip(positions, nodes, strict=True):
-            key_items[position] = node.dtype, node.shape, node.data[0], node.device
+            key_items[position] = node.dtype, node.shape, _layout(node).strides, node.device
         key = structure, settings.version, tuple(key_items)
         variant = self._find(key, numbers) or self._trace(key, args, kwargs, numbers, nodes)
         results: list[Array] = []
-        if variant.program is not None:
+        if is_lazy and variant.expression is None:
+            evaluate(missing, wait=False)
+            return self._call(args, kwargs)
+        if is_lazy and variant.expression is not None:
+            results = list(map(Array, variant.expression.on(nodes)))
+        elif variant.program is not None:
             states = [state.read() for state in variant.states]
             nodes += [value._node for value in states]
             results = variant.program.arrays([*given, *states], nodes, numbers)
@@ -183,7 +195,7 @@ class CompiledFunction:
         value = variant.outputs.unflatten(filled)
         if self._outputs is not None:
             assign(self._outputs, variant.state, filled)
-        elif self._inputs is None and not kwargs and key not in self._plain_calls:
+        elif self._inputs is None and not kwargs and not is_lazy and key not in self._plain_calls:
             self._remember(key, plain_calls(args, variant))
         return value
 
@@ -225,7 +237,7 @@ class CompiledFunction:
                 templates = self._templates.setdefault(without_sizes(key), [])
                 extents = [n for node in nodes for n in node.shape]
                 match = adapted(self.__name__, templates, numbers, extents,  # type: ignore[attr-defined]
-                                [node.layout for node in nodes])  # fmt: skip
+                                list(map(_layout, nodes)))  # fmt: skip
                 if isinstance(match, Variant):
                     return self._add(key, match)
                 reason = match
@@ -256,7 +268,7 @@ class CompiledFunction:
                     if isinstance(traced, ExtentTrace):
                         shape = traced.extents(shape)
                     tracers.append(trace.placeholder(node, shape))
-                    layouts.append(node.layout)
+                    layouts.append(_layout(node))
                     given.append(Array(tracers[-1]))
             positional, named, captured = structure.unflatten(iter(given))
 
@@ -288,6 +300,8 @@ class CompiledFunction:
                 variant = template.program([*numbers, *extents], layouts[:own], reason)
                 templates.append(template)
             elif roots:
+                if self.is_lazy and not traced.nodes and not used:
+                    variant = variant._replace(expression=Expression.of(roots, tracers))
                 program = Program(roots, tracers, layouts, traced.nodes)
                 variant = variant._replace(program=program)
             return self._add(key, variant)
@@ -306,6 +320,11 @@ def _define_calls(functions: Any) -> None:
     (offset,) = offsets_of(CompiledFunction, ["_calls"]) or (None,)
     if offset is not None:
         functions.mtl_define_calls(ctypes.py_object(CompiledFunction), ctypes.c_uint64(offset))
+
+
+def _layout(node: Node) -> Layout:
+    """The layout of an array, if it has not been computed, when it will have been."""
+    return node.layout if node.kind is BUFFER else contiguous(node.shape)
 
 
 def _constant_key(leaf: Any) -> Any:

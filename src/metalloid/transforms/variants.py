@@ -6,12 +6,69 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.ir.layout import contiguous
-from metalloid.arrays.ir.node import BUFFER, Node
+from metalloid.arrays.ir.layout import Ints, contiguous
+from metalloid.arrays.ir.node import BUFFER, ELEMENTWISE, PRIMITIVE, REDUCE, VIEW, Node
+from metalloid.arrays.ir.primitives import structural
+from metalloid.arrays.ir.substitute import traced_nodes, with_args
 from metalloid.settings import settings
 from metalloid.transforms.program import PlainCall, Program, checks_of
 from metalloid.transforms.state import State
 from metalloid.transforms.tree import TreeDef
+
+#: Operations of a function that calls may add to the graph of their arguments.
+_MAX_INLINED = 32
+
+
+class Expression:
+    """The operations of a traced function, to be applied to operands that have not been computed.
+
+    Parameters
+    ----------
+    roots, inputs : sequence of Node
+        Results, and the tracers of arrays.
+    """
+
+    def __init__(self, roots: Sequence[Node], inputs: Sequence[Node]) -> None:
+        index_of = {node: k for k, node in enumerate(inputs)}
+        self._operations: list[tuple[Node, Ints]] = []
+        self._others: list[Node] = []  # operands that depend on no input
+        operations = [node for node in traced_nodes(roots) if node not in index_of]
+        index_of |= {node: len(inputs) + k for k, node in enumerate(operations)}
+
+        def index(node: Node) -> int:
+            if node not in index_of:
+                self._others.append(node)
+                return -len(self._others)
+            return index_of[node]
+
+        for node in operations:
+            # Copies of nodes, as those of the trace become parts of a program.
+            copy = Node(node.kind, node.data, (), node.dtype, node.shape, node.device)
+            self._operations.append((copy, tuple(map(index, node.args))))
+        self._roots = tuple(map(index, roots))
+
+    @classmethod
+    def of(cls, roots: Sequence[Node], inputs: Sequence[Node]) -> Expression | None:
+        """The expression of a trace; None if it is large, or has other than pure operations."""
+        own = set(inputs)
+        nodes = [node for node in traced_nodes(roots) if node not in own]
+        is_pure = all(
+            node.kind in (ELEMENTWISE, VIEW, REDUCE)
+            or (node.kind is PRIMITIVE and node.data.name in structural)
+            for node in nodes
+        )
+        return cls(roots, inputs) if is_pure and len(nodes) <= _MAX_INLINED else None
+
+    def on(self, operands: Sequence[Node]) -> list[Node]:
+        """The results, as nodes."""
+        nodes = list(operands)
+
+        def at(index: int) -> Node:
+            return nodes[index] if index >= 0 else self._others[-1 - index]
+
+        for node, indices in self._operations:
+            nodes.append(with_args(node, tuple(map(at, indices))))
+        return list(map(at, self._roots))
 
 
 class Variant(NamedTuple):
@@ -31,6 +88,8 @@ class Variant(NamedTuple):
         The states that the function uses; their values follow the other arrays, and results.
     reason : str
         Why it was made, if the arguments alone do not say it.
+    expression : Expression or None
+        For arguments that have not been computed.
     """
 
     fixed: dict[int, Any]
@@ -40,6 +99,7 @@ class Variant(NamedTuple):
     others: list[Any]
     states: list[State]
     reason: str = ""
+    expression: Expression | None = None
 
     def is_for(self, numbers: Sequence[Any]) -> bool:
         """Whether the numbers of a call have the values that the function has read."""

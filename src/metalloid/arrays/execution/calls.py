@@ -18,10 +18,25 @@ import numpy as np
 from metalloid.arrays.execution.small_results import take_copy
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.index_checks import first_word, pending, verify_pending
-from metalloid.arrays.ir.layout import Ints, Layout, contiguous, is_contiguous, reach
+from metalloid.arrays.ir.layout import (
+    Ints,
+    Layout,
+    apply_view,
+    contiguous,
+    is_contiguous,
+    reach,
+)
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.native import library
-from metalloid.arrays.ir.node import BUFFER, CUSTOM_CALL, GET_TUPLE_ITEM, TRACED, Node, expression
+from metalloid.arrays.ir.node import (
+    BUFFER,
+    CUSTOM_CALL,
+    GET_TUPLE_ITEM,
+    TRACED,
+    VIEW,
+    Node,
+    expression,
+)
 from metalloid.arrays.ir.operands import from_numpy, is_number, to_node
 from metalloid.kernels.metal_kernel_instances import MetalKernelInstance
 from metalloid.kernels.strides import row_major
@@ -30,7 +45,7 @@ from metalloid.runtime.launch.launches import Launch as BoundLaunch
 
 #: Results up to this size are copied to memory of the pool, which is faster to read and to pass on
 #: than imported memory.
-_COPIED_BYTES = 2**16
+_COPIED_BYTES = 2**19
 
 
 @dataclass(frozen=True)
@@ -317,24 +332,44 @@ def launch_call(function: Callable[..., list[Memory]], args: Sequence[Node],
 
 
 def run_call(roots: Sequence[Node], wait: bool) -> bool:
-    """Run the call of which all roots are results, without a plan; whether there is such a call.
+    """Run the call of which all roots are results or views of results, without a plan.
 
-    Its operands must have values.
+    Its operands must have values. Returns whether the roots have theirs; if not, there is no such
+    call, or it has run and a view of its result needs a copy.
     """
-    root = roots[0]
-    if root.kind is not GET_TUPLE_ITEM:
+    results = [_viewed(root) for root in roots]
+    first = results[0]
+    if first.kind is not GET_TUPLE_ITEM:
         return False
-    (node,) = root.args
+    (node,) = first.args
     if node.kind is not CUSTOM_CALL:
         return False
     for arg in node.args:
         if arg.kind is not BUFFER:
             return False
-    for root in roots:
-        if root.kind is not GET_TUPLE_ITEM or root.args[0] is not node:
+    for result in results:
+        if result.kind is not GET_TUPLE_ITEM or result.args[0] is not node:
             return False
     assign_results(node.data, node.data.run(node.args, node.device, wait))
-    return True
+    return all(_materialize_view(root) for root in roots)
+
+
+def _viewed(node: Node) -> Node:
+    """The node of which one is a view; itself if it is none."""
+    while node.kind is VIEW:
+        (node,) = node.args
+    return node
+
+
+def _materialize_view(node: Node) -> bool:
+    """Make a view of a leaf a leaf; whether its elements are in memory in the view's order."""
+    if node.kind is VIEW:
+        view_op, (operand,) = node.data, node.args
+        if _materialize_view(operand):
+            layout = apply_view(operand.layout, view_op)
+            if layout is not None and operand.memory is not None:
+                node.materialize(operand.memory, layout)
+    return node.kind is BUFFER
 
 
 def call_nodes(call: HostCall | KernelCall, args: Sequence[Node]) -> tuple[Node, ...]:

@@ -12,8 +12,9 @@ from metalloid.kernels.kernel import Kernel
 from metalloid.kernels.library import generated_library
 from metalloid.runtime.devices.device import Device
 
-#: Hashes of the arguments of `_compiled` so far.
-_requested: set[int] = set()
+_MAX_KERNELS = 4096
+#: Hashes of the latest arguments of `_compiled`, as many as it remembers kernels.
+_requested: dict[int, None] = {}
 
 
 def full_text(rendered: Rendered) -> str:
@@ -27,7 +28,7 @@ def compiled(rendered: Rendered, device: Device) -> Kernel:
     return _compiled(full_text(rendered), rendered.name, device)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=_MAX_KERNELS)
 def _compiled(text: str, name: str, device: Device) -> Kernel:
     macros = dict.fromkeys(device.traits.macros, True)
     # The texts and launches are generated from shapes, and indices in arrays are checked or wrapped
@@ -42,7 +43,9 @@ def compile_ahead(kernels: Iterable[Rendered], device: Device) -> None:
         key = full_text(rendered), rendered.name, device
         if hash(key) not in _requested:
             missing[hash(key)] = key
-    _requested.update(missing)
+    _requested.update(dict.fromkeys(missing))
+    while len(_requested) > _MAX_KERNELS:
+        _requested.pop(next(iter(_requested)), None)
     workers = min(len(missing), device.traits.cores, os.cpu_count() or 1)
     if workers < 2:
         return

@@ -31,7 +31,7 @@ from metalloid.runtime.devices.device import Device
 MAX_CACHED_PLANS = 2048
 #: Intermediate values that other nodes may need are saved by each run of a repeated plan, whether
 #: or not there are such nodes, unless they are larger.
-_MAX_SAVED_BYTES = 2**20
+_MAX_SAVED_BYTES = 2**23
 _NEEDS_GENERAL_PATH = TRACED | CHECKED
 #: One evaluation at a time, as it turns expressions into leaves.
 _lock = threading.RLock()
@@ -138,13 +138,15 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
             _plans.clear()
         plan = executable(make_plan(graph), device)
         repeated = None
-        size = sum(plan.sizes[result.source] for result in plan.not_requested)
+        not_requested = {r.source for r in plan.not_requested}.difference(plan.overwritten)
+        size = sum(plan.sizes[source] for source in not_requested)
         sources = list(dict.fromkeys(
-            r.source for r in plan.results if not r.references or size <= _MAX_SAVED_BYTES
+            r.source for r in plan.results
+            if r.source not in plan.overwritten and (not r.references or size <= _MAX_SAVED_BYTES)
         ))  # fmt: skip
         # Others are views of those that are saved, such as before an axis is removed.
-        if all(plan.sources[source].leaf is None for source in sources) and all(
-            result.source in sources for result in plan.not_requested
+        if all(plan.sources[source].leaf is None for source in sources) and not_requested.issubset(
+            sources
         ):
             repeated = RepeatedPlan.of(plan, sources, bool(graph.numbers), counters)
         cached = _plans[key] = CachedPlan(plan, repeated)
@@ -190,6 +192,8 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         stored = repeated(memories, graph.nodes, wait, in_bytes)  # type: ignore[arg-type]
         if stored is not None:
             memory_of = dict(zip(repeated.results, stored, strict=True))
+            for source, k in plan.overwritten.items():
+                memory_of[source] = leaves[k]  # type: ignore[assignment]
             if is_verified_first:
                 _verify(checks, graph, plan, memory_of)
             for result in plan.results:

@@ -19,7 +19,12 @@ from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import BUFFER, Node, in_memory
 from metalloid.arrays.planning.grid_partition import MAX_GRID_POINTS, partition_grid
 from metalloid.arrays.planning.plan import Planner
-from metalloid.arrays.planning.schedule import BufferSpec, CallStep, GeneratedKernel
+from metalloid.arrays.planning.schedule import (
+    BufferSpec,
+    CallStep,
+    GeneratedKernel,
+    buffers_written,
+)
 from metalloid.kernels.kernel import launch_batch
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.launch.launches import Arguments
@@ -158,6 +163,9 @@ class ExecutablePlan:
         Buffers of requested values without elements, which no step computes.
     unsaved_outputs : tuple of int
         Costly fused nodes, which are materialized if a later evaluation needs them again.
+    overwritten : dict
+        Sources that are leaves and that steps write to, because nothing else refers to them: the
+        index of the leaf.
     """
 
     device: Device
@@ -171,6 +179,7 @@ class ExecutablePlan:
     not_requested: tuple[Result, ...]
     empty: Ints
     unsaved_outputs: Ints
+    overwritten: dict[int, int]
 
 
 def run(plan: ExecutablePlan, leaves: Sequence[Memory | None], offsets: Sequence[int],
@@ -285,6 +294,7 @@ def executable(planner: Planner, device: Device) -> ExecutablePlan:
         later |= used
     rows = zip(reversed(release), [*steps, None][1:], strict=True)
     sources = tuple(planner.sources)
+    written = sorted(set().union(*map(buffers_written, partitioned)))
     requested = {result.source for result in results if not result.references}
     return ExecutablePlan(
         device=device,
@@ -298,4 +308,5 @@ def executable(planner: Planner, device: Device) -> ExecutablePlan:
         not_requested=tuple(result for result in results if result.references),
         empty=tuple(s for s in requested - allocated if sources[s].leaf is None),
         unsaved_outputs=planner.unsaved_outputs(),
+        overwritten={s: leaf for s in written if (leaf := sources[s].leaf) is not None},
     )

@@ -75,7 +75,7 @@ class KnownEvaluation(NamedTuple):
         Whether there are constants.
     results : tuple
         By result, operands first: the indices of nodes that get it, the index of its memory among
-        the results of the plan, and strides and offset.
+        the results of the plan and then its leaves, and strides and offset.
     unsaved : bytes
         Nodes that are computed without being saved.
     elements : bytes
@@ -116,6 +116,7 @@ class KnownEvaluation(NamedTuple):
             return False
         for k in memoryview(self.unsaved).cast("I"):
             nodes[k].inlined = True
+        stored += memories  # type: ignore[arg-type]
         for indices, index, data in self.results:
             for k in indices:
                 nodes[k].materialize(stored[index], Layout(nodes[k].shape, *data))
@@ -197,7 +198,12 @@ class Numbering(NamedTuple):
             nodes = {graph.nodes[result.node]}
             nodes |= {root for root, k in zip(roots, graph.roots, strict=True) if k == result.node}
             numbers = tuple(self.index_of[node] for node in nodes if node in self.index_of)
-            results.append((numbers, repeated.results.index(result.source), result.layout[1:]))
+            overwritten = repeated.overwritten.get(result.source)
+            index_of_memory = (
+                repeated.results.index(result.source) if overwritten is None
+                else len(repeated.results) + overwritten
+            )  # fmt: skip
+            results.append((numbers, index_of_memory, result.layout[1:]))
         unsaved = [graph.nodes[k] for k in plan.unsaved_outputs]
         unsaved_indices = array("I", [self.index_of[n] for n in unsaved if n in self.index_of])
         plans[self.key] = KnownEvaluation(

@@ -23,7 +23,7 @@ from metalloid.runtime.launch.launches import LaunchBuffer, Launcher, NativeRow,
 #: More memory for intermediate values is taken from the pool for each run.
 MAX_SCRATCH_BYTES = 2**20
 #: Of leaves, results and scratch memory, for native functions (native/plan_run.h).
-MAX_ADDRESSES = 64
+MAX_ADDRESSES = 1024
 #: Types of numbers in values.h, by format of `struct`.
 _NATIVE_FORMATS = {"f": "f", "d": "f", "i": "i", "q": "i", "I": "u", "Q": "u"}
 
@@ -89,6 +89,8 @@ class RepeatedPlan:
     Attributes
     ----------
     results : sequence of int
+    overwritten : dict
+        By source that each run overwrites, the index of the leaf among those that it passes.
     alignments : dict
         Of passed leaves for which kernels rely on one, in bytes.
     """
@@ -110,6 +112,7 @@ class RepeatedPlan:
                 for leaf, nbytes in step.alignments:
                     index = self._passed(leaf)
                     self.alignments[index] = max(self.alignments.get(index, 1), nbytes)
+        self.overwritten = {s: self._passed(leaf) for s, leaf in plan.overwritten.items()}
         self._frames: list[Frame] = []
         self._row: NativeRow | None = None
         self._leaf_count = 0
@@ -171,7 +174,7 @@ class RepeatedPlan:
             event = frame.run(addresses, buffers)
         self._frames.append(frame)
         if event is not None:
-            for buffer in buffers:
+            for buffer in chain(buffers, (leaves[k].bound for k in self.overwritten.values())):
                 buffer.used_by(event)
             if wait:
                 event.wait()

@@ -18,6 +18,7 @@ from metalloid.arrays.ir.dtypes import (
     default_float,
     float32,
     float64,
+    int32,
     int64,
     kind_of,
     promote,
@@ -373,6 +374,8 @@ def _diagonal(relation: str, shape: tuple[int, ...], k: int, device: Device) -> 
     columns = Array(iota(shape, len(shape) - 1, device))
     rows = Array(iota(shape, len(shape) - 2, device))
     beyond = max(shape[-2:]) + 1  # all diagonals outside the matrix are equivalent
+    if not isinstance(beyond, SymbolicExtent) and beyond < 2**30:  # vectors have more of these
+        columns, rows = (Array(cast(x._node, int32)) for x in (columns, rows))
     return binary(op(relation), columns - rows, max(min(int(k), beyond), -beyond))
 
 

@@ -10,7 +10,8 @@ from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions.elementwise import conj, multiply
 from metalloid.arrays.functions.manipulation import permute_dims
 from metalloid.arrays.ir.dtypes import float32, kind_of, promote
-from metalloid.arrays.ir.node import Node, reshape
+from metalloid.arrays.ir.layout import Layout
+from metalloid.arrays.ir.node import BUFFER, Node, reshape
 from metalloid.arrays.ir.operands import axes_of, binary_operands
 from metalloid.arrays.ir.views import full_slices, sliced
 from metalloid.arrays.lowering.matmul import matrix_product
@@ -90,6 +91,11 @@ def diagonal_of(node: Node, offset: int = 0) -> Node:
     """Return a diagonal of every matrix: a strided slice of the flattened matrix."""
     *stack, rows, columns = node.shape
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    if node.kind is BUFFER:
+        *steps, down, right = node.data[0]
+        first = node.data[1] + (max(offset, 0) * right - min(offset, 0) * down if count else 0)
+        layout = Layout((*stack, count), (*steps, down + right), first)
+        return Node(BUFFER, layout[1:], (), node.dtype, layout.shape, node.device, node.memory)
     start = max(offset, 0) - min(offset, 0) * columns
     flat = reshape(node, (*stack, rows * columns))
     slices = full_slices(flat.shape)

@@ -44,7 +44,7 @@ from metalloid.runtime.memory.buffer import Window
 
 #: Result of ``sys.getrefcount(x.attribute)`` if there is no other reference to the value: the
 #: attribute and the argument.
-_ONE_REFERENCE = 2
+ONE_REFERENCE = 2
 
 _VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
@@ -203,7 +203,7 @@ class Interop(BufferExporter):
         # Do not bind the node or its memory to a local name: whether such references count depends
         # on the version of Python.
         counts = sys.getrefcount(self._node), sys.getrefcount(self._node.memory)
-        return counts == (_ONE_REFERENCE, _ONE_REFERENCE) and is_contiguous(self._node.layout)
+        return counts == (ONE_REFERENCE, ONE_REFERENCE) and is_contiguous(self._node.layout)
 
     def __metalloid_memory__(self, is_written: bool) -> np.ndarray | Window:
         """Return memory for a launch, copied if it is written and has other references."""

@@ -69,11 +69,15 @@ class LibraryCall:
     is_update : bool
         Whether the result has the values of the first operand before the launches. That operand is
         not one of the numbered buffers.
+    owns_base : bool
+        Of an update: whether nothing else refers to the first operand. The launches write to its
+        memory then, also if it has a value already.
     """
 
     launches: tuple[LibraryLaunch, ...]
     temporaries: tuple[tuple[DType, Ints], ...] = ()
     is_update: bool = False
+    owns_base: bool = False
 
 
 def library_call(call: LibraryCall, operands: Sequence[Node], dtype: DType, shape: Ints) -> Node:

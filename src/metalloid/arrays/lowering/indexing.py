@@ -303,7 +303,7 @@ def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
     if function != "set":
         old = reshape(sliced(node, selection.slices), shape)
         new = binary(op(function), _Operand(old), _Operand(new))
-    new = _fitting(new, shape)
+    new = fitting(new, shape)
     region = tuple(count for _, _, count in selection.slices)
     if math.prod(region) == 0:
         return unshared(node)
@@ -337,7 +337,7 @@ def written(node: Node, key: Any, value: Any) -> bool:
         return False
     new = as_number(value, node.dtype, node.device) if _is_number(value) else to_node(
         value, "setitem", device=node.device)  # fmt: skip
-    new = _fitting(converted(new, node.dtype), tuple(selection.shape))
+    new = fitting(converted(new, node.dtype), tuple(selection.shape))
     if new.flags & TRACED:
         return False
     (new,) = evaluate([new])
@@ -351,7 +351,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, bool | int | float | complex)
 
 
-def _fitting(new: Node, shape: Ints) -> Node:
+def fitting(new: Node, shape: Ints) -> Node:
+    """A new value, broadcast to the shape of the elements that it replaces."""
     while len(new.shape) > len(shape) and new.shape[0] == 1:
         new = reshape(new, new.shape[1:])
     if broadcast_shape("setitem", new.shape, shape) != shape:
@@ -369,7 +370,7 @@ def _scatter_at(node: Node, selection: Selection, new: Node, function: str) -> N
     rest = [axis for axis in range(len(base.shape)) if axis not in axes]
     shape = (*lead, *(base.shape[axis] for axis in rest))
     order = _order_of_axes(selection, base, len(shape))
-    new = _fitting(new, tuple(shape[axis] for axis in order))
+    new = fitting(new, tuple(shape[axis] for axis in order))
     new = permute(new, tuple(order.index(k) for k in range(len(order))))
     moved = permute(base, (*axes, *rest))
     # The operands: an array, new elements, and indices along its first axes, valid and of one

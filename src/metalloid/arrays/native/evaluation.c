@@ -111,6 +111,11 @@ static bool has_run(PyObject* state, PyObject* known, struct plan* plan, const s
   const uint32_t* unsaved = indices_of(known, KNOWN_UNSAVED, &count);
   for (Py_ssize_t i = 0; i < count; i++)
     replace(graph->nodes[unsaved[i]], NODE_INLINED, &_Py_TrueStruct);
+  // Memory of leaves, which materializing may free, is that of results if it was overwritten.
+  Py_ssize_t owned = (Py_ssize_t)plan->head->results;
+  const Py_ssize_t leaf_count = (Py_ssize_t)plan->head->leaves;
+  for (Py_ssize_t i = 0; i < leaf_count; i++)
+    memories[owned++] = new_reference(get(input_of(graph, known, leaves[i]), NODE, NODE_MEMORY));
   for (Py_ssize_t i = 0; i < PyTuple_Size(results); i++) {
     PyObject *result = PyTuple_GetItem(results, i), *nodes = PyTuple_GetItem(result, RESULT_NODES);
     PyObject* memory = memories[PyLong_AsLongLong(PyTuple_GetItem(result, RESULT_MEMORY))];
@@ -118,7 +123,7 @@ static bool has_run(PyObject* state, PyObject* known, struct plan* plan, const s
       materialize(state, graph->nodes[PyLong_AsLongLong(PyTuple_GetItem(nodes, k))], memory,
                   PyTuple_GetItem(result, RESULT_DATA));
   }
-  for (uint64_t i = 0; i < plan->head->results; i++) Py_DecRef(memories[i]);
+  for (Py_ssize_t i = 0; i < owned; i++) Py_DecRef(memories[i]);
   return true;
 }
 

@@ -11,18 +11,35 @@ static bool add_word(struct graph* graph, uint64_t word) {
   return true;
 }
 
-// The index of a node, which is reached now or was before; -1 if there are too many.
-static int index_of(struct graph* graph, PyObject* node) {
+// The element of the table that has a node, or that is free for it.
+static uint16_t* known_index(struct graph* graph, PyObject* node) {
   const uint64_t hash = ((uintptr_t)node >> 4) * 0x9E3779B97F4A7C15u >> 32;
   for (uint64_t k = hash;; k++) {
-    uint16_t* known = &graph->index[k % NODE_TABLE];
-    if (*known && graph->nodes[*known - 1] == node) return *known - 1;
-    if (*known) continue;
-    if (graph->count == MAX_NODES) return -1;
-    graph->nodes[graph->count++] = node;
-    *known = (uint16_t)graph->count;
-    return *known - 1;
+    uint16_t* known = &graph->index[k % graph->table];
+    if (!*known || graph->nodes[*known - 1] == node) return known;
   }
+}
+
+// Most graphs are small, and clearing the table takes time.
+static void resize_table(struct graph* graph, uint32_t size) {
+  graph->table = size;
+  memset(graph->index, 0, size * sizeof *graph->index);
+  for (uint32_t i = 0; i < graph->count; i++)
+    *known_index(graph, graph->nodes[i]) = (uint16_t)(i + 1);
+}
+
+// The index of a node, which is reached now or was before; -1 if there are too many.
+static int index_of(struct graph* graph, PyObject* node) {
+  uint16_t* known = known_index(graph, node);
+  if (*known) return *known - 1;
+  if (graph->count == MAX_NODES) return -1;
+  if (2 * graph->count == graph->table) {
+    resize_table(graph, NODE_TABLE);
+    known = known_index(graph, node);
+  }
+  graph->nodes[graph->count++] = node;
+  *known = (uint16_t)graph->count;
+  return *known - 1;
 }
 
 static bool add_integers(struct graph* graph, PyObject* tuple) {
@@ -124,7 +141,7 @@ bool mtl_walk_graph(PyObject* kinds, PyObject* roots, struct graph* graph) {
   graph->others = 0;
   graph->has_primitives = false;
   if (!name_) name_ = PyUnicode_InternFromString("name");
-  memset(graph->index, 0, sizeof graph->index);
+  resize_table(graph, FIRST_TABLE);
   for (Py_ssize_t i = 0; i < PyList_Size(roots); i++) {
     PyObject* root = PyList_GetItem(roots, i);
     if (index_of(graph, root) < 0) return false;

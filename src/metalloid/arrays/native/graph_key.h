@@ -1,7 +1,8 @@
 #pragma once
 #include "layouts.h"
 
-enum { MAX_NODES = 512, MAX_KEY_WORDS = 8 * MAX_NODES, NODE_TABLE = 2 * MAX_NODES };
+enum { MAX_NODES = 4096, MAX_KEY_WORDS = 8 * MAX_NODES, FIRST_TABLE = 1024,
+       NODE_TABLE = 2 * MAX_NODES };
 
 // The constants of node.py that native functions use, and the names of primitives that keys can have.
 enum { KIND_BUFFER, KIND_CONSTANT, KIND_ELEMENTWISE, KIND_CUSTOM_CALL, KIND_PRIMITIVE, KIND_IOTA,
@@ -11,7 +12,7 @@ enum { KIND_BUFFER, KIND_CONSTANT, KIND_ELEMENTWISE, KIND_CUSTOM_CALL, KIND_PRIM
 // Graphs with the same key differ only in the values of constants, and in the memory and offsets of leaves:
 // the key tells which ones are equal, and which leaves share memory.
 struct graph {
-  uint32_t count, words, leaves, distinct_leaves;
+  uint32_t count, words, leaves, distinct_leaves, table;  // table: used elements of `index`
   bool has_primitives;
   PyObject* others;  // a list of the data of nodes that are not elementwise, or null
   PyObject* nodes[MAX_NODES];  // borrowed from the roots

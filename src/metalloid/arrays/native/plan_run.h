@@ -1,7 +1,7 @@
 #pragma once
 #include "pool.h"
 
-enum { MAX_ADDRESSES = 64 };
+enum { MAX_ADDRESSES = 1024 };
 
 // The numbers of a repeated plan: `RepeatedPlan.native`.
 struct plan_head {

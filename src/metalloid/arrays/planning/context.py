@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints, Layout, ViewOp
 from metalloid.arrays.ir.linearize import LinearizedGraph
-from metalloid.arrays.planning.schedule import MaterializeReason, Step
+from metalloid.arrays.planning.schedule import BufferSpec, MaterializeReason, Step
 from metalloid.runtime.devices.traits import DeviceTraits
 
 T = TypeVar("T")
@@ -21,6 +21,7 @@ class PlanContext(Protocol):
     Attributes
     ----------
     graph : LinearizedGraph
+    sources : list of BufferSpec
     steps : list of Step
     materialized : dict
         By node: buffer and layout of what has memory.
@@ -34,6 +35,7 @@ class PlanContext(Protocol):
     """
 
     graph: LinearizedGraph
+    sources: list[BufferSpec]
     steps: list[Step]
     materialized: dict[int, tuple[int, Layout]]
     partials: dict[int, tuple[int, Layout]]

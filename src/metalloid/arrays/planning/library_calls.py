@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metalloid.arrays.ir.layout import contiguous
-from metalloid.arrays.ir.node import LIBRARY_CALL
+from metalloid.arrays.ir.node import BUFFER, LIBRARY_CALL
 from metalloid.arrays.planning.context import PlanContext
 from metalloid.arrays.planning.kernel_builder import plain
 from metalloid.arrays.planning.schedule import LibraryKernel, MaterializeReason
@@ -14,7 +14,7 @@ def plan_call(planner: PlanContext, index: int) -> None:
     node, args = planner.graph.nodes[index], planner.graph.args[index]
     reason = MaterializeReason.LIBRARY_CALL
     if node.data.is_update:
-        out, args = _updatable(planner, args[0]), args[1:]
+        out, args = _updatable(planner, args[0], node.data.owns_base), args[1:]
     else:
         out = planner.new_buffer(node.dtype, node.shape, reason)
     for arg in args:
@@ -34,12 +34,25 @@ def plan_call(planner: PlanContext, index: int) -> None:
     planner.materialized[index] = out, contiguous(node.shape)
 
 
-def _updatable(planner: PlanContext, index: int) -> int:
-    """A buffer with the values of a node, which a call may overwrite."""
+def _updatable(planner: PlanContext, index: int, is_owned: bool) -> int:
+    """A buffer with the values of a node, which a call may overwrite.
+
+    Parameters
+    ----------
+    is_owned : bool
+        Whether only the call refers to the node, of all graphs.
+    """
     node = planner.graph.nodes[index]
-    if node.kind is LIBRARY_CALL and planner.uses[index] == 1:
-        planner.store(index, MaterializeReason.LIBRARY_CALL)
-        return planner.materialized.pop(index)[0]
+    if planner.uses[index] == 1:
+        if node.kind is BUFFER and is_owned:
+            return planner.location(index)[0]
+        if node.kind is LIBRARY_CALL:
+            planner.store(index, MaterializeReason.LIBRARY_CALL)
+            source = planner.location(index)[0]
+            # A leaf's memory that was overwritten does not have the values to compute it again.
+            if is_owned or planner.sources[source].leaf is None:
+                del planner.materialized[index]
+                return source
     out = planner.new_buffer(node.dtype, node.shape, MaterializeReason.LIBRARY_CALL)
     planner.compute_into(index, out, contiguous(node.shape))
     return out

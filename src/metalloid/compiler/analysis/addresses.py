@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metalloid.compiler.ir.function import Instruction, Value, gep_terms
+from metalloid.compiler.ir.types import I64
 
 
 def decompose_address(
@@ -49,8 +50,24 @@ def root_of(address: Value, computed_by: dict[str, Instruction]) -> tuple[Root, 
         if step.op == "getelementptr":
             constant, terms = gep_terms(step)
             distance += constant
-            variable += [(index.name, size) for index, size in terms]
+            for index, size in terms:
+                name, more = _without_constant(index, computed_by)
+                distance += more * size
+                variable.append((name, size))
         address = step.operands[0]
+
+
+def _without_constant(index: Value, computed_by: dict[str, Instruction]) -> tuple[str, int]:
+    """Split an index into the value that constants are added to, and their sum."""
+    distance = 0
+    while index.type == I64 and (step := computed_by.get(index.name)) is not None:
+        is_sum = step.op == "add" or (step.op == "or" and "disjoint" in step.flags)
+        constant = step.operands[1].integer if is_sum else None
+        if constant is None:
+            break
+        distance += constant
+        index = step.operands[0]
+    return index.name, distance
 
 
 def underlying_object(address: Value, computed_by: dict[str, Instruction]) -> str | None:

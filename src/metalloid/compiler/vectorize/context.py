@@ -14,6 +14,7 @@ from metalloid.compiler.transforms.callees import (
     Callees,
 )
 from metalloid.compiler.vectorize.atomics.accumulators import Accumulators
+from metalloid.compiler.vectorize.atomics.private_sums import SumGroup
 from metalloid.compiler.vectorize.memory.interleave_groups import Group
 from metalloid.compiler.vectorize.spec import KernelABI, VectorSpec
 
@@ -109,6 +110,7 @@ class Context:
     _divergence: Divergence | None = None
     common: list[Value] | None = None
     groups: dict[Instruction, tuple[Group, int]] = field(default_factory=dict)
+    sums: dict[Instruction, tuple[SumGroup, int]] = field(default_factory=dict)
     result: VectorizedFunction | None = None
 
     @property

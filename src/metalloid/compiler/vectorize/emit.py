@@ -32,7 +32,7 @@ def linearize(function: Function, context: Context) -> None:
     builder.parameter_vectors.update((names[n], names[n]) for n in form.vectors)
     some = form.partial or form.masked
     linearizer = Linearizer(builder, ENTRY_MASK if some else None, form.has_frame)
-    builder.groups.update(context.groups)
+    builder.groups.update({**context.groups, **context.sums})
     find_widened_values(builder, linearizer)
     streamed, streamed_bytes = streamable(function, graph) if not callees else (set(), 0)
     if form.streams:

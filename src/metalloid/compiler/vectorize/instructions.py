@@ -9,7 +9,7 @@ from metalloid.compiler.ir.function import Instruction
 from metalloid.compiler.ir.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Unsupported
 from metalloid.compiler.transforms.callees import VARYING, Callee
 from metalloid.compiler.vectorize import bf16, elementwise, reports, shadow
-from metalloid.compiler.vectorize.atomics.buffer_privatization import add_plainly
+from metalloid.compiler.vectorize.atomics.private_sums import add_plainly
 from metalloid.compiler.vectorize.builder import Builder, fast_math
 from metalloid.compiler.vectorize.control_flow.lane_votes import all_lanes_pass
 from metalloid.compiler.vectorize.elementwise import count_of_values, text_of

@@ -44,6 +44,7 @@ from metalloid.compiler.transforms.soa_private import soa_private
 from metalloid.compiler.transforms.split_at_barriers import split_at_barriers
 from metalloid.compiler.transforms.threadgroup_variables import lower_threadgroup_variables
 from metalloid.compiler.transforms.version_uniform_loops import version_uniform_loops
+from metalloid.compiler.vectorize.atomics.private_sums import find_sums
 from metalloid.compiler.vectorize.context import Context, RowParameters, VectorizedFunction
 from metalloid.compiler.vectorize.emit import linearize
 from metalloid.compiler.vectorize.memory.interleave_groups import find_groups
@@ -136,6 +137,10 @@ def _forward_matrices(function: Function, context: Context) -> bool:
 
 def _interleave_groups(function: Function, context: Context) -> None:
     context.groups = find_groups(context.divergence)
+
+
+def _group_sums(function: Function, context: Context) -> None:
+    context.sums = find_sums(context.divergence)
 
 
 def _plain(run: Callable[[Function], object]) -> Callable[[Function, Context], object]:
@@ -275,6 +280,11 @@ VECTORIZATION: tuple[Pass[Context], ...] = (
         "interleave-groups", _interleave_groups,
         "accesses to neighbouring members become one wide access", needs=("divergence",),
         optional=True,
+    ),
+    Pass(
+        "group-sums", _group_sums,
+        "additions to copies of buffers have no order: those of a block are done together",
+        needs=("divergence",), optional=True,
     ),
     Pass(
         "linearize", linearize, "divergent branches become masks, and instructions vector code",

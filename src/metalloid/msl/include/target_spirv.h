@@ -42,8 +42,8 @@ METALLOID_INLINE ulong word_from_below(uint, uint word, uint distance) {
 }  // namespace metalloid
 
 // ---- barriers and ids ---------------------------------------------------------------------------
-// Both barriers order the memory accesses of their threads in every space. Work-groups have one
-// dimension, so that the lanes of a subgroup are adjacent threads (backends/opencl/include/entry.h).
+// Both barriers order the memory accesses of their threads in every space. A subgroup is 32 adjacent
+// threads in x (backends/opencl/include/entry.h).
 METALLOID_DEVICE_FUNCTION void __msl_threadgroup_barrier(uint) {
   using namespace metalloid::simt;
   __spirv_ControlBarrier(workgroup_scope, workgroup_scope, all_memory);
@@ -54,7 +54,7 @@ METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) {
 }
 METALLOID_DEVICE_FUNCTION uint __msl_simd_lane(void) { return metalloid::simt::lane(); }
 METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
-  return uint(__builtin_spirv_local_invocation_id(0)) / 32;
+  return __builtin_spirv_subgroup_id();
 }
 
 #include "lane_functions.h"

@@ -12,7 +12,13 @@ import numpy as np
 from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import creation
 from metalloid.arrays.functions import elementwise as ew
-from metalloid.arrays.functions.manipulation import broadcast_to, concat, expand_dims, stack
+from metalloid.arrays.functions.manipulation import (
+    broadcast_arrays,
+    broadcast_to,
+    concat,
+    expand_dims,
+    stack,
+)
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64, kind_of, promote
 from metalloid.numpy.array import numpy_function
@@ -339,7 +345,9 @@ def fromfunction(function: Callable[..., Any], shape: Shape, *, dtype: Any = flo
     """Call a function with the indices of each element, as arrays."""
     from metalloid.numpy.array import as_ndarrays
 
-    result: Any = function(*as_ndarrays(tuple(indices(shape, dtype))), **options)
+    lines = indices(shape, dtype, sparse=True)  # one array of all would be in memory
+    grids = tuple(broadcast_arrays(*lines)) if lines else ()
+    result: Any = function(*as_ndarrays(grids), **options)
     return result
 
 

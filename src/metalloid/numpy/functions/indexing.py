@@ -14,7 +14,7 @@ from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import searching, select
-from metalloid.arrays.functions.creation import arange, asarray, full
+from metalloid.arrays.functions.creation import arange, full
 from metalloid.arrays.functions.data_types import result_type
 from metalloid.arrays.functions.manipulation import (  # fmt: skip
     broadcast_arrays,
@@ -93,17 +93,25 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 @numpy_function
 def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
     """Subarrays along an axis where a condition is true."""
-    selected = np.flatnonzero(np.asarray(condition))
     x = as_array(a, "compress")
-    return store(searching.take(x, asarray(selected, device=x.device), axis), out, "compress")
+    if axis is None:
+        x, axis = x.ravel(), 0
+    (along,) = axes_of("compress", axis, x.ndim)
+    before = (slice(None),) * along
+    mask = as_array(condition, "compress", x.device).ravel().astype(bool_)
+    extent = x.shape[along]
+    if mask.size > extent:  # which is an error if it is true there
+        (selected,) = searching.nonzero(mask)
+        return store(searching.take(x, selected, along), out, "compress")
+    if mask.size < extent:
+        x = x[(*before, slice(mask.size))]
+    return store(x[(*before, mask)], out, "compress")
 
 
 @numpy_function
 def extract(condition: Any, arr: Any) -> Any:
     """Elements where a condition is true, of the flattened array."""
-    x = as_array(arr, "extract").ravel()
-    (selected,) = searching.nonzero(as_array(condition, "extract", x.device).ravel())
-    return searching.take(x, selected)
+    return compress(condition, arr)
 
 
 @numpy_function

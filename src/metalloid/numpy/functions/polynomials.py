@@ -102,18 +102,26 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     return x
 
 
+def _as_floats(x: Array) -> Array:
+    """Numbers in a type that LAPACK has."""
+    has_type = kind_of(x.dtype) in "fc" and x.dtype.itemsize >= 4
+    return x if has_type else x.astype(default_float())
+
+
 @numpy_function
 def roots(p: Any) -> Array:
     """Roots of a polynomial: the eigenvalues of its companion matrix."""
     coefficients = atleast_1d(as_array(p, "roots"))
     if coefficients.ndim != 1:
         raise ValueError("[roots] expected one axis.")
+    coefficients = _as_floats(coefficients)
+    if not coefficients._node.flags & TRACED:  # the host chooses the shape, and calls LAPACK
+        return as_array(np.roots(np.asarray(coefficients)), "roots", coefficients.device)
     values = trim_zeros(coefficients, "f")
     if not values.size:
         return zeros((0,))
     inner = trim_zeros(values, "b")
     zero_count = values.size - inner.size
-    inner = inner.astype(promote(inner.dtype, default_float()))
     result: Array = zeros((0,), inner.dtype)
     if inner.size > 1:
         size = inner.size - 1
@@ -135,8 +143,7 @@ def poly(seq_of_zeros: Any) -> Any:
         raise ValueError("[poly] expected one axis, or a square matrix.")
     if not numbers.size:
         return as_array(1.0, "poly")
-    if kind_of(numbers.dtype) not in "fc" or numbers.dtype.itemsize < 4:
-        numbers = numbers.astype(default_float())
+    numbers = _as_floats(numbers)
     if numbers._node.flags & TRACED:
         one = result = atleast_1d(as_array(1, "poly").astype(numbers.dtype))
         for k in range(numbers.size):

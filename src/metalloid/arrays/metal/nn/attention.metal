@@ -8,6 +8,7 @@ struct Extents {
   uint repeats;    // heads of queries that share keys and values
   uint queries;    // of a head
   uint keys;       // of a head
+  uint capacity;   // rows of a head of keys: only the first ones are keys
   uint depth;      // features of a query and a key
   uint width;      // features of a value
   uint4 strides;   // of the mask: batch, head, query, key; 0 where it is broadcast
@@ -92,8 +93,8 @@ METAL_FUNC void attend(device const T *q, device const T *k, device const T *v, 
   const uint first_head = head * size.repeats, first_row = group.x * rows;
   q += (long(batch) * size.heads + first_head) * size.queries * size.depth;
   out += (long(batch) * size.heads + first_head) * size.queries * size.width;
-  k += long(group.y) * size.keys * size.depth;
-  v += long(group.y) * size.keys * size.width;
+  k += long(group.y) * size.capacity * size.depth;
+  v += long(group.y) * size.capacity * size.width;
 
   float query[rows][chunks];
   Running<columns> running[rows];

@@ -300,6 +300,7 @@ static void restart_in_child(void) {
     mtl_watchdog_after_fork();
     mtl_report_after_fork();
     mtl_objects_after_fork();
+    mtl_private_after_fork();
 }
 
 #ifdef __GLIBC__

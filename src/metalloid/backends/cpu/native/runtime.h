@@ -188,6 +188,7 @@ typedef struct mtl_private_buffers {
 
 const mtl_launch *mtl_private_begin(mtl_private_buffers *self, const mtl_job *job);
 void mtl_private_end(mtl_private_buffers *self, const mtl_job *job);
+void mtl_private_after_fork(void);
 
 /* launch.c */
 void mtl_tickets_after_fork(void);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,10 @@ from metalloid.backends.cuda.compile.cancellation_polls import CANCEL_SYMBOL, po
 from metalloid.backends.cuda.compile.dynamic_shared_memory import use_dynamic_shared_memory
 from metalloid.backends.cuda.compile.module_edits import PRINTF_SYMBOL
 from metalloid.backends.cuda.compile.pipeline import Module, run_pipeline
-from metalloid.compiler.bounds.recorded_faults import NAMES, RECORD_TEXT, checked_words
+from metalloid.compiler.bounds.kernel_source import KernelIr, KernelSource
 from metalloid.compiler.bounds.table import BoundsTable
-from metalloid.compiler.frontend.debug_info import LINE_TABLES, with_user_locations
-from metalloid.compiler.frontend.entry import entry_text, read_layouts
-from metalloid.compiler.frontend.source_positions import SourcePositions, is_user_file
+from metalloid.compiler.frontend.debug_info import LINE_TABLES
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
-from metalloid.compiler.frontend.translate import compile_command, compile_entry
 from metalloid.compiler.frontend.undefined_symbols import undefined
 from metalloid.compiler.frontend.unit import TranslationUnit
 from metalloid.compiler.ir.pass_manager import observes_passes
@@ -31,14 +28,12 @@ from metalloid.compiler.toolchain.progress import compiling
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.msl.signature import build_signature
 from metalloid.settings import settings
 
 _ENTRY = (
     f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
     "(metalloid::launch_data<{0}> launch) {{ metalloid::run_thread<mtl_entry_type>(launch); }}"
 )
-_UNCHECKED_ENTRY = _ENTRY.format("mtl_entry_type::parameter_count")
 _KERNEL_HEAD = re.compile(
     rf"^(define [^\n]*@{ENTRY_SYMBOL}\([^\n]*\)[^\n]*?)( (?:#\d+ )?\{{)$", re.M
 )
@@ -115,16 +110,16 @@ def compile_ptx(
     CompileError
         If its template cannot be instantiated, or a parameter cannot be filled by a launch.
     """
+    source = KernelSource(unit, entry, constants, target, cache, _ENTRY.format)
     key = digest(
         "ptx", unit.key, entry.expression, entry.name, repr(sorted(constants.items())),
         str(max_threads), str(settings.cancellable), *target.flags,
-        *(("checked",) if _is_checked(unit) else ()),
+        *(("checked",) if source.is_checked else ()),
         *(("passes", os.urandom(16).hex()) if observes_passes() else ()),
     )  # fmt: skip
     files = cache.load(key)
     if files is None:
         with compiling(f"kernel {entry.name!r} for {target.name}"):
-            source = _KernelSource(unit, entry, constants, target, cache)
             compiled = _compile(source, max_threads)
         files = cache.save(key, compiled)
     names = {"cpp": "kernel.cpp", "ll": "kernel.ll", "ptx": "kernel.ptx"}
@@ -147,59 +142,21 @@ def bounds_with_lines(
     cache: Cache,
 ) -> BoundsTable:
     """The table of a kernel's checks with the lines of accesses, as `compile_ptx` makes none."""
-    return _KernelSource(unit, entry, constants, target, cache).module(debug_lines=True)[2].bounds
+    source = KernelSource(unit, entry, constants, target, cache, _ENTRY.format)
+    return _run_pipeline(entry, source.lowered(debug_lines=True)).bounds
 
 
-def _is_checked(unit: TranslationUnit) -> bool:
-    return unit.options.bounds == "checked"
+def _run_pipeline(entry: EntryPoint, kernel: KernelIr) -> Module:
+    try:
+        return run_pipeline(kernel.ir, kernel.signature, kernel.words, kernel.positions)
+    except Unsupported as problem:
+        raise MetalloidError(f"[{entry.name}] {problem} is not supported on NVIDIA GPUs") from None
 
 
-@dataclass(frozen=True)
-class _KernelSource:
-    """The source of a kernel; the attributes are the arguments of `compile_ptx`."""
-
-    unit: TranslationUnit
-    entry: EntryPoint
-    constants: Mapping[int, str]
-    target: Target
-    cache: Cache
-
-    def compiled(self, entry_code: str, *more: str) -> tuple[str, str]:
-        """C++ and LLVM IR with a function for the driver, by more options."""
-        unit, target = self.unit, self.target
-        to_ir = [
-            *compile_command(unit.text, unit.options, target, self.cache),
-            *("-w", "-S", "-emit-llvm", "-o", "-", "-"),
-        ]
-
-        def embed(text: str) -> str:
-            return entry_text(text, unit, self.entry, self.constants, entry_code)
-
-        return compile_entry([*to_ir, *more], unit, self.entry, target, embed)
-
-    def module(self, debug_lines: bool = False) -> tuple[str, Sequence[int], Module]:
-        """C++, table of the parameters' types, and the module."""
-        text, ir = self.compiled(_UNCHECKED_ENTRY)
-        layouts = read_layouts(ir)
-        signature = build_signature(self.entry, layouts)
-        words, positions = len(signature.sources), None
-        if _is_checked(self.unit):
-            words = checked_words(signature)
-            text, ir = self.compiled(
-                (_ENTRY + RECORD_TEXT).format(words), NAMES, *(LINE_TABLES,) * debug_lines
-            )
-            ir = with_user_locations(ir, is_user_file) if debug_lines else ir
-            positions = SourcePositions(self.unit.sources, text)
-        try:
-            return text, layouts, run_pipeline(ir, signature, words, positions)
-        except Unsupported as problem:
-            name = self.entry.name
-            raise MetalloidError(f"[{name}] {problem} is not supported on NVIDIA GPUs") from None
-
-
-def _compile(source: _KernelSource, max_threads: int) -> dict[str, bytes | str]:
+def _compile(source: KernelSource, max_threads: int) -> dict[str, bytes | str]:
     unit, entry, target = source.unit, source.entry, source.target
-    text, layouts, module = source.module()
+    kernel = source.lowered()
+    module = _run_pipeline(entry, kernel)
     ir = module.ir
     if max_threads:
         ir = _KERNEL_HEAD.sub(rf'\1 "nvvm.maxntid"="{max_threads}"\2', ir)
@@ -214,21 +171,19 @@ def _compile(source: _KernelSource, max_threads: int) -> dict[str, bytes | str]:
     if settings.cancellable:
         ptx = poll_loops(ptx)
     if missing := _MISSING.search(ptx):
-        raise undefined(
-            missing[1], unit, entry, lambda: source.compiled(_UNCHECKED_ENTRY, LINE_TABLES)[1]
-        )
+        raise undefined(missing[1], unit, entry, lambda: source.compiled(LINE_TABLES)[1])
     return {
-        "kernel.cpp": text,
+        "kernel.cpp": kernel.text,
         "kernel.ll": ir,
         "kernel.ptx": ptx,
         "kernel.json": json.dumps({
-            "layouts": layouts,
+            "layouts": kernel.layouts,
             "uses_printf": f"@{PRINTF_SYMBOL} = " in ir,
             "lanes_in_order": module.lanes_in_order,
             "dynamic_shared_bytes": dynamic_shared_bytes,
             "coarsening": module.coarsening,
             "is_vectorized": module.is_vectorized,
             "is_cancellable": CANCEL_SYMBOL in ptx,
-            "bounds": module.bounds._asdict() if _is_checked(unit) else None,
+            "bounds": module.bounds._asdict() if source.is_checked else None,
         }),
     }  # fmt: skip

@@ -15,13 +15,13 @@ from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 from metalloid.backends.cuda.runtime.driver import check, describe, driver
-from metalloid.backends.cuda.runtime.fault_records import FaultRecords
 from metalloid.backends.cuda.runtime.launcher import native
 from metalloid.backends.cuda.runtime.pinned_memory import PinnedMemory
 from metalloid.backends.cuda.runtime.program import CudaProgram
 from metalloid.backends.cuda.runtime.timing_events import NO_EVENTS, Timer
 from metalloid.errors import KernelFault, LaunchError, MetalloidError, OutOfMemory
 from metalloid.runtime.devices.device import Device
+from metalloid.runtime.launch.fault_records import FaultRecords
 from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.printf_buffer import (
     BUFFER_BYTES,

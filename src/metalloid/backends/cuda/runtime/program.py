@@ -15,7 +15,6 @@ from metalloid.backends.cuda.compile.module_edits import PRINTF_SYMBOL
 from metalloid.backends.cuda.compile.vectorized_coarsening import is_aligned
 from metalloid.backends.cuda.runtime.assemble import cubin
 from metalloid.backends.cuda.runtime.driver import check, driver
-from metalloid.backends.cuda.runtime.fault_records import FaultRecords
 from metalloid.backends.cuda.runtime.geometry import launches_of
 from metalloid.backends.cuda.runtime.launcher import launch_layout, pack_shape
 from metalloid.compiler.bounds.recorded_faults import checked_words
@@ -24,13 +23,14 @@ from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.toolchain.cache import read_text, shared_cache
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
+from metalloid.runtime.arguments.fast_plan import ShapeCache
+from metalloid.runtime.launch.fault_records import FaultRecords
 from metalloid.runtime.launch.launches import UNKNOWN_BYTES, Arguments
 from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
 from metalloid.runtime.launch.recorded_faults import RecordedFault, error_of
 
 _DEFAULT_THREADS = 256  # of a threadgroup
 _ENTRY_NAMES = re.compile(rf"\b(?:{ENTRY_SYMBOL}|({COARSENED_SYMBOL}))\b")
-_MAX_SHAPES = 1024  # of launches, in the cache of a program
 
 
 @dataclass(frozen=True)
@@ -46,20 +46,6 @@ class Function:
 
     handle: Any
     max_threads: int
-
-
-class _Shapes(dict[tuple[Size, Size], list[bytes]]):
-    """A cache of packed launch shapes."""
-
-    def __init__(self, make: Callable[[Size, Size], list[bytes]]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, size: tuple[Size, Size]) -> list[bytes]:
-        if len(self) >= _MAX_SHAPES:
-            self.clear()
-        geometry = self[size] = self._make(*size)
-        return geometry
 
 
 class OfflineProgram(Program):
@@ -154,8 +140,8 @@ class CudaProgram(OfflineProgram):
         self._records = records
         self.pack = launch_layout(self._words).pack
         self.needs_alignment = kernel.is_vectorized
-        self.shapes = _Shapes(functools.partial(self._pack_shapes, self._coarsened))
-        self._unaligned_shapes = _Shapes(functools.partial(self._pack_shapes, None))
+        self.shapes = ShapeCache(functools.partial(self._pack_shapes, self._coarsened))
+        self._unaligned_shapes = ShapeCache(functools.partial(self._pack_shapes, None))
 
     def shapes_for(self, words: Sequence[int], grid: Size, group: Size) -> list[bytes]:
         """The packed shapes to launch with these argument words."""

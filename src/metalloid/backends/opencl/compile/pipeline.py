@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from metalloid.backends.opencl.compile.lower_bf16 import lower_bf16
@@ -11,6 +12,7 @@ from metalloid.backends.opencl.compile.module_edits import (
     replace_bf16,
     require_subgroup_size,
 )
+from metalloid.backends.opencl.compile.narrow_integers import widen_narrow_integers
 from metalloid.backends.opencl.compile.split_integers import split_integers
 from metalloid.compiler.bounds.interface import Interface
 from metalloid.compiler.bounds.recorded_faults import add_access_checks, record_faults
@@ -25,8 +27,9 @@ from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction
 from metalloid.compiler.ir.name_values import NAME_VALUES
-from metalloid.compiler.ir.parser import parse_function, replace_function
+from metalloid.compiler.ir.parser import definition, parse_function, replace_function
 from metalloid.compiler.ir.pass_manager import Pass, run_passes
+from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.transforms.legalize_bf16 import legalize_bf16
 from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
 from metalloid.compiler.transforms.shift_amounts import MASK_SHIFT_AMOUNTS
@@ -65,6 +68,11 @@ def _split_integers(function: Function, context: KernelContext) -> bool:
     return split_integers(function, context.names)
 
 
+def _widen_narrow_integers(function: Function, context: KernelContext) -> bool:
+    widen_narrow_integers(function, context.names)
+    return True
+
+
 def _mentions_bf16(i: Instruction) -> bool:
     return any("bfloat" in str(type) for type in (i.type, *(value.type for value in i.operands)))
 
@@ -94,6 +102,39 @@ KERNEL: tuple[Pass[KernelContext], ...] = (
         "a thread whose assertion fails ends: SPIR-V has no other way than the kernel's return",
     ),
 )  # fmt: skip
+
+
+#: What the optimiser makes that SPIR-V does not have.
+OPTIMIZED: tuple[Pass[KernelContext], ...] = (
+    NAME_VALUES,
+    Pass(
+        "widen-narrow-integers", _widen_narrow_integers,
+        "LLVM's back end computes with wider integers instead, in silence", needs=("names",),
+    ),
+    Pass(
+        "split-integers", _split_integers,
+        "SPIR-V has integers of 8, 16, 32 and 64 bits", needs=("names",),
+    ),
+)  # fmt: skip
+_INTEGER_TYPE = re.compile(r"(?<![\w.%@\"-])i(?!(?:1|8|16|32|64)\b)\d+\b")
+
+
+def legalize_integers(ir: str) -> str:
+    """The optimised module of a kernel with the integers that SPIR-V has.
+
+    Raises
+    ------
+    Unsupported
+        If it contains others that cannot be replaced.
+    """
+    if not _INTEGER_TYPE.search(definition(ir, ENTRY_SYMBOL)):
+        return ir
+    kernel = parse_function(ir, ENTRY_SYMBOL, retain_hints=True)
+    run_passes(kernel, OPTIMIZED, KernelContext(FreshNames(kernel)))
+    ir = replace_function(ir, kernel)
+    if rest := _INTEGER_TYPE.search(definition(ir, ENTRY_SYMBOL)):
+        raise Unsupported(f"a value of {rest[0]}")
+    return ir
 
 
 def run_pipeline(

@@ -5,18 +5,19 @@ LLVM loads and stores structs by such integers, and takes their members out by s
 
 from __future__ import annotations
 
+import functools
+
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction, Value
-from metalloid.compiler.ir.types import I8, I64, Integer, Type, Unsupported, Vector
+from metalloid.compiler.ir.types import I1, I8, I32, I64, Integer, Type, Unsupported, Vector
 
 _MAX_BITS = 64
-_STANDARD = (1, 8, 16, 32, 64)
 _BITWISE = ("and", "or", "xor")
 
 
 def split_integers(function: Function, names: FreshNames) -> bool:
-    """Replace integers of other widths by words; whether there were any.
+    """Replace such integers by words; whether there were any.
 
     Raises
     ------
@@ -31,7 +32,7 @@ def split_integers(function: Function, names: FreshNames) -> bool:
 
 
 def _is_wide(type: Type) -> bool:
-    return isinstance(type, Integer) and type.bits not in _STANDARD
+    return isinstance(type, Integer) and type.bits > _MAX_BITS
 
 
 def _word(type: Type) -> Integer:
@@ -108,7 +109,7 @@ class _Splitter:
         if i.op in _BITWISE:
             split = self._bitwise
         if split is None or i.ordering:
-            raise Unsupported(f"{i.op} of an integer of other than 8, 16, 32 or 64 bits")
+            raise Unsupported(f"{i.op} of an integer wider than 64 bits")
         split(i)
 
     def _bitwise(self, i: Instruction) -> None:
@@ -204,6 +205,73 @@ class _Splitter:
             amount = Value(type, str(k * words[0].type.size * 8))
             total = self._emit("or", type, total, self._emit("shl", type, wide, amount))
         return total
+
+    def _column(self, i: Instruction) -> tuple[list[Value], list[Value]]:
+        """The words of both operands, of 32 bits."""
+        a, b = map(self._of, i.operands)
+        if a[0].type != I32:
+            raise Unsupported(f"{i.op} of an integer of {i.operands[0].type}")
+        return a, b
+
+    def _wide_sum(self, op: str, *words: Value) -> Value:
+        """Words of 32 or 64 bits, combined in 64 bits."""
+        terms = [self._emit("zext", I64, w) if w.type == I32 else w for w in words if w.name != "0"]
+        total = terms[0] if terms else Value(I64, "0")
+        for term in terms[1:]:
+            total = self._emit(op, I64, total, term)
+        return total
+
+    def _add(self, i: Instruction) -> None:
+        a, b = self._column(i)
+        carry, result = Value(I64, "0"), []
+        for pair in zip(a, b, strict=True):
+            total = self._wide_sum("add", *pair, carry)
+            result.append(self._emit("trunc", I32, total))
+            carry = self._emit("lshr", I64, total, Value(I64, "32"))
+        self._words[i.result] = result
+
+    def _sub(self, i: Instruction) -> None:
+        a, b = self._column(i)
+        borrow, result = Value(I64, "0"), []
+        for x, y in zip(a, b, strict=True):
+            first, second = (self._emit("zext", I64, word) for word in (x, y))
+            total = self._emit("sub", I64, self._emit("sub", I64, first, second), borrow)
+            result.append(self._emit("trunc", I32, total))
+            borrow = self._emit("lshr", I64, total, Value(I64, "63"))
+        self._words[i.result] = result
+
+    def _mul(self, i: Instruction) -> None:
+        """Row by row; a product of words and two more words fit 64 bits."""
+        a, b = self._column(i)
+        result = [Value(I32, "0")] * len(a)
+        for k, x in enumerate(a):
+            carry = Value(I64, "0")
+            for n, y in enumerate(b[: len(a) - k], k):
+                product = Value(I64, "0")
+                if "0" not in (x.name, y.name):
+                    product = self._wide_sum("mul", x, y)
+                total = self._wide_sum("add", product, result[n], carry)
+                result[n] = self._emit("trunc", I32, total)
+                carry = self._emit("lshr", I64, total, Value(I64, "32"))
+        self._words[i.result] = result
+
+    def _icmp(self, i: Instruction) -> None:
+        a, b = map(self._of, i.operands)
+        if i.predicate in ("eq", "ne"):
+            differs = [self._emit("xor", x.type, x, y) for x, y in zip(a, b, strict=True)]
+            total = functools.reduce(lambda x, y: self._emit("or", x.type, x, y), differs)
+            operands = [total, Value(total.type, "0")]
+            self._out.append(Instruction("icmp", i.result, I1, operands, predicate=i.predicate))
+            return
+        # The highest words that differ decide; equal ones leave it to those below.
+        outcome = Value(I1, "true" if i.predicate.endswith("e") else "false")
+        for k, (x, y) in enumerate(zip(a, b, strict=True)):
+            kind = i.predicate if k == len(a) - 1 else "u" + i.predicate[1:]
+            less = self._emit("icmp", I1, x, y, predicate=kind[:2] + "t")
+            equal = self._emit("icmp", I1, x, y, predicate="eq")
+            outcome = self._emit("select", I1, equal, outcome, less)
+        false = Value(I1, "false")
+        self._out.append(Instruction("or", i.result, I1, [outcome, false]))
 
     def _lshr(self, i: Instruction) -> None:
         self._shift(i, up=False)

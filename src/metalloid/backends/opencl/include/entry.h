@@ -1,9 +1,8 @@
 // A kernel's form in SPIR-V for OpenCL: a work-item is one thread of Metal, a work-group a
 // threadgroup, a subgroup a simdgroup.
 //
-// Work-groups have one dimension whatever the shape of the threadgroups is, so that 32 threads with
-// adjacent indices are a subgroup. All threadgroups of a launch have one size: a grid that is not a
-// multiple of it is split into several launches (geometry.py).
+// All threadgroups of a launch have one size: a grid that is not a multiple of it is split into several
+// launches (geometry.py).
 #pragma once
 
 #include "fault_record.h"
@@ -22,12 +21,23 @@ struct launch_data {
 
 METALLOID_INLINE metal::uint3 triple(const unsigned (&v)[3]) { return {v[0], v[1], v[2]}; }
 
-// With `is_row`, threadgroups have one dimension, and adjacent threads have adjacent positions for all
-// that the driver's compiler knows.
-template <class Entry, bool is_row, int words>
+// How work-items are threads (geometry.py). Simdgroups are 32 work-items with adjacent indices in x.
+enum class form {
+  row,     // threadgroups of one dimension
+  grid,    // of several; their width is a multiple of 32
+  linear,  // of any size: work-groups have one dimension, and threads compute their positions
+};
+constexpr unsigned max_extent = 1u << 31;  // of a grid, but for the last form
+constexpr unsigned max_threads = 1024;  // of a threadgroup
+
+METALLOID_INLINE uint exact(ulong id, uint limit) {
+  __builtin_assume(id < limit);
+  return uint(id);
+}
+
+template <class Entry, form form, int words>
 METALLOID_INLINE void run_thread(const launch_data<words>& launch, threadgroup char* memory) {
   thread_ids ids;
-  ids.index = __builtin_spirv_local_invocation_id(0);
   ids.dispatched_size = triple(launch.dispatched);
   ids.group_size = triple(launch.group);
   ids.grid = triple(launch.grid);
@@ -37,14 +47,27 @@ METALLOID_INLINE void run_thread(const launch_data<words>& launch, threadgroup c
   ids.group = triple(launch.first) + metal::uint3(__builtin_spirv_workgroup_id(0),
                                                   __builtin_spirv_workgroup_id(1),
                                                   __builtin_spirv_workgroup_id(2));
-  if constexpr (is_row) {
-    ids.position_in_threadgroup = {ids.index, 0, 0};
-  } else {
+  if constexpr (form == form::linear) {
+    ids.index = __builtin_spirv_local_invocation_id(0);
     const uint row = ids.index / ids.group_size.x;
     ids.position_in_threadgroup = {ids.index % ids.group_size.x, row % ids.group_size.y,
                                    row / ids.group_size.y};
+    ids.position_in_grid = ids.group * ids.dispatched_size + ids.position_in_threadgroup;
+  } else {
+    // The driver's compiler sees from its own ids that adjacent threads access adjacent memory.
+    ids.index = exact(__builtin_spirv_local_invocation_id(0), max_threads);
+    ids.position_in_threadgroup = {ids.index, 0, 0};
+    ids.position_in_grid = ids.group * ids.dispatched_size;
+    ids.position_in_grid.x = exact(__builtin_spirv_global_invocation_id(0), max_extent);
+    if constexpr (form == form::grid) {
+      ids.position_in_threadgroup.y = exact(__builtin_spirv_local_invocation_id(1), max_threads);
+      ids.position_in_threadgroup.z = exact(__builtin_spirv_local_invocation_id(2), max_threads);
+      ids.position_in_grid.y = exact(__builtin_spirv_global_invocation_id(1), max_extent);
+      ids.position_in_grid.z = exact(__builtin_spirv_global_invocation_id(2), max_extent);
+      ids.index += ids.group_size.x * (ids.position_in_threadgroup.y +
+                                       ids.group_size.y * ids.position_in_threadgroup.z);
+    }
   }
-  ids.position_in_grid = ids.group * ids.dispatched_size + ids.position_in_threadgroup;
   threadgroup report::launch_state& state = report::launch();
   state.block = launch.report_block;
   for (int k = 0; k < 3; ++k) {

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+import weakref
 from typing import Any
 
 from metalloid.backends.opencl.runtime.program import OpenclProgram
+from metalloid.backends.opencl.runtime.queue_device import QueueDevice
 from metalloid.errors import KernelFault, MetalloidError
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.launch.failures import Failure, record
-from metalloid.runtime.launch.launches import Arguments, written_buffers
+from metalloid.runtime.launch.fault_records import FaultRecord
+from metalloid.runtime.launch.launches import Arguments, LaunchBuffer, written_buffers
+from metalloid.runtime.memory.buffer import Buffer
 
 _BUSY_POLLS = 64  # before the waiting thread sleeps between polls
 _MAX_SLEEP = 1e-3  # seconds, so that Ctrl-C is noticed
@@ -20,38 +24,55 @@ class OpenclEvent(Event):
 
     Parameters
     ----------
-    handles : list
-        pyopencl's events of its parts, in order.
+    device : QueueDevice
+    program : OpenclProgram
+    in_use : Arguments or tuple
+        Objects that live until it has ended: arguments, bound or as they were given.
+    events : list
+        The driver's events of its parts, which the launch adds.
     """
 
-    __slots__ = ("_arguments", "_failure", "_handles", "_program", "_seconds")
+    __slots__ = ("_device", "_events", "_in_use", "_program")
 
-    def __init__(self, program: OpenclProgram, arguments: Arguments, handles: list[Any]) -> None:
-        self._program, self._handles = program, handles
-        self._arguments: Arguments | None = arguments  # alive until it has ended
-        self._failure: Failure | None = None
-        self._seconds = 0.0
+    _failure: Failure | None = None
+    _fault_record: FaultRecord | None = None
+    _nanoseconds = 0
+
+    def __init__(
+        self, device: QueueDevice, program: OpenclProgram, in_use: Any, events: list[Any]
+    ) -> None:
+        self._device, self._program, self._events = device, program, events
+        self._in_use: Any = in_use
+        if program.is_checked:
+            self._fault_record = in_use.fault_record
+            device.watch(self)
+        else:
+            device.in_flight.append(weakref.ref(self))
 
     @property
     def done(self) -> bool:
         """See `Event.done`."""
-        if self._arguments is None:
+        if self._in_use is None:
             return True
-        statuses = [int(handle.command_execution_status) for handle in self._handles]
-        if any(status > 0 for status in statuses):
-            return False
-        failed = min(statuses, default=0)
-        if failed < 0:
-            self.fail(
-                KernelFault(
-                    f"[{self._program.name}] the launch failed: OpenCL reports {failed}.",
-                    kernel=self._program.name,
-                    reason=f"OpenCL reports {failed}",
-                )
-            )
-            return True
-        self._seconds = sum(handle.profile.end - handle.profile.start for handle in self._handles)
-        self._arguments, self._handles = None, []
+        device, name = self._device, self._program.name
+        with device.lock:
+            if self._in_use is None:
+                return True
+            status, self._nanoseconds = device.native.poll(device.queue_handle, self._events)
+            if status > 0:
+                return False
+            try:
+                if status < 0:
+                    reason = f"OpenCL reports {status}"
+                    text = f"[{name}] the launch failed: {reason}."
+                    raise KernelFault(text, kernel=name, reason=reason)
+                if self._fault_record is not None:
+                    self._program.require_no_fault(self._fault_record)
+            except MetalloidError as error:
+                if not self.has_failed:  # by an assertion
+                    self.fail(error)
+            self._in_use = self._fault_record = None
+            self._events = []
         return True
 
     @property
@@ -61,10 +82,16 @@ class OpenclEvent(Event):
 
     def fail(self, error: MetalloidError) -> None:
         """Record how it failed, for `wait` and for reads of the buffers that it wrote."""
-        assert self._arguments is not None
-        written = written_buffers(self._program.signature, self._arguments)
-        self._failure = record(error, written)
-        self._arguments, self._handles = None, []
+        self._failure = record(error, self._written())
+
+    def _written(self) -> list[LaunchBuffer]:
+        """Buffers that it may have written to."""
+        in_use, signature = self._in_use, self._program.signature
+        if isinstance(in_use, Arguments):
+            return written_buffers(signature, in_use)
+        read_only = (p.layout.read_only for p in signature.arguments)
+        pairs = zip(in_use, read_only, strict=False)
+        return [value for value, only in pairs if isinstance(value, Buffer) and not only]
 
     def end(self, timeout: float | None = None) -> bool:
         """Wait until it has ended, up to a timeout; return whether it has."""
@@ -94,7 +121,7 @@ class OpenclEvent(Event):
     def seconds(self) -> float:
         """See `Event.seconds`."""
         self.wait()
-        return self._seconds * 1e-9
+        return self._nanoseconds * 1e-9
 
     def __repr__(self) -> str:
         if not self.done:

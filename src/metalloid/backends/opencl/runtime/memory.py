@@ -86,6 +86,12 @@ class Heap:
             source = self._cl.SVM(_bytes_at(address, nbytes))
             self._cl.enqueue_copy(self._queue, destination, source, is_blocking=True)
 
+    def bytes_at(self, address: int, nbytes: int) -> bytes:
+        """Bytes, after the launches so far."""
+        copy = bytearray(nbytes)
+        self.read(address, memoryview(copy))
+        return bytes(copy)
+
     def _copy(self, address: int, source: memoryview) -> None:
         target = self._cl.SVM(_bytes_at(address, source.nbytes))
         self._cl.enqueue_copy(self._queue, target, source, is_blocking=True)

@@ -7,23 +7,27 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from metalloid.backends.opencl.compile.compile_spirv import SpirvKernel, assembly
+from metalloid.backends.opencl.compile.compile_spirv import Form, SpirvKernel, assembly
 from metalloid.backends.opencl.runtime.build import build
-from metalloid.backends.opencl.runtime.geometry import SubGrid
+from metalloid.backends.opencl.runtime.geometry import sub_grids
+from metalloid.backends.opencl.runtime.launcher import pack_shape
 from metalloid.backends.opencl.runtime.platforms import binding
 from metalloid.compiler.bounds.recorded_faults import checked_words
 from metalloid.compiler.bounds.table import BoundsTable, pointer_slots
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
 from metalloid.compiler.toolchain.cache import read_text
 from metalloid.compiler.toolchain.target import Target
-from metalloid.errors import KernelFault, LaunchError
+from metalloid.errors import LaunchError
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.msl.signature import build_signature
+from metalloid.runtime.arguments.fast_plan import ShapeCache
+from metalloid.runtime.launch.fault_records import FaultRecord, FaultRecords
 from metalloid.runtime.launch.launches import UNKNOWN_BYTES, Arguments
 from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Program, Size, spread
-from metalloid.runtime.launch.recorded_faults import RecordedFault, error_of
+from metalloid.runtime.launch.recorded_faults import error_of
 
 _DEFAULT_THREADS = 256  # of a threadgroup
+MIN_THREADGROUP_BYTES = 16  # of a launch, as OpenCL has no empty memory
 _ENTRY_NAME = re.compile(rf"\b{ENTRY_SYMBOL}\b")
 
 
@@ -73,51 +77,83 @@ class OpenclProgram(OfflineProgram):
     name : str
     reports : bool
         Whether it logs or asserts.
+    shapes : ShapeCache
+        The packed `struct shape`s of native/launch.h.
     """
 
     def __init__(
         self,
-        with_shape: Callable[[bool], SpirvKernel],
+        with_form: Callable[[Form], SpirvKernel],
         bounds_with_lines: Callable[[], BoundsTable],
         entry: EntryPoint,
         target: Target,
         context: Any,
         device: Any,
         options: str,
+        records: FaultRecords,
     ) -> None:
-        kernel = with_shape(True)
+        kernel = with_form("row")
         super().__init__(kernel, entry, target)
         self.name, self.reports = self.signature.name, kernel.reports
-        self._with_shape, self._building = with_shape, (context, device, options)
-        self._row = self._build(kernel)
-        self._general: Any = None
+        self._with_form, self._building = with_form, (context, device, options)
+        self._forms: dict[Form, Any] = {"row": self._build(kernel)}
         info = binding().kernel_work_group_info.WORK_GROUP_SIZE
-        limit = int(self._row.get_work_group_info(info, device))
+        limit = int(self._forms["row"].get_work_group_info(info, device))
         self.max_group_size = min(self.max_group_size, limit)
         sources = len(self.signature.sources)
         words = checked_words(self.signature) if self.is_checked else max(1, sources)
-        self._words = struct.Struct(f"={words + 1}Q")
+        self._words = words
+        self._pack = struct.Struct(f"={words}Q").pack
         self._unknown_extents = dict.fromkeys(range(sources), UNKNOWN_BYTES)
         self._slots = pointer_slots(self.signature)
-        self._bounds_with_lines = bounds_with_lines
-        self._shapes: dict[SubGrid, bytes] = {}
+        self._bounds_with_lines, self._records = bounds_with_lines, records
+        self.shapes = ShapeCache(self._pack_shapes)
 
-    def extents(self, arguments: Arguments) -> list[int]:
-        """The words of a launch for its checks, while others point to memory of the host."""
-        return arguments.extent_words(self._unknown_extents, self._slots)
+    def add_record(self, arguments: Arguments) -> None:
+        """Give a launch a record of its own for a failed access, if this kernel checks accesses.
 
-    def fault(self, record: RecordedFault) -> KernelFault:
-        """The exception of a launch with a failed access."""
-        assert self._kernel.bounds is not None
-        return error_of(record, self.signature, self._kernel.bounds, self._bounds_with_lines)
+        Its words still point to memory of the host, except in repeated launches.
+        """
+        if not self.is_checked:
+            return
+        before = arguments.fault_record
+        extents = (
+            arguments.extent_words(self._unknown_extents, self._slots) if before is None
+            else before.words[:-1]
+        )  # fmt: skip
+        arguments.fault_record = self._records.new(extents)
 
-    def handle(self, group: Size) -> Any:
-        """The kernel for threadgroups of a size; it is compiled for several dimensions on use."""
-        if group[1] == group[2] == 1:
-            return self._row
-        if self._general is None:
-            self._general = self._build(self._with_shape(False))
-        return self._general
+    def pack_words(self, arguments: Arguments) -> bytes:
+        """The beginning of launch_data of entry.h."""
+        words: Sequence[int] = arguments.words or (0,)
+        if arguments.fault_record is not None:
+            words = (*arguments.words, *arguments.fault_record.words)
+        return self._pack(*words)
+
+    def require_no_fault(self, record: FaultRecord) -> None:
+        """Raise the failed access of a launch that has ended.
+
+        Raises
+        ------
+        KernelFault
+            If there was one.
+        """
+        fault = record.take()
+        if fault is not None:
+            assert self._kernel.bounds is not None
+            raise error_of(fault, self.signature, self._kernel.bounds, self._bounds_with_lines)
+
+    def _pack_shapes(self, grid: Size, group: Size) -> list[bytes]:
+        return [
+            pack_shape(int(self._form(each.form).int_ptr), self._words, each)
+            for each in sub_grids(grid, group)
+        ]
+
+    def _form(self, form: Form) -> Any:
+        """The kernel of a form, which is compiled on use."""
+        if form not in self._forms:
+            self._forms[form] = self._build(self._with_form(form))
+        return self._forms[form]
 
     def _build(self, kernel: SpirvKernel) -> Any:
         cl = binding()
@@ -126,10 +162,3 @@ class OpenclProgram(OfflineProgram):
         except cl.Error as error:
             name = self._building[1].name.strip()
             raise LaunchError(f"[{self.name}] {name} cannot compile it: {error}") from None
-
-    def launch_data(self, words: Sequence[int], report_block: int, sub_grid: SubGrid) -> bytes:
-        """The first argument of the kernel: launch_data of entry.h."""
-        shape = self._shapes.get(sub_grid)
-        if shape is None:
-            shape = self._shapes[sub_grid] = struct.pack("=12I", *sub_grid.data)
-        return self._words.pack(*(words or (0,)), report_block) + shape

@@ -78,6 +78,7 @@ class _Compiled:
         if program is None:
             flat = self._flat(args, kwargs, len(captured))
             program = self._programs[key] = mtl.compile(self._replayed(flat, leaves))
+            program.is_lazy = True
         values = [leaf._a for leaf in leaves]
         results, outputs, result = program(*values)
         if self._outputs is not None:

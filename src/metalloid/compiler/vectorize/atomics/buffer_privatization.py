@@ -12,8 +12,6 @@ from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.function import Function, Instruction, Value, gep_terms
 from metalloid.compiler.ir.opcodes import ONE_THREAD
 from metalloid.compiler.ir.types import FLOAT
-from metalloid.compiler.vectorize.builder import Builder
-from metalloid.compiler.vectorize.memory import accesses
 
 _WORD = 8
 
@@ -47,7 +45,7 @@ def privatizable_words(function: Function, words: Value) -> dict[int, bool]:
                 word = words_by_name.get(base or "")
                 if word is None or each.op in ("getelementptr", "bitcast"):
                     continue
-                if number == 0 and each.result not in used and _is_sum(each):
+                if number == 0 and each.result not in used and is_sum(each):
                     positions[word] = (
                         positions.get(word, False) or graph.loop_of.get(name) is not None
                     )
@@ -73,7 +71,8 @@ def _pointers(function: Function, words: Value) -> dict[str, int]:
     return loaded
 
 
-def _is_sum(instruction: Instruction) -> bool:
+def is_sum(instruction: Instruction) -> bool:
+    """Whether it is a relaxed addition to a float."""
     return (
         instruction.op == "atomicrmw"
         and instruction.operation == "fadd"
@@ -92,54 +91,3 @@ def privatize_buffers(function: Function, words: Value) -> None:
             underlying_object(each.operands[0], computed_by) in names
         ):  # fmt: skip
             each.ordering = f"{ONE_THREAD} {each.ordering}"
-
-
-def add_plainly(builder: Builder, instruction: Instruction) -> bool:
-    """Write an addition of one thread of the operating system for all lanes at once.
-
-    Returns
-    -------
-    bool
-        False if lanes may add to the same address, and nothing was written.
-    """
-    if not _is_sum(instruction) or ONE_THREAD not in instruction.ordering or (
-        builder.uses[instruction.result]
-    ):  # fmt: skip
-        return False
-    address, value = instruction.operands
-    offsets = builder.shape(address).offsets
-    if offsets is None:
-        return False
-    if builder.is_uniform(address):
-        _add_total(builder, address, value)
-        return True
-    if min(b - a for a, b in zip(sorted(offsets), sorted(offsets)[1:], strict=False)) < FLOAT.size:
-        return False
-    loaded = _new(builder, Instruction("load", operands=[address], align=FLOAT.size))
-    accesses.HANDLERS["load"](builder, loaded)
-    total = _new(builder, Instruction("fadd"))
-    both = f"{builder.vector(loaded.value)}, {builder.vector(value)}"
-    builder.set(total, vector=builder.new(f"fadd {builder.wide(FLOAT)} {both}"))
-    stored = Instruction("store", operands=[total.value, address], align=FLOAT.size)
-    accesses.HANDLERS["store"](builder, stored)
-    return True
-
-
-def _new(builder: Builder, instruction: Instruction) -> Instruction:
-    instruction.result, instruction.type = f"%{builder.fresh_label('private')}", FLOAT
-    return instruction
-
-
-def _add_total(builder: Builder, address: Value, value: Value) -> None:
-    """Add what all active lanes add to one address."""
-    wide, vector, bits = builder.wide(FLOAT), builder.vector(value), builder.mask_as_bits()
-    if bits is not None:
-        vector = builder.blend(bits, vector, f"splat ({FLOAT} -0.0)", FLOAT)
-    callee = f"@llvm.vector.reduce.fadd.v{builder.width}f32"
-    given = [(str(FLOAT), "-0.0"), (wide, vector)]
-    total = builder.call(f"reassoc {FLOAT}", callee, given)
-    at = builder.scalar(address)
-    old = builder.new(f"load {FLOAT}, ptr {at}, align {FLOAT.size}")
-    builder.emit(
-        f"store {FLOAT} {builder.new(f'fadd {FLOAT} {old}, {total}')}, ptr {at}, align {FLOAT.size}"
-    )

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metalloid.compiler.ir.types import I1, Integer
+from metalloid.compiler.ir.types import I1, Float, Integer
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.permute import shuffled
 
 _REGISTER = 64  # bytes
 
 
-def lanes_at_once(builder: Builder, count: int, member: Integer) -> int:
+def lanes_at_once(builder: Builder, count: int, member: Integer | Float) -> int:
     """Lanes of a register, if `count` members should be moved so; else 0.
 
     The processor has to permute two registers by one instruction, as AVX-512 does.
@@ -46,7 +46,9 @@ def deinterleave_members(builder: Builder, registers: Sequence[str], member: Int
     return rows[0]
 
 
-def interleave_members(builder: Builder, members: Sequence[str], member: Integer) -> list[str]:
+def interleave_members(
+    builder: Builder, members: Sequence[str], member: Integer | Float
+) -> list[str]:
     """The opposite."""
     count, lanes = len(members), _REGISTER // member.size
     rows, held = [list(members)], 1

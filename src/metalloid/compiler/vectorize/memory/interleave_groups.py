@@ -14,7 +14,7 @@ from metalloid.compiler.analysis.addresses import Root, root_of, underlying_obje
 from metalloid.compiler.analysis.divergence import Divergence
 from metalloid.compiler.analysis.target_builtins import is_lanewise
 from metalloid.compiler.ir.function import Instruction
-from metalloid.compiler.ir.types import I1, Integer, Type
+from metalloid.compiler.ir.types import I1, Float, Integer, Type
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.memory import non_temporal
 from metalloid.compiler.vectorize.memory.aos_arithmetic import interleaved_arithmetic
@@ -225,7 +225,7 @@ def _load_all(builder: Builder, group: Group, member: Integer) -> str:
         f"@llvm.masked.load.v{count}{member}.p0",
         [
             (f"ptr align {align}", address),
-            (f"<{count} x i1>", _member_mask(builder, group.count, span, bits)),
+            (f"<{count} x i1>", member_mask(builder, group.count, span, bits)),
             (wide, "poison"),
         ],
     )
@@ -260,7 +260,7 @@ def _store_in_order(
         )
 
 
-def _member_mask(builder: Builder, count: int, span: int, bits: str | None) -> str:
+def member_mask(builder: Builder, count: int, span: int, bits: str | None) -> str:
     """A bit for each member of each lane; none beyond the last member that is used."""
     lanes = builder.width
     if bits is None:
@@ -297,7 +297,7 @@ def store(builder: Builder, instruction: Instruction) -> bool:
     )
     if everything is None:
         vectors = [_as(builder, builder.vector(value), value.type, member) for value in values]
-        everything = _interleave(builder, vectors, member)
+        everything = interleave(builder, vectors, member)
     elif values[0].type != member:
         everything = builder.new(f"bitcast <{count} x {values[0].type}> {everything} to {wide}")
     lowest = group.lowest
@@ -317,7 +317,7 @@ def store(builder: Builder, instruction: Instruction) -> bool:
         [
             (wide, everything),
             (f"ptr align {align}", address),
-            (f"<{count} x i1>", _member_mask(builder, group.count, group.count, bits)),
+            (f"<{count} x i1>", member_mask(builder, group.count, group.count, bits)),
         ],
     )
     return True
@@ -334,7 +334,7 @@ def loaded_in_order(builder: Builder, loads: Sequence[Instruction]) -> str | Non
     return everything
 
 
-def _interleave(builder: Builder, vectors: list[str], member: Integer) -> str:
+def interleave(builder: Builder, vectors: Sequence[str], member: Integer | Float) -> str:
     """One vector with the first lane of each vector, then the second, and so on."""
     width, count = builder.width, len(vectors)
     if lanes := lanes_at_once(builder, count, member):

@@ -22,6 +22,11 @@
 #define METALLOID_STRICT_FP _Pragma("float_control(precise, on)") _Pragma("clang fp contract(off)")
 #endif
 
+#if defined(__SPIRV__)
+[[clang::sycl_external]] __attribute__((convergent, nothrow)) bool __spirv_GroupNonUniformAny(int,
+                                                                                              bool);
+#endif
+
 namespace metalloid::float_math {
 
 using int32 = int;
@@ -42,6 +47,16 @@ METALLOID_INLINE float from_bits(uint32 bits) { return __builtin_bit_cast(float,
 
 METALLOID_INLINE float infinity() { return from_bits(infinity_bits); }
 METALLOID_INLINE float quiet_nan() { return from_bits(nan_bits); }
+
+// The condition of a branch that few threads need, and that computes nothing for the others. Drivers
+// for SPIR-V may let a subgroup run both sides of a branch that diverges, so there it does not.
+METALLOID_INLINE bool any_thread(bool condition) {
+#if defined(__SPIRV__)
+  return __spirv_GroupNonUniformAny(3, condition);
+#else
+  return condition;
+#endif
+}
 
 // Classification looks at the bits: `x != x` is folded away under fast-math.
 METALLOID_INLINE uint32 magnitude_bits(float x) { return bits_of(x) & magnitude_mask; }

@@ -109,7 +109,8 @@ METALLOID_INLINE float pow(float x, float y) {
   METALLOID_STRICT_FP
   using namespace float_math;
   float value = power_of_magnitude(x, y);
-  if (is_special_power(x, y)) {
+  const bool is_special = is_special_power(x, y);
+  if (any_thread(is_special)) {
     // Infinite and huge y are even integers.
     const float half_y = 0.5f * y;
     const bool integer = __builtin_elementwise_trunc(y) == y;
@@ -122,7 +123,8 @@ METALLOID_INLINE float pow(float x, float y) {
     const float nan = x + y;
     const float defined = choose(undefined, quiet_nan(), signed_value);
     const float not_one = choose(either_is_nan(x, y), nan, defined);
-    value = choose((bits_of(x) == one_bits) | is_zero(y), 1.0f, not_one);
+    const float special = choose((bits_of(x) == one_bits) | is_zero(y), 1.0f, not_one);
+    value = choose(is_special, special, value);
   }
   return value;
 }
@@ -133,14 +135,15 @@ METALLOID_INLINE float powr(float x, float y) {
   using namespace float_math;
   float value = power_of_magnitude(x, y);
   const bool one_to_infinity = (bits_of(x) == one_bits) & is_infinite(y);
-  if (is_special_power(x, y) | one_to_infinity) {
+  const bool is_special = is_special_power(x, y) | one_to_infinity;
+  if (any_thread(is_special)) {
     const bool extreme = is_zero_or_infinite(x);
     const float limit = choose(is_zero(x) == is_negative(y), infinity(), 0.0f);
     const bool negative = x < 0.0f;
     const bool undefined = negative | (extreme & is_zero(y)) | one_to_infinity;
     const float nan = x + y;
     const float defined = choose(undefined, quiet_nan(), choose(extreme, limit, value));
-    value = choose(either_is_nan(x, y), nan, defined);
+    value = choose(is_special, choose(either_is_nan(x, y), nan, defined), value);
   }
   return value;
 }

@@ -160,10 +160,12 @@ METALLOID_INLINE float sin(float x) {
   const float magnitude = absolute(x);
   uint32 halves;
   float rest = small_half_turns(magnitude, halves);
-  if (is_huge_angle(magnitude)) {
-    uint32 quarters;
+  const bool is_huge = is_huge_angle(magnitude);
+  if (any_thread(is_huge)) {
+    uint32 quarters, far_halves;
     const float far = reduce_huge_angle(magnitude, quarters);
-    rest = half_turns(far, quarters, halves);
+    rest = choose(is_huge, half_turns(far, quarters, far_halves), rest);
+    halves = is_huge ? far_halves : halves;
   }
   return sin_half_turn(rest, halves, sign_bit(x));
 }
@@ -175,10 +177,12 @@ METALLOID_INLINE float cos(float x) {
   const float magnitude = absolute(x);
   uint32 halves;
   float rest = small_half_turns_of_cosine(magnitude, halves);
-  if (is_huge_angle(magnitude)) {
-    uint32 quarters;
+  const bool is_huge = is_huge_angle(magnitude);
+  if (any_thread(is_huge)) {
+    uint32 quarters, far_halves;
     const float far = reduce_huge_angle(magnitude, quarters);
-    rest = half_turns(far, quarters + 1u, halves);
+    rest = choose(is_huge, half_turns(far, quarters + 1u, far_halves), rest);
+    halves = is_huge ? far_halves : halves;
   }
   return sin_half_turn(rest, halves, 0);
 }
@@ -194,7 +198,12 @@ METALLOID_INLINE float tan(float x) {
   using namespace float_math;
   uint32 quarters;
   float rest = small_quarter_turns(x, quarters);
-  if (is_huge_angle(x)) rest = reduce_huge_angle(x, quarters);
+  const bool is_huge = is_huge_angle(x);
+  if (any_thread(is_huge)) {
+    uint32 far_quarters;
+    rest = choose(is_huge, reduce_huge_angle(x, far_quarters), rest);
+    quarters = is_huge ? far_quarters : quarters;
+  }
   return pick_tangent(tan_quadrant(rest), quarters);
 }
 

@@ -160,6 +160,9 @@ def _facts(context: Context) -> Iterator[str]:
     for group in groups:
         members = (f"{n}: {_shown(each)}" for n, each in sorted(group.members.items()))
         yield f"; group of {group.count} members of {group.size} bytes: {', '.join(members)}"
+    for sums in dict.fromkeys(group for group, _ in context.sums.values()):
+        additions = ", ".join(map(_shown, sums.members))
+        yield f"; additions to addresses {sums.stride} bytes apart: {additions}"
 
 
 def _shown(accesses: Sequence[Instruction]) -> str:

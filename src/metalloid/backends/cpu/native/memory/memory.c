@@ -3,6 +3,7 @@
 #include "../runtime.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -146,19 +147,46 @@ static const size_t alignment = 64;
 
 static size_t padded(uint64_t bytes) { return (bytes + alignment - 1) & ~(alignment - 1); }
 
+/* Memory of earlier copies, which is all zeros after its size: fresh pages take longer than many
+ * launches add. */
+enum { SPARES = 16 };
+static const size_t max_spare_bytes = (size_t)8 << 20;
+static _Atomic(size_t *) spares[SPARES];
+
+static char *take_zeros(size_t bytes, size_t *available) {
+    for (int i = 0; i < SPARES && bytes <= max_spare_bytes; i++) {
+        size_t *memory = atomic_exchange(&spares[i], NULL);
+        if (!memory) continue;
+        *available = *memory;
+        if (bytes <= *memory) return (char *)memory;
+        mtl_free(memory, *memory);
+    }
+    *available = bytes;
+    size_t *memory = mtl_allocate(bytes);
+    if (memory) *memory = bytes;
+    return (char *)memory;
+}
+
+static void give_zeros(char *memory, size_t bytes) {
+    for (int i = 0; i < SPARES && bytes <= max_spare_bytes; i++) {
+        size_t *none = NULL;
+        if (atomic_compare_exchange_strong(&spares[i], &none, (size_t *)memory)) return;
+    }
+    mtl_free(memory, bytes);
+}
+
 /* The launch with the addresses of the copies, if it has any; NULL if there is no memory for them. */
 const mtl_launch *mtl_private_begin(mtl_private_buffers *self, const mtl_job *job) {
     self->memory = NULL;
     if (!job->private_count) return &job->launch;
     const mtl_private_buffer *buffers = job->private_buffers;
-    size_t words = job->argument_count * sizeof(void *);
-    self->bytes = padded(words);
-    for (uint32_t i = 0; i < job->private_count; i++) self->bytes += padded(buffers[i].bytes);
-    self->memory = mtl_allocate(self->bytes);
+    size_t words = job->argument_count * sizeof(void *), bytes = alignment + padded(words);
+    for (uint32_t i = 0; i < job->private_count; i++) bytes += padded(buffers[i].bytes);
+    self->memory = take_zeros(bytes, &self->bytes);
     if (!self->memory) return NULL;
-    void **arguments = (void **)self->memory;
+    void **arguments = (void **)(self->memory + alignment);
     memcpy(arguments, job->launch.arguments, words);
-    char *copy = self->memory + padded(words);
+    char *copy = (char *)arguments + padded(words);
     for (uint32_t i = 0; i < job->private_count; i++) {
         arguments[buffers[i].word] = copy;
         copy += padded(buffers[i].bytes);
@@ -168,53 +196,48 @@ const mtl_launch *mtl_private_begin(mtl_private_buffers *self, const mtl_job *jo
     return &self->launch;
 }
 
-/* Adds to a number that other threads may add to. */
-static void add_one(float *at, float value) {
-    _Atomic uint32_t *bits = (_Atomic uint32_t *)at;
-    uint32_t old = atomic_load_explicit(bits, memory_order_relaxed), new;
-    float sum;
-    do {
-        memcpy(&sum, &old, sizeof sum);
-        sum += value;
-        memcpy(&new, &sum, sizeof new);
-    } while (!atomic_compare_exchange_weak_explicit(bits, &old, new, memory_order_relaxed,
-                                                    memory_order_relaxed));
+/* Launches run one after another, so only the threads of one add to a buffer, and they lock what
+ * they add to: a locked instruction for each number would take longer than most launches. */
+enum { LOCKS = 64, LOCKED_BYTES = 1 << 14 };
+static atomic_flag locks[LOCKS];
+
+/* The child of a fork has none of the threads that held them. */
+void mtl_private_after_fork(void) {
+    for (int i = 0; i < LOCKS; i++) atomic_flag_clear(&locks[i]);
 }
 
-/* The same with two numbers, at a multiple of their size. */
-static void add_two(float *at, const float *values) {
-    _Atomic uint64_t *bits = (_Atomic uint64_t *)at;
-    uint64_t old = atomic_load_explicit(bits, memory_order_relaxed), new;
-    float sums[2];
-    do {
-        memcpy(sums, &old, sizeof sums);
-        sums[0] += values[0];
-        sums[1] += values[1];
-        memcpy(&new, sums, sizeof new);
-    } while (!atomic_compare_exchange_weak_explicit(bits, &old, new, memory_order_relaxed,
-                                                    memory_order_relaxed));
-}
-
-static void add_all(float *to, const float *values, size_t count) {
-    size_t i = 0;
-    if (count > 0 && (uintptr_t)to % sizeof(uint64_t) != 0) {
-        if (values[0] != 0) add_one(to, values[0]);
-        i = 1;
+/* Adds and clears numbers that lie in one locked range. */
+static void add_range(float *restrict to, float *restrict values, size_t count) {
+    atomic_flag *lock = &locks[(uintptr_t)to / LOCKED_BYTES % LOCKS];
+    while (atomic_flag_test_and_set_explicit(lock, memory_order_acquire)) sched_yield();
+    for (size_t i = 0; i < count; i++) {
+        to[i] += values[i];
+        values[i] = 0;
     }
-    for (; i + 2 <= count; i += 2) {
-        if (values[i] != 0 || values[i + 1] != 0) add_two(to + i, values + i);
-    }
-    if (i < count && values[i] != 0) add_one(to + i, values[i]);
+    atomic_flag_clear_explicit(lock, memory_order_release);
 }
 
-/* Adds the copies to the buffers, unless the launch has failed, and frees them. */
+static void add_all(float *to, float *values, size_t count) {
+    while (count) {
+        size_t left = (LOCKED_BYTES - (uintptr_t)to % LOCKED_BYTES) / sizeof(float);
+        size_t now = count < left ? count : left;
+        add_range(to, values, now);
+        to += now, values += now, count -= now;
+    }
+}
+
+/* Adds the copies to the buffers, unless the launch has failed. */
 void mtl_private_end(mtl_private_buffers *self, const mtl_job *job) {
     if (!self->memory) return;
-    bool succeeded = !atomic_load_explicit(&job->cancelled, memory_order_relaxed);
-    for (uint32_t i = 0; succeeded && i < job->private_count; i++) {
+    if (atomic_load_explicit(&job->cancelled, memory_order_relaxed)) {
+        mtl_free(self->memory, self->bytes);
+        return;
+    }
+    for (uint32_t i = 0; i < job->private_count; i++) {
         const mtl_private_buffer *buffer = &job->private_buffers[i];
         add_all(job->launch.arguments[buffer->word], self->launch.arguments[buffer->word],
                 buffer->bytes / sizeof(float));
     }
-    mtl_free(self->memory, self->bytes);
+    memset(self->memory + alignment, 0, job->argument_count * sizeof(void *));
+    give_zeros(self->memory, self->bytes);
 }

@@ -1,4 +1,4 @@
-"""Checks of accesses in kernels for NVIDIA GPUs, where they are asked for."""
+"""Checks of accesses in kernels for GPUs, where they are asked for."""
 
 import ctypes
 import struct
