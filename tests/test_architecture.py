@@ -38,8 +38,8 @@ MEMBERS = {
     "backends/metal": ("pyobjc", "compile", "runtime"),
     "backends/opencl": ("compile", "runtime"),
     "differentiate": (
-        "metal", "program", "lane_rules", "rules", "analysis", "frontend", "textures", "tape",
-        "writer", "derived", "forward_sweep", "propagate", "sweep", "adjoint", "tangent",
+        "metal", "program", "lane_rules", "rules", "analysis", "frontend", "textures", "matrices",
+        "tape", "writer", "derived", "forward_sweep", "propagate", "sweep", "adjoint", "tangent",
         "frameworks",
     ),
     "profiler": (

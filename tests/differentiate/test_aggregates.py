@@ -185,12 +185,13 @@ def test_a_struct_and_a_matrix():
 
 @pytest.mark.parametrize(("body", "error", "message"), [
     ("y[0] = x[0].h;", mtl.ArgumentError, "members of 'x' are not float"),
-    ("S s(x[0].f); y[0] = s.f;", mtl.CompileError, "constructors of 'S' have no rule"),
+    ("T t(x[0].f); y[0] = t.f;", mtl.CompileError, "this constructor has no rule"),
     ("float2x2 a(x[0].f); y[0] = float(a == a);", mtl.CompileError, "'==' of matrices"),
 ])  # fmt: skip
 def test_refused_aggregates(body, error, message):
     source = f"""{HEADER}
 struct S {{ float f; half h; S(float a) : f(a) {{}} }};
+struct T {{ float f; T(float a, float b) : f(a * b) {{}} T(float a) : T(a, 2) {{}} }};
 kernel void k(device const S *x, device float *y) {{ {body} }}"""
     with pytest.raises(error, match=message):
         mtl.library(source, device="cpu").k.vjp(wrt=["x"])

@@ -29,6 +29,7 @@ BODIES = {
     "y[i] = x[(i / 8) * 8 + i % 8];": True,
     "y[i] = x[(i / 8) * 4 + i % 8];": False,
     "y[i] = x[i % 8];": False,
+    "y[i] = x[i / 2 % 4];": False,
     "y[i] = x[t];": False,
 }
 

@@ -1,12 +1,15 @@
 """Partitions of long rows, whose elements are moved between pivots, against NumPy's sorts."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import metalloid.numpy as own
+from metalloid.arrays.library import order_statistics, partition
 from metalloid.arrays.library.order_statistics import LONG_ROW
+from metalloid.backends.cuda.runtime.geometry import launches_of
 
 COUNT = LONG_ROW + 1007
 SAMPLE = 2048  # of order_statistics.metal
@@ -77,3 +80,33 @@ def test_elements_that_the_sample_does_not_have(value):
     random = ((k + 1) * 0x9E3779B9) % 2**32
     x[first + (random * (end - first) >> 32)] = value
     check(x, [7, COUNT // 8, COUNT // 2, -9])
+
+
+def test_grids_of_many_rows():
+    """CUDA's grids have at most 65,535 threadgroups along y, so that some launches are several."""
+    rows, length = 70_000, LONG_ROW
+    dtype = np.dtype(np.float64)
+    calls = (
+        order_statistics._call(order_statistics._Selection(dtype, rows, length, 2, 2**11, 8)),
+        partition._call(partition._Partition(dtype, rows, length, 2, 2**11, False)),
+    )
+    for launch in (launch for call in calls for launch in call.launches):
+        covered = 0
+        for sub_grid in launches_of(launch.threads, launch.group_size or (32, 1, 1)):
+            assert max(sub_grid.dimensions[1:3]) < 2**16
+            assert sub_grid.data[7] == covered  # the first threadgroup along y
+            covered += sub_grid.dimensions[1]
+        assert covered == launch.threads[1]
+
+
+def test_more_counters_than_indices():
+    device = SimpleNamespace(traits=SimpleNamespace(is_simt=True))
+    few, many = (
+        SimpleNamespace(
+            dtype=np.dtype(np.float64), shape=(rows, LONG_ROW), size=rows * LONG_ROW, device=device
+        )
+        for rows in (2**17, 2**18 - 1)
+    )
+    assert order_statistics.has_launches(few, 3)
+    assert order_statistics.has_launches(many, 2)
+    assert not order_statistics.has_launches(many, 3)

@@ -108,8 +108,8 @@ def test_a_handler_cannot_wait_for_a_launch_while_it_interrupts_a_kernel():
                 print(error)
             raise KeyboardInterrupt
         signal.signal(signal.SIGINT, handler)
-        check_alive()  # which imports what compiles `spin`
-        interrupt_soon(0.1)
+        lib.spin(words() + 1, threads=1)  # ends at once: compiled before the signal comes
+        interrupt_soon(0.3)
         raises(KeyboardInterrupt, lambda: lib.spin(words(), threads=1))
         check_alive()
     """)

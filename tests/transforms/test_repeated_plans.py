@@ -30,6 +30,7 @@ def test_values_that_are_alive_at_different_steps_share_a_slot():
     plan = SimpleNamespace(
         allocate=((0, 9), (1,), (2,), (3,)),
         release=((), (0,), (1,), (2,)),
+        steps=(None,) * 4,  # launches of kernels
         sizes={0: 8, 1: 64, 2: 32, 3: 40},
     )
     slots = assign_slots(plan, [9, 3])

@@ -20,6 +20,7 @@ from metalloid.differentiate.derived import (
     threadgroup_parameters,
     without_threadgroup_memory,
 )
+from metalloid.differentiate.matrices import matrix_functions
 from metalloid.differentiate.program.text import count_name
 from metalloid.differentiate.program.tree import Program
 from metalloid.differentiate.sweep import Sweep
@@ -313,7 +314,8 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
     if sweep.shared_words or sweep.shared:
         extra += _THREADGROUP_IDS
         declared = [*declared, *_cleared(sweep)]
-    text = texture_functions(program) + (_SHARED_ADD if sweep.shared_words else "")
+    text = texture_functions(program) + matrix_functions(program)
+    text += _SHARED_ADD if sweep.shared_words else ""
     inputs = ", ".join(names[n] for n in wrt)
     text += kernel_text(f"{name}_vjp", program.parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",

@@ -76,6 +76,9 @@ COSTLY = frozenset(
      "powr", "atan2")
 )  # fmt: skip
 
+#: The function of ``metal/matrices.metal`` that multiplies matrices of a simdgroup.
+MATRIX_PRODUCT = "simd_matrix_product"
+
 #: Products of an adjoint ``{g}`` of the result and the derivatives by vectors.
 VECTOR_PRODUCTS: dict[str, tuple[str, ...]] = {
     "dot": ("{g} * {b}", "{g} * {a}"),
@@ -90,6 +93,10 @@ VECTOR_PRODUCTS: dict[str, tuple[str, ...]] = {
         "-2 * (dot({b}, {a}) * {g} + dot({b}, {g}) * {a})",
     ),
     "faceforward": ("{g} * (dot({c}, {b}) < 0 ? 1 : -1)", "0", "0"),
+    MATRIX_PRODUCT: (
+        "simd_matrix_product({g}, simd_matrix_transpose({b}))",
+        "simd_matrix_product(simd_matrix_transpose({a}), {g})",
+    ),
 }
 
 #: Tangents of the same functions, from those of the arguments, ``{dot_a}`` and ``{dot_b}``.
@@ -104,6 +111,7 @@ VECTOR_TANGENTS: dict[str, str] = {
     "reflect": "{dot_a} - 2 * ((dot({dot_a}, {b}) + dot({a}, {dot_b})) * {b} + "
     "dot({a}, {b}) * {dot_b})",
     "faceforward": "{dot_a} * (dot({c}, {b}) < 0 ? 1 : -1)",
+    MATRIX_PRODUCT: "simd_matrix_product({dot_a}, {b}) + simd_matrix_product({a}, {dot_b})",
 }
 
 #: Functions whose results do not change with small changes of their arguments.
@@ -113,4 +121,6 @@ CONSTANT = frozenset(
 )  # fmt: skip
 
 #: Functions that derivatives may call: variables have other names.
-FUNCTIONS = frozenset((*PARTIALS, *VECTOR_PRODUCTS, *CONSTANT, "select", "adjoint_add"))
+FUNCTIONS = frozenset(
+    (*PARTIALS, *VECTOR_PRODUCTS, *CONSTANT, "select", "adjoint_add", "simd_matrix_transpose")
+)

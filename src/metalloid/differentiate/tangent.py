@@ -19,6 +19,7 @@ from metalloid.differentiate.derived import (
     threadgroup_parameters,
 )
 from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.matrices import matrix_functions
 from metalloid.differentiate.program.text import declaration, text_of, widened
 from metalloid.differentiate.program.tree import Assign, AtomicAdd, Expression, Program
 from metalloid.differentiate.rules import CONSTANT, PARTIALS, VECTOR_TANGENTS
@@ -144,7 +145,8 @@ class _Tangents(ProgramWriter):
             for n in sampler_parameters(self.program, self.samplers)
         ]
         comment = f"{name}, and the tangents {tangents} of what it computes."
-        return texture_functions(self.program) + kernel_text(
+        text = texture_functions(self.program) + matrix_functions(self.program)
+        return text + kernel_text(
             f"{name}_jvp", self.program.parameters, extra, declared, self.lines, "", comment
         )
 
@@ -256,7 +258,7 @@ class _Tangents(ProgramWriter):
 
     def _of_call(self, value: Expression) -> str | None:
         name = value.name
-        if name.startswith(("simd_", "quad_")):
+        if name.startswith(("simd_", "quad_")) and name not in VECTOR_TANGENTS:
             return self._of_lanes(value)
         if name in CONSTANT:
             return None

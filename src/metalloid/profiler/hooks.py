@@ -361,6 +361,8 @@ class Hooks:
     def _count_job(self, device: Device, separate: SeparateLaunch) -> Counts | None:
         """Count a launch of a frame, whose memory is that of the words of its job."""
         launch, arguments = separate.launch, Arguments(0)
+        if launch.program.origin is None:  # nothing to count, such as a call of BLAS
+            return None
         arguments.words = list(separate.words)
         numbers = {position: bytes(memory) for position, memory in separate.params}
         arguments.constants = list({**dict(launch.arguments.constants), **numbers}.items())

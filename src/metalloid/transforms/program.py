@@ -39,7 +39,6 @@ from metalloid.arrays.ir.node import (
 from metalloid.arrays.ir.operands import as_number
 from metalloid.arrays.ir.primitives import lower
 from metalloid.arrays.ir.substitute import traced_nodes
-from metalloid.arrays.lowering.lone_product import ProductCall
 from metalloid.errors import TraceError
 from metalloid.settings import settings
 from metalloid.transforms.numbers import TracedNumber
@@ -245,9 +244,6 @@ class Program:
         callable or None
             From the arguments to the result; None for arguments of other kinds.
         """
-        product = self._product(checks, is_tuple)
-        if product is not None:
-            return product
         functions = library()
         # Native functions hold it, and the program holds them: it must not refer to the program.
         pack = functools.partial(_pack, self._nodes, self._numbers)
@@ -278,14 +274,6 @@ class Program:
             return results[: -len(self._checks)] if is_tuple else results[0]
 
         return checked
-
-    def _product(self, checks: Sequence[Any], is_tuple: bool) -> ProductCall | None:
-        """The function for a program that is one product of matrices on the host."""
-        if len(self._outputs) != 1 or self._checks or self._outputs[0].leaf is not None:
-            return None
-        output, leaves = self._outputs[0], [k for k, _ in self._leaves]
-        result = output.source, output.layout
-        return ProductCall.of(Array, self._plan, self._nodes, leaves, checks, result, is_tuple)
 
     def _native_numbers(self, checks: Sequence[Any]) -> bytes:
         """By node of the graph, the index of the number that it is in a call; -1 for other nodes.

@@ -18,7 +18,14 @@ import numpy as np
 from metalloid.arrays.execution.small_results import take_copy
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.index_checks import first_word, pending, verify_pending
-from metalloid.arrays.ir.layout import Ints, apply_view, contiguous, is_contiguous, reach
+from metalloid.arrays.ir.layout import (
+    Ints,
+    Layout,
+    apply_view,
+    contiguous,
+    is_contiguous,
+    reach,
+)
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.native import library
 from metalloid.arrays.ir.node import (
@@ -34,6 +41,7 @@ from metalloid.arrays.ir.operands import from_numpy, is_number, to_node
 from metalloid.kernels.metal_kernel_instances import MetalKernelInstance
 from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
+from metalloid.runtime.launch.launches import Launch as BoundLaunch
 
 #: Results up to this size are copied to memory of the pool, which is faster to read and to pass on
 #: than imported memory.
@@ -72,6 +80,16 @@ class HostCall:
     def name(self) -> str:
         """Its name in `explain`."""
         return self.function.__name__.strip("_")
+
+    def as_launch(self, args: Sequence[Layout], device: Device) -> BoundLaunch | None:
+        """A launch that does the same, from addresses of operands and results; usually None.
+
+        Parameters
+        ----------
+        args : sequence of Layout
+            Of the operands, from the addresses on.
+        """
+        return None
 
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Call the function, and store its results."""

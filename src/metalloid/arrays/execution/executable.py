@@ -6,13 +6,13 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
 from metalloid.arrays.codegen.kernel_source import Rendered, render
 from metalloid.arrays.codegen.params import Packer
-from metalloid.arrays.execution.calls import assign_results
+from metalloid.arrays.execution.calls import HostCall, assign_results
 from metalloid.arrays.execution.compilation import compile_ahead, compiled
 from metalloid.arrays.ir.layout import Ints, Layout
 from metalloid.arrays.ir.memory import Memory
@@ -27,6 +27,7 @@ from metalloid.arrays.planning.schedule import (
 )
 from metalloid.kernels.kernel import launch_batch
 from metalloid.runtime.devices.device import Device
+from metalloid.runtime.launch.launches import Arguments
 from metalloid.runtime.launch.launches import Launch as BoundLaunch
 
 
@@ -77,6 +78,42 @@ class Launch:
         if params is not None:
             args.append(params)
         return self._bound(args)
+
+
+@dataclass(frozen=True)
+class LaunchedCall(CallStep):
+    """A call that repeated plans launch.
+
+    Attributes
+    ----------
+    launch : BoundLaunch
+        Its first words are the addresses of the operands and of the results.
+    """
+
+    launch: BoundLaunch = field(kw_only=True)
+
+    @property
+    def sources(self) -> Ints:
+        """The operands and the results."""
+        return (*(source for source, _ in self.args), *self.outs)
+
+    def bind(self, memories: Sequence[Memory | None]) -> BoundLaunch:
+        """The launch, with words of its own."""
+        arguments = Arguments(0)
+        arguments.words = [*self.launch.arguments.words]
+        for position, source in enumerate(self.sources):
+            arguments.words[position] = memories[source].address  # type: ignore[union-attr]
+        return self.launch._replace(arguments=arguments)
+
+
+def _call_step(step: CallStep, planner: Planner, device: Device) -> CallStep:
+    """The step, with its launch if there is one."""
+    call = planner.graph.nodes[step.index].data
+    args = [layout for _, layout in step.args]
+    launch = call.as_launch(args, device) if isinstance(call, HostCall) else None
+    if launch is None:
+        return step
+    return LaunchedCall(step.index, step.args, step.outs, step.nodes, launch=launch)
 
 
 def _unaligned(step: GeneratedKernel, sources: Sequence[BufferSpec], device: Device) -> Launch:
@@ -236,7 +273,7 @@ def executable(planner: Planner, device: Device) -> ExecutablePlan:
             steps.append(launch)
             uses.append(set(launch.rendered.buffers))
         else:
-            steps.append(step)
+            steps.append(_call_step(step, planner, device))
             uses.append({source for source, _ in step.args} | set(step.outs))
             allocated |= set(step.outs)  # by the function itself
         # The output, and empty buffers that no step computes.

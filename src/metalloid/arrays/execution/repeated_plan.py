@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from metalloid.arrays.codegen.params import Packer
-from metalloid.arrays.execution.executable import ExecutablePlan, Launch
+from metalloid.arrays.execution.executable import ExecutablePlan, Launch, LaunchedCall
 from metalloid.arrays.execution.small_results import add_run, indices_of_small
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
 from metalloid.arrays.ir.native import library
@@ -50,8 +50,8 @@ def assign_slots(plan: ExecutablePlan, results: Sequence[int]) -> Slots:
     """
     slots = Slots({}, [])
     free: list[int] = []
-    for allocate, release in zip(plan.allocate, plan.release, strict=True):
-        for source in allocate:
+    for step, allocate, release in zip(plan.steps, plan.allocate, plan.release, strict=True):
+        for source in (*allocate, *(step.outs if isinstance(step, LaunchedCall) else ())):
             if source in results:
                 continue
             nbytes = plan.sizes[source]
@@ -121,7 +121,8 @@ class RepeatedPlan:
     def of(cls, plan: ExecutablePlan, results: Sequence[int], has_numbers: bool,
            counters: Mapping[int, int] = MappingProxyType({})) -> RepeatedPlan | None:  # fmt: skip
         """The form of a plan for repeated runs, if it has one."""
-        is_simple = all(isinstance(step, Launch) for step in plan.steps) and not plan.empty
+        are_launched = (isinstance(step, Launch | LaunchedCall) for step in plan.steps)
+        is_simple = all(are_launched) and not plan.empty
         is_simple &= type(plan.device).repeater is not Launcher.repeater
         return cls(plan, results, has_numbers, counters) if is_simple else None
 
@@ -285,6 +286,11 @@ class Frame:
         words: list[tuple[int, int, int]] = []
         launches = []
         for k, step in enumerate(plan.steps):
+            if isinstance(step, LaunchedCall):
+                launches.append(step.bind(bound))
+                words += [(k, position, index) for position, source in enumerate(step.sources)
+                          if (index := passed[source]) is not None]  # fmt: skip
+                continue
             assert isinstance(step, Launch)
             packer = step.packer
             packed = None if packer is None else packer(self._offsets, nodes)

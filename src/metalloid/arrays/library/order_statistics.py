@@ -11,17 +11,18 @@ import numpy as np
 from metalloid.arrays.ir.dtypes import DType, uint32
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.node import Node, cast
+from metalloid.arrays.library.long_rows import LANES, chunk_of
 from metalloid.arrays.library.merge_sort import MSL_BITS, order_text
 from metalloid.kernels.operands import MAX_ELEMENTS
 
 _FILES = ("sorts/order", "sorts/order_statistics")
-_LANES, _DIGIT_BITS, _DIGITS = 32, 10, 1024
+_DIGIT_BITS, _DIGITS = 10, 1024
 #: Shorter rows are sorted faster.
 LONG_ROW = 2**14
 #: Maximum positions of a row: each has counters in threadgroup memory.
 MAX_TARGETS = 4
-#: Elements of a simdgroup's chunk, and simdgroups of a threadgroup, without and with SIMT.
-_CHUNK, _CHUNK_OF_SIMT, _SIMDGROUPS_OF_SIMT = 2**15, 2**11, 8
+#: Simdgroups of a threadgroup, with SIMT.
+_SIMDGROUPS_OF_SIMT = 8
 
 
 class _Selection(NamedTuple):
@@ -34,23 +35,18 @@ class _Selection(NamedTuple):
         `length` is that of a row.
     targets : int
         Positions of each row.
-    is_simt : bool
+    chunk : int
+        Elements of a simdgroup.
+    simdgroups : int
+        Simdgroups of a threadgroup.
     """
 
     dtype: DType
     rows: int
     length: int
     targets: int
-    is_simt: bool
-
-    @property
-    def chunk(self) -> int:
-        return _CHUNK_OF_SIMT if self.is_simt else _CHUNK
-
-    @property
-    def simdgroups(self) -> int:
-        """Simdgroups of a threadgroup."""
-        return _SIMDGROUPS_OF_SIMT if self.is_simt else 1
+    chunk: int
+    simdgroups: int
 
     @property
     def groups(self) -> int:
@@ -61,10 +57,23 @@ class _Selection(NamedTuple):
     def passes(self) -> int:
         return -(-8 * self.dtype.itemsize // _DIGIT_BITS)
 
+    @property
+    def counters(self) -> int:
+        """Counters of all digits, each for a pass over the elements."""
+        return (self.passes + 1) * self.rows * self.targets * _DIGITS
+
+
+def _selection(rows: Node, targets: int) -> _Selection:
+    *outer, length = rows.shape
+    simdgroups = _SIMDGROUPS_OF_SIMT if rows.device.traits.is_simt else 1
+    return _Selection(rows.dtype, math.prod(outer), length, targets, chunk_of(rows), simdgroups)
+
 
 def has_launches(rows: Node, targets: int) -> bool:
     """Whether there are launches for these sizes."""
-    return rows.shape[-1] >= LONG_ROW and rows.size <= MAX_ELEMENTS and targets <= MAX_TARGETS
+    if rows.shape[-1] < LONG_ROW or targets > MAX_TARGETS:
+        return False
+    return max(rows.size, _selection(rows, targets).counters) <= MAX_ELEMENTS
 
 
 def elements_in_order(rows: Node, positions: Node) -> Node:
@@ -76,9 +85,7 @@ def elements_in_order(rows: Node, positions: Node) -> Node:
     positions : Node
         Integers, with the same axes but the last one.
     """
-    *outer, targets = positions.shape
-    selection = _Selection(rows.dtype, math.prod(outer), rows.shape[-1], targets,
-                           rows.device.traits.is_simt)  # fmt: skip
+    selection = _selection(rows, positions.shape[-1])
     operands = [rows, cast(positions, uint32)]
     return library_call(_call(selection), operands, rows.dtype, positions.shape)
 
@@ -91,14 +98,13 @@ _ROWS, _POSITIONS, _RESULT, _COUNTS, _BOUNDS, _RANKS, _MISSED, _RETAINED, _LENGT
 def _call(s: _Selection) -> LibraryCall:
     """Find a range of keys for each result in a sample; then narrow it, digit by digit."""
     unsigned = np.dtype(f"u{s.dtype.itemsize}")
-    counters = (s.passes + 1) * s.rows * s.targets * _DIGITS
     temporaries = (
-        (uint32, (counters,)),
+        (uint32, (s.counters,)),
         (unsigned, (s.passes + 2, s.rows, s.targets, 2)),
         (uint32, (s.rows, s.targets)),
         (uint32, (s.rows,)),
         (unsigned, (s.rows, s.groups, s.simdgroups * s.chunk)),
-        (uint32, (s.rows, s.groups, s.simdgroups * _LANES)),
+        (uint32, (s.rows, s.groups, s.simdgroups * LANES)),
     )
     clear = LibraryLaunch(
         name="select_clears_counts",
@@ -107,7 +113,7 @@ def _call(s: _Selection) -> LibraryCall:
         reads=(),
         writes=(_COUNTS,),
         numbers=(),
-        threads=(counters, 1, 1),
+        threads=(s.counters, 1, 1),
     )
     launches = [clear, _sampling(s), _uniting(s), _counting_ranges(s), _choosing(s)]
     for digit in range(1, s.passes + 1):
@@ -149,8 +155,8 @@ def _sampling(s: _Selection) -> LibraryLaunch:
         reads=(_ROWS, _POSITIONS),
         writes=(_BOUNDS, _RANKS),
         numbers=(("length", s.length),),
-        threads=(s.targets * _LANES, s.rows, 1),
-        group_size=(_LANES, 1, 1),
+        threads=(s.targets * LANES, s.rows, 1),
+        group_size=(LANES, 1, 1),
     )
 
 
@@ -179,14 +185,14 @@ def _chunk_text(s: _Selection, bounds: str, step: str, retained: str, lengths: s
         f"device const {bits} *values = (device const {bits} *)x0\n"
         "    + ulong(group.y) * params.length + first;\n"
         f"const uint chunk_of_all = group.y * {s.groups * s.simdgroups} + chunk;\n"
-        f"device uint *length = {lengths} + chunk_of_all * {_LANES} + lane;\n"
+        f"device uint *length = {lengths} + chunk_of_all * {LANES} + lane;\n"
         f"numpy::Candidates<{bits}> candidates{{\n"
         f"    {retained} + ulong(chunk_of_all) * {s.chunk} + lane, 0}};\n"
     )
 
 
 def _counting_ranges(s: _Selection) -> LibraryLaunch:
-    threads = _LANES * s.simdgroups
+    threads = LANES * s.simdgroups
     body = (
         f"{_chunk_text(s, 'out1', '0', 'out2', 'out3')}"
         f"thread uint below[{s.targets}], inside[{s.targets}];\n"
@@ -250,24 +256,24 @@ def _choosing(s: _Selection) -> LibraryLaunch:
 
 
 def _counting(s: _Selection, digit: int) -> LibraryLaunch:
-    bits, threads = MSL_BITS[s.dtype.itemsize], _LANES * s.simdgroups
+    bits, threads = MSL_BITS[s.dtype.itemsize], LANES * s.simdgroups
     counters = s.targets * _DIGITS
     is_empty = " || simd_max(count) == 0" if s.simdgroups == 1 else ""
     body = (
         f"threadgroup uint counts[{counters}];\n"
         f"{_chunk_text(s, 'out1', 'params.digit', 'out3', 'out4')}"
         "const bool takes_all = params.digit == 1 && out2[group.y] != 0;\n"
-        f"const uint count = takes_all ? (size + {_LANES - 1} - lane) / {_LANES} : *length;\n"
+        f"const uint count = takes_all ? (size + {LANES - 1} - lane) / {LANES} : *length;\n"
         f"if (ranges.have_one_key(){is_empty}) {{\n"
         "  return;\n"
         "}\n"
-        f"const uint own = simdgroup * {_LANES} + lane;\n"
+        f"const uint own = simdgroup * {LANES} + lane;\n"
         f"for (uint k = own; k < {counters}; k += {threads}) {{\n"
         "  counts[k] = 0;\n"
         "}\n"
         "threadgroup_barrier(mem_flags::mem_threadgroup);\n"
         "for (uint k = 0; k < count; ++k) {\n"
-        f"  const {bits} key = takes_all ? order.key(values[k * {_LANES} + lane])"
+        f"  const {bits} key = takes_all ? order.key(values[k * {LANES} + lane])"
         " : candidates.get(k);\n"
         "  numpy::count_digits(key, ranges, candidates, counts);\n"
         "}\n"
@@ -324,6 +330,6 @@ def _finding(s: _Selection, digit: int) -> LibraryLaunch:
         reads=(),
         writes=(_RESULT, _COUNTS, _BOUNDS, _RANKS),
         numbers=(("rows", s.rows), ("digit", digit)),
-        threads=(s.targets * _LANES, s.rows, 1),
-        group_size=(_LANES, 1, 1),
+        threads=(s.targets * LANES, s.rows, 1),
+        group_size=(LANES, 1, 1),
     )

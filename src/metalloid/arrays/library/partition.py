@@ -9,12 +9,10 @@ from typing import NamedTuple
 from metalloid.arrays.ir.dtypes import DType, int64, uint32
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.node import Node
+from metalloid.arrays.library.long_rows import LANES, chunk_of
 from metalloid.arrays.library.merge_sort import MSL_BITS, order_text
 
 _FILES = ("sorts/order", "sorts/partition")
-_LANES = 32
-#: Elements of a simdgroup, without and with SIMT.
-_CHUNK, _CHUNK_OF_SIMT = 2**15, 2**11
 _ROWS, _PIVOTS, _RESULT, _COUNTS = range(4)
 
 
@@ -53,11 +51,9 @@ class _Partition(NamedTuple):
 
 def partitioned(rows: Node, pivots: Node, with_indices: bool) -> Node:
     """The elements of rows, or their indices, below, at and above pivots, which are ascending."""
-    chunk = _CHUNK_OF_SIMT if rows.device.traits.is_simt else _CHUNK
     *outer, targets = pivots.shape
-    call = _call(
-        _Partition(rows.dtype, math.prod(outer), rows.shape[-1], targets, chunk, with_indices)
-    )
+    count, chunk = math.prod(outer), chunk_of(rows)
+    call = _call(_Partition(rows.dtype, count, rows.shape[-1], targets, chunk, with_indices))
     return library_call(call, [rows, pivots], int64 if with_indices else rows.dtype, rows.shape)
 
 
@@ -81,8 +77,8 @@ def _call(s: _Partition) -> LibraryCall:
         reads=(),
         writes=(_COUNTS,),
         numbers=(),
-        threads=(s.rows * _LANES, 1, 1),
-        group_size=(_LANES, 1, 1),
+        threads=(s.rows * LANES, 1, 1),
+        group_size=(LANES, 1, 1),
     )
     launches = (_launch(s, "counts", counting, (_COUNTS,)), sums,
                 _launch(s, "moves", moving, (_RESULT, _COUNTS)))  # fmt: skip
@@ -115,6 +111,6 @@ def _launch(s: _Partition, name: str, body: str, writes: tuple[int, ...]) -> Lib
         reads=(_ROWS, _PIVOTS),
         writes=writes,
         numbers=(("length", s.length),),
-        threads=(s.chunks * _LANES, s.rows, 1),
-        group_size=(_LANES, 1, 1),
+        threads=(s.chunks * LANES, s.rows, 1),
+        group_size=(LANES, 1, 1),
     )

@@ -13,7 +13,7 @@ import numpy as np
 from metalloid.arrays.execution.calls import HostCall, read_array, to_host
 from metalloid.arrays.ir.dtypes import DType, bool_, complex64, float32, int32, kind_of, promote
 from metalloid.arrays.ir.extents import open_traces
-from metalloid.arrays.ir.layout import Ints, Layout, contiguous
+from metalloid.arrays.ir.layout import Ints, Layout, ViewOp, apply_view, contiguous
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import (
     ELEMENTWISE,
@@ -57,6 +57,8 @@ from metalloid.arrays.planning.matmul_dispatch import (
 )
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.runtime.devices.device import Device
+from metalloid.runtime.devices.libraries import Operand
+from metalloid.runtime.launch.launches import Launch
 from metalloid.settings import settings
 
 
@@ -83,14 +85,34 @@ class Product(HostCall):
         if products is None or self.backend == HOST or 0 in (*shape, left.shape[-1]):
             if len(shape) == 2 and self.is_written_in_place(device):
                 a, b = (to_host(x) if (array := read_array()(x)) is None else array for x in args)
-                memory = multiply_into(a, b, contiguous(shape), dtype, device).memory
-                assert memory is not None
-                return [memory]
+                return [_multiply_into(a, b, contiguous(shape), dtype, device)]
             return super().run(args, device, wait)
         memory = multiplied(left, right, shape, products, self.allow_tf32)
         if wait:
             memory.bound.wait()
         return [memory]
+
+    def as_launch(self, args: Sequence[Layout], device: Device) -> Launch | None:
+        """See `HostCall.as_launch`: a launch of BLAS."""
+        ((dtype, shape),) = self.results
+        blas = device.libraries.blas
+        if blas is None or device.libraries.products is not None:
+            return None
+        depth = args[0].shape[-1]
+        if 0 in (*shape, depth):
+            return None
+        stacks = _as_stacks(shape, *args)
+        if stacks is None:
+            return None
+        (count, rows), (left, right) = stacks
+        size = dtype.itemsize
+
+        def operand(x: Layout) -> Operand:
+            between, down, across = x.strides
+            return Operand(x.offset * size, down, across, between)
+
+        of_product = count, rows, shape[-1], depth
+        return blas.product(dtype.name, of_product, operand(left), operand(right))
 
     def is_written_in_place(self, device: Device) -> bool:
         """Whether BLAS can write the product into memory of a device."""
@@ -98,16 +120,40 @@ class Product(HostCall):
         return device.memory == "host" and kind_of(dtype) in "fc" and dtype.itemsize >= 4
 
 
-def multiply_into(a: np.ndarray, b: np.ndarray, layout: Layout, dtype: DType,
-                  device: Device) -> Node:  # fmt: skip
-    """A leaf with the product of two matrices on the host, which BLAS writes into its memory."""
+def _multiply_into(a: np.ndarray, b: np.ndarray, layout: Layout, dtype: DType,
+                   device: Device) -> Memory:  # fmt: skip
+    """Memory with the product of two matrices on the host, which BLAS writes into it."""
     memory = Memory(device, math.prod(layout.shape) * dtype.itemsize)
     memory.begin_overwriting()
     node = in_memory(memory, layout, dtype)
     out = read_array(is_writable=True)(node)
     with np.errstate(all="ignore"):  # as in kernels
         np.matmul(a, b, out=to_host(node) if out is None else out)
-    return node
+    return memory
+
+
+def _as_stacks(shape: Ints, left: Layout, right: Layout
+               ) -> tuple[tuple[int, int], tuple[Layout, Layout]] | None:  # fmt: skip
+    """Factors as stacks of matrices with one axis before their own; None if they are not.
+
+    Returns
+    -------
+    tuple
+        Number of matrices and rows of each product, and the layouts of the factors.
+    """
+    *batch, rows, columns = shape
+    depth = left.shape[-1]
+    if not any(right.strides[:-2]):  # one matrix for all rows
+        merged = apply_view(left, ViewOp("reshape", (1, math.prod(batch) * rows, depth)))
+        single = Layout((1, depth, columns), (0, *right.strides[-2:]), right.offset)
+        if merged is not None:
+            return (1, math.prod(batch) * rows), (merged, single)
+    stacks = [
+        apply_view(x, ViewOp("reshape", (math.prod(batch), *x.shape[-2:]))) for x in (left, right)
+    ]
+    if stacks[0] is None or stacks[1] is None:
+        return None
+    return (math.prod(batch), rows), (stacks[0], stacks[1])
 
 
 def matrix_product(x1: Any, x2: Any) -> Node:

@@ -100,15 +100,14 @@ _SHORT, _INT, _LONG = (
     _Times(400, 0.85, 0.3),
 )
 #: Nanoseconds to start a tile, to transpose a step of it, and per element that it reads or writes;
-#: to start a matrix of the host's; to start one more kernel, and per element of it.
-_TILE, _TRANSPOSE, _ELEMENT, _MATRIX, _KERNEL, _KERNEL_ELEMENT = 300, 25, 0.1, 50, 45_000, 1.2
+#: to start a matrix of the host's.
+_TILE, _TRANSPOSE, _ELEMENT, _MATRIX = 300, 25, 0.1, 50
 #: Nanoseconds per byte of a column-major right factor that BLAS copies.
 _HOST_TRANSPOSED_BYTE = 0.1
-#: Nanoseconds to call a function of the host between kernels: 25,000 more than a launch if it is
-#: evaluated alone, 100,000 in a compiled program, whose other launches are then bound one by one.
-_CALL = 40_000
-#: The same for the product of two matrices alone: less in a compiled program, more if it is not.
-_LONE_CALL = 18_000
+#: Nanoseconds to call BLAS between kernels, to start one more kernel, and per element of it.
+_LAUNCHED_CALL = 300, 300, 0.3
+#: The same where Python calls it, and binds the launches of the other kernels one by one.
+_CALL = 40_000, 45_000, 1.2
 #: For a panel kernel, nanoseconds per matrix of a stack and per element of its operands; rows for
 #: which it reads the right factor once, and columns for which it reads the left one.
 _PANEL_MATRIX, _PANEL_ELEMENT, _PANEL_PASS = 15, 0.05, 64
@@ -181,8 +180,7 @@ def is_transposed(node: Node) -> bool:
 
 
 def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequence[int] = (),
-                   are_transposed: tuple[bool, bool] = (False, False),
-                   is_alone: bool = False) -> str:  # fmt: skip
+                   are_transposed: tuple[bool, bool] = (False, False)) -> str:  # fmt: skip
     """The fastest backend for a product.
 
     Parameters
@@ -192,8 +190,6 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         otherwise.
     are_transposed : pair of bool
         Which factors are column-major.
-    is_alone : bool
-        Whether nothing else is evaluated with it, of operands that are in memory.
     """
     if device.name != "cpu":
         much = math.prod(shape) * depth >= _MAX_FUSED_WORK or not fused
@@ -215,8 +211,10 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         ours *= _FEW_TILES
     elif are_transposed[1]:
         host += matrices * depth * columns * dtype.itemsize * _HOST_TRANSPOSED_BYTE
-    host += sum(_KERNEL + _KERNEL_ELEMENT * size for size in fused)
-    host += _LONE_CALL if is_few and is_alone and not batch else _CALL
+    blas = device.libraries.blas
+    is_launched = blas is not None and dtype.name in blas.dtypes
+    call, kernel, kernel_element = _LAUNCHED_CALL if is_launched else _CALL
+    host += call + sum(kernel + kernel_element * size for size in fused)
     has_pairs = has_bfloat_pairs(traits, dtype, (rows, columns), depth)
     packed = packed_factors(traits, dtype, (rows, columns), depth, are_transposed)
     if has_pairs:

@@ -65,9 +65,7 @@ def backend(planner: PlanContext, index: int, has_epilogue: bool) -> str:
     shape = shape_of_work(node.shape, right)
     depth = left.shape[-1]
     transposed = is_transposed(left), is_transposed(right)
-    operands = (nodes[k] for arg in args[index] for k in (arg, *args[arg]))
-    is_alone = planner.graph.roots == [index] and all(x.kind in (BUFFER, VIEW) for x in operands)
-    return choose_backend(node.device, node.dtype, shape, depth, fused, transposed, is_alone)
+    return choose_backend(node.device, node.dtype, shape, depth, fused, transposed)
 
 
 def product_below(planner: PlanContext, index: int) -> int | None:

@@ -188,6 +188,8 @@ class Indices:
         if operator not in "/%" or not is_constant or not is_one:
             return None
         ((position,),) = left
+        if position in self.atoms:
+            return None
         text = f"{position} {operator} {right[()]}"
         self.atoms[text] = Atom(position, operator, right[()])
         return {(text,): 1}

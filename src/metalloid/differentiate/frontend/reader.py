@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from metalloid.differentiate.analysis.activity import is_step
+from metalloid.differentiate.frontend.constructors import ConstructorReader
 from metalloid.differentiate.frontend.expressions import (
     BOOL,
     DERIVATIVE,
@@ -26,7 +27,6 @@ from metalloid.differentiate.frontend.statements import (
     moved_in,
     parts_of_loop,
 )
-from metalloid.differentiate.frontend.textures import TextureReader
 from metalloid.differentiate.program.tree import (
     Assign,
     Expression,
@@ -61,7 +61,7 @@ class _Frame:
     is_switch: bool = False
 
 
-class Reader(TextureReader):
+class Reader(ConstructorReader):
     """Reads a kernel.
 
     Parameters
@@ -78,7 +78,6 @@ class Reader(TextureReader):
             n.address: n for n in nodes if n.kind in ("FunctionDecl", "CXXMethodDecl")
         }
         self._frames: list[_Frame] = []
-        self._objects: list[Expression] = []
         self._depth = 0
 
     def read(self, kernel: Node, parameters: list[Parameter]) -> Program:
@@ -118,7 +117,8 @@ class Reader(TextureReader):
                     self._move(node)
             self._function(body, None)
 
-        statements = self.block_of(read)
+        self.find_lane(parameters)
+        statements = self.with_position(self.block_of(read))
         local = {
             name: type_
             for name, type_ in self.variables.items()
@@ -138,33 +138,37 @@ class Reader(TextureReader):
 
     # -- functions
 
-    def method(self, node: Node, target: Expression, address: str, name: str) -> Expression:
-        """The result of a member function of a struct."""
-        self._objects.append(self.fixed(target))
-        result = self.call(node, address, name)
-        self._objects.pop()
-        return result
-
-    def _read_CXXThisExpr(self, node: Node) -> Expression:
-        if not self._objects:
-            raise Refused(node.begin, "a pointer to this struct has no rule")
-        return self._objects[-1]
-
     def call(self, node: Node, address: str, name: str) -> Expression:
         """The result of a function, whose body is inlined if it is the user's."""
         function = self._functions.get(address)
         body = function and next((c for c in function.children if c.kind == "CompoundStmt"), None)
         if function is None or body is None:
             return super().call(node, address, name)
-        if self._depth == _MAX_INLINED:
-            raise Refused(node.begin, f"{name} is recursive, or calls are nested too deeply")
         if type_of(node).is_pointer:
             raise Refused(node.begin, f"{name} returns a pointer, which has no rule")
+        result = None
+        if type_of(node).text != "void":
+            result = self.new_variable(f"{name}_result", type_of(node).element)
+        count = sum(child.kind == "ParmVarDecl" for child in function.children)
+        self.inline(function, node, node.children[len(node.children) - count :], result)
+        return result or ZERO
+
+    def inline(
+        self, function: Node, node: Node, given: Sequence[Node], result: Expression | None,
+        first: Callable[[], object] | None = None,
+    ) -> None:  # fmt: skip
+        """Read the body of a function that is called."""
+        if self._depth == _MAX_INLINED:
+            why = f"{function.label} is recursive, or calls are nested too deeply"
+            raise Refused(node.begin, why)
         declared = [child for child in function.children if child.kind == "ParmVarDecl"]
+        body = next(child for child in function.children if child.kind == "CompoundStmt")
         moved = moved_in(body)
-        given = node.children[len(node.children) - len(declared) :]
+        target, self._object = self._object, None  # arguments are of the function around the call
         for parameter, child in zip(declared, given, strict=True):
-            argument, type_ = self.value(child), type_of(parameter)
+            is_default = child.kind == "CXXDefaultArgExpr"
+            argument = self.value(parameter.children[-1] if is_default else child)
+            type_ = type_of(parameter)
             if type_.is_handle or argument.op == "pointer":
                 self.known[parameter.address] = self.fixed(argument)
                 if parameter.address in moved and argument.op == "pointer":
@@ -173,14 +177,16 @@ class Reader(TextureReader):
                 local = self.new_variable(parameter.label or "unused", type_)
                 self.assign(local, argument, node)
                 self.known[parameter.address] = local
-        result = None
-        if type_of(node).text != "void":
-            result = self.new_variable(f"{name}_result", type_of(node).element)
         self._depth += 1
         frames, self._frames = self._frames, []
+        if target is not None:
+            self._objects.append(target)
+        if first is not None:
+            first()
         self._function(body, result)
+        if target is not None:
+            self._objects.pop()
         self._depth, self._frames = self._depth - 1, frames
-        return result or ZERO
 
     def _move(self, node: Node) -> None:
         """Give the offset of a pointer a variable."""
@@ -307,9 +313,7 @@ class Reader(TextureReader):
         self.known[node.address] = variable
         if initial is not None and initial.kind == "InitListExpr":
             self.initialise_any(variable, initial)
-        elif initial is not None and not (
-            initial.kind == "CXXConstructExpr" and not initial.children
-        ):
+        elif initial is not None and not self.is_uninitialised(initial):
             self.assign(variable, self.value(initial), node)
 
     def initialise_any(self, target: Expression, values: Node) -> None:

@@ -27,6 +27,7 @@ _ATOMIC = re.compile(r"^(?:metal::)?_?atomic(?:_|<)(\w+)>?$")
 _NAMED_VECTOR = re.compile(r"(packed_)?(\w+?)([234])$")
 _MATRIX = re.compile(r"(?:metal::)?matrix<(\w+), (\d), (\d)>$")
 _NAMED_MATRIX = re.compile(r"(half|float)([234])x([234])$")
+_SIMDGROUP_MATRIX = re.compile(r"(?:metal::)?simdgroup_(?:matrix<)?(\w+?)(?:8x8|(?:, 8)*>)$")
 _QUALIFIERS = re.compile(r"volatile |const |\s*__restrict\b")
 _EXTENT = re.compile(r"\[(\d+)\]")
 _TEXTURE = re.compile(
@@ -186,6 +187,8 @@ def parse_type(text: str) -> Type:
     lanes, is_packed = 1, False
     if vector is not None:
         is_packed, words, lanes = bool(vector[1]), vector[2], int(vector[3])
+    if (held := _SIMDGROUP_MATRIX.match(words)) is not None:  # the elements of a thread
+        words, lanes = held[1], 2
     scalar = _SCALARS.get(words, "")
     named = _NAMED_VECTOR.match(words)
     if named is not None and named[2] in _SCALARS:

@@ -19,6 +19,8 @@ _NODE = re.compile(
 )
 #: A child that a node could have: the condition of ``for (;;)``.
 _MISSING = re.compile(r"^(?P<tree>[ |`-]*)<<<NULL>>>$")
+#: The initialiser of a member in a constructor.
+_INITIALIZER = re.compile(r"^(?P<tree>[ |`-]*)CXXCtorInitializer (?P<rest>.*)$")
 #: An argument of a template that its parent is an instance of.
 _ARGUMENT = re.compile(r"^(?P<tree>[ |`-]*)TemplateArgument \w+ '([^']*)'(?::'([^']*)')?")
 _BEFORE_TYPE = re.compile(r"(?:^| )'")
@@ -115,12 +117,19 @@ def parse_dump(dump: str) -> list[Node]:
     for text in dump.splitlines():
         match = _NODE.match(text)
         if match is None:
-            if path and (other := _MISSING.match(text) or _ARGUMENT.match(text)):
-                while path and path[-1][0] >= len(other["tree"]):
+            forms = (_MISSING, _ARGUMENT, _INITIALIZER)
+            other = next(filter(None, (form.match(text) for form in forms)), None) if path else None
+            if other is not None:
+                depth = len(other["tree"])
+                while path and path[-1][0] >= depth:
                     path.pop()
                 above = path[-1][1] if path else None
                 if above is not None and other.re is _ARGUMENT:
                     above.arguments.append(other[3] or other[2])
+                elif above is not None and other.re is _INITIALIZER:
+                    node = Node("CXXCtorInitializer", None, None, None, other["rest"], above)
+                    above.children.append(node)
+                    path.append((depth, node))
                 elif above is not None:
                     above.children.append(Node("Missing", None, None, None, "", above))
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ from metalloid.arrays.functions.searching import take
 from metalloid.arrays.ir.dtypes import default_float, kind_of
 from metalloid.arrays.ir.node import broadcast
 from metalloid.arrays.ir.operands import as_number
+from metalloid.arrays.ir.views import joined, sliced
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions import reductions
 
@@ -76,8 +78,18 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
             if (low or high) and not x.shape[axis]:
                 raise ValueError(f"[pad] can't extend empty axis {axis} using modes other than "
                                  f"'constant' or 'empty', got {mode!r}.")  # fmt: skip
-            if low or high:
-                x = _repeated(x, axis, low, high, mode)
+        is_mirror = mode in ("reflect", "symmetric")
+        mirrored = []
+        for axis, (low, high) in enumerate(widths):
+            if is_mirror and max(low, high) < x.shape[axis]:  # one reflection of the elements
+                mirrored += [axis] if low or high else []
+            elif low or high:
+                indices = np.pad(np.arange(x.shape[axis]), (low, high), mode)
+                x = take(x, asarray(indices, device=x.device), axis)
+        for first in range(0, len(mirrored), 2):
+            axes = mirrored[first : first + 2]
+            pairs = [widths[k] if k in axes else (0, 0) for k in range(x.ndim)]
+            x = _mirrored(x, pairs, int(mode == "reflect"))
         return x
     border = _BORDERS.get(mode)
     if border is None:
@@ -101,22 +113,20 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     return x
 
 
-def _repeated(x: Array, axis: int, low: int, high: int, mode: Any) -> Array:
-    """With a border of elements of the array."""
-    extent = x.shape[axis]
-    first, last = (1, extent - 2) if mode == "reflect" else (0, extent - 1)
-    if mode not in ("reflect", "symmetric") or max(low, high) >= extent:
-        indices = np.pad(np.arange(extent), (low, high), mode)
-        return take(x, asarray(indices, device=x.device), axis)
-    lines: tuple[slice, ...] = (slice(None),) * axis
-    pieces = [
-        x[(*lines, slice(first, first + low))],
-        x,
-        x[(*lines, slice(last + 1 - high, last + 1))],
-    ]
-    for k in (0, 2):
-        pieces[k] = pieces[k][(*lines, slice(None, None, -1))]
-    return concat([piece for piece in pieces if piece.shape[axis]], axis)
+def _mirrored(x: Array, widths: list[tuple[int, int]], skipped: int) -> Array:
+    """With a border of mirrored elements, in one pass; the outermost ones may be skipped."""
+    lines = []  # of each axis: the elements that are read, and where they go
+    for n, (low, high) in zip(x.shape, widths, strict=True):
+        pieces = [
+            ((skipped + low - 1, -1, low), (0, 1, low)),
+            ((0, 1, n), (low, 1, n)),
+            ((n - 1 - skipped, -1, high), (low + n, 1, high)),
+        ]
+        lines.append([piece for piece in pieces if piece[0][2]])
+    tiles = list(itertools.product(*lines))
+    operands = [sliced(x._node, [read for read, _ in tile]) for tile in tiles]
+    shape = tuple(low + n + high for n, (low, high) in zip(x.shape, widths, strict=True))
+    return Array(joined(operands, [[to for _, to in tile] for tile in tiles], shape, x.dtype))
 
 
 _OPTIONS: dict[Any, set[str]] = {

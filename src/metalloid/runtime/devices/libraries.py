@@ -1,4 +1,4 @@
-"""Vendor libraries of devices: matrix products, linear algebra and Fourier transforms.
+"""Libraries of devices: matrix products, linear algebra and Fourier transforms.
 
 Their work is ordered with launches. Libraries are looked up on first use.
 """
@@ -6,10 +6,11 @@ Their work is ordered with launches. Libraries are looked up on first use.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from metalloid.runtime.launch.event import Event
-from metalloid.runtime.launch.launches import LaunchBuffer
+from metalloid.runtime.launch.launches import Launch, LaunchBuffer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +20,7 @@ class Libraries:
     """The libraries of one device; None for a kind that it lacks."""
 
     products: Products | None = None
+    blas: Blas | None = None
     solver: Solver | None = None
     fourier: Fourier | None = None
 
@@ -88,6 +90,46 @@ class Products(ABC):
         ----------
         allow_tf32 : bool
             Whether float32 may be rounded to TF32.
+        """
+
+
+class Operand(NamedTuple):
+    """A factor of a product, or a stack of them.
+
+    Attributes
+    ----------
+    offset : int
+        Of the first element from the address of the launch, in bytes.
+    down, across, next : int
+        Strides of rows, of columns and of matrices, in elements.
+    """
+
+    offset: int
+    down: int
+    across: int
+    next: int
+
+
+class Blas(ABC):
+    """Matrix products by a library of the host, as launches that take addresses."""
+
+    @property
+    @abstractmethod
+    def dtypes(self) -> frozenset[str]:
+        """Element types that it multiplies."""
+
+    @abstractmethod
+    def product(
+        self, dtype: str, shape: Sequence[int], left: Operand, right: Operand
+    ) -> Launch | None:
+        """A launch of products, which are contiguous; None if the library lacks them.
+
+        Its first three words are the addresses of the factors and of the products.
+
+        Parameters
+        ----------
+        shape : sequence of int
+            Number of products, their rows and columns, and the depth.
         """
 
 

@@ -52,12 +52,32 @@ static bool run_alone(mtl_job *job, bool is_timed) {
  * a launch: that would have to wait for the kernel. */
 static bool is_nested(void) { return mtl_current && mtl_current->in_handler; }
 
+/* Calls a function of a library after all queued launches have ended. */
+static int call(const mtl_descriptor *descriptor, mtl_outcome *outcome, bool is_timed) {
+    *outcome = (mtl_outcome){.status = MTL_OK};
+    if (!mtl_pool_idle()) {
+        mtl_job job; /* without threadgroups */
+        mtl_job_init(&job, descriptor, NULL, 1);
+        mtl_pool_run(&job);
+        if (mtl_host_raised()) job.outcome.status = MTL_INTERRUPTED;
+        if (job.outcome.status != MTL_OK) {
+            *outcome = job.outcome;
+            return outcome->status;
+        }
+    }
+    uint64_t started = is_timed ? mtl_now() : 0;
+    ((mtl_call *)(uintptr_t)descriptor->entry)(descriptor->arguments);
+    if (is_timed) outcome->seconds = (double)(mtl_now() - started) * 1e-9;
+    return MTL_OK;
+}
+
 static int run(const void *block, mtl_outcome *outcome, bool is_timed) {
     if (is_nested()) {
         *outcome = (mtl_outcome){.status = MTL_NESTED};
         return MTL_NESTED;
     }
     const mtl_descriptor *descriptor = block;
+    if (descriptor->flags & MTL_CALL) return call(descriptor, outcome, is_timed);
     void *const *arguments = (void *const *)descriptor->arguments;
     mtl_job job;
     mtl_job_init(&job, descriptor, arguments, mtl_threads());

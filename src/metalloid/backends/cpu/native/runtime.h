@@ -39,6 +39,7 @@ enum {
     MTL_CHECKED = 4, /* the code tells the sanitizer of its accesses: see sanitizer.h */
     MTL_SCHEDULED = 8, /* and its threads run in the order of a schedule: see schedule.c */
     MTL_ALONE = 16, /* the code counts without atomics: one thread of the system runs it */
+    MTL_CALL = 32,  /* no kernel: the entry is an mtl_call, which the calling thread runs */
     MTL_PRIVATE_SHIFT = 16 /* the bits from here on count the buffers of which each thread of the
                               system has a copy; they are the last words of the launch */
 };
@@ -48,6 +49,9 @@ typedef struct mtl_private_buffer {
     uint64_t word; /* position of its address */
     uint64_t bytes;
 } mtl_private_buffer;
+
+/* A function of a library that works between launches; no signal ends it. */
+typedef void mtl_call(const uint64_t *arguments);
 
 /* One launch, laid out without padding so that Python can pack it. */
 typedef struct mtl_descriptor {

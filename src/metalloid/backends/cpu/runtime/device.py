@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import threading
 from collections import deque
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from metalloid.backends.cpu import host
 from metalloid.backends.cpu.runtime import native_library
+from metalloid.backends.cpu.runtime.blas import HostBlas
 from metalloid.backends.cpu.runtime.bundled import BundledVersions
 from metalloid.backends.cpu.runtime.fast_launch import (
     fast_launch,
@@ -24,6 +26,7 @@ from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.errors import LaunchError, OutOfMemory
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.device import Device, DeviceInfo
+from metalloid.runtime.devices.libraries import Libraries
 from metalloid.runtime.devices.traits import BFLOAT_DOTS, FEW_CORES
 from metalloid.runtime.launch.event import Event, FinishedEvent
 from metalloid.runtime.launch.launches import (
@@ -79,6 +82,13 @@ class CpuDevice(Device):
         settings.observe("check", self._choose_path)
         settings.observe("schedule", self._choose_path)
         os.register_at_fork(after_in_child=self._forget_in_flight)
+
+    @functools.cached_property
+    def libraries(self) -> Libraries:
+        """See `Device.libraries`: the BLAS of NumPy."""
+        libraries = Libraries()
+        libraries.blas = HostBlas()
+        return libraries
 
     def _open_runtime(self) -> native_library.Runtime:
         if not clang.is_available():  # bundles and what is in the cache need none

@@ -112,6 +112,7 @@ class Runtime:
         self.allocate = _function(library, "mtl_allocate", ctypes.c_void_p, ctypes.c_size_t)
         self.free = _function(library, "mtl_free", None, ctypes.c_void_p, ctypes.c_size_t)
         self.threads = _function(library, "mtl_threads", ctypes.c_uint32)
+        self.blas_product = _address(library, "mtl_blas_product")
         self._forget_code = _function(library, "mtl_forget_code", None)
         self._set_default_limit = _function(library, "mtl_set_default_limit", None, ctypes.c_uint64)
         self._host_set = _function(library, "mtl_host_set", None, *(ctypes.c_uint64,) * 5)
@@ -166,6 +167,10 @@ def _function(library: ctypes.CDLL, name: str, result: Any, *arguments: Any) -> 
     function = getattr(library, name)
     function.restype, function.argtypes = result, arguments
     return function
+
+
+def _address(library: ctypes.CDLL, name: str) -> int:
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
 
 
 #: Type, value and traceback of an exception.
