@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import random
 import re
 from collections import Counter, defaultdict
@@ -104,6 +105,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--match", default="", help="only entries that this expression finds")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--gpus", type=int, default=0, help="deal the processes out to so many")
+    parser.add_argument("--device", help="such as opencl; by default that of METALLOID_DEVICE")
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so many")
     parser.add_argument(
         "--patience", type=float, default=PATIENCE, help="seconds after which an entry hangs"
@@ -118,6 +120,8 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
+    if options.device:
+        os.environ["METALLOID_DEVICE"] = options.device  # of the processes
     workers = Workers(options.mlx, options.jobs, options.gpus, options.seconds)
     groups = entries_of(options.mlx, options.nax, workers)
     unknown = set(options.family or ()) - groups.keys()

@@ -46,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     lib = kernels(math_mode=options.math_mode)
     print(mtl.default_device(), f"math_mode={options.math_mode!r}")
     parts = {"one": one_core, "math": functions_of_a_number, "reference": against_reference,
-             "images": images, "scaling": scaling, "peers": against_peers}  # fmt: skip
+             "images": images, "scaling": scaling, "peers": against_peers,
+             "opencl": against_opencl}  # fmt: skip
     for name in options.part or parts:
         parts[name](chosen, lib, options.repeat)
     if options.mlx:
@@ -60,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--repeat", type=int, default=9)
     parser.add_argument(
         "--part", action="append",
-        choices=("one", "math", "reference", "images", "scaling", "peers"),
+        choices=("one", "math", "reference", "images", "scaling", "peers", "opencl"),
         help="only these tables; repeatable",
     )  # fmt: skip
     parser.add_argument(
@@ -287,6 +288,30 @@ def against_peers(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
     count = mtl.default_device().runtime.configure(mtl.config.num_threads)
     title = f"{count} cores: times (how many times as fast metalloid is)"
     table(title, ("", "metalloid", *available), rows)
+
+
+def against_opencl(chosen: Sequence[Case], lib: Library, repeat: int) -> None:
+    """Against the first device of OpenCL, on buffers: CPU time of all threads."""
+    try:
+        libraries = {"cpu": lib, "opencl": kernels(math_mode="relaxed", device="opencl")}
+    except mtl.DeviceUnavailable as error:
+        print(f"opencl is left out: {error}")
+        return
+    rows = []
+    for case in chosen:
+        expected = oracles.expected(case)
+        actions = []
+        for device, library in libraries.items():
+            own = case.on(device)
+            launch = own.launcher(library)
+            actions.append(lambda launch=launch: launch().wait())
+            actions[-1]()
+            wrong = oracles.disagreement(case, np.asarray(own.arguments[0]), expected)
+            assert not wrong, f"{case.name} on {device}: {wrong}"
+        here, there = medians(actions, repeat, time.process_time)
+        rows.append((case.name, show(here), show(there), f"{there / here:.2f}"))
+    print(mtl.Device("opencl"))
+    table("CPU time of all threads", ("", "cpu", "opencl", "ratio"), rows)
 
 
 def _short(engine: str) -> str:

@@ -48,6 +48,14 @@ HIGH_PRODUCT = """
   %n = xor i64 %high, %low
   %r = add i64 %n, %g
 """
+BITS = """
+  %c0 = icmp ult i64 %a, %b
+  %c1 = icmp ugt i64 %b, 7
+  %v0 = insertelement <2 x i1> poison, i1 %c0, i64 0
+  %v1 = insertelement <2 x i1> %v0, i1 %c1, i64 1
+  %n = bitcast <2 x i1> %v1 to i2
+  %r = zext i2 %n to i64
+"""
 NUMBERS = (
     0, 1, 2, 5, 7, 8, 255, 2**31, 2**32 - 1, 2**32, 0x123456789ABCDEF0, 2**63, 2**64 - 1,
 )  # fmt: skip
@@ -72,11 +80,11 @@ def results(ir, folder, name):
     return np.array([function(a, b) for a, b in itertools.product(NUMBERS, repeat=2)], np.uint64)
 
 
-@pytest.mark.parametrize("body", [NARROW, HIGH_PRODUCT], ids=["narrow", "wide"])
+@pytest.mark.parametrize("body", [NARROW, HIGH_PRODUCT, BITS], ids=["narrow", "wide", "bits"])
 def test_other_widths(body, tmp_path):
     ir = module(body)
     legal = legalize_integers(ir)
-    assert not any(f"i{bits} " in legal for bits in (3, 20, 128))
+    assert not any(f"i{bits} " in legal for bits in (2, 3, 20, 128))
     np.testing.assert_array_equal(results(legal, tmp_path, "b"), results(ir, tmp_path, "a"))
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.resources
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from metalloid.kernels.library import Library, library
+from metalloid.runtime.memory.buffer import Buffer
 
 _LINE, _PAGE = 64, 4096
 
@@ -51,6 +52,11 @@ class Case:
         kernel, arguments = lib[self.name], self.arguments
         threads, group = self.threads, self.group_size
         return lambda: kernel(*arguments, threads=threads, group_size=group)
+
+    def on(self, device: str) -> Case:
+        """The case with buffers of a device for its arrays."""
+        arguments = (Buffer(a, device) if isinstance(a, np.ndarray) else a for a in self.arguments)
+        return replace(self, arguments=tuple(arguments))
 
 
 class Arrays:

@@ -283,6 +283,7 @@ METALLOID_DEFINE_BROADCAST_FIRST(b64, ulong)
 #undef METALLOID_DEFINE_BROADCAST_FIRST
 
 // ---- matrices -----------------------------------------------------------------------------------
+#ifndef METALLOID_TARGET_MULTIPLIES_MATRICES
 // The factors of each product come from the lanes that own them (metal_simdgroup_matrix.h).
 METALLOID_DEVICE_FUNCTION __msl_two_floats __msl_simdgroup_matrix_multiply_f32(
     float a_first, float a_second, float b_first, float b_second, float c_first, float c_second) {
@@ -304,3 +305,4 @@ METALLOID_DEVICE_FUNCTION __msl_two_floats __msl_simdgroup_matrix_multiply_f32(
   }
   return {first, second};
 }
+#endif

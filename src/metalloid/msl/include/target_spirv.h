@@ -57,7 +57,32 @@ METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
   return __builtin_spirv_subgroup_id();
 }
 
+// A product of matrices, whose factors come from the lanes that own them (metal_simdgroup_matrix.h). All
+// lanes are active, so this needs no ballots. It is a loop: drivers unroll it if they like, and some take
+// minutes for kernels with many products if it is not.
+METALLOID_DEVICE_FUNCTION __msl_two_floats __msl_simdgroup_matrix_multiply_f32(
+    float a_first, float a_second, float b_first, float b_second, float c_first, float c_second) {
+  const auto read = [](float value, uint lane) METALLOID_INLINE_LAMBDA {
+    const uint word = metalloid::simt::read_word(0, __builtin_bit_cast(uint, value), lane);
+    return __builtin_bit_cast(float, word);
+  };
+  const uint lane = __msl_simd_lane();
+  const uint of_row = lane & 0x16, of_column = lane & 0x09;  // bits of the lane's row and column
+  float first = c_first, second = c_second;
+#pragma nounroll
+  for (uint k = 0; k < 8; ++k) {
+    const uint as_column = (k & 4) << 1 | (k >> 1 & 1);
+    const uint as_row = (k & 4) << 2 | (k & 3) << 1;
+    const float factor = read(k & 1 ? a_second : a_first, of_row | as_column);
+    first = __builtin_fmaf(factor, read(b_first, as_row | of_column), first);
+    second = __builtin_fmaf(factor, read(b_second, as_row | of_column), second);
+  }
+  return {first, second};
+}
+#define METALLOID_TARGET_MULTIPLIES_MATRICES
+
 #include "lane_functions.h"
 
+#undef METALLOID_TARGET_MULTIPLIES_MATRICES
 #undef METALLOID_DEVICE_FUNCTION
 #undef METALLOID_SPIRV_FUNCTION

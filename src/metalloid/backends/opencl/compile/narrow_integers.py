@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function, Instruction, Value
-from metalloid.compiler.ir.types import Integer, Type, Unsupported
+from metalloid.compiler.ir.types import I1, I64, Integer, Type, Unsupported, Vector
 
 _STANDARD = (1, 8, 16, 32, 64)
 _MASKED = ("add", "sub", "mul", "shl")  # their results may need more bits
@@ -83,6 +83,8 @@ class _Emitter:
             self._truncate(i)
         elif i.op in ("zext", "sext"):
             self._extend(i)
+        elif i.op == "bitcast" and isinstance(i.operands[0].type, Vector):
+            self._join_bits(i)
         elif i.op in _MASKED:
             operands = [_of(value) for value in i.operands]
             total = self._new(i.op, *operands)
@@ -94,6 +96,20 @@ class _Emitter:
             self._body.append(i)
         else:
             raise Unsupported(f"{i.op} of an integer of {operand.type if operand else i.type}")
+
+    def _join_bits(self, i: Instruction) -> None:
+        """An integer of the elements of a vector of bits."""
+        (source,) = i.operands
+        wide = _wide(i.type)
+        total = Value(wide, "0")
+        assert isinstance(source.type, Vector)
+        for k in range(source.type.lanes):
+            name = self._names("%mtl.bit")
+            index = Value(I64, str(k))
+            self._body.append(Instruction("extractelement", name, I1, [source, index]))
+            bit = self._convert(Value(I1, name), wide)
+            total = self._new("or", total, self._new("shl", bit, Value(wide, str(k))))
+        self._convert(total, wide, i.result)
 
     def _truncate(self, i: Instruction) -> None:
         (source,) = (_of(value) for value in i.operands)

@@ -48,7 +48,7 @@ class Heap:
             memory = self._cl.SVMAllocation(
                 self._context, nbytes + _PADDING, _ALIGNMENT, flags, queue=self._queue
             )
-        except (self._cl.Error, OverflowError) as error:
+        except (self._cl.Error, TypeError) as error:  # of sizes beyond 64 bits
             raise OutOfMemory(f"[opencl] allocating {nbytes} bytes failed: {error}.") from None
         address = int(memory.svm_ptr)
         with self._lock:

@@ -1,0 +1,37 @@
+"""Random kernels give the same bits on a device of OpenCL as in the reference engine of the CPU."""
+
+import numpy as np
+import pytest
+import random_kernels
+from test_engines_agree import INDEPENDENT, WAITING, results
+
+import metalloid as mtl
+
+#: Kernels of a test.
+COUNT = 5
+
+
+def check(seed, waits):
+    text = random_kernels.library_text(seed, COUNT, waits)
+    try:
+        here = mtl.library(text, math_mode="safe", device="opencl")
+    except mtl.DeviceUnavailable as error:
+        pytest.skip(f"opencl: {error}")
+    with mtl.config.scope(cpu_engine="reference"):
+        there = mtl.library(text, math_mode="safe", device="cpu")
+        kernels = {name: there[name] for name in there}
+    for name in kernels:
+        for grid, group in WAITING if waits else INDEPENDENT:
+            for u in (3, 6):
+                pairs = zip(results(here, name, grid, group, u),
+                            results(kernels, name, grid, group, u), strict=True)  # fmt: skip
+                for a, b in pairs:
+                    same = (a == b) | ((a != a) & (b != b))
+                    assert same.all(), (seed, name, grid, group, u, np.flatnonzero(~same)[:8])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("seed", range(200))
+def test_random_kernels_agree(seed, waits):
+    check(9000 + seed, waits)
