@@ -2,6 +2,8 @@
 #include "graph_key.h"
 #include "plan_run.h"
 
+#include <stdlib.h>
+
 // The items of all evaluations share, and of a known one (known_evaluations.py).
 enum { STATE_PLANS, STATE_KINDS, STATE_NO_ARGS };
 enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_INPUTS, KNOWN_HAS_NUMBERS, KNOWN_RESULTS, KNOWN_UNSAVED,
@@ -127,14 +129,25 @@ static bool has_run(PyObject* state, PyObject* known, struct plan* plan, const s
   return true;
 }
 
-// evaluate(roots): True, with the values of the roots; False if their structure is not known; None for
-// those that Python has to evaluate; and the known evaluation and all nodes if only its run needs Python.
-static PyObject* evaluate(PyObject* state, PyObject* const* args, Py_ssize_t unused) {
-  (void)unused;
-  struct graph graph;
-  const bool is_walked = mtl_walk_graph(PyTuple_GetItem(state, STATE_KINDS), args[0], &graph);
-  PyObject *key = is_walked ? mtl_graph_key(&graph) : 0, *result = 0;
-  drop(graph.others);
+// Memory for a graph, which is too large for the stacks of some threads. The lock of the interpreter
+// guards the spare one, which the next call uses.
+static struct graph* spare;
+
+static PyObject* with_graph(PyObject* state, PyObject* roots,
+                            PyObject* (*use)(PyObject*, PyObject*, struct graph*)) {
+  struct graph* graph = spare ? spare : malloc(sizeof *graph);
+  spare = 0;
+  if (!graph) return none_unless_raised();
+  PyObject* result = use(state, roots, graph);
+  if (spare) free(graph);
+  else spare = graph;
+  return result;
+}
+
+static PyObject* evaluate_graph(PyObject* state, PyObject* roots, struct graph* graph) {
+  const bool is_walked = mtl_walk_graph(PyTuple_GetItem(state, STATE_KINDS), roots, graph);
+  PyObject *key = is_walked ? mtl_graph_key(graph) : 0, *result = 0;
+  drop(graph->others);
   if (!key) return none_unless_raised();
   PyObject* known = PyDict_GetItemWithError(PyTuple_GetItem(state, STATE_PLANS), key);
   Py_DecRef(key);
@@ -142,10 +155,10 @@ static PyObject* evaluate(PyObject* state, PyObject* const* args, Py_ssize_t unu
   Py_IncRef(known);  // others may clear the plans
   PyObject* capsule = PyTuple_GetItem(known, KNOWN_PLAN);
   struct plan* plan = capsule == &_Py_NoneStruct ? 0 : mtl_plan_of(capsule);
-  if (plan && has_run(state, known, plan, &graph)) {
+  if (plan && has_run(state, known, plan, graph)) {
     result = new_reference(&_Py_TrueStruct);
   } else if (!PyErr_Occurred() && (!plan || has_stream(plan))) {
-    PyObject* nodes = list_of(graph.nodes, graph.count);
+    PyObject* nodes = list_of(graph->nodes, graph->count);
     result = nodes ? PyTuple_Pack(2, known, nodes) : 0;
     drop(nodes);
   }
@@ -153,18 +166,28 @@ static PyObject* evaluate(PyObject* state, PyObject* const* args, Py_ssize_t unu
   return result ? result : none_unless_raised();
 }
 
+static PyObject* key_of_graph(PyObject* state, PyObject* roots, struct graph* graph) {
+  const bool is_walked = mtl_walk_graph(PyTuple_GetItem(state, STATE_KINDS), roots, graph);
+  PyObject *key = is_walked ? mtl_graph_key(graph) : 0, *result = 0;
+  PyObject* nodes = key ? list_of(graph->nodes, graph->count) : 0;
+  PyObject* leaves = nodes ? PyLong_FromLongLong(graph->distinct_leaves) : 0;
+  if (leaves) result = PyTuple_Pack(3, key, nodes, leaves);
+  drop(graph->others), drop(key), drop(nodes), drop(leaves);
+  return result ? result : none_unless_raised();
+}
+
+// evaluate(roots): True, with the values of the roots; False if their structure is not known; None for
+// those that Python has to evaluate; and the known evaluation and all nodes if only its run needs Python.
+static PyObject* evaluate(PyObject* state, PyObject* const* args, Py_ssize_t unused) {
+  (void)unused;
+  return with_graph(state, args[0], evaluate_graph);
+}
+
 // graph_key(roots): the key of an evaluation, the nodes that it numbers, and the number of different ones
 // without operands; None if it has no key.
 static PyObject* graph_key(PyObject* state, PyObject* const* args, Py_ssize_t unused) {
   (void)unused;
-  struct graph graph;
-  const bool is_walked = mtl_walk_graph(PyTuple_GetItem(state, STATE_KINDS), args[0], &graph);
-  PyObject *key = is_walked ? mtl_graph_key(&graph) : 0, *result = 0;
-  PyObject* nodes = key ? list_of(graph.nodes, graph.count) : 0;
-  PyObject* leaves = nodes ? PyLong_FromLongLong(graph.distinct_leaves) : 0;
-  if (leaves) result = PyTuple_Pack(3, key, nodes, leaves);
-  drop(graph.others), drop(key), drop(nodes), drop(leaves);
-  return result ? result : none_unless_raised();
+  return with_graph(state, args[0], key_of_graph);
 }
 
 static PyMethodDef evaluate_definition = {"evaluate", evaluate, METH_FASTCALL, 0};
