@@ -8,9 +8,10 @@ threads, depends less on other processes. A last column says what limits a call 
 than NumPy: "memory", if it reads and writes at least 70 % of the bytes that a copy does in that
 time (and the share); "call", if it takes less than 100 us, of which 10 to 30 are metalloid's call;
 "LAPACK" and the like, by the section "limits" of the file; "zeros", where NumPy leaves them to the
-operating system. Then follow two means that no program can be below on this core: one as if every
-call took the time in which a copy moves the bytes of its operands and results, or that of a call
-of one element; and the same with the present ratio for calls that have a name in "limits".
+operating system. Then follow two means for comparison: one as if every call took the time in which a
+copy with cold caches moves the bytes of its operands and results, or that of a call of one element;
+and the same with the present ratio for calls that have a name in "limits". A call whose operands
+are in the caches can take less.
 """
 
 from __future__ import annotations
