@@ -20,6 +20,7 @@ from metalloid.arrays.planning.matmul_dispatch import (
     is_transposed,
     shape_of_work,
 )
+from metalloid.arrays.planning.product_tiles import has_few_registers
 
 #: With fewer rows a kernel of panels is quick enough, and fewer nodes are made.
 _MAX_EXTENT, _MIN_ROWS = 4, 2**12
@@ -29,6 +30,8 @@ _MIN_DOT_DEPTH, _MIN_DOT_ROWS = 32, 32
 #: The same for halves and short integers: panels convert each element of the left factor for the
 #: multiplications of one row, dot products convert a register for those of four columns.
 _MAX_HALF_COLUMNS, _MAX_SHORT_COLUMNS = 16, 8
+#: BLAS takes less time with 16 registers and left factors of float32 that do not fit the caches.
+_MAX_CACHED_BYTES = 2**22
 
 
 def is_narrow(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
@@ -51,7 +54,8 @@ def has_few_columns(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
     depth, columns = b.shape[-2:]
     limit = 0
     if a.dtype in (float32, float64, bfloat16):
-        limit = _MAX_EXTENT
+        is_far = a.dtype == float32 and a.size * a.dtype.itemsize > _MAX_CACHED_BYTES
+        limit = 0 if is_far and has_few_registers(a.device.traits) else _MAX_EXTENT
     elif a.dtype.itemsize <= 2 and kind_of(a.dtype) in "iuf":
         limit = _MAX_HALF_COLUMNS if kind_of(a.dtype) == "f" else _MAX_SHORT_COLUMNS
     return (

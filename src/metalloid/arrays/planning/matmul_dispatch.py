@@ -119,9 +119,12 @@ _SIX_ROWS, _FOUR_ROWS, _FEW_DOTS = 1.12, 1.25, {4: 1.05, 8: 1.2}
 _FEW_DOTS_OF_SHORT = 1.3
 #: So do tiles; and nanoseconds to add up the lanes of a dot product, per byte of an element.
 _FEW_TILES, _FEW_DOT_BYTE = 1.7, 0.2
-#: So do panels of more bytes of a column-major left factor, and of right factors whose rows begin
-#: at the same cache sets.
-_MAX_NEAR_BYTES, _FAR_LEFT, _ALIGNED_RIGHT = 2**17, 1.25, 1.6
+#: So do panels of a column-major left factor, and of right factors whose rows begin at the same
+#: cache sets.
+_STRIDED_LEFT, _ALIGNED_RIGHT = 1.25, 1.6
+#: BLAS then takes so many nanoseconds for each byte of a matrix that it multiplies by a vector, up
+#: to as many bytes as the caches have.
+_HOST_VECTOR_BYTE, _MAX_VECTOR_BYTES = 0.0135, 2**22
 #: Nanoseconds to add up the lanes of a dot product; for pairs of bfloats, also per multiplication.
 _DOT, _PAIRED_DOT = 0.6, (0.0105, 1.5)
 #: Tiles of dot products of more bytes along the depth leave the second-level cache between columns.
@@ -196,6 +199,7 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         return CUBLAS if much and is_for_library(device, dtype) else kernel_for(device, dtype)
     times = _times_of(dtype)
     *batch, rows, columns = shape
+    is_vector = 1 in (rows, columns)
     matrices = math.prod(batch)
     tiles = -(-rows // TILE) * -(-columns // TILE)
     padded_depth = -(-depth // STEP) * STEP
@@ -203,7 +207,7 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     step = times.tile + (_TRANSPOSE if are_transposed[1] else 0)
     ours = matrices * (tiles * (_TILE + padded_depth * step) + elements * _ELEMENT)
     multiplied = rows * columns * depth * times.multiplication
-    element = times.element / (2 if 1 in (rows, columns) else 1)  # BLAS streams a single matrix
+    element = times.element / (2 if is_vector else 1)  # BLAS streams a single matrix
     host = matrices * (_MATRIX + multiplied + elements * element)
     traits = device.traits
     is_few = has_few_registers(traits)
@@ -213,6 +217,9 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         host += matrices * depth * columns * dtype.itemsize * _HOST_TRANSPOSED_BYTE
     blas = device.libraries.blas
     is_launched = blas is not None and dtype.name in blas.dtypes
+    nbytes = max(rows, columns) * depth * dtype.itemsize
+    if is_few and is_launched and is_vector and nbytes <= _MAX_VECTOR_BYTES:
+        host = matrices * nbytes * _HOST_VECTOR_BYTE
     call, kernel, kernel_element = _LAUNCHED_CALL if is_launched else _CALL
     host += call + sum(kernel + kernel_element * size for size in fused)
     has_pairs = has_bfloat_pairs(traits, dtype, (rows, columns), depth)
@@ -227,8 +234,8 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     multiplied *= 0.5 if has_pairs else 1
     if is_few:
         multiplied *= _SIX_ROWS if down >= 6 else _FOUR_ROWS
-        if are_transposed[0] and not packed[0] and rows * depth * dtype.itemsize > _MAX_NEAR_BYTES:
-            multiplied *= _FAR_LEFT
+        if are_transposed[0] and not packed[0]:
+            multiplied *= _STRIDED_LEFT
         if not (are_transposed[1] or packed[1]) and columns * dtype.itemsize % _PAGE == 0:
             multiplied *= _ALIGNED_RIGHT
     multiplied *= _HALF_REGISTER if across == 8 and dtype.itemsize < 8 else 1
@@ -251,8 +258,8 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         padded = -(-rows // down) * down * -(-columns // across) * across
         is_paired = has_pairs and depth % 2 == 0
         each, added = _PAIRED_DOT if is_paired else (times.dot, _DOT)
-        if is_few and 1 not in (rows, columns):
-            each *= _FEW_DOTS.get(dtype.itemsize, _FEW_DOTS_OF_SHORT)
+        if is_few:
+            each *= 1 if is_vector else _FEW_DOTS.get(dtype.itemsize, _FEW_DOTS_OF_SHORT)
             added = _FEW_DOT_BYTE * max(dtype.itemsize, 4)
         multiplied = padded * (-(-depth // 32) * 32 * each + added)
         if rows > (_FEW_DOT_ROWS if is_few else TILE) and depth * dtype.itemsize > _MAX_DOT_BYTES:

@@ -56,8 +56,11 @@ def backend(planner: PlanContext, index: int, has_epilogue: bool) -> str:
         return str(node.data.backend)
     fused = [node.size] if has_epilogue else []
     for arg in args[index]:
+        size = nodes[arg].size
         while nodes[arg].kind is VIEW:
             (arg,) = args[arg]
+        if nodes[arg].kind is CONSTANT:
+            fused.append(size)
         is_computed = nodes[arg].kind is ELEMENTWISE and arg not in planner.materialized
         if is_computed and _is_cheap(planner, arg, 2):
             fused.append(nodes[arg].size)
