@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.backends.cpu.runtime import blas
+from metalloid.backends.cpu.runtime import blas, faults
+from metalloid.backends.cpu.runtime.native_library import Outcome
 
 pytestmark = pytest.mark.needs("the CPU")
 
@@ -133,6 +134,13 @@ def test_profiles_show_the_product():
         mtl.eval(result)
     assert "matmul" in str(profile)
     np.testing.assert_array_equal(np.asarray(result), np.full((32, 32), 33, np.float32))
+
+
+def test_handlers_that_interrupt_a_kernel_cannot_wait_for_a_product():
+    outcome = Outcome(status=faults.NESTED)
+    error = blas._PROGRAM.failure(outcome, (1, 1, 1), (1, 1, 1))
+    assert isinstance(error, mtl.LaunchError)
+    assert "[matmul] a handler of a signal has interrupted a kernel" in str(error)
 
 
 def test_without_functions_of_blas(monkeypatch):

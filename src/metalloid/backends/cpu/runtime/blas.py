@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.backends.cpu.runtime.faults import INTERRUPTED
-from metalloid.errors import LaunchCancelled
+from metalloid.backends.cpu.runtime.faults import INTERRUPTED, error_of
 from metalloid.runtime.devices.libraries import Blas, Operand
 from metalloid.runtime.launch.launches import Arguments, Launch
 from metalloid.runtime.launch.program import Size
@@ -81,7 +80,7 @@ class _Product:
         """See `CpuProgram.failure`."""
         if outcome.status == INTERRUPTED:
             return native_library.runtime().interruption()
-        return LaunchCancelled("[matmul] the product was cancelled before it began.")
+        return error_of(outcome, "matmul", lambda at: (at, at), group, lambda address: None)
 
 
 _PROGRAM = _Product()
