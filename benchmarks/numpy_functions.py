@@ -8,10 +8,10 @@ threads, depends less on other processes. A last column says what limits a call 
 than NumPy: "memory", if it reads and writes at least 70 % of the bytes that a copy does in that
 time (and the share); "call", if it takes less than 100 us, of which 10 to 30 are metalloid's call;
 "LAPACK" and the like, by the section "limits" of the file; "zeros", where NumPy leaves them to the
-operating system. Then follow two means for comparison: one as if every call took the time in which a
-copy with cold caches moves the bytes of its operands and results, or that of a call of one element;
-and the same with the present ratio for calls that have a name in "limits". A call whose operands
-are in the caches can take less.
+operating system. Then follow two means for comparison: one as if every call took the time in which
+a copy with cold caches moves the bytes of its operands and results, or that of a call of one
+element; and the same with the present ratio for calls that have a name in "limits". A call whose
+operands are in the caches can take less.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ import metalloid.numpy as own
 _CALLS = Path(__file__).with_name("numpy_function_calls.ini")
 #: A call is repeated at least this often.
 _MIN_REPEATS = 5
+#: The clock of the processor's time may not move while a call runs.
+_TICK = 1e-7
 
 #: Arrays that caches do not hold together.
 _ARRAYS = 16
@@ -170,7 +172,7 @@ def ratio(text: str, both: tuple[Names, Names], seconds: float, clock: Clock
         for which, names in enumerate(both):
             start = clock()
             evaluate(eval(code, names))
-            best[which] = min(best[which], clock() - start)
+            best[which] = min(best[which], max(clock() - start, _TICK))
     return best[0], best[1]
 
 
