@@ -206,22 +206,11 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
     elements = rows * depth + depth * columns + rows * columns
     step = times.tile + (_TRANSPOSE if are_transposed[1] else 0)
     ours = matrices * (tiles * (_TILE + padded_depth * step) + elements * _ELEMENT)
-    multiplied = rows * columns * depth * times.multiplication
-    element = times.element / (2 if is_vector else 1)  # BLAS streams a single matrix
-    host = matrices * (_MATRIX + multiplied + elements * element)
     traits = device.traits
     is_few = has_few_registers(traits)
     if is_few:
         ours *= _FEW_TILES
-    elif are_transposed[1]:
-        host += matrices * depth * columns * dtype.itemsize * _HOST_TRANSPOSED_BYTE
-    blas = device.libraries.blas
-    is_launched = blas is not None and dtype.name in blas.dtypes
-    nbytes = max(rows, columns) * depth * dtype.itemsize
-    if is_few and is_launched and is_vector and nbytes <= _MAX_VECTOR_BYTES:
-        host = matrices * nbytes * _HOST_VECTOR_BYTE
-    call, kernel, kernel_element = _LAUNCHED_CALL if is_launched else _CALL
-    host += call + sum(kernel + kernel_element * size for size in fused)
+    host = _host_time(device, dtype, shape, depth, fused, are_transposed[1])
     has_pairs = has_bfloat_pairs(traits, dtype, (rows, columns), depth)
     packed = packed_factors(traits, dtype, (rows, columns), depth, are_transposed)
     if has_pairs:
@@ -266,6 +255,32 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
             multiplied *= _FEW_UNCACHED_DOTS if is_few else _UNCACHED_DOTS
         backends[DOTS] = matrices * (_PANEL_MATRIX + multiplied + elements * _PANEL_ELEMENT)
     return min(backends, key=backends.__getitem__)
+
+
+def _host_time(device: Device, dtype: DType, shape: Ints, depth: int, fused: Sequence[int],
+               is_transposed: bool) -> float:  # fmt: skip
+    """Nanoseconds that the host's BLAS takes for a product; see `choose_backend`.
+
+    Parameters
+    ----------
+    is_transposed : bool
+        Whether the right factor is column-major.
+    """
+    times, is_few = _times_of(dtype), has_few_registers(device.traits)
+    *batch, rows, columns = shape
+    matrices, is_vector = math.prod(batch), 1 in (rows, columns)
+    elements = rows * depth + depth * columns + rows * columns
+    element = times.element / (2 if is_vector else 1)  # BLAS streams a single matrix
+    host = _MATRIX + rows * columns * depth * times.multiplication + elements * element
+    if is_transposed and not is_few:
+        host += depth * columns * dtype.itemsize * _HOST_TRANSPOSED_BYTE
+    blas = device.libraries.blas
+    is_launched = blas is not None and dtype.name in blas.dtypes
+    nbytes = max(rows, columns) * depth * dtype.itemsize
+    if is_few and is_launched and is_vector and nbytes <= _MAX_VECTOR_BYTES:
+        host = nbytes * _HOST_VECTOR_BYTE
+    call, kernel, kernel_element = _LAUNCHED_CALL if is_launched else _CALL
+    return call + matrices * host + sum(kernel + kernel_element * size for size in fused)
 
 
 def packed_factors(traits: DeviceTraits, dtype: DType, shape: Ints, depth: int,
