@@ -98,6 +98,35 @@ METAL_FUNC void convolve_directly(device const T *x, device const T *weights,
   out[(long(at.z) * windows.width + window) * windows.all + output] = T(sum);
 }
 
+// Element `i` of the sums of products of a vector with each window of another one, around which there
+// are zeros: of x[i + k - left] * y[k], or y from its end if `flips`. The lanes' windows begin one
+// after the other, so that only the first and last terms of a simdgroup need conditions.
+template <typename S, bool flips, typename T>
+METAL_FUNC void correlate(device const T *x, device const T *y, device T *out, uint size,
+                          uint width, uint left, uint i) {
+  device const T *window = x + (long(i) - long(left));
+  const uint first = left > i ? left - i : 0;
+  const uint last = clamp(long(size) + long(left) - long(i), 0l, long(width));
+  const uint begin = simd_min(first), end = simd_max(last);
+  const uint full_begin = min(simd_max(first), end);
+  const uint full_end = max(simd_min(last), full_begin);
+  S sum = S(0);
+  for (uint k = begin; k < full_begin; ++k) {
+    if (k >= first && k < last) {
+      sum = times_plus(S(window[k]), S(y[flips ? width - 1 - k : k]), sum);
+    }
+  }
+  for (uint k = full_begin; k < full_end; ++k) {
+    sum = times_plus(S(window[k]), S(y[flips ? width - 1 - k : k]), sum);
+  }
+  for (uint k = full_end; k < end; ++k) {
+    if (k >= first && k < last) {
+      sum = times_plus(S(window[k]), S(y[flips ? width - 1 - k : k]), sum);
+    }
+  }
+  out[i] = T(sum);
+}
+
 // The largest of each window, or the sum, for each channel.
 template <bool across, bool largest, typename T, typename S, typename Index>
 METAL_FUNC void pool(device const T *x, device const long *rows, device const Index *offsets,
