@@ -1,6 +1,6 @@
 """Functions of `metalloid.numpy` and of NumPy: ratios of times, in turns, best of many.
 
-    python benchmarks/numpy_functions.py [--elements 1000000] [--processor-time] [name ...]
+    python benchmarks/numpy_functions.py [--elements 1000000] [--processor-time] [--cupy] [name ...]
 
 Names are those of numpy_function_calls.ini, or groups of them. The last lines are the geometric
 means of the ratios; below 1, metalloid is faster. The time of the processor, which is that of all
@@ -12,6 +12,9 @@ operating system. Then follow two means for comparison: one as if every call too
 a copy with cold caches moves the bytes of its operands and results, or that of a call of one
 element; and the same with the present ratio for calls that have a name in "limits". A call whose
 operands are in the caches can take less.
+
+With `--cupy` and METALLOID_DEVICE=cuda, the other module is CuPy: operands and results are on the
+GPU, a call ends when the GPU has computed its result, and functions that CuPy lacks are named.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from typing import Any
 
 import numpy
 
+import metalloid as mtl
 import metalloid.numpy as own
 
 _CALLS = Path(__file__).with_name("numpy_function_calls.ini")
@@ -42,6 +46,7 @@ _NEAR_BANDWIDTH, _SHORT = 0.7, 1e-4
 
 Clock = Callable[[], float]
 Names = dict[str, Any]
+Waits = tuple[Callable[[Any], None], Callable[[Any], None]]
 
 
 def calls() -> tuple[dict[str, dict[str, str]], list[str]]:
@@ -159,19 +164,34 @@ def evaluate(result: Any) -> None:
         numpy.asarray(each)
 
 
-def ratio(text: str, both: tuple[Names, Names], seconds: float, clock: Clock
+def compute(result: Any) -> None:
+    """Compute a result of metalloid and leave it on its device."""
+    for each in result if isinstance(result, tuple | list) else (result,):
+        if isinstance(each, own.ndarray):
+            mtl.eval(each)
+            each.device.synchronize()
+
+
+def cupy_and_wait() -> tuple[Any, Callable[[Any], None]]:
+    """CuPy, and a function that waits for its results."""
+    import cupy
+
+    return cupy, lambda _: cupy.cuda.Device().synchronize()
+
+
+def ratio(text: str, both: tuple[Names, Names], waits: Waits, seconds: float, clock: Clock
           ) -> tuple[float, float]:  # fmt: skip
-    """Best times of metalloid and of NumPy, called in turns for so many seconds."""
+    """Best times of metalloid and of the other module, called in turns for so many seconds."""
     code = compile(text, text, "eval")
     best = [math.inf, math.inf]
-    for names in both:  # the first call compiles
-        evaluate(eval(code, names))
+    for names, wait in zip(both, waits, strict=True):  # the first call compiles
+        wait(eval(code, names))
     end, count = time.perf_counter() + seconds, 0
     while count < _MIN_REPEATS or time.perf_counter() < end:
         count += 1
-        for which, names in enumerate(both):
+        for which, (names, wait) in enumerate(zip(both, waits, strict=True)):
             start = clock()
-            evaluate(eval(code, names))
+            wait(eval(code, names))
             best[which] = min(best[which], max(clock() - start, _TICK))
     return best[0], best[1]
 
@@ -189,19 +209,32 @@ def main() -> None:
     parser.add_argument("--elements", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=0.5, help="for each function")
     parser.add_argument("--processor-time", action="store_true")
+    parser.add_argument("--cupy", action="store_true", help="compare with CuPy instead of NumPy")
     options = parser.parse_args()
     clock = time.process_time if options.processor_time else time.perf_counter
     arrays = operands(options.elements)
-    both = (namespace(own, arrays, options.elements), namespace(numpy, arrays, options.elements))
+    other, wait = cupy_and_wait() if options.cupy else (numpy, evaluate)
+    waits = (compute if options.cupy else evaluate, wait)
+    both = (namespace(own, arrays, options.elements), namespace(other, arrays, options.elements))
+    lacking: list[str] = []
     ratios: dict[tuple[str, str], float] = {}
     bounds: dict[tuple[str, str], float] = {}
     copied, known = bandwidth(arrays["x"], clock), limits()
     shortest = shortest_call(own, clock)
     for group, name in [(group, name) for group, some in texts.items() for name in some]:
         if group in options.names or name in options.names:
-            ours, theirs = ratio(texts[group][name], both, options.seconds, clock)
+            try:
+                ours, theirs = ratio(texts[group][name], both, waits, options.seconds, clock)
+            except Exception as error:  # CuPy's classes of errors are many
+                if not options.cupy:
+                    raise
+                lacking.append(f"{group} {name}: {type(error).__name__}: {str(error)[:80]}")
+                continue
             ratios[group, name] = ours / theirs
             row = f"{group:9s} {name:27s} {ours * 1e3:9.3f} ms {theirs * 1e3:9.3f} ms"
+            if options.cupy:
+                print(f"{row} {ours / theirs:7.2f}", flush=True)
+                continue
             limit = ""
             moving = bytes_of(texts[group][name], both[1]) / copied
             bounds[group, name] = min(max(moving, shortest) / theirs, ours / theirs)
@@ -223,6 +256,9 @@ def main() -> None:
             f"geometric mean of the {len(names_of_earlier)} of earlier tables: {mean(earlier):.2f}"
         )
     print(f"geometric mean of all {len(ratios)}: {mean(list(ratios.values())):.2f}")
+    if options.cupy:
+        print(*lacking, sep="\n")
+        return
     speed = f"{copied / 1e9:.0f} GB/s, and {shortest * 1e6:.0f} us a call"
     print(f"at {speed}: {mean(list(bounds.values())):.2f}")
     same = [ratios[key] if key[1] in known else bound for key, bound in bounds.items()]

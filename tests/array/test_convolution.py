@@ -175,3 +175,48 @@ def test_compiled_windows():
     explained = mtl.explain(f(mtl.asarray(x), mtl.asarray(w)))
     assert "kernel void convolve" in explained
     assert "kernel void pool_largest" in explained
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["float64", "int8", pytest.param("complex128", marks=pytest.mark.slow),
+     pytest.param("float16", marks=pytest.mark.slow), pytest.param("bool", marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_vectors(dtype):
+    for sizes in (1, 1), (100, 70), (33, 200):
+        a, b = ((RNG.random(n) * 9).astype(dtype) for n in sizes)
+        for mode in "full", "same", "valid":
+            for name in "convolve", "correlate":
+                got = np.asarray(getattr(mtl.numpy, name)(mtl.numpy.asarray(a), b, mode))
+                expected = getattr(np, name)(a, b, mode)
+                assert got.dtype == dtype
+                if dtype in ("int8", "bool"):
+                    np.testing.assert_array_equal(got, expected)
+                else:
+                    np.testing.assert_allclose(got, expected, rtol=20 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("mode", ["full", pytest.param("same", marks=pytest.mark.slow),
+                                  pytest.param("valid", marks=pytest.mark.slow)])  # fmt: skip
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_derivatives_and_batches_of_vectors(name, mode):
+    a, b, c = (RNG.standard_normal(n) for n in (7, 4, 10))
+    call = getattr(mtl.numpy, name)
+
+    def weighted(x, y):
+        sums = call(x, y, mode)
+        return (sums * c[: sums.size]).sum()
+
+    gradients = mtl.grad(weighted, argnums=(0, 1))(mtl.asarray(a), mtl.asarray(b))
+    matrix = np.stack([getattr(np, name)(row, b, mode) for row in np.eye(7)])
+    np.testing.assert_allclose(gradients[0], matrix @ c[: matrix.shape[1]], rtol=1e-12)
+    matrix = np.stack([getattr(np, name)(a, row, mode) for row in np.eye(4)])
+    np.testing.assert_allclose(gradients[1], matrix @ c[: matrix.shape[1]], rtol=1e-12)
+    rows, others = RNG.standard_normal((3, 7)), RNG.standard_normal((3, 4))
+    for axes, second in ((0, 0), others), ((0, None), b), ((None, 0), others):
+        first = rows if axes[0] == 0 else a
+        got = mtl.vmap(lambda x, y: call(x, y, mode), in_axes=axes)(first, second)
+        pairs = [(first[k] if axes[0] == 0 else a, second[k] if axes[1] == 0 else b)
+                 for k in range(3)]  # fmt: skip
+        expected = [getattr(np, name)(*pair, mode) for pair in pairs]
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)

@@ -1,5 +1,8 @@
 """Operands of functions: lists, NumPy's arrays and scalars, positional axes. The oracle is NumPy."""
 
+import itertools
+import operator
+
 import numpy as np
 import pytest
 
@@ -142,3 +145,25 @@ def test_images_as_lists():
         assert pool(image.tolist(), 3).shape == (1, 1, 1, 1)
     weights = np.ones((1, 3, 3, 1)).tolist()
     assert mtl.conv2d(image.tolist(), weights).ravel().tolist() == [36]
+
+
+def type_after(operation, array, other):
+    """The type after an in-place operation, or None if it is refused."""
+    try:
+        return str(operation(array, other).dtype)
+    except TypeError:
+        return None
+
+
+def test_inplace_operations_cast_within_a_kind_as_numpys():
+    types = "bool", "uint8", "int32", "int64", "float32", "float64", "complex64", "complex128"
+    for old, other in itertools.product(types, types):
+        for operation in operator.iadd, operator.imul, operator.itruediv:
+            first, second = np.ones(2, old), np.ones(2, other)
+            result = type_after(operation, mtl.asarray(first), mtl.asarray(second))
+            assert result == type_after(operation, first, second), (old, other, operation)
+    x = mtl.zeros(2, dtype="float32")
+    x += np.asarray([0.1, 1.0])
+    assert x.tolist() == np.asarray([0.1, 1.0], "float32").tolist()
+    with pytest.raises(TypeError, match="would change int32 to float32"):
+        operator.iadd(mtl.ones(2, dtype="int32"), mtl.ones(2))

@@ -21,12 +21,6 @@ def expression(values):
     return mtl.asarray(np.asarray(values, np.float32)) * 2
 
 
-writes_in_place = pytest.mark.skipif(
-    mtl.default_device().memory == "own", reason="writes are copies there"
-)
-
-
-@writes_in_place
 def test_a_growing_cache_is_written_in_place_by_one_plan():
     x, expected = evaluated((2, 40, 8)), np.ones((2, 40, 8), np.float32)
     memory = id(x._node.memory)  # a reference would make it a copy
@@ -43,7 +37,6 @@ def test_a_growing_cache_is_written_in_place_by_one_plan():
     np.testing.assert_array_equal(np.asarray(x), expected)
 
 
-@writes_in_place
 def test_many_writes_without_a_read():
     x = evaluated((50, 3))
     memory = id(x._node.memory)  # a reference would make it a copy

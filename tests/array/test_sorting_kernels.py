@@ -245,6 +245,15 @@ def test_searchsorted_of_many_values(name, side):
         np.testing.assert_array_equal(np.asarray(result), exact)
 
 
+def test_searchsorted_of_python_integers():
+    for dtype, numbers in ("uint64", (0, 2**63)), ("int8", (-2, 300)), ("float32", (3,)):
+        x = np.asarray([0, 1, 3, 100], dtype)
+        for number in numbers:
+            result = mtl.searchsorted(mtl.asarray(x), number)
+            assert result.shape == ()
+            assert int(result) == np.searchsorted(x, number)
+
+
 def test_searchsorted_promotes_as_comparisons_do():
     among = mtl.asarray([1, 3, 5])
     assert int(mtl.searchsorted(among, 3)) == 1

@@ -9,7 +9,8 @@ import numpy as np
 
 from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.ir import native
-from metalloid.arrays.ir.node import Node
+from metalloid.arrays.ir.dtypes import is_same_kind
+from metalloid.arrays.ir.node import Node, cast
 from metalloid.arrays.ir.operands import binary, is_number, native_operation, unary
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.lowering.matmul import matrix_product
@@ -71,18 +72,18 @@ def _inplace(name: str) -> Binary:
 
 
 def inplace(name: str, old: Node, new: Node) -> Node:
-    """Check that an in-place operation keeps type and shape, and return its result.
+    """The result of an in-place operation in the array's type, as NumPy casts it ("same_kind").
 
     Raises
     ------
     TypeError, ValueError
-        If the type or the shape changes.
+        If the kind of the type or the shape changes.
     """
-    if new.dtype != old.dtype:
+    if not is_same_kind(new.dtype, old.dtype):
         raise TypeError(f"[{name}] in-place operation would change {old.dtype} to {new.dtype}.")
     if new.shape != old.shape:
         raise ValueError(f"[{name}] in-place operation would change {old.shape} to {new.shape}.")
-    return new
+    return cast(new, old.dtype)
 
 
 def _with_variants(name: str) -> tuple[Binary, Binary, Binary]:

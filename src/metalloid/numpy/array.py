@@ -11,7 +11,7 @@ import numpy as np
 from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.functions.creation import empty
-from metalloid.arrays.ir.dtypes import kind_of, type_rules
+from metalloid.arrays.ir.dtypes import is_same_kind, type_rules
 from metalloid.arrays.ir.memory import SHARED
 from metalloid.arrays.ir.native import has_slots_of_arrays
 from metalloid.arrays.ir.node import Node, broadcast, cast
@@ -166,9 +166,8 @@ def in_type_of(result: Array, target: Array, where: str, casting: Any = "same_ki
     TypeError, ValueError
         If the types or the shapes do not allow it.
     """
-    if not np.can_cast(result.dtype, target.dtype, casting) and not (
-        kind_of(result.dtype) == kind_of(target.dtype) and casting == "same_kind"
-    ):
+    is_same = casting == "same_kind" and is_same_kind(result.dtype, target.dtype)
+    if not is_same and not np.can_cast(result.dtype, target.dtype, casting):
         raise TypeError(
             f"[{where}] {result.dtype} does not convert to {target.dtype} with casting {casting!r}."
         )

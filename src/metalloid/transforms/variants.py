@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.ir.layout import Ints, contiguous
-from metalloid.arrays.ir.node import BUFFER, ELEMENTWISE, PRIMITIVE, REDUCE, VIEW, Node
+from metalloid.arrays.ir.node import BUFFER, CHECKED, ELEMENTWISE, PRIMITIVE, REDUCE, VIEW, Node
 from metalloid.arrays.ir.primitives import structural
 from metalloid.arrays.ir.substitute import traced_nodes, with_args
 from metalloid.settings import settings
@@ -53,8 +53,11 @@ class Expression:
         own = set(inputs)
         nodes = [node for node in traced_nodes(roots) if node not in own]
         is_pure = all(
-            node.kind in (ELEMENTWISE, VIEW, REDUCE)
-            or (node.kind is PRIMITIVE and node.data.name in structural)
+            (
+                node.kind in (ELEMENTWISE, VIEW, REDUCE)
+                or (node.kind is PRIMITIVE and node.data.name in structural)
+            )
+            and not node.flags & CHECKED  # which copies do not have
             for node in nodes
         )
         return cls(roots, inputs) if is_pure and len(nodes) <= _MAX_INLINED else None

@@ -83,6 +83,8 @@ class KnownEvaluation(NamedTuple):
         it begins, in bytes.
     held : tuple of Node
         Constants and leaves that the implementations of primitives made.
+    overwritten : bytes
+        Leaves that it overwrites: 32-bit indices of those of the plan.
     repeated : RepeatedPlan
     types : frozenset of numpy.dtype
         Those whose addresses are in the key.
@@ -96,6 +98,7 @@ class KnownEvaluation(NamedTuple):
     unsaved: bytes
     elements: bytes
     held: tuple[Node, ...]
+    overwritten: bytes
     repeated: RepeatedPlan
     types: frozenset[Any]
 
@@ -215,6 +218,7 @@ class Numbering(NamedTuple):
             unsaved_indices.tobytes(),
             elements.tobytes(),
             tuple(held),
+            array("I", repeated.overwritten.values()).tobytes(),
             repeated,
             frozenset(node.dtype for node in self.index_of),
         )

@@ -158,6 +158,7 @@ class RepeatedPlan:
         scratch = list(map(pool_of(device).memory, self._passed_sizes))
         addresses += [memory.address for memory in scratch]
         passed = [*leaves, *results, *scratch]
+        written = [*buffers, *(leaves[k].bound for k in self.overwritten.values())]
         frame = self._frames.pop() if self._frames else self._frame(len(leaves), passed, nodes)
         if frame.run is None:
             return None
@@ -169,12 +170,12 @@ class RepeatedPlan:
         event: Event | None = None
         if run_frame is not None:
             run_frame(frame, addresses)
-            event = frame.run.finish(buffers)
+            event = frame.run.finish(written)
         else:
-            event = frame.run(addresses, buffers)
+            event = frame.run(addresses, written)
         self._frames.append(frame)
         if event is not None:
-            for buffer in chain(buffers, (leaves[k].bound for k in self.overwritten.values())):
+            for buffer in written:
                 buffer.used_by(event)
             if wait:
                 event.wait()
@@ -211,7 +212,7 @@ class RepeatedPlan:
 
     def _finish(self, finish: Callable[[Sequence[LaunchBuffer]], object],
                 memories: Sequence[Memory]) -> None:  # fmt: skip
-        """Record that the launches of a run write to its results."""
+        """Record that the launches of a run write to its results, and to leaves after those."""
         finish([memory.bound for memory in memories])
         if self._small:
             add_run(self._device, [memories[k] for k in self._small])

@@ -51,5 +51,8 @@ def take_copy(memory: Memory) -> np.ndarray | None:
 
 
 def forget_copy(memory: Memory) -> None:
-    """Drop the copy of memory that is about to be written."""
+    """Drop the copy of memory that is about to be written, and make none."""
+    run = _latest.get(memory.device)
+    if run is not None:
+        _latest[memory.device] = tuple(each for each in run if each() is not memory)
     _copies.pop(memory, None)

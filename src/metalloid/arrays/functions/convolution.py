@@ -22,9 +22,14 @@ from metalloid.arrays.ir.node import Node, broadcast, cast, permute, reshape
 from metalloid.arrays.ir.operands import as_number, binary, binary_operands, op
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import concatenated
-from metalloid.arrays.library.window import convolved, pooled, pooled_type
+from metalloid.arrays.library.window import convolved, correlated, pooled, pooled_type
 from metalloid.arrays.lowering.matmul import stacked_product
-from metalloid.arrays.lowering.windows import Windows, stacked_windows, window_elements
+from metalloid.arrays.lowering.windows import (
+    Overlaps,
+    Windows,
+    stacked_windows,
+    window_elements,
+)
 from metalloid.settings import settings
 
 PerAxis = int | Sequence[int]
@@ -138,6 +143,11 @@ def convolution(x: Node, weights: Node, windows: Windows, groups: int,
     return bind("convolution", [x, weights], params, (x.dtype, shape))[0]
 
 
+def correlation(x: Node, y: Node, overlaps: Overlaps) -> Node:
+    """Bind the primitive of the correlation or convolution of two vectors of one type."""
+    return bind("correlation", [x, y], (overlaps,), (x.dtype, (overlaps.windows,)))[0]
+
+
 def _is_empty(x: Node, weights: Node, *params: Any) -> bool:
     return not x.size or not weights.size
 
@@ -179,6 +189,7 @@ def _by_launch(x: Node, weights: Node, windows: Windows, groups: int, *params: A
 
 implement("convolution", Implementation(_zeros, _is_empty),
           Implementation(_by_im2col, _has_matrix_units), _by_launch)  # fmt: skip
+implement("correlation", correlated, is_structural=True)
 
 
 def _check(where: str, windows: Windows) -> None:

@@ -84,7 +84,7 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
     """
     if side not in ("left", "right"):
         raise ValueError(f"[searchsorted] side must be 'left' or 'right', got {side!r}.")
-    x1, x2 = as_arrays("searchsorted", x1, x2)
+    x1, x2 = as_arrays("searchsorted", x1, _in_type_of(x1, x2))
     if x1.ndim != 1:
         raise ValueError(f"[searchsorted] x1 must have one axis, got shape {x1.shape}.")
     sorted_values, values = binary_operands("searchsorted", x1, x2)
@@ -97,6 +97,13 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
         )
     sorted_values, values = cast(sorted_values, dtype), cast(values, dtype)
     return Array(insertion_points(sorted_values, values, side, settings.sorting))
+
+
+def _in_type_of(x1: Any, x2: Any) -> Any:
+    """An integer of Python in the type of an array of integers, if that can hold it."""
+    is_integer = isinstance(x2, int) and isinstance(x1, Array) and kind_of(x1.dtype) in "iu"
+    limits = np.iinfo(x1.dtype) if is_integer else None
+    return x1.dtype.type(x2) if limits and limits.min <= x2 <= limits.max else x2
 
 
 def insertion_points(x1: Node, x2: Node, side: str, setting: str) -> Node:

@@ -103,6 +103,11 @@ def kind_of(dtype: DType) -> str:
     return "f" if dtype == bfloat16 else dtype.kind
 
 
+def is_same_kind(source: DType, target: DType) -> bool:
+    """Whether NumPy's rule "same_kind" casts a type to another one."""
+    return kind_of(source) == kind_of(target) or bool(np.can_cast(source, target, "same_kind"))
+
+
 def is_integral(*dtypes: DType) -> bool:
     """Whether types are all of booleans or integers."""
     return all(kind_of(dtype) in "biu" for dtype in dtypes)

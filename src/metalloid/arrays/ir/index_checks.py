@@ -153,4 +153,4 @@ def _clipped(index: Node, check: IndexCheck) -> Node:
     return result
 
 
-implement("checked_index", _clipped)
+implement("checked_index", _clipped, is_structural=True)

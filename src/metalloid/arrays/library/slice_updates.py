@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from metalloid.arrays.execution.evaluate import evaluate
+from metalloid.arrays.execution.small_results import forget_copy
 from metalloid.arrays.ir.dtypes import int64, kind_of
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
@@ -54,6 +55,8 @@ def deferred(base: Node, key: Any, value: Any) -> Node | None:
         node, pending = node.args[0], pending + 1
     if pending == _MAX_PENDING:
         evaluate([base], wait=False)
+    if base.kind is BUFFER and base.memory is not None:
+        forget_copy(base.memory)
     first = tuple(start for start, _, _ in selection.slices)
     return slice_update(base, first, reshape(new, region))
 

@@ -13,7 +13,7 @@ from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.node import Node
 from metalloid.arrays.ir.operands import from_numpy
-from metalloid.arrays.lowering.windows import Windows
+from metalloid.arrays.lowering.windows import Overlaps, Windows
 from metalloid.arrays.planning.product_tiles import TILE
 from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
@@ -95,6 +95,27 @@ def _by_results(windows: Windows, outputs: int) -> tuple[str, Size]:
     if outputs < _MIN_ADJACENT:
         return "true", (width, outputs, rows)
     return "false", (outputs, width, rows)
+
+
+def correlated(x: Node, y: Node, overlaps: Overlaps) -> Node:
+    """Correlate two vectors."""
+    return library_call(_correlation(x.dtype, overlaps), [x, y], x.dtype, (overlaps.windows,))
+
+
+@functools.lru_cache(maxsize=1024)
+def _correlation(dtype: DType, overlaps: Overlaps) -> LibraryCall:
+    size, width, left, count, flips = overlaps
+    launch = LibraryLaunch(
+        name="convolve_vectors" if flips else "correlate_vectors",
+        body=f"numpy::correlate<{sum_type(dtype)}, {str(flips).lower()}>(\n"
+        "    x0, x1, out, params.size, params.width, params.left, at.x);",
+        files=("complex", *_FILES) if kind_of(dtype) == "c" else _FILES,
+        reads=(0, 1),
+        writes=(2,),
+        numbers=(("size", size), ("width", width), ("left", left)),
+        threads=(count, 1, 1),
+    )
+    return LibraryCall((launch,))
 
 
 def polynomial_of_roots(roots: Node) -> Node:

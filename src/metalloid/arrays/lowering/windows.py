@@ -54,6 +54,30 @@ def window_elements(node: Node, windows: Windows) -> Iterator[Node]:
         yield sliced(node, numbers)
 
 
+class Overlaps(NamedTuple):
+    """A vector of `size` elements, and windows of it in each of which it meets another vector.
+
+    Result i is the sum over k of ``x[i + k - left] * y[k]``, where elements outside of `x` are 0.
+
+    Attributes
+    ----------
+    size, width : int
+        Elements of `x` and `y`.
+    left : int
+        Zeros before `x`.
+    windows : int
+        Number of windows.
+    flips : bool
+        Whether `y` is read from its end, as in a convolution.
+    """
+
+    size: int
+    width: int
+    left: int
+    windows: int
+    flips: bool
+
+
 def stacked_windows(node: Node, windows: Windows) -> Node:
     """Store all windows: the positions in a window are the axis before the channels."""
     elements = list(window_elements(node, windows))

@@ -98,6 +98,40 @@ METAL_FUNC void convolve_directly(device const T *x, device const T *weights,
   out[(long(at.z) * windows.width + window) * windows.all + output] = T(sum);
 }
 
+// Terms k of window `i` of a vector with zeros around it: those before `end` have no zero after it.
+METAL_FUNC uint end_of_terms(uint size, uint width, uint left, uint i) {
+  return clamp(long(size) + long(left) - long(i), 0l, long(width));
+}
+
+// Element `i` of the sums of products of a vector with each window of another one, around which there
+// are zeros: of x[i + k - left] * y[k], or y from its end if `flips`. The windows of a simdgroup begin
+// one after the other, so that only their first and last terms need conditions.
+template <typename S, bool flips, typename T>
+METAL_FUNC void correlate(device const T *x, device const T *y, device T *out, uint size,
+                          uint width, uint left, uint i) {
+  device const T *window = x + (long(i) - long(left));
+  const uint lane0 = simd_broadcast_first(i), lane31 = lane0 + 31;
+  const uint first = left > i ? left - i : 0, last = end_of_terms(size, width, left, i);
+  const uint end = end_of_terms(size, width, left, lane0);
+  const uint full_begin = min(left > lane0 ? left - lane0 : 0, end);
+  const uint full_end = max(end_of_terms(size, width, left, lane31), full_begin);
+  S sum = S(0);
+  for (uint k = left > lane31 ? left - lane31 : 0; k < full_begin; ++k) {
+    if (k >= first && k < last) {
+      sum = times_plus(S(window[k]), S(y[flips ? width - 1 - k : k]), sum);
+    }
+  }
+  for (uint k = full_begin; k < full_end; ++k) {
+    sum = times_plus(S(window[k]), S(y[flips ? width - 1 - k : k]), sum);
+  }
+  for (uint k = full_end; k < end; ++k) {
+    if (k >= first && k < last) {
+      sum = times_plus(S(window[k]), S(y[flips ? width - 1 - k : k]), sum);
+    }
+  }
+  out[i] = T(sum);
+}
+
 // The largest of each window, or the sum, for each channel.
 template <bool across, bool largest, typename T, typename S, typename Index>
 METAL_FUNC void pool(device const T *x, device const long *rows, device const Index *offsets,

@@ -7,7 +7,7 @@
 // The items of all evaluations share, and of a known one (known_evaluations.py).
 enum { STATE_PLANS, STATE_KINDS, STATE_NO_ARGS };
 enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_INPUTS, KNOWN_HAS_NUMBERS, KNOWN_RESULTS, KNOWN_UNSAVED,
-       KNOWN_ELEMENTS, KNOWN_HELD };
+       KNOWN_ELEMENTS, KNOWN_HELD, KNOWN_OVERWRITTEN };
 enum { RESULT_NODES, RESULT_MEMORY, RESULT_DATA };
 
 struct run {
@@ -95,6 +95,20 @@ static bool address_of(const struct plan* plan, PyObject* node, PyObject* kind,
   return *address % element->alignment == 0;
 }
 
+// The memories of leaves that a plan in a stream overwrites; null if there are none, or with an error.
+static PyObject* overwritten_by(const struct plan* plan, const struct graph* graph, PyObject* known) {
+  Py_ssize_t count, unused;
+  const uint32_t* overwritten = indices_of(known, KNOWN_OVERWRITTEN, &count);
+  const uint32_t* leaves = indices_of(known, KNOWN_LEAVES, &unused);
+  if (!count || !has_stream(plan)) return 0;
+  PyObject* list = PyList_New(count);
+  for (Py_ssize_t i = 0; list && i < count; i++) {
+    PyObject* node = input_of(graph, known, leaves[overwritten[i]]);
+    PyList_SetItem(list, i, new_reference(get(node, NODE, NODE_MEMORY)));
+  }
+  return list;
+}
+
 static bool has_run(PyObject* state, PyObject* known, struct plan* plan, const struct graph* graph) {
   PyObject* memories[MAX_ADDRESSES];
   PyObject *kind = PyTuple_GetItem(PyTuple_GetItem(state, STATE_KINDS), KIND_BUFFER);
@@ -109,7 +123,11 @@ static bool has_run(PyObject* state, PyObject* known, struct plan* plan, const s
       return false;
   struct run run = {graph, known};
   const bool has_numbers = PyTuple_GetItem(known, KNOWN_HAS_NUMBERS) == &_Py_TrueStruct;
-  if (!mtl_run_plan(plan, addresses, has_numbers ? pack : 0, &run, memories)) return false;
+  PyObject* overwritten = overwritten_by(plan, graph, known);
+  const bool is_run = !PyErr_Occurred() && mtl_run_plan(plan, addresses, has_numbers ? pack : 0, &run,
+                                                        memories, overwritten);
+  drop(overwritten);
+  if (!is_run) return false;
   const uint32_t* unsaved = indices_of(known, KNOWN_UNSAVED, &count);
   for (Py_ssize_t i = 0; i < count; i++)
     replace(graph->nodes[unsaved[i]], NODE_INLINED, &_Py_TrueStruct);

@@ -141,19 +141,22 @@ static int64_t run_frame(const struct run* run) {
   return done;
 }
 
-// Records that the launches write to the results.
-static bool finish(PyObject* stream, PyObject* const* memories, uint64_t count) {
+// Records that the launches write to the results, and to leaves.
+static bool finish(PyObject* stream, PyObject* const* memories, uint64_t count,
+                   PyObject* overwritten) {
   PyObject *list = PyList_New((Py_ssize_t)count), *finished = 0;
   for (uint64_t i = 0; list && i < count; i++)
     PyList_SetItem(list, (Py_ssize_t)i, new_reference(memories[i]));
-  if (list)
+  const Py_ssize_t end = (Py_ssize_t)count;
+  if (list && (!overwritten || !PyList_SetSlice(list, end, end, overwritten)))
     finished = PyObject_CallFunctionObjArgs(PyTuple_GetItem(stream, STREAM_FINISH), list, (void*)0);
   drop(list), drop(finished);
   return finished;
 }
 
 // Runs with the lock of the device.
-static int64_t run_in_stream(const struct run* run, PyObject* const* memories) {
+static int64_t run_in_stream(const struct run* run, PyObject* const* memories,
+                             PyObject* overwritten) {
   const struct plan_head* head = run->plan->head;
   PyObject *stream = run->plan->stream, *type, *value, *trace;
   PyObject* locked = PyObject_CallNoArgs(PyTuple_GetItem(stream, STREAM_ACQUIRE));
@@ -162,7 +165,8 @@ static int64_t run_in_stream(const struct run* run, PyObject* const* memories) {
   int64_t done = -1;
   PyObject* is_ready = PyObject_CallNoArgs(PyTuple_GetItem(stream, STREAM_IS_READY));
   if (is_ready == &_Py_TrueStruct) done = run_frame(run);
-  if (done == (int64_t)head->launches && !finish(stream, memories, head->results)) done = -1;
+  if (done == (int64_t)head->launches && !finish(stream, memories, head->results, overwritten))
+    done = -1;
   drop(is_ready);
   PyErr_Fetch(&type, &value, &trace);
   PyObject* released = PyObject_CallNoArgs(PyTuple_GetItem(stream, STREAM_RELEASE));
@@ -188,7 +192,7 @@ static PyObject* observer_of(const struct plan* plan) {
 
 bool mtl_run_plan(struct plan* plan, uint64_t* addresses,
                   bool (*pack)(struct plan* plan, PyObject* frame, void* numbers), void* numbers,
-                  PyObject** memories) {
+                  PyObject** memories, PyObject* overwritten) {
   const struct plan_head* head = plan->head;
   PyObject* observer = 0;
   if (mtl_is_recording(plan) && !(observer = observer_of(plan))) return false;
@@ -198,7 +202,8 @@ bool mtl_run_plan(struct plan* plan, uint64_t* addresses,
   }
   _Alignas(16) char outcome[MAX_OUTCOME_BYTES];
   const struct run run = {plan, addresses, pack, numbers, outcome, observer};
-  const int64_t done = has_stream(plan) ? run_in_stream(&run, memories) : run_frame(&run);
+  const int64_t done =
+      has_stream(plan) ? run_in_stream(&run, memories, overwritten) : run_frame(&run);
   drop(observer);
   for (uint64_t i = 0; i < head->scratch; i++) Py_DecRef(memories[head->results + i]);
   if (done == (int64_t)head->launches) return true;

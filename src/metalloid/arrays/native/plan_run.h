@@ -42,9 +42,10 @@ bool mtl_memory_address(const struct plan* plan, PyObject* node, PyObject* kind,
 // memory. Fills `memories` with new references to the results, and uses as many elements as it adds
 // addresses. False if the plan has to be run by Python, or with an error. `pack`, unless it is
 // null, writes the parameters of a frame for the numbers of the run, and returns whether it could.
+// `overwritten`, unless it is null, is a list of the memories of leaves to which launches in a stream write.
 bool mtl_run_plan(struct plan* plan, uint64_t* addresses,
                   bool (*pack)(struct plan* plan, PyObject* frame, void* numbers), void* numbers,
-                  PyObject** memories);
+                  PyObject** memories, PyObject* overwritten);
 
 // Lets Python write the parameters of a frame, from a list or a tuple of numbers or nodes.
 bool mtl_pack_by_python(struct plan* plan, PyObject* frame, PyObject* numbers);

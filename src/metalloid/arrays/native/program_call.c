@@ -149,7 +149,8 @@ static PyObject* program_call(PyObject* self, PyObject* const* args, Py_ssize_t 
     return none_unless_raised();
   for (uint64_t i = 0; i < head->leaves; i++) owners[i] = 0;
   if (bind_leaves(program, nodes, addresses, owners) &&
-      mtl_run_plan(program->plan, addresses, numbers.count ? pack : 0, &numbers, &owners[head->leaves])) {
+      mtl_run_plan(program->plan, addresses, numbers.count ? pack : 0, &numbers, &owners[head->leaves],
+                   0)) {
     results = results_of(program, owners);
     for (uint64_t i = 0; i < head->results; i++) Py_DecRef(owners[head->leaves + i]);
   }

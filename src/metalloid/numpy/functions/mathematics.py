@@ -9,14 +9,15 @@ import numpy as np
 from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import searching
-from metalloid.arrays.functions.convolution import conv1d
-from metalloid.arrays.functions.creation import arange
-from metalloid.arrays.functions.manipulation import concat, pad
+from metalloid.arrays.functions.convolution import correlation
+from metalloid.arrays.functions.manipulation import concat
 from metalloid.arrays.functions.select import clip, where
 from metalloid.arrays.functions.sorting import argsort
 from metalloid.arrays.interop.numpy_functions import call_on_host
-from metalloid.arrays.ir.dtypes import default_float, float32, kind_of, promote
+from metalloid.arrays.ir.dtypes import default_float, float32, int32, kind_of, promote
+from metalloid.arrays.ir.node import cast
 from metalloid.arrays.ir.operands import axes_of
+from metalloid.arrays.lowering.windows import Overlaps
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions.scans import cumsum, diff
 
@@ -254,7 +255,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Array:
         x, y = y, x
     if not y.size:
         raise ValueError("[convolve] the vectors must not be empty.")
-    return _correlated(x, y[::-1], mode, "convolve")
+    return _correlated(x, y, mode, "convolve", flips=True)
 
 
 @numpy_function
@@ -271,11 +272,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
     return _correlated(x, y, mode, "correlate")
 
 
-#: Shorter vectors are added up term by term, in one kernel.
-_MAX_TERMS = 16
-
-
-def _correlated(x: Array, y: Array, mode: str, where: str) -> Array:
+def _correlated(x: Array, y: Array, mode: str, where: str, flips: bool = False) -> Array:
     """Sums of the products of a short vector with each window of a long one."""
     n = y.size
     borders = {"valid": (0, 0), "same": (n // 2, n - 1 - n // 2), "full": (n - 1, n - 1)}
@@ -287,15 +284,7 @@ def _correlated(x: Array, y: Array, mode: str, where: str) -> Array:
     left, right = borders[mode]
     dtype = promote(x.dtype, y.dtype)
     kind = kind_of(dtype)
-    wide = float32 if kind == "f" and dtype.itemsize == 2 else dtype
-    padded, kernel = pad(x.astype(wide), (left, right)), y.astype(wide)
-    count = padded.size - n + 1
-    if n <= _MAX_TERMS:
-        total = padded[:count] * kernel[0]
-        for k in range(1, n):
-            total = total + padded[k : k + count] * kernel[k]
-        return total.astype(dtype)
-    if kind in "fc":
-        return conv1d(padded[None, :, None], kernel[None, :, None]).reshape(-1).astype(dtype)
-    windows = arange(count, device=x.device)[:, None] + arange(n, device=x.device)
-    return (searching.elements_at(padded, windows) * kernel).sum(-1).astype(dtype)
+    wide = float32 if kind == "f" and dtype.itemsize == 2 else int32 if kind == "b" else dtype
+    overlaps = Overlaps(x.size, n, left, x.size + left + right - n + 1, flips)
+    result = correlation(cast(x._node, wide), cast(y._node, wide), overlaps)
+    return Array(result if wide is dtype else cast(result, dtype))

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.functions.convolution import convolution, pooling
+from metalloid.arrays.functions.convolution import convolution, correlation, pooling
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.node import Node, broadcast, cast, permute, reduce, reshape
 from metalloid.arrays.ir.primitives import bind, implement
 from metalloid.arrays.ir.views import flipped, full_slices, joined, moved_axes, sliced
 from metalloid.arrays.lowering.matmul import stacked_product
-from metalloid.arrays.lowering.windows import Windows, stacked_windows, window_elements
+from metalloid.arrays.lowering.windows import Overlaps, Windows, stacked_windows, window_elements
+from metalloid.settings import settings
 from metalloid.transforms.rules.registry import Rule, define_rule, stacks
 from metalloid.transforms.tangents import added, conjugate, zeros_like
 
@@ -107,6 +108,47 @@ def _folded(x: Node) -> Node:
 
 
 define_rule("convolution", Rule(_tangents, _batch, _transpose))
+
+
+def _correlation_tangents(args: Sequence[Node], params: Any, results: Any,
+                          tangents: Nodes) -> Nodes:  # fmt: skip
+    (x, y), (dx, dy) = args, tangents
+    left = None if dx is None else correlation(dx, y, *params)
+    right = None if dy is None else correlation(x, dy, *params)
+    return [added([left, right])]
+
+
+def _correlation_transpose(cotangents: Nodes, args: Nodes, params: tuple[Overlaps]) -> Nodes:
+    (ct,), (x, y), ((size, width, left, count, flips),) = cotangents, args, params
+    assert ct is not None
+    of_x = of_y = None
+    if y is not None:
+        around = Overlaps(count, width, width - 1 - left, size, not flips)
+        of_x = correlation(ct, conjugate(Array(y))._node, around)
+    if x is not None:
+        around = Overlaps(size, count, left, width, flips=False)
+        of_y = correlation(conjugate(Array(x))._node, ct, around)
+        of_y = flipped(of_y, (0,)) if flips else of_y
+    return [of_x, of_y]
+
+
+def _correlation_batch(args: Sequence[Node], is_batched: Sequence[bool],
+                       params: tuple[Overlaps]) -> list[Node]:  # fmt: skip
+    """A convolution of one channel, for which the vector gets its zeros."""
+    (x, y), ((size, width, left, count, flips),) = args, params
+    shape = (*x.shape[:-1], count + width - 1)
+    region = full_slices(shape)
+    region[-1] = (left, 1, size)
+    padded = joined([zeros_like(x, shape), x], [full_slices(shape), region], shape, x.dtype)
+    filters = flipped(y, (len(y.shape) - 1,)) if flips else y
+    columns = [reshape(z, (*z.shape[:-1], 1, z.shape[-1], 1)) for z in (padded, filters)]
+    windows = Windows((1, shape[-1], 1), (width,), (1,), (1,))
+    how = settings.products, settings.tf32
+    (result,) = _batch(columns, is_batched, (windows, 1, how))
+    return [reshape(result, (result.shape[0], count))]
+
+
+define_rule("correlation", Rule(_correlation_tangents, _correlation_batch, _correlation_transpose))
 
 
 def _pool_batch(largest: bool) -> Any:
