@@ -39,6 +39,13 @@ def test_values_with_operators_of_their_own_use_them():
             mx.array(1.0) + value
 
 
+@pytest.mark.parametrize("evaluate", [mx.eval, mx.async_eval])
+def test_evaluation_ignores_leaves_that_are_no_arrays(evaluate):
+    x = mx.array(1.0) + 2
+    assert evaluate({"state": [object(), x]}, b"text", None) is None
+    assert x.item() == 3
+
+
 def test_quantised_matrices_are_not_dequantised_to_integers():
     quantised = mx.quantize(mx.ones((2, 32)), mode="mxfp4")
     with pytest.raises(ValueError, match="must be a floating type, got int32"):

@@ -35,8 +35,8 @@ Function = Callable[..., Any]
 
 
 def eval(*args: Any) -> None:
-    """Evaluate arrays, or trees of them."""
-    arrays = _evaluated(args, "eval")
+    """Evaluate the arrays of trees; other leaves are ignored, as MLX does."""
+    arrays = [x._a for x in arrays_of(args)]
     if arrays:
         try:
             mtl.eval(*arrays)
@@ -45,12 +45,12 @@ def eval(*args: Any) -> None:
 
 
 def async_eval(*args: Any) -> None:
-    """Start to evaluate arrays, or trees of them; on the CPU, end it, too.
+    """Start to evaluate the arrays of trees; on the CPU, end it, too.
 
     There, Python has no other processor to run on meanwhile, and a known evaluation that ends
     before the call returns takes less time to start.
     """
-    arrays = _evaluated(args, "async_eval")
+    arrays = [x._a for x in arrays_of(args)]
     if any(a._node.flags & TRACED for a in arrays):
         raise ValueError("[async_eval] Not allowed inside a graph transformation.")
     if arrays:
@@ -59,16 +59,6 @@ def async_eval(*args: Any) -> None:
             (mtl.eval if is_host else mtl.async_eval)(*arrays)
         except np.linalg.LinAlgError as error:
             failures.append(error)
-
-
-def _evaluated(trees: Any, where: str) -> list[mtl.Array]:
-    arrays = []
-    for leaf in leaves_of(trees):
-        if isinstance(leaf, array):
-            arrays.append(leaf._a)
-        elif leaf is not None and not isinstance(leaf, bool | int | float | str):
-            raise ValueError(f"[{where}] expected arrays, got {type(leaf).__name__}.")
-    return arrays
 
 
 def depends(inputs: Any, dependencies: Any) -> Any:
