@@ -85,7 +85,11 @@ def test_matrices():
 
 
 STRUCTS = f"""{HEADER}
-struct Law {{ float scale; float2x2 turn; float get(float r) const {{ return scale * r * r; }} }};
+struct Law {{
+  float scale; float2x2 turn;
+  float get(float r) const {{ return scale * r * r; }}
+  float get(float r) const device {{ return scale * r * r; }}
+}};
 struct Body {{ float3 at; int kind; float mass[2]; Law law; }};
 static Body moved(Body body, float3 by) {{
   body.at += by * body.mass[1];
@@ -97,7 +101,7 @@ kernel void k(device const Body *bodies, constant Law &law, device Body *out, de
   Body body = bodies[i], others[2] = {{body, {{float3(1), 1, {{2}}, law}}}};
   for (int k = 0; k < 2; k++) others[k] = moved(others[k], body.at * law.scale);
   device const Law *inner = &bodies[i].law;
-  others[1].law.scale = inner->get(others[0].mass[i % 2]);
+  others[1].law.scale = (*inner).get(others[0].mass[i % 2]);
   Law taken = body.kind == 1 ? law : others[1].law;
   y[i] = others[0].law.turn[1].x + dot(others[0].at, others[1].at) + taken.scale;
   out[i] = others[0];

@@ -136,6 +136,8 @@ FINE = {
         _before("constexpr int log2(int n) { return n > 1 ? 1 + log2(n / 2) : 0; }",
                 "constexpr int n = log2(32); float a[log2(16)] = {}; x[i] = a[0] + n;"),
     "lambdas, which Metal 3.2 introduced": "auto f = [&](int n) { return x[n]; }; x[i] = f(1);",
+    "samplers at program scope":
+        _before("constexpr sampler nearest(filter::nearest);\nconstexpr sampler s = sampler();"),
     "unions": "union { float f; uint u; } v; v.f = 1; x[i] = v.u;",
     "builtins": "x[i] = __builtin_ctz(i) + INFINITY + NAN;",
     "attributes of functions":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,7 +23,7 @@ from metalloid.differentiate.program.tree import (
 from metalloid.differentiate.textures import texel_number, unknown_settings
 
 
-class ProgramWriter:
+class ProgramWriter(ABC):
     """Writes statements.
 
     Parameters
@@ -98,9 +99,9 @@ class ProgramWriter:
         else:
             self.line(f"{text_of(target)} = {value};")
 
+    @abstractmethod
     def add(self, statement: AtomicAdd) -> None:
         """Write an addition to memory."""
-        raise NotImplementedError
 
     def branch(self, statement: If) -> None:
         """Write an if statement."""

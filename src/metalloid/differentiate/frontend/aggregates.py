@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -107,6 +108,8 @@ class AggregateReader(PointerReader):
 
     def element(self, base: Expression, index: Expression, type_: Type) -> Expression:
         """An element of an array, or of what a pointer points to."""
+        if base.op == "aggregate" and index is ZERO and not base.type.extents:
+            return base  # that a pointer points to
         if base.op == "aggregate":
             parts = [
                 self.element(part, index, replace(part.type, extents=part.type.extents[1:]))
@@ -222,9 +225,9 @@ class AggregateReader(PointerReader):
             if number >= given or values.children[number].kind == "ImplicitValueInitExpr":
                 self.clear(part)
 
+    @abstractmethod
     def initialise_any(self, target: Expression, values: Node) -> None:
         """Assign an initialiser list."""
-        raise NotImplementedError
 
     def _read_InitListExpr(self, node: Node) -> Expression:
         local = self.new_variable("list", type_of(node))

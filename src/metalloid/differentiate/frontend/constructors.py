@@ -6,6 +6,7 @@ A constructor is a new object, whose members are initialised, and then its body.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
 from metalloid.differentiate.frontend.expressions import REFERENCE, Refused, type_of
@@ -108,12 +109,12 @@ class ConstructorReader(SimdgroupMatrixReader):
             return self.method(node, self.value(node.children[1]), callee[2], "operator")
         return self.call(node, callee[2], "operator")
 
+    @abstractmethod
     def inline(
         self, function: Node, node: Node, given: Sequence[Node], result: Expression | None,
         first: Callable[[], object] | None = None,
     ) -> None:  # fmt: skip
         """Read the body of a function that is called, after what `first` reads."""
-        raise NotImplementedError
 
     def initialise_members(self, target: Expression, constructor: Node) -> None:
         """Assign what the initialisers of a constructor say."""

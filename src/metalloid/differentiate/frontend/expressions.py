@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -86,7 +87,7 @@ def negated(condition: Expression) -> Expression:
     return Expression("unary", BOOL, "!", (condition,))
 
 
-class ExpressionReader:
+class ExpressionReader(ABC):
     """Reads expressions; what they do is appended to `statements`.
 
     Attributes
@@ -226,17 +227,17 @@ class ExpressionReader:
         base, index = (self.value(child) for child in node.children)
         return self.element(base, index, type_of(node))
 
+    @abstractmethod
     def element(self, base: Expression, index: Expression, type_: Type) -> Expression:
         """An element of an array, or of what a pointer points to."""
-        raise NotImplementedError
 
+    @abstractmethod
     def moved(self, node: Node, operator: str, left: Expression, right: Expression) -> Expression:
         """A sum of a pointer and a distance, or a difference."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pointer_cast(self, node: Node, pointer: Expression) -> Expression:
         """A pointer of another type."""
-        raise NotImplementedError
 
     def _read_MemberExpr(self, node: Node) -> Expression:
         if ".union (anonymous" in node.text or ".struct (anonymous" in node.text:
@@ -280,13 +281,12 @@ class ExpressionReader:
             self.assign(before, value, node)
             if target.op == "pointer":
                 before = replace(target, args=(target.args[0], before))
-        one = Expression("constant", INT, "1")
-        self.update(node, target, operator, one)
+        self.update(node, target, operator, Expression("constant", INT, "1"))
         return before
 
+    @abstractmethod
     def update(self, node: Node, target: Expression, operator: str, value: Expression) -> None:
         """``target operator= value``; of a pointer, its offset."""
-        raise NotImplementedError
 
     def _read_BinaryOperator(self, node: Node) -> Expression:
         operator = self._operator(node)
@@ -368,17 +368,17 @@ class ExpressionReader:
             return Expression("unary", type_of(node), operator, tuple(args))
         return binary(operator, args[0], args[1], type_of(node))
 
+    @abstractmethod
     def method(self, node: Node, target: Expression, address: str, name: str) -> Expression:
         """The result of a member function of a struct."""
-        raise NotImplementedError
 
+    @abstractmethod
     def operation(self, node: Node, operator: str, args: list[Expression]) -> Expression:
         """An operation of matrices, or a component of a vector."""
-        raise NotImplementedError
 
+    @abstractmethod
     def matrix_function(self, node: Node, name: str, args: tuple[Expression, ...]) -> Expression:
         """The value of a function of a matrix."""
-        raise NotImplementedError
 
     def _read_CXXMemberCallExpr(self, node: Node) -> Expression:
         member = node.children[0]

@@ -16,6 +16,8 @@ _CLASSES = (
 )
 _INDIRECTION = re.compile(r"[*&](?: ?const)?(?:\[[^\]]*\])*$")
 _ATOMIC_TYPE = re.compile(r"(?:metal::)?atomic<[^*&]*$")
+#: MSL has no other samplers of the text than constants, which need no address space.
+_SAMPLER = re.compile(r"const (?:metal::)?sampler$")
 #: Where the type is not what stands in the text.
 _DEDUCED = {"auto", "decltype", "typename"}
 
@@ -101,6 +103,7 @@ def _check_storage(text: Text, node: Node) -> None:
     elif (
         (_is_at_program_scope(node) or "static" in words)
         and not is_in_named_space(resolved)
+        and not ("constexpr" in words and _SAMPLER.match(resolved))
         and not words & {"constant", "thread_local"}
         and not text.attribute_index.within(
             statement.start, text.stream.find_from(name, (";", "="))
