@@ -16,8 +16,8 @@ kernel void k(device const float *x, device float *y, uint i [[thread_position_i
       divide(a, b), tanpi(0.3f * a), ldexp(a, 3), nextafter(a, b), select(a, b, c > 1),
       smoothstep(a, a + b, c), max3(a, b, c), min3(a, b, c), median3(a, b, c), fmax3(a, b, c),
       s * t, m + u * a, dot(reflect(v, w), w * v), faceforward(v, w, -v).y,
-      faceforward(w, w, v).y};
-  for (int k = 0; k < 15; k++) y[15 * i + k] = values[k];
+      faceforward(w, w, v).y, ((float2){a, b}).y * as_type<float>(0x40000000u + i % 1)};
+  for (int k = 0; k < 16; k++) y[16 * i + k] = values[k];
 }"""
 
 
@@ -31,16 +31,16 @@ def values(a, b, c):
         a / b, np.tan(0.3 * np.pi * a), 8 * a, a, b if c.real > 1 else a,
         part * part * (3 - 2 * part), ordered[2], ordered[0], ordered[1], ordered[2],
         np.sin(a * b) * np.cos(a * b), 3 * a * c - integer + integer * a, reflected @ (w * v), b,
-        -c * c,
+        -c * c, 2 * b,
     ]  # fmt: skip
 
 
 def test_functions():
     count, step = 8, 1e-30
     x = np.random.default_rng(0).uniform(0.3, 1.4, (count, 3)).astype(np.float32)
-    d_y, dot_x = (np.random.default_rng(1).normal(size=(count, n)).astype("f") for n in (15, 3))
+    d_y, dot_x = (np.random.default_rng(1).normal(size=(count, n)).astype("f") for n in (16, 3))
     kernel = mtl.library(SOURCE, device="cpu").k
-    y, dot_y, d_x = np.zeros((count, 15), "f"), np.zeros((count, 15), "f"), np.zeros_like(x)
+    y, dot_y, d_x = np.zeros((count, 16), "f"), np.zeros((count, 16), "f"), np.zeros_like(x)
     kernel.vjp()(x, y, d_y, d_x, threads=count)
     kernel.jvp()(x, y, dot_x, dot_y, threads=count)
     for row, given, seeds, dots, adjoint, tangent in zip(

@@ -30,8 +30,9 @@ _SIZE = re.compile(r"sizeof '(?:[^']*':')?([^']*)'")
 _LANES = str.maketrans("rgba", "xyzw")
 #: Nodes that stand for their last child.
 _TRANSPARENT = (
-    "ParenExpr", "ExprWithCleanups", "MaterializeTemporaryExpr", "CXXBindTemporaryExpr",
-    "ConstantExpr", "SubstNonTypeTemplateParmExpr", "PseudoObjectExpr", "AttributedStmt",
+    "ParenExpr", "ExprWithCleanups", "MaterializeTemporaryExpr", "AttributedStmt", "ConstantExpr",
+    "CXXBindTemporaryExpr", "PseudoObjectExpr", "CompoundLiteralExpr",
+    "SubstNonTypeTemplateParmExpr",
 )  # fmt: skip
 _CASTS = (
     "ImplicitCastExpr", "CStyleCastExpr", "CXXFunctionalCastExpr", "CXXStaticCastExpr",
@@ -268,9 +269,8 @@ class ExpressionReader(ABC):
             if target.op == "element" and len(target.args) == 2:
                 return Expression("pointer", target.type, "", target.args)
             return target
-        return (
-            target if operator == "+" else Expression("unary", type_of(node), operator, (target,))
-        )
+        value = Expression("unary", type_of(node), operator, (target,))
+        return target if operator == "+" else value
 
     def _stepped(self, node: Node, target: Expression, operator: str) -> Expression:
         before = target

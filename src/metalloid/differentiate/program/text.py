@@ -29,6 +29,8 @@ def text_of(expression: Expression) -> str:
         case "select":
             condition, then, other = map(_inner, expression.args)
             return f"{condition} ? {then} : {other}"
+        case "call" if expression.name == "as_type":
+            return f"as_type<{expression.type.element.msl}>({args[0]})"
         case "call" | "option":
             return f"{expression.name}({', '.join(args)})"
         case "method":
