@@ -21,6 +21,7 @@ from metalloid.numpy.array import ndarray as ndarray
 from metalloid.numpy.functions import (
     along_axes,
     bits,
+    convolution,
     creation,
     diagonals,
     indexing,
@@ -48,8 +49,8 @@ __version__ = _numpy.__version__
 #: The chapters, whose functions of NumPy's names are this namespace.
 CHAPTERS: tuple[ModuleType, ...] = (
     creation, manipulation, insertion, indexing, diagonals, logic, reductions, scans,
-    nanfunctions, sorting, along_axes, statistics, quantiles, mathematics, polynomials, products,
-    pad, bits, host,
+    nanfunctions, sorting, along_axes, statistics, quantiles, mathematics, convolution, polynomials,
+    products, pad, bits, host,
 )  # fmt: skip
 _ALIASES = {
     "amax": reductions.max, "amin": reductions.min, "around": logic.round,

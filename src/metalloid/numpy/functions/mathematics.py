@@ -1,4 +1,4 @@
-"""Differences, integrals, interpolation and convolution, with NumPy's arguments."""
+"""Differences, integrals and interpolation, with NumPy's arguments."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ import numpy as np
 from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import searching
-from metalloid.arrays.functions.convolution import correlation
 from metalloid.arrays.functions.manipulation import concat
 from metalloid.arrays.functions.select import clip, where
 from metalloid.arrays.functions.sorting import argsort
 from metalloid.arrays.interop.numpy_functions import call_on_host
-from metalloid.arrays.ir.dtypes import default_float, float32, int32, kind_of, promote
-from metalloid.arrays.ir.node import cast
+from metalloid.arrays.ir.dtypes import default_float, kind_of, promote
 from metalloid.arrays.ir.operands import axes_of
-from metalloid.arrays.lowering.windows import Overlaps
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions.scans import cumsum, diff
 
@@ -230,61 +227,3 @@ def i0(x: Any) -> Array:
     if kind_of(values.dtype) == "c":
         raise TypeError("[i0] is not supported for complex numbers.")
     return ew.i0(values if kind_of(values.dtype) == "f" else values.astype(default_float()))
-
-
-@numpy_function
-def convolve(a: Any, v: Any, mode: str = "full") -> Array:
-    """Convolution of two vectors.
-
-    Parameters
-    ----------
-    mode : "full", "same" or "valid"
-        All overlaps; as many as the longer vector has elements; complete overlaps only.
-
-    Examples
-    --------
-    >>> import metalloid.numpy as np
-    >>> np.convolve([1, 2, 3], [1, 1])
-    array([1, 3, 5, 3])
-    """
-    x, y = as_arrays("convolve", a, v)
-    if x.ndim > 1 or y.ndim > 1:
-        raise ValueError(f"[convolve] expected vectors, got shapes {x.shape} and {y.shape}.")
-    x, y = x.reshape(-1), y.reshape(-1)
-    if y.size > x.size:
-        x, y = y, x
-    if not y.size:
-        raise ValueError("[convolve] the vectors must not be empty.")
-    return _correlated(x, y, mode, "convolve", flips=True)
-
-
-@numpy_function
-def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
-    """Cross-correlation of two vectors; `v` is conjugated. See `convolve`."""
-    x, y = as_arrays("correlate", a, v)
-    if x.ndim != 1 or y.ndim != 1:
-        raise ValueError(f"[correlate] expected vectors, got shapes {x.shape} and {y.shape}.")
-    if not x.size or not y.size:
-        raise ValueError("[correlate] the vectors must not be empty.")
-    y = ew.conj(y) if kind_of(y.dtype) == "c" else y
-    if y.size > x.size:
-        return _correlated(y, x, mode, "correlate")[::-1]
-    return _correlated(x, y, mode, "correlate")
-
-
-def _correlated(x: Array, y: Array, mode: str, where: str, flips: bool = False) -> Array:
-    """Sums of the products of a short vector with each window of a long one."""
-    n = y.size
-    borders = {"valid": (0, 0), "same": (n // 2, n - 1 - n // 2), "full": (n - 1, n - 1)}
-    if mode is None:
-        raise TypeError(f"[{where}] mode must be 'full', 'same' or 'valid', got None.")
-    mode = dict(enumerate(("valid", "same", "full"))).get(mode, mode)  # type: ignore[call-overload]
-    if mode not in borders:
-        raise ValueError(f"[{where}] mode must be 'full', 'same' or 'valid', got {mode!r}.")
-    left, right = borders[mode]
-    dtype = promote(x.dtype, y.dtype)
-    kind = kind_of(dtype)
-    wide = float32 if kind == "f" and dtype.itemsize == 2 else int32 if kind == "b" else dtype
-    overlaps = Overlaps(x.size, n, left, x.size + left + right - n + 1, flips)
-    result = correlation(cast(x._node, wide), cast(y._node, wide), overlaps)
-    return Array(result if wide is dtype else cast(result, dtype))

@@ -15,9 +15,9 @@ from metalloid.arrays.ir.dtypes import default_float, kind_of, promote
 from metalloid.arrays.ir.node import TRACED
 from metalloid.arrays.library.window import polynomial_of_roots
 from metalloid.numpy.array import numpy_function
+from metalloid.numpy.functions.convolution import convolve
 from metalloid.numpy.functions.creation import vander
 from metalloid.numpy.functions.manipulation import atleast_1d, trim_zeros
-from metalloid.numpy.functions.mathematics import convolve
 
 
 @numpy_function
