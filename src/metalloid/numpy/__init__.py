@@ -38,6 +38,7 @@ from metalloid.numpy.functions import (
     scans,
     sorting,
     statistics,
+    windows,
 )
 from metalloid.numpy.ufunc import UFUNCS
 from metalloid.numpy.ufunc import ufunc as ufunc
@@ -50,7 +51,7 @@ __version__ = _numpy.__version__
 CHAPTERS: tuple[ModuleType, ...] = (
     creation, manipulation, insertion, indexing, diagonals, logic, reductions, scans,
     nanfunctions, sorting, along_axes, statistics, quantiles, mathematics, convolution, polynomials,
-    products, pad, bits, host,
+    products, windows, pad, bits, host,
 )  # fmt: skip
 _ALIASES = {
     "amax": reductions.max, "amin": reductions.min, "around": logic.round,

@@ -244,8 +244,8 @@ def atleast_3d(*arys: Any) -> Any:
 def average(a: Any, axis: Axis = None, weights: Any = None, returned: _bool = False, *, keepdims: Any = False) -> Any:
     """Weighted mean along axes."""
     ...
-def bartlett(M: int, *parameters: float) -> ndarray:
-    """Window of `M` numbers; see ``numpy.bartlett``."""
+def bartlett(M: int) -> ndarray:
+    """Triangular window of `M` numbers, whose ends are 0; see ``numpy.bartlett``."""
     ...
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> ndarray:
     """Count the occurrences of each integer from 0 to the largest."""
@@ -258,8 +258,8 @@ bitwise_not: ufunc
 bitwise_or: ufunc
 bitwise_right_shift: ufunc
 bitwise_xor: ufunc
-def blackman(M: int, *parameters: float) -> ndarray:
-    """Window of `M` numbers; see ``numpy.blackman``."""
+def blackman(M: int) -> ndarray:
+    """Window of `M` numbers, a sum of three cosines; see ``numpy.blackman``."""
     ...
 def block(arrays: Any) -> Any:
     """Join nested lists of blocks: the innermost lists along the last axis."""
@@ -487,11 +487,11 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     ...
 greater: ufunc
 greater_equal: ufunc
-def hamming(M: int, *parameters: float) -> ndarray:
-    """Window of `M` numbers; see ``numpy.hamming``."""
+def hamming(M: int) -> ndarray:
+    """Raised cosine of `M` numbers, whose ends are 0.08; see ``numpy.hamming``."""
     ...
-def hanning(M: int, *parameters: float) -> ndarray:
-    """Window of `M` numbers; see ``numpy.hanning``."""
+def hanning(M: int) -> ndarray:
+    """Raised cosine of `M` numbers, whose ends are 0; see ``numpy.hanning``."""
     ...
 heaviside: ufunc
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[ndarray, ndarray]:
@@ -584,8 +584,8 @@ def iterable(y: Any) -> _bool:
 def ix_(*args: Any) -> tuple[ndarray, ...]:
     """Indices of an open mesh: each along an axis of its own."""
     ...
-def kaiser(M: int, *parameters: float) -> ndarray:
-    """Window of `M` numbers; see ``numpy.kaiser``."""
+def kaiser(M: int, beta: float) -> ndarray:
+    """Window of `M` numbers by a Bessel function of the first kind; see ``numpy.kaiser``."""
     ...
 def kron(a: Any, b: Any) -> ndarray:
     """Kronecker product."""

@@ -20,7 +20,7 @@ from metalloid.arrays.functions.manipulation import (
     stack,
 )
 from metalloid.arrays.functions.select import where
-from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, int64, kind_of, promote
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, int64, kind_of, promote
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.memory_order import in_order
 
@@ -401,22 +401,6 @@ def _grid(key: Any, is_sparse: bool) -> Any:
 
 
 mgrid, ogrid = _Grid(False), _Grid(True)
-
-
-def _window(name: str) -> Callable[..., Array]:
-    function = getattr(np, name)
-
-    @numpy_function
-    def window(M: int, *parameters: float) -> Array:
-        return creation.asarray(function(M, *parameters)).astype(default_float())
-
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = f"Window of `M` numbers; see ``numpy.{name}``."
-    return window
-
-
-bartlett, blackman, hamming, hanning = map(_window, ("bartlett", "blackman", "hamming", "hanning"))
-kaiser = _window("kaiser")
 
 
 @numpy_function
