@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from metalloid.differentiate.derived import (
 )
 from metalloid.differentiate.matrices import matrix_functions
 from metalloid.differentiate.program.text import count_name
-from metalloid.differentiate.program.tree import Program
+from metalloid.differentiate.program.tree import Parameter, Program
 from metalloid.differentiate.sweep import Sweep
 from metalloid.differentiate.textures import sampler_lines, sampler_parameters, texture_functions
 from metalloid.errors import OutOfMemory
@@ -55,9 +56,14 @@ static void adjoint_add(threadgroup atomic_uint *address, float value) {
 }
 
 """
+_WORDS = re.compile(r"[A-Za-z_]\w*")
 _WORD = 4
 #: A tape of at most so many bytes is used for the next launch.
 _MAX_TAPE = 2**25
+#: Launches whose words of the tape are remembered.
+_MAX_COUNTS = 64
+#: Bytes of an array that such a launch may read.
+_MAX_NUMBERS = 256
 
 
 class AdjointKernel(DerivedKernel):
@@ -105,6 +111,13 @@ class AdjointKernel(DerivedKernel):
         self.consumed = tuple(name in sweep.consumed for name in outputs)
         self.has_tape = sweep.has_tape
         self._count = derivation.function("tape") if sweep.has_tape else None
+        names = [parameter.name for parameter in primal.signature.arguments]
+        #: Positions of what the count reads; None if it reads threadgroup memory.
+        self._counted = (
+            [names.index(name) for name in sorted(sweep.counted)]
+            if sweep.counted <= set(names) else None
+        )  # fmt: skip
+        self._known_words: dict[Any, int] = {}
 
     def _run(self, args: Sequence[Any], threads: Any, group_size: Any) -> Event:
         values, memory = without_threadgroup_memory(args)
@@ -138,7 +151,7 @@ class AdjointKernel(DerivedKernel):
                 return self._general(shared, guarded).launch(args, threads, group_size)
         if self._count is None:
             args = self._with_settings(args)
-            return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
+            return self.kernel(*args, threads=threads, group_size=group_size)
         extents = (threads,) if isinstance(threads, int) else tuple(threads)
         count, budget = math.prod(extents), settings.tape_bytes
         stride, least = 1, None
@@ -158,7 +171,7 @@ class AdjointKernel(DerivedKernel):
             tape = Buffer(nbytes, self.kernel.device)
         event = self.kernel(
             *self._with_settings(args), tape, np.uint32(stride),
-            threads=threads, group_size=group_size, wait=True,
+            threads=threads, group_size=group_size,
         )  # fmt: skip
         if tape.nbytes <= _MAX_TAPE and not self._tapes:
             self._tapes.append(tape)
@@ -181,7 +194,21 @@ class AdjointKernel(DerivedKernel):
         return frozenset(shared), frozenset(guarded)
 
     def _words(self, args: Sequence[Any], stride: int, threads: Any, group_size: Any) -> int:
-        """Words of the tape of a thread, with a checkpoint each `stride` iterations of loops."""
+        """Words of the tape of a thread, with a checkpoint each `stride` iterations of loops.
+
+        They are counted once for launches that give the count the same numbers.
+        """
+        numbers = None if self._counted is None else [_bytes(args[k]) for k in self._counted]
+        if numbers is None or None in numbers:
+            return self._count_words(args, stride, threads, group_size)
+        key = *numbers, stride, np.array(threads).tobytes(), np.array(group_size).tobytes()
+        if key not in self._known_words:
+            if len(self._known_words) >= _MAX_COUNTS:
+                self._known_words.clear()
+            self._known_words[key] = self._count_words(args, stride, threads, group_size)
+        return self._known_words[key]
+
+    def _count_words(self, args: Sequence[Any], stride: int, threads: Any, group_size: Any) -> int:
         words = Buffer(np.zeros(1, np.uint32), self.kernel.device)
         assert self._count is not None
         self._count(
@@ -323,6 +350,10 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
     if sweep.has_tape:
         counting = Sweep(program, wrt, outputs)
         counting.write_count()
+        words = {word for line in counting.lines for word in _WORDS.findall(line)}
+        sweep.counted = {
+            p.name for p in program.parameters if p.name in words and not _is_position(p)
+        }
         ends = ["atomic_fetch_max_explicit(tape_words, peak, memory_order_relaxed);"]
         text += "\n" + kernel_text(
             f"{name}_tape", program.parameters,
@@ -331,6 +362,19 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
             "Words of the tape of a thread.",
         )  # fmt: skip
     return text
+
+
+def _is_position(parameter: Parameter) -> bool:
+    """Whether it says where a thread is, which follows from the sizes of a launch."""
+    return bool(parameter.attributes) and not parameter.type.space and not parameter.type.is_handle
+
+
+def _bytes(argument: Any) -> bytes | None:
+    """The numbers of an argument; None if there are many, or on a device."""
+    if isinstance(argument, np.ndarray) and argument.nbytes > _MAX_NUMBERS:
+        return None
+    is_number = isinstance(argument, bool | int | float | np.generic | np.ndarray)
+    return np.asarray(argument).tobytes() if is_number else None
 
 
 def _cleared(sweep: Sweep) -> Iterator[str]:

@@ -49,6 +49,8 @@ class Sweep(ForwardSweep):
         Others in `wrt`, of which all reads are taken to be of their elements.
     uses_lanes : bool
         Whether the text reads the thread's index in its simdgroup.
+    counted : set of str
+        The parameters that the size of the tape depends on, but for positions of threads.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Sweep(ForwardSweep):
     ) -> None:
         super().__init__(program, wrt, outputs)
         self.uses_lanes = False
+        self.counted: set[str] = set()
         self.deterministic = deterministic
         accesses = accesses_of(program, wrt)
         unshared = {name: each for name, each in accesses.items() if name not in shared}
