@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from metalloid.differentiate.analysis.common_values import rows_are_common
 from metalloid.differentiate.analysis.ownership import max_index, owns
 from metalloid.differentiate.derived import (
     Derivation,
@@ -56,6 +57,17 @@ static void adjoint_add(threadgroup atomic_uint *address, float value) {
 }
 
 """
+_IS_COMMON = """\
+// Whether the threads of a simdgroup that run have the same index.
+static bool adjoint_is_common(uint index) {
+  return simd_all(index == simd_broadcast_first(index));
+}
+
+static bool adjoint_is_common(ulong index) {
+  return adjoint_is_common(uint(index)) && adjoint_is_common(uint(index >> 32));
+}
+
+"""
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 _WORD = 4
 #: A tape of at most so many bytes is used for the next launch.
@@ -98,13 +110,14 @@ class AdjointKernel(DerivedKernel):
 
     def __init__(
         self, derivation: Derivation, sweep: Sweep, primal: Kernel,
-        general: Callable[[frozenset[str], frozenset[str]], AdjointKernel],
+        general: Callable[[frozenset[str], frozenset[str], bool], AdjointKernel],
     ) -> None:  # fmt: skip
         outputs = derivation.outputs
         super().__init__(
             derivation, "vjp", primal, sampler_parameters(sweep.program, sweep.samplers)
         )
         self._owned, self._bounded = sweep.owned, sweep.bounded
+        self._common_axes = sweep.common_axes
         self._strides = {p.name: _WORD * p.type.stride for p in sweep.program.parameters}
         self._tapes: list[Buffer] = []
         self._general = functools.cache(general)
@@ -145,10 +158,10 @@ class AdjointKernel(DerivedKernel):
         first = len(values) - len(self.outputs) - len(self.wrt)
         # Simdgroups have the same threads as in the kernel.
         grid, group_size = self._primal._check_sizes(threads, group_size)
-        if self._owned or self._bounded:
-            shared, guarded = self._failed_assumptions(values, grid, group_size)
-            if shared or guarded:
-                return self._general(shared, guarded).launch(args, threads, group_size)
+        if self._owned or self._bounded or self._common_axes:
+            failed = self._failed_assumptions(values, grid, group_size)
+            if any(failed):
+                return self._general(*failed).launch(args, threads, group_size)
         if self._count is None:
             args = self._with_settings(args)
             return self.kernel(*args, threads=threads, group_size=group_size)
@@ -179,8 +192,11 @@ class AdjointKernel(DerivedKernel):
 
     def _failed_assumptions(
         self, args: Sequence[Any], grid: Sequence[int], group_size: Sequence[int]
-    ) -> tuple[frozenset[str], frozenset[str]]:
-        """Buffers of which threads share elements, and that may be read outside of their memory."""
+    ) -> tuple[frozenset[str], frozenset[str], bool]:
+        """Buffers of which threads share elements, and that may be read outside of their memory.
+
+        And whether simdgroups have threads of several rows.
+        """
         names = [parameter.name for parameter in self._primal.signature.arguments]
         values = dict(zip(names, args, strict=False))
         shadows = dict(zip(self.wrt, args[len(args) - len(self.wrt) :], strict=False))
@@ -191,7 +207,8 @@ class AdjointKernel(DerivedKernel):
             nbytes = (0 if highest is None else highest + 1) * self._strides[name]
             if highest is None or getattr(shadows.get(name), "nbytes", 0) < nbytes:
                 guarded.add(name)
-        return frozenset(shared), frozenset(guarded)
+        has_rows = not rows_are_common(self._common_axes, grid, group_size)
+        return frozenset(shared), frozenset(guarded), has_rows
 
     def _words(self, args: Sequence[Any], stride: int, threads: Any, group_size: Any) -> int:
         """Words of the tape of a thread, with a checkpoint each `stride` iterations of loops.
@@ -280,6 +297,7 @@ def adjoint_of(
     deterministic: bool = False,
     shared: frozenset[str] = frozenset(),
     guarded: frozenset[str] = frozenset(),
+    sums_rows: bool | None = None,
 ) -> AdjointKernel:
     """The adjoint of a kernel; see `vjp`.
 
@@ -293,20 +311,26 @@ def adjoint_of(
         Buffers of which several threads may read the same element.
     guarded : frozenset of str
         Buffers that the kernel may read where they have no element.
+    sums_rows : bool, optional
+        Whether the threads of a simdgroup, if they are of one row of threads, may add their sum to
+        an element. By default on GPUs: for CPUs, the compiler does so.
     """
     sweep: Sweep
+    if sums_rows is None:
+        sums_rows = kernel.device.memory != "host"
 
     def write(program: Program, name: str, wrt: Names, outputs: Names) -> str:
         nonlocal sweep
-        sweep = Sweep(program, wrt, outputs, deterministic, shared, guarded)
+        sweep = Sweep(program, wrt, outputs, deterministic, shared, guarded, sums_rows)
         if in_place:
             sweep.consumed = set(outputs)
         return _adjoint_text(sweep, name)
 
-    def general(more: frozenset[str], outside: frozenset[str]) -> AdjointKernel:
+    def general(more: frozenset[str], outside: frozenset[str], has_rows: bool) -> AdjointKernel:
         return adjoint_of(
-            kernel, wrt, outputs, in_place, deterministic, shared | more, guarded | outside
-        )
+            kernel, wrt, outputs, in_place, deterministic, shared | more, guarded | outside,
+            sums_rows and not has_rows,
+        )  # fmt: skip
 
     derivation = derive(kernel, wrt, outputs, write)
     return AdjointKernel(derivation, sweep, kernel, general)
@@ -343,6 +367,7 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
         declared = [*declared, *_cleared(sweep)]
     text = texture_functions(program) + matrix_functions(program)
     text += _SHARED_ADD if sweep.shared_words else ""
+    text += _IS_COMMON if sweep.asks_simdgroups else ""
     inputs = ", ".join(names[n] for n in wrt)
     text += kernel_text(f"{name}_vjp", program.parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
