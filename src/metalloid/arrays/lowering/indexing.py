@@ -37,7 +37,7 @@ from metalloid.arrays.ir.operands import (
 )
 from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.views import full_slices, joined, sliced
-from metalloid.arrays.library.compaction import counts_of_true, indices_of_true
+from metalloid.arrays.lowering.compaction import counts_of_true, indices_of_true
 from metalloid.kernels.operands import MAX_ELEMENTS
 from metalloid.kernels.strides import broadcast_shape
 
