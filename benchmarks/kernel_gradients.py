@@ -2,10 +2,12 @@
 
     python benchmarks/kernel_gradients.py [--device cpu] [--only matmul] [--tiny]
 
-Kernel and adjoint take turns. Each number is the median of runs that wait for their end. That of
-the adjoint includes the count of its tape, zeros for the adjoints of inputs, and adjoints of
-outputs if it changes them. With ``--processor-time`` the time of all cores is measured, which
-other processes disturb less.
+Kernel and adjoint take turns. Wall clock is the median of runs that wait for the end of some
+launches. That of the adjoint includes the count of its tape, zeros for the adjoints of inputs, and
+adjoints of outputs if it changes them, all of which kernels on the device write. Times on the
+device are the sums of those of the same launches, without the time between them, and without that
+of zeros. With ``--processor-time`` the time of all cores is measured, which other processes disturb
+less.
 """
 
 from __future__ import annotations
@@ -20,9 +22,16 @@ import numpy as np
 import metalloid as mtl
 from metalloid.bench.measure import medians
 
+#: Launches of a run on a GPU.
+LAUNCHES = 20
+
 SOURCE = """
 #include <metal_stdlib>
 using namespace metal;
+
+kernel void fill(device float *x, constant float &value, uint i [[thread_position_in_grid]]) {
+  x[i] = value;
+}
 
 kernel void chain(device const float *x, device float *y, uint i [[thread_position_in_grid]]) {
   float a = x[i];
@@ -124,14 +133,24 @@ def cases(tiny: bool) -> Iterator[Case]:
     )  # fmt: skip
 
 
-def measure(case: Case, device: str, processor_time: bool) -> tuple[float, float]:
+class Times(NamedTuple):
+    """Seconds of a kernel and of its adjoint: of runs, and of all launches on the device."""
+
+    primal: float
+    adjoint: float
+    primal_on_device: float
+    adjoint_on_device: float
+
+
+def measure(case: Case, device: str, processor_time: bool) -> Times:
     """Seconds of the kernel and of its adjoint."""
-    kernel = mtl.library(SOURCE, device=device)[case.name]
+    library = mtl.library(SOURCE, device=device)
+    kernel, fill = library[case.name], library["fill"]
     adjoint = kernel.vjp()
-    values = {
-        name: mtl.Buffer(value, kernel.device) if isinstance(value, np.ndarray) else value
-        for name, value in case.arguments.items()
-    }
+    values = [
+        mtl.Buffer(value, kernel.device) if isinstance(value, np.ndarray) else value
+        for value in case.arguments.values()
+    ]
 
     given, shadows = (
         [
@@ -140,21 +159,40 @@ def measure(case: Case, device: str, processor_time: bool) -> tuple[float, float
         ]
         for names in (adjoint.outputs, adjoint.wrt)
     )
+    count = 1 if kernel.device.memory == "host" else LAUNCHES
+
+    def run_primal() -> None:
+        for _ in range(count):
+            event = kernel(*values, **case.launch, wait=False)
+        event.wait()
 
     def run_adjoint() -> None:
-        for buffer, is_consumed in zip(given, adjoint.consumed, strict=True):
-            if is_consumed:
-                np.asarray(buffer)[...] = 1
-        for buffer in shadows:
-            np.asarray(buffer)[...] = 0
-        adjoint.launch([*values.values(), *given, *shadows], **case.launch)
+        for _ in range(count):
+            for buffer, is_consumed in zip(given, adjoint.consumed, strict=True):
+                if is_consumed:
+                    fill(buffer, 1.0, threads=buffer.nbytes // 4, wait=False)
+            for buffer in shadows:
+                fill(buffer, 0.0, threads=buffer.nbytes // 4, wait=False)
+            event = adjoint.launch([*values, *given, *shadows], **case.launch)
+        event.wait()
 
-    runs = [lambda: kernel(*values.values(), **case.launch, wait=True), run_adjoint]
+    runs = [run_primal, run_adjoint]
     if processor_time:
         primal, reverse = (min(processor_seconds(run) for _ in range(15)) for run in runs)
     else:
         primal, reverse = medians(runs)
-    return primal, reverse
+    on_device = [seconds_on_device(run) / count for run in runs]
+    return Times(primal / count, reverse / count, *on_device)
+
+
+def seconds_on_device(run: Callable[[], object]) -> float:
+    """The least time of three runs for all launches but those of zeros."""
+    totals = []
+    for _ in range(3):
+        with mtl.profile(counts=False) as profile:
+            run()
+        totals.append(sum(x.device_seconds for x in profile.launches if x.kernel != "fill"))
+    return min(totals)
 
 
 def processor_seconds(run: Callable[[], object]) -> float:
@@ -172,12 +210,14 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--processor-time", action="store_true")
     options = parser.parse_args()
-    print("| kernel | kernel, ms | adjoint, ms | ratio |\n|---|---|---|---|")
+    print("| kernel | kernel, ms | adjoint, ms | ratio | on the device | | ratio |")
+    print("|---" * 7 + "|")
     for case in cases(options.tiny):
         if options.only is None or case.name in options.only:
-            primal, reverse = measure(case, options.device, options.processor_time)
-            times = f"{primal * 1e3:.3g} | {reverse * 1e3:.3g} | {reverse / primal:.1f}"
-            print(f"| {case.name} | {times} |")
+            times = measure(case, options.device, options.processor_time)
+            pairs = times[:2], times[2:]
+            texts = [f"{a * 1e3:.3g} | {b * 1e3:.3g} | {b / a:.1f}" for a, b in pairs]
+            print(f"| {case.name} | {' | '.join(texts)} |", flush=True)
 
 
 if __name__ == "__main__":

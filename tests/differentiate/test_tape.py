@@ -50,3 +50,36 @@ def test_the_kernel_that_counts():
     # of 43 iterations: 43; 22 checkpoints; 6 and 8; 1 and 43; and 3 of the inner loop, at most
     assert [43 <= counts[0] <= 46, 22 <= counts[1] <= 26, 13 <= counts[2] <= 17] == [True] * 3
     assert counts[3] <= 47
+
+
+def test_the_tape_is_counted_once_for_the_same_numbers(monkeypatch):
+    """Counts depend on numbers of a launch; those that read memory of a device are repeated."""
+    body = """
+      float a = x[i];
+      for (int k = 0; k < n; k++) a = sin(a) * a;
+      y[i] = a;"""
+    head = "kernel void k(device const float *x, device float *y, constant int &n"
+    ids = "uint i [[thread_position_in_grid]]"
+    lib = mtl.library(
+        f"#include <metal_stdlib>\nusing namespace metal;\n{head}, {ids}) {{{body}}}"
+        f"{head.replace(' k(', ' by_memory(')}, device const int *counts, {ids}) "
+        f"{{{body.replace('k < n', 'k < counts[i]')}}}",
+        device="cpu",
+    )
+    x = np.linspace(0.5, 1, 4, dtype=np.float32)
+    for name, given, expected in (("k", [3, 3, 5, 3], 2), ("by_memory", [3, 3, 5], 3)):
+        adjoint, launches = lib[name].vjp(), []
+        count = adjoint._count_words
+        monkeypatch.setattr(
+            adjoint, "_count_words", lambda *args, c=count, m=launches: m.append(1) or c(*args)
+        )
+        for n in given:
+            more = [mtl.Buffer(np.full(4, n, np.int32), "cpu")] if name == "by_memory" else []
+            y, d_x = np.zeros_like(x), np.zeros_like(x)
+            adjoint(x, y, n, *more, np.ones_like(x), d_x, threads=4)
+            value, slope = x.astype(np.float64), np.ones(4)
+            for _ in range(n):
+                slope *= np.cos(value) * value + np.sin(value)
+                value = np.sin(value) * value
+            np.testing.assert_allclose(d_x, slope, rtol=1e-5)
+        assert len(launches) == expected

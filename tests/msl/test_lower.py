@@ -94,6 +94,25 @@ def test_member_functions_that_differ_by_space_become_one():
     assert text.count("\n") == 9
 
 
+@pytest.mark.parametrize(
+    ("members", "refused"),
+    [
+        ("float get() const { return x; } float get() const device { return x + 1; }", True),
+        ("float get() thread { return x; } float get() device { return p->x; }", True),
+        # A variable in device memory would call the function for `thread`.
+        ("float get() { return x; } float get() const device { return x + 1; }", True),
+        ("float get() { return x; } float get() const constant { return x + 1; }", False),
+        ("float get() { return x; } float get() const { return y; }"
+         "float get() device { return x; } float get() const device { return y; }", False),
+        ("float get() const; float get() const device { return x; }", False),
+        ("device T& get() device { return static_cast<device T&>(x); }"
+         "threadgroup T& get() threadgroup { return static_cast<threadgroup T&>(x); }", False),
+    ],
+)  # fmt: skip
+def test_overloads_by_the_space_of_this_have_equal_bodies(members, refused):
+    assert ("static_assert" in lower(f"struct A {{ {members} }};").text) == refused
+
+
 def kernels(source):
     return {kernel.name: kernel for kernel in lower(source).kernels}
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from metalloid.differentiate.analysis.common_values import rows_are_common
 from metalloid.differentiate.analysis.ownership import max_index, owns
 from metalloid.differentiate.derived import (
     Derivation,
@@ -22,7 +24,7 @@ from metalloid.differentiate.derived import (
 )
 from metalloid.differentiate.matrices import matrix_functions
 from metalloid.differentiate.program.text import count_name
-from metalloid.differentiate.program.tree import Program
+from metalloid.differentiate.program.tree import Parameter, Program
 from metalloid.differentiate.sweep import Sweep
 from metalloid.differentiate.textures import sampler_lines, sampler_parameters, texture_functions
 from metalloid.errors import OutOfMemory
@@ -55,9 +57,25 @@ static void adjoint_add(threadgroup atomic_uint *address, float value) {
 }
 
 """
+_IS_COMMON = """\
+// Whether the threads of a simdgroup that run have the same index.
+static bool adjoint_is_common(uint index) {
+  return simd_all(index == simd_broadcast_first(index));
+}
+
+static bool adjoint_is_common(ulong index) {
+  return adjoint_is_common(uint(index)) && adjoint_is_common(uint(index >> 32));
+}
+
+"""
+_WORDS = re.compile(r"[A-Za-z_]\w*")
 _WORD = 4
 #: A tape of at most so many bytes is used for the next launch.
 _MAX_TAPE = 2**25
+#: Launches whose words of the tape are remembered.
+_MAX_COUNTS = 64
+#: Bytes of an array that such a launch may read.
+_MAX_NUMBERS = 256
 
 
 class AdjointKernel(DerivedKernel):
@@ -92,19 +110,27 @@ class AdjointKernel(DerivedKernel):
 
     def __init__(
         self, derivation: Derivation, sweep: Sweep, primal: Kernel,
-        general: Callable[[frozenset[str], frozenset[str]], AdjointKernel],
+        general: Callable[[frozenset[str], frozenset[str], bool], AdjointKernel],
     ) -> None:  # fmt: skip
         outputs = derivation.outputs
         super().__init__(
             derivation, "vjp", primal, sampler_parameters(sweep.program, sweep.samplers)
         )
         self._owned, self._bounded = sweep.owned, sweep.bounded
+        self._common_axes = sweep.common_axes
         self._strides = {p.name: _WORD * p.type.stride for p in sweep.program.parameters}
         self._tapes: list[Buffer] = []
         self._general = functools.cache(general)
         self.consumed = tuple(name in sweep.consumed for name in outputs)
         self.has_tape = sweep.has_tape
         self._count = derivation.function("tape") if sweep.has_tape else None
+        names = [parameter.name for parameter in primal.signature.arguments]
+        #: Positions of what the count reads; None if it reads threadgroup memory.
+        self._counted = (
+            [names.index(name) for name in sorted(sweep.counted)]
+            if sweep.counted <= set(names) else None
+        )  # fmt: skip
+        self._known_words: dict[Any, int] = {}
 
     def _run(self, args: Sequence[Any], threads: Any, group_size: Any) -> Event:
         values, memory = without_threadgroup_memory(args)
@@ -132,13 +158,13 @@ class AdjointKernel(DerivedKernel):
         first = len(values) - len(self.outputs) - len(self.wrt)
         # Simdgroups have the same threads as in the kernel.
         grid, group_size = self._primal._check_sizes(threads, group_size)
-        if self._owned or self._bounded:
-            shared, guarded = self._failed_assumptions(values, grid, group_size)
-            if shared or guarded:
-                return self._general(shared, guarded).launch(args, threads, group_size)
+        if self._owned or self._bounded or self._common_axes:
+            failed = self._failed_assumptions(values, grid, group_size)
+            if any(failed):
+                return self._general(*failed).launch(args, threads, group_size)
         if self._count is None:
             args = self._with_settings(args)
-            return self.kernel(*args, threads=threads, group_size=group_size, wait=True)
+            return self.kernel(*args, threads=threads, group_size=group_size)
         extents = (threads,) if isinstance(threads, int) else tuple(threads)
         count, budget = math.prod(extents), settings.tape_bytes
         stride, least = 1, None
@@ -158,7 +184,7 @@ class AdjointKernel(DerivedKernel):
             tape = Buffer(nbytes, self.kernel.device)
         event = self.kernel(
             *self._with_settings(args), tape, np.uint32(stride),
-            threads=threads, group_size=group_size, wait=True,
+            threads=threads, group_size=group_size,
         )  # fmt: skip
         if tape.nbytes <= _MAX_TAPE and not self._tapes:
             self._tapes.append(tape)
@@ -166,8 +192,11 @@ class AdjointKernel(DerivedKernel):
 
     def _failed_assumptions(
         self, args: Sequence[Any], grid: Sequence[int], group_size: Sequence[int]
-    ) -> tuple[frozenset[str], frozenset[str]]:
-        """Buffers of which threads share elements, and that may be read outside of their memory."""
+    ) -> tuple[frozenset[str], frozenset[str], bool]:
+        """Buffers of which threads share elements, and that may be read outside of their memory.
+
+        And whether simdgroups have threads of several rows.
+        """
         names = [parameter.name for parameter in self._primal.signature.arguments]
         values = dict(zip(names, args, strict=False))
         shadows = dict(zip(self.wrt, args[len(args) - len(self.wrt) :], strict=False))
@@ -178,10 +207,25 @@ class AdjointKernel(DerivedKernel):
             nbytes = (0 if highest is None else highest + 1) * self._strides[name]
             if highest is None or getattr(shadows.get(name), "nbytes", 0) < nbytes:
                 guarded.add(name)
-        return frozenset(shared), frozenset(guarded)
+        has_rows = not rows_are_common(self._common_axes, grid, group_size)
+        return frozenset(shared), frozenset(guarded), has_rows
 
     def _words(self, args: Sequence[Any], stride: int, threads: Any, group_size: Any) -> int:
-        """Words of the tape of a thread, with a checkpoint each `stride` iterations of loops."""
+        """Words of the tape of a thread, with a checkpoint each `stride` iterations of loops.
+
+        They are counted once for launches that give the count the same numbers.
+        """
+        numbers = None if self._counted is None else [_bytes(args[k]) for k in self._counted]
+        if numbers is None or None in numbers:
+            return self._count_words(args, stride, threads, group_size)
+        key = *numbers, stride, np.array(threads).tobytes(), np.array(group_size).tobytes()
+        if key not in self._known_words:
+            if len(self._known_words) >= _MAX_COUNTS:
+                self._known_words.clear()
+            self._known_words[key] = self._count_words(args, stride, threads, group_size)
+        return self._known_words[key]
+
+    def _count_words(self, args: Sequence[Any], stride: int, threads: Any, group_size: Any) -> int:
         words = Buffer(np.zeros(1, np.uint32), self.kernel.device)
         assert self._count is not None
         self._count(
@@ -253,6 +297,7 @@ def adjoint_of(
     deterministic: bool = False,
     shared: frozenset[str] = frozenset(),
     guarded: frozenset[str] = frozenset(),
+    sums_rows: bool | None = None,
 ) -> AdjointKernel:
     """The adjoint of a kernel; see `vjp`.
 
@@ -266,20 +311,26 @@ def adjoint_of(
         Buffers of which several threads may read the same element.
     guarded : frozenset of str
         Buffers that the kernel may read where they have no element.
+    sums_rows : bool, optional
+        Whether the threads of a simdgroup, if they are of one row of threads, may add their sum to
+        an element. By default on GPUs: for CPUs, the compiler does so.
     """
     sweep: Sweep
+    if sums_rows is None:
+        sums_rows = kernel.device.memory != "host"
 
     def write(program: Program, name: str, wrt: Names, outputs: Names) -> str:
         nonlocal sweep
-        sweep = Sweep(program, wrt, outputs, deterministic, shared, guarded)
+        sweep = Sweep(program, wrt, outputs, deterministic, shared, guarded, sums_rows)
         if in_place:
             sweep.consumed = set(outputs)
         return _adjoint_text(sweep, name)
 
-    def general(more: frozenset[str], outside: frozenset[str]) -> AdjointKernel:
+    def general(more: frozenset[str], outside: frozenset[str], has_rows: bool) -> AdjointKernel:
         return adjoint_of(
-            kernel, wrt, outputs, in_place, deterministic, shared | more, guarded | outside
-        )
+            kernel, wrt, outputs, in_place, deterministic, shared | more, guarded | outside,
+            sums_rows and not has_rows,
+        )  # fmt: skip
 
     derivation = derive(kernel, wrt, outputs, write)
     return AdjointKernel(derivation, sweep, kernel, general)
@@ -316,6 +367,7 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
         declared = [*declared, *_cleared(sweep)]
     text = texture_functions(program) + matrix_functions(program)
     text += _SHARED_ADD if sweep.shared_words else ""
+    text += _IS_COMMON if sweep.asks_simdgroups else ""
     inputs = ", ".join(names[n] for n in wrt)
     text += kernel_text(f"{name}_vjp", program.parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
@@ -323,6 +375,10 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
     if sweep.has_tape:
         counting = Sweep(program, wrt, outputs)
         counting.write_count()
+        words = {word for line in counting.lines for word in _WORDS.findall(line)}
+        sweep.counted = {
+            p.name for p in program.parameters if p.name in words and not _is_position(p)
+        }
         ends = ["atomic_fetch_max_explicit(tape_words, peak, memory_order_relaxed);"]
         text += "\n" + kernel_text(
             f"{name}_tape", program.parameters,
@@ -331,6 +387,19 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
             "Words of the tape of a thread.",
         )  # fmt: skip
     return text
+
+
+def _is_position(parameter: Parameter) -> bool:
+    """Whether it says where a thread is, which follows from the sizes of a launch."""
+    return bool(parameter.attributes) and not parameter.type.space and not parameter.type.is_handle
+
+
+def _bytes(argument: Any) -> bytes | None:
+    """The numbers of an argument; None if there are many, or on a device."""
+    if isinstance(argument, np.ndarray) and argument.nbytes > _MAX_NUMBERS:
+        return None
+    is_number = isinstance(argument, bool | int | float | np.generic | np.ndarray)
+    return np.asarray(argument).tobytes() if is_number else None
 
 
 def _cleared(sweep: Sweep) -> Iterator[str]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from metalloid.differentiate.analysis.activity import float_variables
+from metalloid.differentiate.analysis.common_values import Level
 from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.lane_rules import is_lane_function, lane_rule
 from metalloid.differentiate.program.text import text_of, widened
@@ -181,18 +182,42 @@ class Propagation:
                 for lane in range(lanes)
             ]
             addresses = [f"{prefix}{name}[{at}]" for at in offsets]
-        for lane, at in enumerate(addresses):
-            part = f"{bound}.{_LANES[lane]}" if lanes > 1 else bound
-            addition = f"atomic_fetch_add_explicit(&{at}, {part}, memory_order_relaxed);"
-            if name in self._sweep.owned:
-                addition = f"{at} += {part};"
-            else:
-                self._require_order(name)
+        if name in self._sweep.owned:
+            self._add_each(name, [f"{at} += {{}};" for at in addresses], bound)
+            return
+        self._require_order(name)
+        additions = [
+            f"atomic_fetch_add_explicit(&{at}, {{}}, memory_order_relaxed);" for at in addresses
+        ]
+        level = self._sweep.level_of(value)
+        if level == Level.COMMON:
+            self._add_sum(value, additions, bound)
+        elif level == Level.PERHAPS:
+            scalar = "ulong" if value.args[1].type.scalar in ("long", "ulong") else "uint"
+            given = text_of(self._named(value.args[1]))
+            with self._sweep.block(f"if (adjoint_is_common({scalar}({given})))"):
+                self._add_sum(value, additions, bound)
+            with self._sweep.block("else"):
+                self._add_each(name, additions, bound)
+        else:
+            self._add_each(name, additions, bound)
+
+    def _add_each(self, name: str, additions: list[str], bound: str) -> None:
+        """Write additions of the components of an adjoint, those that are not 0."""
+        for lane, addition in enumerate(additions):
+            part = f"{bound}.{_LANES[lane]}" if len(additions) > 1 else bound
             if name in self._sweep.bounded:
-                self._sweep.line(addition)
+                self._sweep.line(addition.format(part))
                 continue
             with self._sweep.block(f"if ({part} != 0)"):
-                self._sweep.line(addition)
+                self._sweep.line(addition.format(part))
+
+    def _add_sum(self, value: Expression, additions: list[str], bound: str) -> None:
+        """Let one thread of a simdgroup, all of which have the same index, add the sum."""
+        total, name = self.new_seed(value.type), value.base.name
+        self._sweep.line(f"const {value.type.element.adjoint.msl} {total} = simd_sum({bound});")
+        with self._sweep.block("if (simd_is_first())"):
+            self._add_each(name, additions, total)
 
     def begin_sum(self, element: Expression) -> None:
         """Collect what is added to the adjoint of an element in memory."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from metalloid.differentiate.analysis import activity
+from metalloid.differentiate.analysis.common_values import CommonValues, Level
 from metalloid.differentiate.analysis.ownership import accesses_of, own_elements
 from metalloid.differentiate.analysis.shared_reads import shared_reads
 from metalloid.differentiate.forward_sweep import ForwardSweep
@@ -26,6 +27,10 @@ from metalloid.differentiate.propagate import Propagation, shared_adjoints
 from metalloid.differentiate.rules import COSTLY
 
 
+def _asked(level: Level) -> Level:
+    return min(level, Level.PERHAPS)
+
+
 class Sweep(ForwardSweep):
     """Writes the forward and the reverse sweep.
 
@@ -40,6 +45,9 @@ class Sweep(ForwardSweep):
         Buffers of which several threads may read the same element.
     guarded : collection of str
         Buffers that the kernel may read where they have no element, and discard the value.
+    sums_rows : bool
+        Whether simdgroups have the same position along all axes but the first, so that they may add
+        sums to the elements that these determine.
 
     Attributes
     ----------
@@ -49,6 +57,12 @@ class Sweep(ForwardSweep):
         Others in `wrt`, of which all reads are taken to be of their elements.
     uses_lanes : bool
         Whether the text reads the thread's index in its simdgroup.
+    common_axes : frozenset of str
+        The axes along which the text takes the threads of a simdgroup to have the same position.
+    asks_simdgroups : bool
+        Whether the text asks if the threads of a simdgroup have the same index.
+    counted : set of str
+        The parameters that the size of the tape depends on, but for positions of threads.
     """
 
     def __init__(
@@ -59,9 +73,15 @@ class Sweep(ForwardSweep):
         deterministic: bool = False,
         shared: Collection[str] = (),
         guarded: Collection[str] = (),
+        sums_rows: bool = False,
     ) -> None:
         super().__init__(program, wrt, outputs)
+        self._common, self._sums_rows = CommonValues(program), sums_rows
+        self._loops: list[Level] = []
+        self.common_axes: frozenset[str] = frozenset()
+        self.asks_simdgroups = False
         self.uses_lanes = False
+        self.counted: set[str] = set()
         self.deterministic = deterministic
         accesses = accesses_of(program, wrt)
         unshared = {name: each for name, each in accesses.items() if name not in shared}
@@ -95,6 +115,21 @@ class Sweep(ForwardSweep):
         """The name of the thread's index in its simdgroup."""
         self.uses_lanes = True
         return "adjoint_lane"
+
+    def level_of(self, element: Expression) -> Level:
+        """The level of the index of an element whose adjoint the threads of a simdgroup add to."""
+        if element.op != "element" or element.base.type.is_aggregate or len(element.args) != 2:
+            return Level.VARYING
+        common = self._common.of(element.args[1])
+        # Threads that run loops of different lengths may reverse different iterations at a time.
+        level = max(common.level, *map(_asked, self._loops), Level.COMMON)
+        if level == Level.COMMON:
+            if not self._sums_rows:
+                return Level.VARYING
+            self.common_axes |= common.axes
+        elif level == Level.PERHAPS:
+            self.asks_simdgroups = True
+        return level
 
     # -- reverse
 
@@ -133,7 +168,9 @@ class Sweep(ForwardSweep):
 
     def _reverse_loop(self, loop: Loop) -> None:
         before, self._propagation.read = self._propagation.read, set()
+        self._loops.append(self._common.of(loop.condition).level)
         self._reverse_iterations(loop)
+        self._loops.pop()
         self._reads_of_loops[id(loop)] = self._propagation.read
         self._propagation.read = before | self._propagation.read
 

@@ -7,6 +7,7 @@ of array type in one, and member functions qualified by the space of ``this``.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from metalloid.msl.tokens import TokenStream, is_identifier
 
@@ -19,6 +20,10 @@ _AFTER_QUALIFIERS = ("{", ";", ":", "=", "->", "override")
 _NOT_A_FUNCTION = ("if", "for", "while", "switch", "alignas", "__attribute__", "decltype")
 _SAME_FOR_ALL_SPACES = re.compile(
     r"\b(?:device|threadgroup|constant|threadgroup_imageblock|ray_data|object_data|const|static)\b"
+)
+_DIFFERENT_BODIES = (
+    "its overloads for other address spaces of this have other bodies, which is not supported: "
+    "give them different names"
 )
 _NOT_PART_OF_A_SIGNATURE = re.compile(
     r"\s+|\b(?:thread|inline|constexpr)\b|__attribute__\(\(always_inline\)\)"
@@ -102,31 +107,68 @@ def _lower_array_parameter(stream: TokenStream, position: int) -> None:
         position = stream.next(position)
 
 
+@dataclass
+class _Overload:
+    """A member function, for objects of all `spaces`; `body` is empty where it is only declared."""
+
+    start: int
+    body: str
+    spaces: set[str]
+
+
+#: Class, signature without spaces, whether ``this`` is constant.
+_Key = tuple[int, str, bool]
+
+
 def lower_member_functions(stream: TokenStream) -> None:
     """Keep one of each set of member functions that differ by the space of ``this`` only.
 
     ``operator U() const thread`` and ``... const device`` are the same function here, where a
-    reference to an unnamed space takes objects of every space.
+    reference to an unnamed space takes objects of every space. Where their bodies differ they are
+    refused, as one of them would run for objects of every space.
     """
     qualified = _space_qualified_functions(stream)
     if not qualified:
         return
-    seen: set[tuple[int, str, bool]] = set()
+    overloads: dict[_Key, _Overload] = {}
     closings = {closing for _, closing, _, _ in qualified}
     for scope in {scope for *_, scope in qualified if scope >= 0}:
-        seen |= _unqualified_members(stream, scope, closings)
+        overloads |= _unqualified_members(stream, scope, closings)
     done: set[int] = set()
     for position, closing, after, scope in qualified:
         stream.replace(position, "")
         if closing in done:
             continue
         done.add(closing)
-        constant = "const" in (stream.text(p) for p in stream.significant(closing + 1, after))
+        qualifiers = {stream.text(p) for p in stream.significant(closing + 1, after)}
         start = _member_start(stream, stream.partner[closing])
-        key = (scope, _member_key(stream, start, closing), constant)
-        if key in seen:
-            stream.remove(start, member_end(stream, after) + 1)
-        seen.add(key)
+        key = (scope, _member_key(stream, start, closing), "const" in qualifiers)
+        body = _member_body(stream, after)
+        first = overloads.setdefault(key, _Overload(start, body, set()))
+        first.spaces |= qualifiers & SPACES
+        if first.start == start:
+            continue
+        stream.remove(start, member_end(stream, after) + 1)
+        if body and first.body not in ("", body):
+            _refuse(stream, first.start)
+        first.body = first.body or body
+    _refuse_mixed_constness(stream, overloads)
+
+
+def _refuse_mixed_constness(stream: TokenStream, overloads: dict[_Key, _Overload]) -> None:
+    """Refuse a constant function where a variable of its space would call one of another space."""
+    for (scope, signature, constant), overload in overloads.items():
+        variable = overloads.get((scope, signature, False))
+        if not constant or variable is None or overload.body == variable.body:
+            continue
+        # Objects in constant memory are constant.
+        if overload.spaces - variable.spaces - {"constant"}:
+            _refuse(stream, overload.start)
+
+
+def _refuse(stream: TokenStream, start: int) -> None:
+    first = stream.next(start - 1)
+    stream.replace(first, f'static_assert(false, "{_DIFFERENT_BODIES}"); {stream.current(first)}')
 
 
 def _space_qualified_functions(stream: TokenStream) -> list[tuple[int, int, int, int]]:
@@ -161,9 +203,9 @@ def _is_function_qualifier(token: str) -> bool:
 
 def _unqualified_members(
     stream: TokenStream, scope: int, closings: set[int]
-) -> set[tuple[int, str, bool]]:
-    """Keys of the members of a class that name no space: each is the first of its set."""
-    keys = set()
+) -> dict[_Key, _Overload]:
+    """The members of a class that name no space: each is the first of its set."""
+    overloads = {}
     position, end = stream.next(scope), stream.partner.get(scope, len(stream))
     while position < end:
         token = stream.text(position)
@@ -172,12 +214,14 @@ def _unqualified_members(
             after = stream.after(closing)
             if closing not in closings and after in ("{", ";", ":", "=", "const", "noexcept"):
                 start = _member_start(stream, position)
-                keys.add((scope, _member_key(stream, start, closing), after == "const"))
+                key = (scope, _member_key(stream, start, closing), after == "const")
+                body = _member_body(stream, stream.next(closing))
+                overloads[key] = _Overload(start, body, {"thread"})
             position = closing
         elif token in ("{", "["):
             position = stream.partner.get(position, position)
         position = stream.next(position)
-    return keys
+    return overloads
 
 
 def _member_start(stream: TokenStream, opening: int) -> int:
@@ -202,6 +246,19 @@ def _member_key(stream: TokenStream, start: int, closing: int) -> str:
     head = _SAME_FOR_ALL_SPACES.sub("", stream.joined(start, opening, " "))
     tail = stream.joined(opening, closing + 1, " ")
     return _NOT_PART_OF_A_SIGNATURE.sub("", head) + _NOT_PART_OF_A_SIGNATURE.sub("", tail)
+
+
+def _member_body(stream: TokenStream, position: int) -> str:
+    """Body of a member function, without spaces; empty where it is only declared.
+
+    `position` is that after the parameters, or after their qualifiers.
+    """
+    while _is_function_qualifier(stream.text(position)):
+        position = stream.next(position)
+    if stream.text(position) in (";", "="):
+        return ""
+    body = stream.joined(position, member_end(stream, position) + 1, " ")
+    return _NOT_PART_OF_A_SIGNATURE.sub("", _SAME_FOR_ALL_SPACES.sub("", body))
 
 
 def member_end(stream: TokenStream, position: int) -> int:

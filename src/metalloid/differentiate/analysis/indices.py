@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 
 from metalloid.differentiate.analysis.activity import assignments_of
 from metalloid.differentiate.program.text import text_of
-from metalloid.differentiate.program.tree import Assign, Expression, Loop, Program, flatten
+from metalloid.differentiate.program.tree import (
+    Assign,
+    Expression,
+    Loop,
+    Parameter,
+    Program,
+    flatten,
+)
 
 _INTEGERS = ("int", "uint", "long", "ulong", "short", "ushort", "char", "uchar")
 _ATTRIBUTE = re.compile(r"\[\[(\w+)\]\]")
@@ -87,8 +94,7 @@ class Indices:
         counts = assignments_of(self.program)
         self._symbols: dict[str, str] = {}
         for parameter in self.program.parameters:
-            attribute = _ATTRIBUTE.search(parameter.attributes)
-            known = {**POSITIONS, **SIZES}.get(attribute[1], "") if attribute else ""
+            known = {**POSITIONS, **SIZES}.get(attribute_of(parameter), "")
             if known and not counts.get(parameter.name):
                 self._symbols[parameter.name] = known
             elif parameter.type.space == "constant" and parameter.type.lanes == 1:
@@ -193,6 +199,12 @@ class Indices:
         text = f"{position} {operator} {right[()]}"
         self.atoms[text] = Atom(position, operator, right[()])
         return {(text,): 1}
+
+
+def attribute_of(parameter: Parameter) -> str:
+    """The name of the attribute of a parameter, if it has one without arguments."""
+    attribute = _ATTRIBUTE.search(parameter.attributes)
+    return attribute[1] if attribute else ""
 
 
 def _sum(left: Polynomial, right: Polynomial) -> Polynomial:

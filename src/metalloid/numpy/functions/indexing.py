@@ -14,8 +14,9 @@ from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import searching, select
-from metalloid.arrays.functions.creation import arange, full
+from metalloid.arrays.functions.creation import full
 from metalloid.arrays.functions.data_types import result_type
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import (  # fmt: skip
     broadcast_arrays,
     broadcast_to,
