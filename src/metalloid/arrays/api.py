@@ -12,7 +12,6 @@ from metalloid.arrays.functions.convolution import (
     max_pool,
 )
 from metalloid.arrays.functions.creation import (
-    arange,
     array,
     asarray,
     empty,
@@ -21,7 +20,6 @@ from metalloid.arrays.functions.creation import (
     from_dlpack,
     full,
     full_like,
-    linspace,
     meshgrid,
     ones,
     ones_like,
@@ -118,6 +116,7 @@ from metalloid.arrays.functions.elementwise import (
     trunc,
 )
 from metalloid.arrays.functions.evaluation import async_eval, eval, explain
+from metalloid.arrays.functions.evenly_spaced import arange, linspace
 from metalloid.arrays.functions.histograms import bincount, histogram
 from metalloid.arrays.functions.io import save
 from metalloid.arrays.functions.manipulation import (

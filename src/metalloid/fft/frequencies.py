@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import divide
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import roll
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import DType, as_dtype, default_float, kind_of

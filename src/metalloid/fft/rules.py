@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.functions.creation import arange
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import real_of
 from metalloid.arrays.ir.node import Node

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.functions.creation import arange, eye, tril, triu
+from metalloid.arrays.functions.creation import eye, tril, triu
 from metalloid.arrays.functions.elementwise import abs, imag, real
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import pad
 from metalloid.arrays.functions.searching import take_along_axis
 from metalloid.arrays.functions.select import where

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.functions.creation import arange, eye, tril, triu
+from metalloid.arrays.functions.creation import eye, tril, triu
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.ir.dtypes import complex128, float64, kind_of, real_of
 from metalloid.arrays.ir.node import Node, cast
 from metalloid.arrays.ir.primitives import Implementation, implement

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array
-from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import exp, maximum
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import broadcast_to, reshape
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import DType, bool_, int32, msl_name, promote

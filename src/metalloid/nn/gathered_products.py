@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from metalloid.arrays.array import Array, as_array
-from metalloid.arrays.functions.creation import arange
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import reshape
 from metalloid.arrays.functions.searching import take
 from metalloid.arrays.ir.dtypes import kind_of, promote, uint32

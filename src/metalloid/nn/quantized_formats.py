@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import ceil, log2, maximum, minimum, round
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import reshape
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import (

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array
-from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import cos, sin
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import concat, flip, reshape
 from metalloid.arrays.ir.dtypes import DType, int64, kind_of
 from metalloid.arrays.ir.operands import as_number, from_numpy, is_number

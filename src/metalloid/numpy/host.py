@@ -236,7 +236,7 @@ class _StrideTricks:
                [2, 3]])
         """
         from metalloid.arrays.array import as_array
-        from metalloid.arrays.functions.creation import arange
+        from metalloid.arrays.functions.evenly_spaced import arange
         from metalloid.arrays.functions.manipulation import permute_dims
         from metalloid.arrays.functions.searching import take
 
@@ -280,7 +280,7 @@ class _StrideTricks:
                [2, 3]])
         """
         from metalloid.arrays.array import as_array
-        from metalloid.arrays.functions.creation import arange
+        from metalloid.arrays.functions.evenly_spaced import arange
         from metalloid.arrays.functions.manipulation import moveaxis
         from metalloid.arrays.functions.searching import take
         from metalloid.arrays.ir.operands import axes_of

@@ -10,8 +10,8 @@ import numpy as np
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.calls import host_call
-from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import log
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.sorting import argsort
 from metalloid.arrays.ir.dtypes import float32, int64, kind_of, uint64
 from metalloid.arrays.ir.node import Node, broadcast, reshape

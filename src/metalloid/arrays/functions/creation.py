@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array, as_arrays
-from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import imported, imported_from_host, owned_copy, unshared
 from metalloid.arrays.ir.dtypes import (
     DType,
     as_dtype,
     default_dtype,
     default_float,
-    float32,
-    float64,
     int32,
-    int64,
-    kind_of,
-    promote,
-    real_of,
 )
-from metalloid.arrays.ir.extents import SymbolicExtent, as_extent
+from metalloid.arrays.ir.extents import SymbolicExtent
 from metalloid.arrays.ir.node import Node, broadcast, cast, iota, reshape
 from metalloid.arrays.ir.operands import (
     as_number,
@@ -32,21 +24,16 @@ from metalloid.arrays.ir.operands import (
     can_share,
     from_numpy,
     is_number,
-    is_scalar,
     op,
     python_type,
     to_node,
     to_numpy,
-    unary,
     where_node,
 )
 from metalloid.arrays.ir.views import as_shape
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 from metalloid.runtime.interop.dlpack import from_dlpack as _numpy_from_dlpack
-
-#: From here on, numbers are computed by a device that would have to copy them.
-_MANY_ELEMENTS = 2**14
 
 
 def asarray(obj: Any, /, dtype: Any = None, *, device: str | Device | None = None,
@@ -241,116 +228,6 @@ def empty_like(x: Any, /, dtype: Any = None, *, shape: Any = None,
                device: str | Device | None = None) -> Array:  # fmt: skip
     """Return `empty` with the shape, type and device of another array by default."""
     return full_like(x, 0, dtype, shape=shape, device=device)
-
-
-def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: Any = None, *,
-           device: str | Device | None = None) -> Array:  # fmt: skip
-    """Return evenly spaced numbers in the half-open interval from `start` (0) to `stop`.
-
-    Examples
-    --------
-    >>> import metalloid as mtl
-    >>> mtl.arange(2, 10, 3)
-    array([2, 5, 8], dtype=int64)
-    """
-    if stop is None:
-        start, stop = 0, start
-    if step == 0:
-        raise ValueError("[arange] the step must not be 0.")
-    is_integer = all(isinstance(n, int | np.integer) for n in (start, stop, step))
-    result_dtype = (int64 if is_integer else default_float()) if dtype is None else as_dtype(dtype)
-    if is_integer:
-        start, stop, step = map(as_extent, (start, stop, step))
-    size = -((start - stop) // step) if is_integer else math.ceil((stop - start) / step)
-    size = max(as_extent(size), 0)
-    target = get_device(device)
-    is_symbolic = any(isinstance(n, SymbolicExtent) for n in (start, stop, step))
-    is_exact = is_integer and result_dtype in (float32, float64) and not is_symbolic
-    is_exact = is_exact and max(abs(start), abs(stop)) < 2**53
-    if is_exact and target.memory == "own" and size >= _MANY_ELEMENTS:
-        counted = Array(iota((size,), 0, target)) * step + start
-        return Array(evaluate([cast(counted._node, result_dtype)], wait=False)[0])
-    if not is_integer or (kind_of(result_dtype) not in "iu" and not is_symbolic):
-        if _is_counted(size, result_dtype, target) and (is_exact or not is_integer):
-            return Array(cast(_counted(size, start, step, target)._node, result_dtype))
-        exact = np.arange(size, dtype=np.float64)
-        exact = exact if (start, step) == (0, 1) else start + step * exact
-        return Array(from_numpy(exact.astype(result_dtype), target))
-    indices = iota((size,), 0, target)
-    scaled = Array(indices) * (step if is_integer else int(step))
-    scaled = scaled + (start if is_integer else int(start))
-    return Array(cast(scaled._node, result_dtype))
-
-
-def _is_counted(size: int, dtype: DType, device: Device) -> bool:
-    """Whether evenly spaced numbers are computed by a kernel, whose float64 is the host's."""
-    is_real = kind_of(dtype) in "iuf"
-    return is_real and size >= _MANY_ELEMENTS and device.has_float64 and device.memory != "own"
-
-
-def _counted(size: int, start: float, step: float, device: Device) -> Array:
-    """``start + step * k`` in float64."""
-    indices = Array(cast(iota((size,), 0, device), float64))
-    scaled = indices if step == 1 else indices * float(step)
-    return scaled if start == 0 else scaled + float(start)
-
-
-def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *,
-             dtype: Any = None, device: str | Device | None = None) -> Array:  # fmt: skip
-    """Return `num` evenly spaced numbers from `start` to `stop`.
-
-    Parameters
-    ----------
-    start, stop : number or Array
-        Of arrays, the numbers are along a new first axis.
-    endpoint : bool
-        Whether `stop` is the last number.
-
-    Examples
-    --------
-    >>> import metalloid as mtl
-    >>> mtl.linspace(0, 1, 5)
-    array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
-    """
-    if not (is_scalar(start) and is_scalar(stop)):
-        return _between(as_arrays("linspace", start, stop), num, endpoint, dtype)
-    is_complex = isinstance(start, complex) or isinstance(stop, complex)
-    result_dtype = (
-        default_dtype(complex if is_complex else float) if dtype is None else as_dtype(dtype)
-    )
-    target = get_device(device)
-    if not is_complex and num > 1 and _is_counted(num, result_dtype, target):
-        step = (float(stop) - float(start)) / (num - bool(endpoint))
-        if step and math.isfinite(step):
-            numbers = _counted(num, float(start), step, target)
-            if endpoint:
-                is_last = Array(iota((num,), 0, target)) == num - 1
-                numbers = Array(where_node(is_last, float(stop), numbers))
-            numbers = (
-                Array(unary(op("floor"), numbers)) if kind_of(result_dtype) in "iu" else numbers
-            )
-            return Array(cast(numbers._node, result_dtype))
-    exact = np.linspace(start, stop, num, endpoint=endpoint)
-    if kind_of(result_dtype) in "iu":
-        exact = np.floor(exact)
-    return Array(from_numpy(exact.astype(result_dtype), target))
-
-
-def _between(limits: list[Array], num: int, endpoint: bool, dtype: Any) -> Array:
-    """Evenly spaced numbers between the elements of arrays, along a new first axis."""
-    start, stop = limits
-    computed = promote(promote(start.dtype, stop.dtype), default_float())
-    rank = max(start.ndim, stop.ndim)
-    start, stop = start.astype(computed), stop.astype(computed)
-    index = Array(from_numpy(np.arange(num).astype(real_of(computed)), start.device))
-    index = index.reshape(num, *(1,) * rank)
-    result = start + index * ((stop - start) / max(num - endpoint, 1))
-    if endpoint and num > 1:
-        result = Array(where_node(index == num - 1, stop, result))
-    result_dtype = computed if dtype is None else as_dtype(dtype)
-    if kind_of(result_dtype) in "iu":
-        result = Array(unary(op("floor"), result))
-    return Array(cast(result._node, result_dtype))
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *,

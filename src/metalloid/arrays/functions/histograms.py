@@ -11,8 +11,8 @@ import numpy as np
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.calls import host_call
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.functions.creation import arange
 from metalloid.arrays.functions.elementwise import minimum
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import concat
 from metalloid.arrays.functions.searching import diff, elements_at, searchsorted
 from metalloid.arrays.functions.select import clip, where

@@ -7,7 +7,7 @@ from typing import Any
 
 from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions import elementwise as ew
-from metalloid.arrays.functions.creation import arange
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import moveaxis, pad
 from metalloid.arrays.ir.dtypes import bool_, kind_of, uint8
 from metalloid.arrays.ir.node import TRACED

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array, as_arrays
-from metalloid.arrays.functions import creation
+from metalloid.arrays.functions import creation, evenly_spaced
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions.manipulation import (
     broadcast_arrays,
@@ -21,6 +21,7 @@ from metalloid.arrays.functions.manipulation import (
 )
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, int64, kind_of, promote
+from metalloid.arrays.ir.operands import is_scalar
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.memory_order import in_order
 
@@ -183,7 +184,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, de
     """
     limits = start, stop, 1 if step is None else step
     first, last, distance = (x.item() if hasattr(x, "item") else x for x in limits)
-    result = creation.arange(first, last, distance, dtype, device=device)
+    result = evenly_spaced.arange(first, last, distance, dtype, device=device)
     if result.dtype == bool_ and result.size > 2:
         raise TypeError("[arange] booleans are 0 and 1: at most two of them are in a range.")
     return result
@@ -204,7 +205,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"[linspace] the number of samples must not be negative, got {num}.")
-    result = creation.linspace(start, stop, num, endpoint, dtype=dtype, device=device)
+    result = evenly_spaced.linspace(start, stop, num, endpoint, dtype=dtype, device=device)
     if axis:
         from metalloid.arrays.functions.manipulation import moveaxis
 
@@ -220,9 +221,9 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
              dtype: Any = None, axis: int = 0) -> Array:  # fmt: skip
     """Powers of a base whose exponents are evenly spaced."""
-    first, last = as_arrays("logspace", start, stop)
+    first, last = start, stop
     if np.ndim(base):
-        base = as_array(base, "logspace")
+        first, last, base = as_arrays("logspace", start, stop, base)
         rank = max(base.ndim, first.ndim, last.ndim)
         first, last, base = (
             x.reshape((1,) * (rank - x.ndim) + x.shape) for x in (first, last, base)
@@ -236,25 +237,30 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
               axis: int = 0) -> Array:  # fmt: skip
     """Numbers with a constant ratio, of an interval."""
-    first, last = as_arrays("geomspace", start, stop)
+    first: Any
+    last: Any
+    module: Any = ew
+    if is_scalar(start) and is_scalar(stop) and not isinstance(start + stop, complex):
+        first, last, module = np.float64(start), np.float64(stop), np  # nothing to launch
+    else:
+        first, last = as_arrays("geomspace", start, stop)
     if bool((first == 0).any()) or bool((last == 0).any()):
         raise ValueError("[geomspace] the limits of a geometric sequence must not be 0.")
     is_complex = "c" in (kind_of(first.dtype), kind_of(last.dtype))
-    if (
-        is_complex
-    ):  # a spiral: it turns by the smaller angle, from the direction of the first number
+    if is_complex:  # a spiral: it turns by the smaller angle, from the direction of the first
         first = first.astype(promote(first.dtype, last.dtype))
-    sign = ew.sign(first)
+    sign = module.sign(first)
     first, last = (first.__abs__() if is_complex else first * sign), last / sign
-    exponents = linspace(ew.log10(first), ew.log10(last), num, endpoint)
-    powers: Array = 10.0**exponents
-    if num > 0:
-        powers = concat(
-            [broadcast_to(first, powers.shape[1:])[None].astype(powers.dtype), powers[1:]]
+    lowest, highest = module.log10(first), module.log10(last)
+    if module is np:  # numbers of Python are constants of kernels
+        first, last, lowest, highest, sign = (
+            x.item() for x in (first, last, lowest, highest, sign)
         )
-        if endpoint and num > 1:
-            end = broadcast_to(last, powers.shape[1:])[None].astype(powers.dtype)
-            powers = concat([powers[:-1], end])
+    powers: Array = 10.0 ** linspace(lowest, highest, num, endpoint)
+    index = evenly_spaced.arange(num, device=powers.device).reshape(-1, *(1,) * (powers.ndim - 1))
+    if endpoint and num > 1:
+        powers = where(index == num - 1, last, powers).astype(powers.dtype)
+    powers = where(index == 0, first, powers).astype(powers.dtype)
     result: Array = powers * sign
     if axis:
         from metalloid.arrays.functions.manipulation import moveaxis
@@ -326,7 +332,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
         raise ValueError(f"[vander] expected one axis, got shape {numbers.shape}.")
     count = numbers.size if N is None else N
     wide = promote(numbers.dtype, int64)
-    powers = creation.arange(count)
+    powers = evenly_spaced.arange(count)
     powers = powers if increasing else powers[::-1]
     column = numbers.astype(wide)[:, None]
     if count > _MAX_FACTORS:
@@ -357,7 +363,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     shape = tuple(dimensions)
     grids = []
     for axis, extent in enumerate(shape):
-        line = creation.arange(extent, dtype=as_dtype(dtype))
+        line = evenly_spaced.arange(extent, dtype=as_dtype(dtype))
         line = line.reshape(*(1,) * axis, extent, *(1,) * (len(shape) - axis - 1))
         grids.append(line if sparse else broadcast_to(line, shape))
     if sparse:

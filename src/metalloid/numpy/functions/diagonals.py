@@ -10,7 +10,8 @@ import numpy as np
 from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import searching
-from metalloid.arrays.functions.creation import arange, full
+from metalloid.arrays.functions.creation import full
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import broadcast_to, concat
 from metalloid.arrays.ir.dtypes import default_float, float32, int32, int64
 from metalloid.numpy.array import numpy_function

@@ -11,7 +11,8 @@ import numpy as np
 
 from metalloid.arrays.array import Array, as_array
 from metalloid.arrays.functions import elementwise as ew
-from metalloid.arrays.functions.creation import arange, asarray
+from metalloid.arrays.functions.creation import asarray
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import broadcast_to, concat
 from metalloid.arrays.functions.searching import take
 from metalloid.arrays.ir.dtypes import default_float, kind_of

@@ -9,7 +9,8 @@ import numpy as np
 from metalloid import linalg
 from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import elementwise as ew
-from metalloid.arrays.functions.creation import arange, eye, zeros
+from metalloid.arrays.functions.creation import eye, zeros
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import concat
 from metalloid.arrays.ir.dtypes import default_float, kind_of, promote
 from metalloid.arrays.ir.node import TRACED

@@ -6,7 +6,8 @@ import math
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.functions import elementwise as ew
-from metalloid.arrays.functions.creation import arange, ones
+from metalloid.arrays.functions.creation import ones
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import default_float, float32, float64
 from metalloid.numpy.array import numpy_function

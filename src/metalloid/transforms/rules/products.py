@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from metalloid.arrays.array import Array
-from metalloid.arrays.functions.creation import arange
+from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.scans import cummax, cumulative_prod, cumulative_sum
 from metalloid.arrays.functions.searching import take_along_axis
 from metalloid.arrays.functions.select import where
