@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from metal_stub import stub_device
@@ -26,6 +28,13 @@ kernel void add(device float* c, device const float* a, device const float* b,
                 uint i [[thread_position_in_grid]]) { c[i] = a[i] + b[i]; }
 kernel void barriers(device float* x, constant int& rounds) {
     for (int k = 0; k < rounds; k++) threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+"""
+
+OPENCL_SOURCE = """
+kernel void saxpy(global float* y, global const float* x, float a) {
+    size_t i = get_global_id(0);
+    y[i] = a * x[i] + y[i];
 }
 """
 
@@ -103,6 +112,39 @@ def metal_device(count: int = 1000) -> list[float]:
     return least
 
 
+def opencl_device(count: int = 300) -> None:
+    """A launch of 64 threads on an OpenCL device, and pyopencl's enqueue alone, in turns."""
+    try:
+        lib = mtl.library(SOURCE, device="opencl")
+    except mtl.DeviceUnavailable as error:
+        print(f"\n{error}")
+        return
+    import pyopencl as cl
+
+    x, y = (mtl.Buffer(np.ones(64, np.float32), "opencl") for _ in range(2))
+    device: Any = x.device
+    saxpy, queue = lib.saxpy, device._queue
+    program = cl.Program(device._context, OPENCL_SOURCE).build()
+    memory = cl.Buffer(device._context, cl.mem_flags.READ_WRITE, x.nbytes)
+    theirs = program.saxpy
+    theirs.set_args(memory, memory, np.float32(2.0))
+    actions = {
+        "kernel(x, y, 2.0, threads=64)": lambda: saxpy(x, y, 2.0, threads=64),
+        "pyopencl's enqueue_nd_range_kernel": (
+            lambda: cl.enqueue_nd_range_kernel(queue, theirs, (64,), (64,))
+        ),
+    }
+    least = dict.fromkeys(actions, math.inf)
+    for _ in range(25):
+        for name, action in actions.items():
+            seconds = best(action, repeat=1, number=count, clock=time.thread_time)
+            least[name] = min(least[name], seconds)
+            device.synchronize()
+    base = least["pyopencl's enqueue_nd_range_kernel"]
+    rows = [(name, show(s), f"{s / base:.2f}") for name, s in least.items()]
+    table("Launch on an OpenCL device, CPU time", ("call", "time", "x pyopencl"), rows)
+
+
 def imports() -> None:
     def run(code: str) -> float:
         return best(lambda: subprocess.run([sys.executable, "-c", code], check=True), repeat=9)
@@ -118,6 +160,7 @@ def main() -> None:
     elementwise(lib)
     barriers()
     metal_device()
+    opencl_device()
     imports()
 
 

@@ -73,7 +73,8 @@ class Kernel(Differentiable):
         if refutation is not None and plain is not None and self._fast_launch is not None:
             from metalloid.kernels.proven_launches import ProvenLaunches
 
-            self._fast_launch = self._proven = ProvenLaunches(program, device, plain, refutation)
+            self._proven = ProvenLaunches(program, device, plain, refutation)
+            self._fast_launch = self._proven.launch
 
     @property
     def signature(self) -> Signature:
@@ -223,10 +224,9 @@ class Kernel(Differentiable):
         LaunchTimeout
             If it ran for longer than `timeout` and was waited for.
         """
-        usual = timeout is None and (wait is None or wait is True or wait is False) and not named
-        usual = usual and not check
-        if usual and self._fast_launch is not None:
-            event = self._fast_launch(args, threads, group_size, wait)
+        fast, usual = self._fast_launch, timeout is None and not named and not check
+        if fast is not None and usual and (wait is None or wait is True or wait is False):
+            event = fast(args, threads, group_size, wait)
             if event is not None:
                 return event.wait() if wait else event
         if threads is None:
@@ -237,7 +237,7 @@ class Kernel(Differentiable):
             )
         is_known = _is_size(threads) and _is_size(group_size)
         sizes = self._sizes.get((threads, group_size)) if is_known else None
-        grid, group = sizes or self._check_sizes(threads, group_size)
+        grid, group = sizes = sizes or self._check_sizes(threads, group_size)
         try:
             arguments = self._binder.bind(args, named)
         except TracedArgument as error:
@@ -251,7 +251,7 @@ class Kernel(Differentiable):
         if self._refutation is not None:
             needs = self._refutation.check(arguments, grid, group)
             if self._proven is not None and usual and is_known:
-                self._proven.add(args, threads, group_size, (grid, group), needs)
+                self._fast_launch = self._proven.add(args, threads, group_size, sizes, needs)
         device = self.device
         if device.recording is not None:
             recorded = device.recording.record(self._program, arguments, grid, group)

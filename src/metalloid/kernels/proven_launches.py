@@ -19,7 +19,7 @@ _MAX_LAUNCHERS = 256
 
 
 class ProvenLaunches:
-    """Fast launches of sizes and numbers that were looked at: a `FastLaunch`.
+    """Fast launches of sizes and numbers that were looked at.
 
     Each has a launcher of its own, which leaves buffers that are smaller than it needs to the
     general path.
@@ -38,7 +38,7 @@ class ProvenLaunches:
         self._numbers: tuple[int, ...] = ()  # indices of the arguments whose numbers matter
         self._pick: Callable[[Sequence[Any]], Any] | None = None  # these numbers
 
-    def __call__(
+    def launch(
         self, args: tuple[Any, ...], threads: Any, group_size: Any, wait: bool | None = None
     ) -> Event | None:
         """See `FastLaunch`."""
@@ -56,7 +56,7 @@ class ProvenLaunches:
         group_size: Any,
         sizes: tuple[Size, Size],
         needs: Mapping[int, int],
-    ) -> None:
+    ) -> FastLaunch:
         """Add a launch that the refutation has let pass.
 
         Parameters
@@ -65,7 +65,25 @@ class ProvenLaunches:
             Its grid and threadgroup.
         needs : mapping
             Bytes that arguments need by position.
+
+        Returns
+        -------
+        callable
+            The launcher of the only launch that was added, or of all.
         """
+        self._add(args, threads, group_size, sizes, needs)
+        if len(self._launchers) > 1 or self._pick is not None:
+            return self.launch
+        return next(iter(self._launchers.values()), self.launch)
+
+    def _add(
+        self,
+        args: Sequence[Any],
+        threads: Any,
+        group_size: Any,
+        sizes: tuple[Size, Size],
+        needs: Mapping[int, int],
+    ) -> None:
         read = self._refutation.read
         numbers = tuple(n for n, p in enumerate(self._parameters) if p.position in read)
         if numbers != self._numbers or len(self._launchers) >= _MAX_LAUNCHERS:

@@ -33,6 +33,7 @@ class FastPlan(NamedTuple):
     """The first items of a plan, in the order of the enumeration in native/fast_launch.h."""
 
     parameters: bytes
+    known_shapes: dict[tuple[Any, Any], bytes]
     sizes: Mapping[Any, Any]
     shapes: Mapping[Any, list[bytes]]
     device: Any
@@ -75,6 +76,6 @@ def fast_plan(
         kind = ord(p.number) if p.number else 0
         packed += _PARAMETER.pack(p.position, p.bytes, p.least_bytes, kind, p.number_bytes)
     return FastPlan(
-        packed, sizes, program.shapes, device, device.constants, Buffer, INTEGERS, OTHER_NUMBERS,
-        program, device.lock.acquire, device.lock.release, fail,
+        packed, {}, sizes, program.shapes, device, device.constants, Buffer, INTEGERS,
+        OTHER_NUMBERS, program, device.lock.acquire, device.lock.release, fail,
     )  # fmt: skip

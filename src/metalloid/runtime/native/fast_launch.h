@@ -6,11 +6,11 @@
 
 // The first items of a plan (runtime/arguments/fast_plan.py); those of the device follow.
 enum {
-  PARAMETERS, SIZES, SHAPES, DEVICE, CONSTANTS, BUFFER, INTEGERS, OTHER_NUMBERS, PROGRAM, ACQUIRE,
+  PARAMETERS, KNOWN, SIZES, SHAPES, DEVICE, CONSTANTS, BUFFER, INTEGERS, OTHER_NUMBERS, PROGRAM, ACQUIRE,
   RELEASE, FAIL, COMMON_ITEMS
 };
 
-enum { MAX_WORDS = 512 };
+enum { MAX_WORDS = 512, MAX_KNOWN = 1024 };
 
 struct parameter {
   uint64_t position, bytes, least_bytes;  // of its word; of an element, and of a buffer at least
@@ -24,7 +24,7 @@ struct parameters {
 };
 
 // Launches with these words on a device. Returns the event, or null if the launch is declined; the
-// status is that of the driver. Called with the device's lock held. A Python error may be set.
+// status is that of the driver. A Python error may be set.
 typedef PyObject* submit(PyObject* plan, PyObject* arguments, const void* shape,
                          const uint64_t* words, int* status);
 
@@ -105,14 +105,24 @@ static bool bind(PyObject* plan, const struct parameter* p, PyObject* value, uin
 
 // The shape of an earlier launch with this grid, if it was a single driver launch.
 static const void* shape_of(PyObject* plan, PyObject* threads, PyObject* group_size) {
-  PyObject* sizes = sizes_of(PyTuple_GetItem(plan, SIZES), threads, group_size);
-  PyObject* shapes = sizes ? PyDict_GetItemWithError(PyTuple_GetItem(plan, SHAPES), sizes) : 0;
-  if (!shapes || PyList_Size(shapes) != 1) return 0;
-  return PyBytes_AsString(PyList_GetItem(shapes, 0));
+  if (!is_size(threads) || !is_size(group_size)) return 0;
+  PyObject* key = PyTuple_Pack(2, threads, group_size);
+  if (!key) return 0;
+  PyObject* known = PyTuple_GetItem(plan, KNOWN);
+  PyObject* shape = PyDict_GetItemWithError(known, key);
+  if (!shape) {
+    PyObject* sizes = PyDict_GetItemWithError(PyTuple_GetItem(plan, SIZES), key);
+    PyObject* shapes = sizes ? PyDict_GetItemWithError(PyTuple_GetItem(plan, SHAPES), sizes) : 0;
+    if (shapes && PyList_Size(shapes) == 1) shape = PyList_GetItem(shapes, 0);
+    if (PyDict_Size(known) >= MAX_KNOWN) PyDict_Clear(known);
+    if (shape && PyDict_SetItem(known, key, shape)) shape = 0;
+  }
+  Py_DecRef(key);
+  return shape ? PyBytes_AsString(shape) : 0;
 }
 
-static PyObject* launch_locked(PyObject* plan, PyObject* const* given, submit* submit_it,
-                               int* status) {
+static PyObject* bind_and_submit(PyObject* plan, PyObject* const* given, submit* submit_it,
+                                 int* status) {
   const struct parameters* all = (const void*)PyBytes_AsString(PyTuple_GetItem(plan, PARAMETERS));
   PyObject *device = PyTuple_GetItem(plan, DEVICE), *arguments = given[0];
   if (!is_false(device, is_blocked_) || !runs_at_once(device, recording_, observes_)) return 0;
@@ -137,17 +147,24 @@ static PyObject* launch_locked(PyObject* plan, PyObject* const* given, submit* s
 }
 
 // Takes the arguments, the threads and the size of a threadgroup of Kernel.__call__; returns an
-// event, or None if the launch is declined.
-static PyObject* launch_with_lock(PyObject* plan, PyObject* const* given, submit* submit_it) {
-  PyObject* locked = PyObject_CallNoArgs(PyTuple_GetItem(plan, ACQUIRE));
-  if (!locked) return 0;
-  Py_DecRef(locked);
+// event, or None if the launch is declined. Devices whose functions hold the interpreter's lock from
+// the first argument to the end need none of their own.
+static PyObject* launch(PyObject* plan, PyObject* const* given, submit* submit_it, bool locks) {
+  if (locks) {
+    PyObject* locked = PyObject_CallNoArgs(PyTuple_GetItem(plan, ACQUIRE));
+    if (!locked) return 0;
+    Py_DecRef(locked);
+  }
   int status = 0;
   PyObject *type, *value, *trace;
-  PyObject* event = launch_locked(plan, given, submit_it, &status);
+  PyObject* event = bind_and_submit(plan, given, submit_it, &status);
+  if (event && !status && !locks) return event;
   PyErr_Fetch(&type, &value, &trace);
-  PyObject* released = PyObject_CallNoArgs(PyTuple_GetItem(plan, RELEASE));
-  drop(released);
+  PyObject* released = &_Py_NoneStruct;
+  if (locks) {
+    released = PyObject_CallNoArgs(PyTuple_GetItem(plan, RELEASE));
+    drop(released);
+  }
   if (released && type && !PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
     drop(event);
     PyErr_Restore(type, value, trace);  // Ctrl-C

@@ -78,8 +78,10 @@ PyObject* PyBytes_FromStringAndSize(const char*, Py_ssize_t);
 char* PyBytes_AsString(PyObject*);
 Py_ssize_t PyBytes_Size(PyObject*);
 void* PyCapsule_GetPointer(PyObject*, const char* name);
+int PyCapsule_IsValid(PyObject*, const char* name);
 PyObject* PyCapsule_New(void*, const char* name, void (*destructor)(PyObject*));
 PyObject* PyDict_New(void);
+void PyDict_Clear(PyObject*);
 Py_ssize_t PyDict_Size(PyObject*);
 PyObject* PyDict_GetItemWithError(PyObject*, PyObject* key);  // borrowed
 int PyDict_SetItem(PyObject*, PyObject* key, PyObject* value);
@@ -111,3 +113,4 @@ PyObject* PyType_GenericAlloc(PyObject* type, Py_ssize_t items);
 void* PyType_GetSlot(PyObject* type, int slot);
 const char* PyUnicode_AsUTF8AndSize(PyObject*, Py_ssize_t* bytes);
 PyObject* PyUnicode_InternFromString(const char*);
+PyObject* PyWeakref_NewRef(PyObject*, PyObject* callback);

@@ -93,7 +93,7 @@ static PyObject* submit_launch(PyObject* plan, PyObject* arguments, const void* 
 }
 
 static PyObject* fast_launch(PyObject* plan, PyObject* const* given, Py_ssize_t count) {
-  return launch_with_lock(plan, given, submit_launch);
+  return launch(plan, given, submit_launch, true);
 }
 
 static PyMethodDef definition = {"fast_launch", fast_launch, METH_FASTCALL, 0};

@@ -35,6 +35,26 @@ __attribute__((visibility("default"))) void mtl_use_driver(void* set, void* info
   release_it = (release*)release_event;
 }
 
+// Arguments that a kernel has already are not set: that takes the driver longer than to compare them.
+
+static int set_data(struct kernel* kernel, const char* data, size_t bytes) {
+  if (kernel->data_bytes == bytes && !memcmp(kernel->data, data, bytes)) return 0;
+  kernel->data_bytes = 0;
+  const int status = set_it(kernel->driver_kernel, 0, bytes, data);
+  if (status) return status;
+  memcpy(kernel->data, data, bytes);
+  kernel->data_bytes = bytes;
+  return 0;
+}
+
+static int set_threadgroup_bytes(struct kernel* kernel, uint64_t bytes) {
+  if (kernel->threadgroup_bytes == bytes) return 0;
+  kernel->threadgroup_bytes = 0;
+  const int status = set_it(kernel->driver_kernel, 1, bytes, 0);
+  if (!status) kernel->threadgroup_bytes = bytes;
+  return status;
+}
+
 __attribute__((visibility("default"))) int mtl_launch(const struct shape* shape,
                                                       const struct launch* launch, handle* event) {
   _Alignas(16) char data[MAX_DATA];
@@ -43,12 +63,14 @@ __attribute__((visibility("default"))) int mtl_launch(const struct shape* shape,
   memcpy(data, launch->words, words);
   memcpy(data + words, &launch->report_block, 8);
   memcpy(data + words + 8, shape->geometry, sizeof shape->geometry);
-  int status = set_it(shape->kernel, 0, bytes, data);
-  if (!status) status = set_it(shape->kernel, 1, launch->threadgroup_bytes, 0);
+  struct kernel* kernel = shape->kernel;
+  int status = set_data(kernel, data, bytes);
+  if (!status) status = set_threadgroup_bytes(kernel, launch->threadgroup_bytes);
   if (!status && launch->pointer_count)
-    status = inform(shape->kernel, SVM_POINTERS, 8 * launch->pointer_count, launch->pointers);
+    status = inform(kernel->driver_kernel, SVM_POINTERS, 8 * launch->pointer_count,
+                    launch->pointers);
   if (status) return status;
-  return enqueue_it(launch->queue, shape->kernel, 3, shape->offset, shape->work_items,
+  return enqueue_it(launch->queue, kernel->driver_kernel, 3, shape->offset, shape->work_items,
                     shape->group, 0, 0, event);
 }
 

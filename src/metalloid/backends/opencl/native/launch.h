@@ -8,9 +8,16 @@ typedef void* handle;
 enum { MAX_DATA = 4096 };  // bytes of a kernel's first argument
 enum { OUT_OF_HOST_MEMORY = -6, INVALID_ARG_SIZE = -51 };
 
+// A kernel of the driver, and the arguments that it has.
+struct kernel {
+  handle driver_kernel;
+  uint64_t threadgroup_bytes, data_bytes;  // 0 before they are set
+  char data[MAX_DATA];
+};
+
 // What is constant for a program and a grid.
 struct shape {
-  handle kernel;
+  struct kernel* kernel;
   uint64_t word_bytes;
   size_t offset[3], work_items[3], group[3];
   uint32_t geometry[12];  // the end of launch_data in entry.h, after the words and the report block

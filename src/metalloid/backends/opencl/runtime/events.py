@@ -29,7 +29,7 @@ class OpenclEvent(Event):
     in_use : Arguments or tuple
         Objects that live until it has ended: arguments, bound or as they were given.
     events : list
-        The driver's events of its parts, which the launch adds.
+        The driver's events of its parts, which the launch adds; the event of a fast launch.
     """
 
     __slots__ = ("_device", "_events", "_in_use", "_program")
@@ -39,7 +39,7 @@ class OpenclEvent(Event):
     _nanoseconds = 0
 
     def __init__(
-        self, device: QueueDevice, program: OpenclProgram, in_use: Any, events: list[Any]
+        self, device: QueueDevice, program: OpenclProgram, in_use: Any, events: Any
     ) -> None:
         self._device, self._program, self._events = device, program, events
         self._in_use: Any = in_use

@@ -32,4 +32,4 @@ def fast_launch(
     arena = 0 if device.is_system else device.constants.address
     head = _HEAD.pack(device.queue_handle, MIN_THREADGROUP_BYTES, arena)
     plan = fast_plan(device, program, parameters, sizes, fail)
-    return device.native.fast_launch((*plan, head, OpenclEvent))
+    return device.native.fast_launch((*plan, head, OpenclEvent, device.in_flight.append))

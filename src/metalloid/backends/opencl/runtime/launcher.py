@@ -22,13 +22,27 @@ _FUNCTIONS = (
     "clGetEventProfilingInfo", "clFlush", "clReleaseEvent",
 )  # fmt: skip
 _SHAPE = struct.Struct("=11Q12I")
+_MAX_DATA = 4096
 _lock = threading.Lock()
 
 
-def pack_shape(kernel: int, words: int, sub_grid: SubGrid) -> bytes:
+class Kernel(ctypes.Structure):
+    """`struct kernel` of native/launch.h."""
+
+    _fields_ = [
+        ("driver_kernel", ctypes.c_uint64), ("threadgroup_bytes", ctypes.c_uint64),
+        ("data_bytes", ctypes.c_uint64), ("data", ctypes.c_char * _MAX_DATA),
+    ]  # fmt: skip
+
+    def __init__(self, kernel: Any) -> None:
+        super().__init__(int(kernel.int_ptr))
+        self._owner = kernel
+
+
+def pack_shape(kernel: Kernel, words: int, sub_grid: SubGrid) -> bytes:
     """`struct shape` of native/launch.h, for launches with so many words."""
     sizes = *sub_grid.offset, *sub_grid.work_items, *sub_grid.group
-    return _SHAPE.pack(kernel, 8 * words, *sizes, *sub_grid.data)
+    return _SHAPE.pack(ctypes.addressof(kernel), 8 * words, *sizes, *sub_grid.data)
 
 
 class _Launch(ctypes.Structure):
@@ -52,7 +66,7 @@ class Native:
 
     def __init__(self, path: Path) -> None:
         library, interpreters = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
-        self._launch = library.mtl_launch
+        self._launch = interpreters.mtl_launch  # the interpreter's lock is that of the kernels
         self._launch.argtypes = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p
         self._add_event, self._poll = interpreters.mtl_add_event, interpreters.mtl_poll_all
         self._add_event.argtypes = ctypes.py_object, ctypes.c_void_p
@@ -80,7 +94,7 @@ class Native:
         status = self._launch(shape, ctypes.byref(launch), ctypes.byref(event))
         return int(status or self._add_event(events, event))
 
-    def poll(self, queue: int, events: list[Any]) -> tuple[int, int]:
+    def poll(self, queue: int, events: Any) -> tuple[int, int]:
         """The status of events (`mtl_poll_all` in native), and the nanoseconds of all."""
         nanoseconds = ctypes.c_uint64()
         status = self._poll(queue, events, ctypes.byref(nanoseconds))

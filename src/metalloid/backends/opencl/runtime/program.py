@@ -10,7 +10,7 @@ from typing import Any
 from metalloid.backends.opencl.compile.compile_spirv import Form, SpirvKernel, assembly
 from metalloid.backends.opencl.runtime.build import build
 from metalloid.backends.opencl.runtime.geometry import sub_grids
-from metalloid.backends.opencl.runtime.launcher import pack_shape
+from metalloid.backends.opencl.runtime.launcher import Kernel, pack_shape
 from metalloid.backends.opencl.runtime.platforms import binding
 from metalloid.compiler.bounds.recorded_faults import checked_words
 from metalloid.compiler.bounds.table import BoundsTable, pointer_slots
@@ -96,9 +96,10 @@ class OpenclProgram(OfflineProgram):
         super().__init__(kernel, entry, target)
         self.name, self.reports = self.signature.name, kernel.reports
         self._with_form, self._building = with_form, (context, device, options)
-        self._forms: dict[Form, Any] = {"row": self._build(kernel)}
+        row = self._build(kernel)
         info = binding().kernel_work_group_info.WORK_GROUP_SIZE
-        limit = int(self._forms["row"].get_work_group_info(info, device))
+        limit = int(row.get_work_group_info(info, device))
+        self._forms: dict[Form, Kernel] = {"row": Kernel(row)}
         self.max_group_size = min(self.max_group_size, limit)
         sources = len(self.signature.sources)
         words = checked_words(self.signature) if self.is_checked else max(1, sources)
@@ -145,14 +146,13 @@ class OpenclProgram(OfflineProgram):
 
     def _pack_shapes(self, grid: Size, group: Size) -> list[bytes]:
         return [
-            pack_shape(int(self._form(each.form).int_ptr), self._words, each)
-            for each in sub_grids(grid, group)
+            pack_shape(self._form(each.form), self._words, each) for each in sub_grids(grid, group)
         ]
 
-    def _form(self, form: Form) -> Any:
+    def _form(self, form: Form) -> Kernel:
         """The kernel of a form, which is compiled on use."""
         if form not in self._forms:
-            self._forms[form] = self._build(self._with_form(form))
+            self._forms[form] = Kernel(self._build(self._with_form(form)))
         return self._forms[form]
 
     def _build(self, kernel: SpirvKernel) -> Any:

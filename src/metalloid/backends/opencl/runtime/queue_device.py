@@ -38,7 +38,10 @@ class QueueDevice(Device):
     queue_handle : int
         Of the queue, which is in order.
     lock : threading.RLock
-        Held while a launch is enqueued: kernels have one set of arguments.
+        Held while a launch is enqueued: kernels have one set of arguments. Fast launches hold the
+        interpreter's lock instead, as does `Native.launch`.
+    is_blocked : bool
+        Whether it can run nothing in this process.
     is_system : bool
         Whether kernels may use any memory of the process, so that launches need not name theirs.
     heap : Heap
@@ -73,20 +76,15 @@ class QueueDevice(Device):
             FaultRecords(self.heap.allocate) if is_fine
             else FaultRecords(self.heap.allocate, self.heap.bytes_at, self.heap.fill)
         )  # fmt: skip
-        self._is_forked = False
+        self.is_blocked = False
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
-        self._is_forked = True
-
-    @property
-    def is_blocked(self) -> bool:
-        """Whether it can run nothing in this process."""
-        return self._is_forked
+        self.is_blocked = True
 
     def require_usable(self) -> None:
         """Raise `LaunchError` in a process that was forked."""
-        if self._is_forked:
+        if self.is_blocked:
             raise LaunchError(
                 f"[{self.name}] OpenCL does not survive a fork. Start the process by another "
                 "method: multiprocessing.set_start_method('spawn')."
@@ -162,7 +160,7 @@ class QueueDevice(Device):
 
     def free(self, address: int, nbytes: int) -> None:
         """See `Device.free`."""
-        if not self._is_forked:
+        if not self.is_blocked:
             self.heap.free(address)
 
     def copy_in(self, address: int, source: memoryview) -> None:
