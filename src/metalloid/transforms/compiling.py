@@ -11,18 +11,17 @@ from typing import Any
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.ir.layout import Layout, contiguous
 from metalloid.arrays.ir.native import offsets_of, when_loaded
 from metalloid.arrays.ir.node import BUFFER, CONSTANT, Node
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.settings import settings
 from metalloid.transforms.captures import assign, check, replaced
 from metalloid.transforms.extents import ExtentTrace
-from metalloid.transforms.numbers import NumberTrace, TracedNumber
+from metalloid.transforms.numbers import TracedNumber
 from metalloid.transforms.program import NUMBERS, PlainCall, Program
 from metalloid.transforms.shapeless import Template, adapted
 from metalloid.transforms.state import begin, end
-from metalloid.transforms.tracing import Trace
+from metalloid.transforms.traced_call import TracedCall, layout_of
 from metalloid.transforms.tree import flatten
 from metalloid.transforms.variants import (
     Expression,
@@ -168,7 +167,7 @@ class CompiledFunction:
                     if result is not None:
                         return result
         for position, node in zip(positions, nodes, strict=True):
-            key_items[position] = node.dtype, node.shape, _layout(node).strides, node.device
+            key_items[position] = node.dtype, node.shape, layout_of(node).strides, node.device
         key = structure, settings.version, tuple(key_items)
         variant = self._find(key, numbers) or self._trace(key, args, kwargs, numbers, nodes)
         results: list[Array] = []
@@ -228,83 +227,70 @@ class CompiledFunction:
 
     def _trace(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
                numbers: Sequence[Any], nodes: Sequence[Node]) -> Variant:  # fmt: skip
+        """Trace the function, or adapt a trace of arguments with other extents."""
         with self._lock:
             variant = self._find(key, numbers)  # another thread may have traced it
             if variant is not None:
                 return variant
-            reason = ""
-            if self._templates is not None:
-                templates = self._templates.setdefault(without_sizes(key), [])
-                extents = [n for node in nodes for n in node.shape]
-                match = adapted(self.__name__, templates, numbers, extents,  # type: ignore[attr-defined]
-                                list(map(_layout, nodes)))  # fmt: skip
-                if isinstance(match, Variant):
-                    return self._add(key, match)
-                reason = match
-            self.traces += 1
-            trace = Trace("compile")
-            traced = (
-                NumberTrace(trace.typed_placeholder) if self._templates is None
-                else ExtentTrace(trace.typed_placeholder, len(numbers))
-            )  # fmt: skip
-            tracers: list[Node] = []
-            layouts: list[Layout] = []
-            given: list[Any] = []
-            leaves, structure = flatten((args, kwargs, self._inputs))
-            count = 0
-            for leaf in leaves:
-                node = getattr(leaf, "_node", None)
-                if type(leaf) in NUMBERS:
-                    given.append(traced.number(count, leaf))
-                    count += 1
-                elif node is None:
-                    given.append(leaf)
-                elif node.kind is CONSTANT:
-                    number = traced.number(count, node.data)
-                    given.append(Array(number.as_node(node.dtype, node.device)))
-                    count += 1
-                else:
-                    shape = node.shape
-                    if isinstance(traced, ExtentTrace):
-                        shape = traced.extents(shape)
-                    tracers.append(trace.placeholder(node, shape))
-                    layouts.append(_layout(node))
-                    given.append(Array(tracers[-1]))
-            positional, named, captured = structure.unflatten(iter(given))
-
-            def trace_state(value: Array) -> Array:
-                tracers.append(trace.placeholder(value._node, value.shape))
-                layouts.append(value._node.layout)
-                return Array(tracers[-1])
-
-            begin(trace_state)
-            try:
-                with replaced(self._inputs, iter(flatten(captured)[0])):
-                    value = self._fun(*positional, **named)
-                    captured_results, state_structure = flatten(self._outputs)
-            finally:
-                used = end()
-                if isinstance(traced, ExtentTrace):
-                    traced.end()
-            results, result_structure = flatten(value)
-            results += captured_results
-            roots = [leaf._node for leaf in results if isinstance(leaf, Array)]
-            states = [state for state, _, _ in used]
-            roots += [last._node for _, _, last in used]
-            others = [None if isinstance(leaf, Array) else leaf for leaf in results]
-            fixed = {k: numbers[k] for k in traced.fixed}
-            variant = Variant(fixed, None, result_structure, state_structure, others, states)
-            if isinstance(traced, ExtentTrace):
-                own = len(nodes)
-                template = Template(trace, traced, roots, tracers, layouts[own:], variant)
-                variant = template.program([*numbers, *extents], layouts[:own], reason)
+            if self._templates is None:
+                return self._add(key, self._program(self._traced(args, kwargs), numbers))
+            templates = self._templates.setdefault(without_sizes(key), [])
+            extents = [n for node in nodes for n in node.shape]
+            layouts = list(map(layout_of, nodes))
+            name = self.__name__  # type: ignore[attr-defined]
+            match = adapted(name, templates, numbers, extents, layouts)
+            if not isinstance(match, Variant):
+                template = self._template(self._traced(args, kwargs, len(numbers)), numbers)
+                match = template.program([*numbers, *extents], layouts, reason=match)
                 templates.append(template)
-            elif roots:
-                if self.is_lazy and not traced.nodes and not used:
-                    variant = variant._replace(expression=Expression.of(roots, tracers))
-                program = Program(roots, tracers, layouts, traced.nodes)
-                variant = variant._replace(program=program)
-            return self._add(key, variant)
+            return self._add(key, match)
+
+    def _traced(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], count: int | None = None
+    ) -> TracedCall:
+        """Run the function with tracers for its arrays and numbers.
+
+        Parameters
+        ----------
+        count : int, optional
+            Of numbers, after which the extents of the arguments are traced as well.
+        """
+        self.traces += 1
+        traced = TracedCall(count)
+        leaves, structure = flatten((args, kwargs, self._inputs))
+        positional, named, captured = structure.unflatten(map(traced.argument, leaves))
+        traced.arguments = len(traced.tracers)
+        begin(traced.state)
+        try:
+            with replaced(self._inputs, iter(flatten(captured)[0])):
+                value = self._fun(*positional, **named)
+                written, traced.state_structure = flatten(self._outputs)
+        finally:
+            traced.states = end()
+            if isinstance(traced.numbers, ExtentTrace):
+                traced.numbers.end()
+        traced.results, traced.structure = flatten(value)
+        traced.results += written
+        return traced
+
+    def _program(self, traced: TracedCall, numbers: Sequence[Any]) -> Variant:
+        """The program of a trace, and its expression if calls may return expressions."""
+        variant, roots = traced.variant(numbers), traced.roots
+        if not roots:
+            return variant
+        nodes = traced.numbers.nodes
+        if self.is_lazy and not nodes and not traced.states:
+            variant = variant._replace(expression=Expression.of(roots, traced.tracers))
+        return variant._replace(program=Program(roots, traced.tracers, traced.layouts, nodes))
+
+    def _template(self, traced: TracedCall, numbers: Sequence[Any]) -> Template:
+        """A trace whose extents are variables."""
+        assert isinstance(traced.numbers, ExtentTrace)
+        states = traced.layouts[traced.arguments :]
+        return Template(
+            traced.trace, traced.numbers, traced.roots, traced.tracers, states,
+            traced.variant(numbers),
+        )  # fmt: skip
 
     def _add(self, key: Any, variant: Variant) -> Variant:
         """Keep a program for later calls."""
@@ -320,11 +306,6 @@ def _define_calls(functions: Any) -> None:
     (offset,) = offsets_of(CompiledFunction, ["_calls"]) or (None,)
     if offset is not None:
         functions.mtl_define_calls(ctypes.py_object(CompiledFunction), ctypes.c_uint64(offset))
-
-
-def _layout(node: Node) -> Layout:
-    """The layout of an array, if it has not been computed, when it will have been."""
-    return node.layout if node.kind is BUFFER else contiguous(node.shape)
 
 
 def _constant_key(leaf: Any) -> Any:

@@ -10,7 +10,7 @@ from metalloid.arrays.codegen.params import Member
 from metalloid.arrays.ir.dtypes import complex64, complex128, float64, kind_of, msl_name
 from metalloid.arrays.ir.ops import CAST
 from metalloid.arrays.planning.kernel_op import KernelOp
-from metalloid.arrays.planning.loop_axes import MAX_INTERLEAVED, NARROW, RESULT, Axes
+from metalloid.arrays.planning.loop_axes import MAX_INTERLEAVED, NARROW, RESULT, Access, Axes
 from metalloid.arrays.planning.schedule import BufferSpec, FusedKernel
 from metalloid.runtime.launch.program import Size
 
@@ -160,9 +160,10 @@ class Writer:
                 terms.append(self._member(f"{label}_start", "long", "q", offset, leaf))
             elif offset:
                 terms.append(str(offset))  # the compiler sees which accesses are adjacent
+            flat_axis = len(self.axes.outer) - 2 if self._is_in_order(access) else -1
             for axis in self._pointer_axes():
                 stride = access.outer[axis]
-                if stride:
+                if stride and axis != flat_axis:
                     step = self._step(f"{label}_k{axis}", stride)
                     terms.append(f"long({self._indices[axis]}) * {step}" if step else
                                  self._indices[axis])  # fmt: skip
@@ -179,6 +180,16 @@ class Writer:
     def _pointer_axes(self) -> range:
         """The axes along which pointers are advanced."""
         return range(len(self.axes.outer) - self._index_axes())
+
+    def _is_in_order(self, access: Access) -> bool:
+        """Whether threads of a flattened axis access elements at one distance from each other.
+
+        Their index is that of the thread then: vectors of adjacent elements instead of gathers.
+        """
+        if not self.flat or self._index_axes() != 1:
+            return False
+        second, inner = access.outer[-2:]
+        return inner != 0 and second == self.flat * inner
 
     def _index_axes(self) -> int:
         return 0 if self.axes.form == "row" else min(self.index_axes, len(self.axes.outer))
@@ -202,6 +213,8 @@ class Writer:
         first = len(self.axes.outer) - self._index_axes()
         extents = [*self.axes.outer[first:], *self.axes.row]
         names = [*self._indices[first:], *row]
+        if self._is_in_order(access):
+            names[0] = "at.x"
         strides = [*access.outer[first:], *access.row]
         for k, (name, stride, extent) in enumerate(zip(names, strides, extents, strict=False)):
             if stride == 0:

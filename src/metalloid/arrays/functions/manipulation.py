@@ -255,6 +255,10 @@ def tile(x: Any, repetitions: int | Sequence[int], /) -> Array:
     return _repeated(x, own, wide, result)
 
 
+#: Copies of each element that a thread of a few cores writes, instead of a gather for each of them.
+_MAX_JOINED = 8
+
+
 def _repeated(x: Array, own: Ints, wide: Ints, shape: Ints) -> Array:
     """Reshape, broadcast, and reshape to the result."""
     node = reshape_node(broadcast(reshape_node(x._node, own), wide), shape)
@@ -280,6 +284,10 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Array:
         own = (*x.shape[: along + 1], 1, *x.shape[along + 1 :])
         wide = (*x.shape[: along + 1], int(repeats), *x.shape[along + 1 :])
         result = (*x.shape[:along], x.shape[along] * int(repeats), *x.shape[along + 1 :])
+        is_innermost = all(n == 1 for n in x.shape[along + 1 :])
+        if is_innermost and 1 < repeats <= _MAX_JOINED and not x.device.traits.is_simt:
+            node = reshape_node(x._node, (*x.shape[: along + 1], 1))
+            return Array(reshape_node(concatenated([node] * int(repeats), along + 1), result))
         return _repeated(x, own, wide, result)
     counts = np.broadcast_to(np.asarray(repeats), (x.shape[along],))
     indices = from_numpy(np.repeat(np.arange(x.shape[along]), counts), x.device, copy=False)

@@ -37,6 +37,8 @@ from metalloid.arrays.ir.operands import (
 )
 from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.views import full_slices, joined, sliced
+from metalloid.arrays.lowering.compaction import counts_of_true, indices_of_true
+from metalloid.kernels.operands import MAX_ELEMENTS
 from metalloid.kernels.strides import broadcast_shape
 
 
@@ -231,9 +233,29 @@ class _Operand:
 
 def nonzero_indices(mask: Node) -> tuple[Node, ...]:
     """Return the indices of true elements, one array per axis. The mask is evaluated."""
+    if mask.device.memory == "own" and mask.shape and 0 < mask.size <= MAX_ELEMENTS:
+        return _nonzero_by_kernels(mask)
     (mask,) = evaluate([mask])
     indices = np.nonzero(to_host(mask))
     return tuple(from_numpy(index, mask.device, copy=False) for index in indices)
+
+
+def _nonzero_by_kernels(mask: Node) -> tuple[Node, ...]:
+    """The same by kernels; the host reads the number of true elements alone."""
+    vector = reshape(mask, (mask.size,))
+    counts = counts_of_true(vector)
+    (ends,) = bind("scan", [counts], ("cumulative_sum", 0), (counts.dtype, counts.shape))
+    vector, ends = evaluate([vector, ends])
+    count = int(to_host(sliced(ends, [(ends.size - 1, 1, 1)]))[0])
+    if not count:
+        return (from_numpy(np.zeros(0, np.int64), mask.device),) * len(mask.shape)
+    rest = indices_of_true(vector, ends, count)
+    indices = []
+    for extent in mask.shape[:0:-1]:
+        number = _Operand(as_number(extent, int64, mask.device))
+        indices.append(binary(op("remainder"), _Operand(rest), number))
+        rest = binary(op("floor_divide"), _Operand(rest), number)
+    return (rest, *reversed(indices))
 
 
 def selected(node: Node, key: Any) -> Node:

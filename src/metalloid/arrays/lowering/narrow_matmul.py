@@ -16,10 +16,10 @@ from metalloid.arrays.ir.views import concatenated, contiguous_copy, full_slices
 from metalloid.arrays.planning.matmul_dispatch import (
     AUTO,
     DOTS,
-    has_bfloat_pairs,
     is_transposed,
     shape_of_work,
 )
+from metalloid.arrays.planning.product_factors import has_bfloat_pairs
 from metalloid.arrays.planning.product_tiles import has_few_registers
 
 #: With fewer rows a kernel of panels is quick enough, and fewer nodes are made.

@@ -26,6 +26,8 @@ from metalloid.arrays.planning.context import PlanContext
 from metalloid.arrays.planning.kernel_op import KernelOp
 from metalloid.arrays.planning.matmul_dispatch import (
     FLOATS,
+)
+from metalloid.arrays.planning.product_factors import (
     MAX_PAIRED_IN_PLACE,
     has_bfloat_pairs,
     packed_factors,

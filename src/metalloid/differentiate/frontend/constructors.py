@@ -17,6 +17,7 @@ from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 _SIGNATURE = re.compile(r"'(void \([^']*)'")
+_MEMBER = re.compile(r"(?:\.|->)\w+ (0x\w+)")
 _FIELD = re.compile(r"^Field 0x\w+ '(\w+)'")
 
 
@@ -36,6 +37,7 @@ class ConstructorReader(SimdgroupMatrixReader):
             and any(child.kind == "CompoundStmt" for child in node.children)
             and not node.is_implicit
         }
+        self._statics = {n.address: n for n in nodes if n.kind == "VarDecl" and " static" in n.text}
         self._fields = {
             (record_name(node), child.label): child
             for node in nodes
@@ -49,6 +51,13 @@ class ConstructorReader(SimdgroupMatrixReader):
             if node.kind == "CXXConstructorDecl" and has_body and signature is not None:
                 records = filter(None, map(record_name, node.ancestors()))
                 self._constructors[next(records, ""), signature[1]] = node
+
+    def _read_MemberExpr(self, node: Node) -> Expression:
+        member = _MEMBER.search(node.text)
+        static = self._statics.get(member[1]) if member else None
+        if static is None or not static.children:
+            return super()._read_MemberExpr(node)
+        return self.value(static.children[0])
 
     def _constructor(self, node: Node) -> Node | None:
         """The constructor that a value calls, if it does more than to copy."""

@@ -251,8 +251,11 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
         first = first.astype(promote(first.dtype, last.dtype))
     sign = module.sign(first)
     first, last = (first.__abs__() if is_complex else first * sign), last / sign
-    logarithms = module.log10(first), module.log10(last)
-    lowest, highest = (x.item() if module is np else x for x in logarithms)
+    lowest, highest = module.log10(first), module.log10(last)
+    if module is np:  # numbers of Python are constants of kernels
+        first, last, lowest, highest, sign = (
+            x.item() for x in (first, last, lowest, highest, sign)
+        )
     powers: Array = 10.0 ** linspace(lowest, highest, num, endpoint)
     index = evenly_spaced.arange(num, device=powers.device).reshape(-1, *(1,) * (powers.ndim - 1))
     if endpoint and num > 1:

@@ -13,7 +13,7 @@ import numpy as np
 from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.functions import elementwise as ew
-from metalloid.arrays.functions import searching, select
+from metalloid.arrays.functions import scans, searching, select
 from metalloid.arrays.functions.creation import full
 from metalloid.arrays.functions.data_types import result_type
 from metalloid.arrays.functions.evenly_spaced import arange
@@ -27,6 +27,9 @@ from metalloid.arrays.ir.node import cast, reshape
 from metalloid.arrays.ir.operands import axes_of, is_number
 from metalloid.numpy.array import numpy_function, store
 from metalloid.numpy.functions.creation import indices
+
+#: Maximum arrays of `choose` of which all elements are read, as by `where`, instead of copied.
+_MAX_SELECTED = 8
 
 # -- reading
 
@@ -126,9 +129,14 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         is_outside = ew.logical_or(index < 0, index >= len(options) - 1)
         if bool(is_outside.any()):
             raise ValueError(f"[choose] an index is outside of the {len(options) - 1} choices.")
-    values = stack(list(options[1:]))
-    chosen = _in_mode(index, len(options) - 1, mode)[None]
-    return store(searching.take_along_axis(values, chosen, 0)[0], out, "choose", "unsafe")
+    index = _in_mode(index, len(options) - 1, mode)
+    if not 1 < len(options) <= _MAX_SELECTED:
+        chosen = searching.take_along_axis(stack(list(options[1:])), index[None], 0)[0]
+        return store(chosen, out, "choose", "unsafe")
+    *others, result = options[1:]
+    for k, values in enumerate(others):
+        result = select.where(index == k, values, result)
+    return store(result, out, "choose", "unsafe")
 
 
 @numpy_function
@@ -307,7 +315,7 @@ def repeated(values: Array, count: int) -> Array:
     """As many elements as needed, from the first on; one element for all."""
     if values.size in (1, count):
         return values
-    return searching.take(values, arange(count, device=values.device) % values.size)
+    return searching.elements_at(values, arange(count, device=values.device) % values.size)
 
 
 @numpy_function
@@ -336,8 +344,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         if bool(flags.any()):
             raise ValueError("[place] there are no values to place.")
         return
-    number = ew.maximum(flags.astype(int64).__array__().cumsum() - 1, 0)
-    chosen = searching.take(values, number % values.size)
+    number = scans.cumulative_sum(flags, dtype=uint32 if flags.size < 2**32 else int64) - 1
+    chosen = searching.elements_at(values, number % values.size) if values.size > 1 else values
     write(arr, select.where(flags, chosen, x.ravel()))
 
 
@@ -348,8 +356,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     flags = as_array(mask, "putmask", x.device).astype(bool_).ravel()
     new = as_array(values, "putmask", x.device).ravel().astype(x.dtype)
     if new.size:
-        chosen = searching.take(new, arange(x.size, device=x.device) % new.size)
-        write(a, select.where(flags, chosen, x.ravel()))
+        write(a, select.where(flags, repeated(new, x.size), x.ravel()))
 
 
 @numpy_function

@@ -153,20 +153,27 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     values, edges = as_arrays("digitize", x, bins)
     if kind_of(values.dtype) == "c":
         raise TypeError("[digitize] complex numbers have no order.")
-    is_descending = edges.size > 1 and bool(_is_after(edges[0], edges[-1]))
-    ordered = edges[::-1] if is_descending else edges
-    if edges.size > 1 and bool(_is_after(ordered[:-1], ordered[1:]).any()):
+    # One copy of a few edges takes less time than launches that look at them, and two answers.
+    is_copied = edges.device.memory != "own" or edges.size <= _MAX_COPIED
+    checked: Any = np.asarray(edges) if is_copied else edges
+    is_descending = edges.size > 1 and bool(_is_after(checked[0], checked[-1]))
+    checked = checked[::-1] if is_descending else checked
+    if edges.size > 1 and bool(_is_after(checked[:-1], checked[1:]).any()):
         raise ValueError("[digitize] bins must be monotonically increasing or decreasing.")
     if is_descending:
-        return edges.size - searching.searchsorted(ordered, values, "left" if right else "right")
-    return searching.searchsorted(ordered, values, "left" if right else "right")
+        return edges.size - searching.searchsorted(
+            edges[::-1], values, "left" if right else "right"
+        )
+    return searching.searchsorted(edges, values, "left" if right else "right")
 
 
-def _is_after(a: Array, b: Array) -> Array:
+#: Maximum edges of `digitize` that are copied from a device of its own memory.
+_MAX_COPIED = 512
+
+
+def _is_after(a: Any, b: Any) -> Any:
     """Whether elements follow others in sorted order, in which NaN is the last."""
-    if kind_of(a.dtype) != "f":
-        return ew.greater(a, b)
-    return ew.logical_or(ew.greater(a, b), ew.logical_and(ew.isnan(a), ~ew.isnan(b)))
+    return (a > b) | ((a != a) & (b == b)) if kind_of(a.dtype) == "f" else a > b
 
 
 # -- sets

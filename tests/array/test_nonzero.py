@@ -1,0 +1,31 @@
+"""Indices of true elements, of all sizes: on devices of their own memory, kernels compute them."""
+
+import numpy as np
+import pytest
+
+import metalloid as mtl
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.5, 1])
+@pytest.mark.parametrize(
+    "shape", [(1,), (31,), (5000,), (10**6 + 7,), (7, 9), (3, 5, 1111), (0, 3)]
+)
+def test_indices_of_true_elements(shape, share):
+    random = np.random.default_rng(0)
+    mask, values = random.random(shape) < share, random.random(shape).astype(np.float32)
+    results = mtl.nonzero(mtl.asarray(mask))
+    for expected, result in zip(mask.nonzero(), results, strict=True):
+        assert result.dtype == np.int64
+        np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(mtl.asarray(values)[mtl.asarray(mask)], values[mask])
+
+
+def test_a_mask_that_begins_within_memory():
+    mask = np.random.default_rng(1).random(4000) < 0.3
+    (indices,) = mtl.nonzero(mtl.asarray(mask)[3:])
+    np.testing.assert_array_equal(indices, mask[3:].nonzero()[0])
+
+
+def test_a_mask_that_is_an_expression():
+    x = mtl.asarray(np.random.default_rng(2).random((50, 60)).astype(np.float32))
+    np.testing.assert_array_equal(mtl.nonzero((x > 0.5).T)[0], (np.asarray(x) > 0.5).T.nonzero()[0])
