@@ -51,7 +51,7 @@ def test_a_singular_matrix_is_named():
             mtl.eval(function(np.asarray(a)))
 
 
-def test_not_a_number_spoils_only_its_matrix():
+def test_nan_affects_only_its_matrix():
     a = stack_of(4, 4, "float64")
     a[1, 2, 3, 0] = numpy.nan
     inverse = numpy.asarray(np.linalg.inv(np.asarray(a)))
