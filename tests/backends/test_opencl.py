@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.backends.opencl.runtime import build, platforms
 
 SOURCE = """
 #include <metal_stdlib>
@@ -93,6 +94,18 @@ def test_threadgroup_memory_and_simdgroups(lib, rng):
     x, y = rng.random(1024, np.float32), np.zeros(8, np.float32)
     lib.sums(y, x, mtl.threadgroup_memory(4 * 4), threads=1024, group_size=128)
     np.testing.assert_allclose(y, x.reshape(8, 128).sum(1) + 1, rtol=1e-6)
+
+
+def test_large_modules_have_subgroups_without_optimizations(lib, tmp_path, rng, monkeypatch):
+    device = mtl.Buffer(4, "opencl").device
+    if not platforms.compiles_without_optimizing(device.handle):
+        pytest.skip("opencl: the platform optimises all modules")
+    monkeypatch.setattr(build, "_MAX_OPTIMIZED_BYTES", 0)
+    x, y = rng.integers(0, 9, 256).astype(np.float32), np.zeros(2, np.float32)
+    for _ in range(2):  # compiled, and from the cache
+        fresh = mtl.library(f"{SOURCE}// {tmp_path}", device="opencl")
+        fresh.sums(y, x, mtl.threadgroup_memory(4 * 4), threads=256, group_size=128)
+        assert np.array_equal(y, x.reshape(2, 128).sum(axis=1) + 1)
 
 
 def test_threadgroups_at_the_edges_are_smaller(lib):

@@ -128,3 +128,20 @@ def test_products_add_atomically():
     assert np.abs(d_x - expected).max() < 2e-6 * np.abs(expected).max()
     expected = x.T @ scaled
     assert np.abs(d_z - expected).max() < 2e-6 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize(("index", "is_consumed"), [("n * i + k", False), ("n * i + k / 2", True)])
+def test_elements_that_each_iteration_stores(index, is_consumed):
+    """The adjoint of an element that is stored once is only read; of others, the last one counts."""
+    body = f"for (int k = 0; k < n; k++) y[{index}] = k * x[n * i + k];"
+    kernel = mtl.library(source_of(body), device="cpu").k
+    adjoint = kernel.vjp(wrt=["x"], outputs=["y"])
+    assert adjoint.consumed == (is_consumed,)
+    x = np.arange(1, 13, dtype=np.float32)
+    seed, d_x = np.arange(1, 13, dtype=np.float32), np.zeros_like(x)
+    adjoint(x, np.zeros_like(x), 4, seed, d_x, threads=3)
+    expected = np.tile(np.arange(4, dtype=np.float32), 3) * seed
+    if is_consumed:
+        expected = np.zeros((3, 4), np.float32)
+        expected[:, 1::2] = seed.reshape(3, 4)[:, :2] * [1, 3]
+    np.testing.assert_array_equal(d_x, expected.ravel())

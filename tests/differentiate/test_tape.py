@@ -55,11 +55,12 @@ def test_the_kernel_that_counts():
 def test_the_tape_is_counted_once_for_the_same_numbers(monkeypatch):
     """Counts depend on numbers of a launch; those that read memory of a device are repeated."""
     body = """
+      int i = at.x + at.y;
       float a = x[i];
-      for (int k = 0; k < n; k++) a = sin(a) * a;
+      for (int k = 0; k < n + int(at.y); k++) a = sin(a) * a;
       y[i] = a;"""
     head = "kernel void k(device const float *x, device float *y, constant int &n"
-    ids = "uint i [[thread_position_in_grid]]"
+    ids = "uint2 at [[thread_position_in_grid]]"
     lib = mtl.library(
         f"#include <metal_stdlib>\nusing namespace metal;\n{head}, {ids}) {{{body}}}"
         f"{head.replace(' k(', ' by_memory(')}, device const int *counts, {ids}) "

@@ -68,7 +68,7 @@ static bool adjoint_is_common(ulong index) {
 }
 
 """
-_WORDS = re.compile(r"[A-Za-z_]\w*")
+_WORDS = re.compile(r"(?<![\w.])[A-Za-z_]\w*")  # but for components
 _WORD = 4
 #: A tape of at most so many bytes is used for the next launch.
 _MAX_TAPE = 2**25
@@ -131,6 +131,7 @@ class AdjointKernel(DerivedKernel):
             if sweep.counted <= set(names) else None
         )  # fmt: skip
         self._known_words: dict[Any, int] = {}
+        self._known_failures: dict[Any, tuple[frozenset[str], frozenset[str], bool]] = {}
 
     def _run(self, args: Sequence[Any], threads: Any, group_size: Any) -> Event:
         values, memory = without_threadgroup_memory(args)
@@ -159,7 +160,13 @@ class AdjointKernel(DerivedKernel):
         # Simdgroups have the same threads as in the kernel.
         grid, group_size = self._primal._check_sizes(threads, group_size)
         if self._owned or self._bounded or self._common_axes:
-            failed = self._failed_assumptions(values, grid, group_size)
+            key = (*map(_digest, values), *grid, *group_size)
+            failed = self._known_failures.get(key)
+            if failed is None:
+                failed = self._failed_assumptions(values, grid, group_size)
+                if len(self._known_failures) >= _MAX_COUNTS:
+                    self._known_failures.clear()
+                self._known_failures[key] = failed
             if any(failed):
                 return self._general(*failed).launch(args, threads, group_size)
         if self._count is None:
@@ -400,6 +407,15 @@ def _bytes(argument: Any) -> bytes | None:
         return None
     is_number = isinstance(argument, bool | int | float | np.generic | np.ndarray)
     return np.asarray(argument).tobytes() if is_number else None
+
+
+def _digest(argument: Any) -> Any:
+    """The number that an argument is, or the size of its memory, from which indices follow."""
+    if isinstance(argument, bool | int | float | np.generic):
+        return argument
+    nbytes = getattr(argument, "nbytes", 0)
+    is_number = isinstance(argument, np.ndarray) and argument.size == 1
+    return (nbytes, argument.tobytes()) if is_number else (nbytes,)
 
 
 def _cleared(sweep: Sweep) -> Iterator[str]:

@@ -89,7 +89,7 @@ class Sweep(ForwardSweep):
         aggregates = [p.name for p in program.parameters if p.type.is_aggregate]
         refused = {*self.owned, *guarded, *aggregates}
         self.bounded = {name: each for name, each in accesses.items() if name not in refused}
-        self.consumed = activity.stored_repeatedly(program) & set(outputs)
+        self.consumed = activity.stored_repeatedly(program, self._is_distinct) & set(outputs)
         self._propagation = Propagation(self)
         self._reads_of_loops: dict[int, set[str]] = {}
         self._reverse(program.body)  # finds what it reads

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from metalloid.differentiate.lane_rules import is_lane_function
 from metalloid.differentiate.program.tree import (
@@ -196,22 +196,31 @@ def assignments_of(program: Program) -> dict[str, int]:
     return counts
 
 
-def stored_repeatedly(program: Program) -> set[str]:
-    """The buffers of which an element may be stored more than once."""
+def stored_repeatedly(
+    program: Program, is_distinct: Callable[[Expression, Loop], bool]
+) -> set[str]:
+    """The buffers of which a thread may store an element more than once.
+
+    Parameters
+    ----------
+    is_distinct : callable
+        Whether each iteration of a loop stores another element.
+    """
     names: list[str] = []
 
-    def visit(block: list[Statement], times: int) -> None:
+    def visit(block: list[Statement], loops: Sequence[Loop]) -> None:
         for statement in block:
             match statement:
                 case Assign(target=target) if target.is_buffer_element:
-                    names.extend([target.base.name] * times)
+                    is_repeated = len(loops) > 1 or not all(is_distinct(target, x) for x in loops)
+                    names.extend([target.base.name] * (1 + is_repeated))
                 case If(then=then, other=other):
-                    visit(then, times)
-                    visit(other, times)
+                    visit(then, loops)
+                    visit(other, loops)
                 case Loop(body=body):
-                    visit(body, 2)
+                    visit(body, [*loops, statement])
 
-    visit(program.body, 1)
+    visit(program.body, [])
     return {name for name in names if names.count(name) > 1}
 
 

@@ -17,6 +17,7 @@ from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 _SIGNATURE = re.compile(r"'(void \([^']*)'")
+_MEMBER = re.compile(r"(?:\.|->)\w+ (0x\w+)")
 _FIELD = re.compile(r"^Field 0x\w+ '(\w+)'")
 
 
@@ -36,6 +37,15 @@ class ConstructorReader(SimdgroupMatrixReader):
             and any(child.kind == "CompoundStmt" for child in node.children)
             and not node.is_implicit
         }
+        variables = [node for node in nodes if node.kind == "VarDecl"]
+        self._statics = {node.address: node for node in variables if " static" in node.text}
+        members = {
+            n.label: n for n in self._statics.values() if any(map(record_name, n.ancestors()))
+        }
+        for node in variables:  # definitions outside of a struct, without a value
+            is_global = node.parent is not None and node.parent.kind == "TranslationUnitDecl"
+            if is_global and not node.children and node.label in members:
+                self._statics.setdefault(node.address, members[node.label])
         self._fields = {
             (record_name(node), child.label): child
             for node in nodes
@@ -49,6 +59,17 @@ class ConstructorReader(SimdgroupMatrixReader):
             if node.kind == "CXXConstructorDecl" and has_body and signature is not None:
                 records = filter(None, map(record_name, node.ancestors()))
                 self._constructors[next(records, ""), signature[1]] = node
+
+    def _read_MemberExpr(self, node: Node) -> Expression:
+        member = _MEMBER.search(node.text)
+        static = self._statics.get(member[1]) if member else None
+        if static is None or not static.children:
+            return super()._read_MemberExpr(node)
+        return self.value(static.children[0])
+
+    def _global(self, node: Node, address: str, name: str) -> Expression:
+        static = self._statics.get(address)
+        return super()._global(node, static.address if static else address, name)
 
     def _constructor(self, node: Node) -> Node | None:
         """The constructor that a value calls, if it does more than to copy."""

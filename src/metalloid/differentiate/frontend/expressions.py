@@ -166,7 +166,7 @@ class ExpressionReader(ABC):
         child = self.value(node.children[-1])
         if kind is not None and kind[1] in ("BitCast", "LValueBitCast"):
             return self.pointer_cast(node, child)
-        if kind is not None and kind[1] in _POINTER_CASTS:
+        if kind is not None and kind[1] in _POINTER_CASTS and child.op != "unset":
             raise Refused(node.begin, "pointers as numbers have no rule")
         if kind is None or kind[1] not in _CONVERSIONS:
             return child
@@ -422,10 +422,10 @@ class ExpressionReader(ABC):
 
     def call(self, node: Node, address: str, name: str) -> Expression:
         """The result of a function: a builtin, or one that is inlined."""
-        given = [child for child in node.children[1:] if child.kind != "CXXDefaultArgExpr"]
-        args = tuple(map(self.value, given))
         if name in _NAMED_NUMBERS:
             return Expression("constant", type_of(node), _NAMED_NUMBERS[name])
+        given = [child for child in node.children[1:] if child.kind != "CXXDefaultArgExpr"]
+        args = tuple(map(self.value, given))
         if name == "value_of":
             return args[0]
         if name == "cast":  # how `lower` writes conversions of half and bfloat

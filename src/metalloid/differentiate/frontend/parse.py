@@ -12,7 +12,7 @@ from metalloid.compiler.toolchain.target import Target
 from metalloid.differentiate.analysis.versions import split_versions
 from metalloid.differentiate.frontend.expressions import REFERENCE, Refused
 from metalloid.differentiate.frontend.reader import Reader
-from metalloid.differentiate.frontend.structs import resolve_aliases
+from metalloid.differentiate.frontend.structs import resolve_aliases, resolve_elements
 from metalloid.differentiate.program.tree import Parameter, Program
 from metalloid.differentiate.program.types import Type, parse_type
 from metalloid.errors import ArgumentError, CompileError
@@ -55,6 +55,7 @@ class KernelText:
         self.source_map = SourceMap(stream, read)
         self._nodes = parse_dump(outcome.text)
         resolve_aliases(self._nodes)
+        resolve_elements(self._nodes)
         self._entry = entry
 
     def program(self) -> Program:

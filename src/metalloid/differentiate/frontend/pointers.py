@@ -5,7 +5,7 @@ A pointer to numbers that is cast to one to vectors has the stride of these as i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from metalloid.differentiate.frontend.expressions import (
@@ -18,14 +18,25 @@ from metalloid.differentiate.frontend.expressions import (
 )
 from metalloid.differentiate.program.tree import AtomicAdd, Expression
 from metalloid.differentiate.program.types import Type
-from metalloid.msl.portable.syntax_tree import Node
+from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 
 class PointerReader(ExpressionReader):
     """Reads pointers."""
 
+    def __init__(self, literal_at: Callable[[SourceLocation], str]) -> None:
+        super().__init__(literal_at)
+        self._unset: dict[str, Node] = {}  # declarations of pointers without a value
+
     def element(self, base: Expression, index: Expression, type_: Type) -> Expression:
         """An element of an array, or of what a pointer points to."""
+        if base.op == "unset":
+            declared = self._unset.get(base.name)
+            begin, label = (declared.begin, declared.label) if declared else (None, "nullptr")
+            raise Refused(begin, f"the pointer {label!r} points to nothing at first")
+        is_number = base.op == "variable" and base.type.scalar and base.type.lanes == 1
+        if is_number and not (base.type.extents or base.type.is_pointer or base.type.space):
+            return base  # from its address
         if base.op == "pointer":  # to an element
             (buffer, offset) = base.args
             index = _scaled(base, index)
@@ -48,16 +59,50 @@ class PointerReader(ExpressionReader):
             distance = binary(operator, offset, distance)
         return replace(pointer, args=(buffer, distance))
 
+    def _read_CXXNullPtrLiteralExpr(self, node: Node) -> Expression:
+        return Expression("unset", type_of(node))
+
+    def _read_ConditionalOperator(self, node: Node) -> Expression:
+        """A choice; of a pointer and a null pointer, the one that points to something."""
+        choices = [
+            child
+            for child in node.children[1:]
+            if not any(n.kind == "CXXNullPtrLiteralExpr" for n in child.descendants())
+        ]
+        if type_of(node).is_pointer and len(choices) == 1:
+            return self.value(choices[0])
+        return super()._read_ConditionalOperator(node)
+
+    def unset(self, node: Node) -> Expression:
+        """A pointer that an assignment will let point to something: the variable of its offset."""
+        offset = self.new_variable(f"{node.label}_offset", Type("long"))
+        self._unset[node.address] = node
+        return Expression("unset", type_of(node), node.address, (offset,))
+
+    def store(self, node: Node, target: Expression, value: Expression) -> Expression:
+        """``target = value``; the first one of a pointer says what it points into."""
+        if target.op != "unset":
+            return super().store(node, target, value)
+        if value.op == "variable" and len(value.type.extents) == 1:
+            value = Expression("pointer", value.type.element, "", (value, ZERO))
+        if value.op != "pointer" or not target.args:
+            raise Refused(node.begin, "this pointer has no rule")
+        self.known[target.name] = replace(value, args=(value.args[0], target.args[0]))
+        self.assign(target.args[0], value.args[1], node)
+        return target.args[0]
+
     def pointer_cast(self, node: Node, pointer: Expression) -> Expression:
         """A pointer to numbers as one to vectors of them, or back."""
         to, before = type_of(node), pointer.type
-        if to.element.msl == before.element.msl:
+        if to.element.msl == before.element.msl or pointer.op == "unset":
             return pointer
         if pointer.op == "variable" and len(before.extents) == 1:
             pointer = Expression("pointer", before.element, "", (pointer, ZERO))
         if pointer.op != "pointer":
             raise Refused(node.begin, "this pointer has no rule")
         scalar = pointer.args[0].type
+        if _is_constant_integers(scalar) and to.scalar and not (to.is_float or to.is_aggregate):
+            return _reinterpreted(pointer, to)
         is_known = not (to.is_aggregate or scalar.is_aggregate) and scalar.lanes == 1
         if not is_known or to.scalar != scalar.scalar or scalar.scalar == "void":
             why = f"a pointer to {before.element.msl} as one to {to.element.msl} has no rule"
@@ -121,6 +166,28 @@ def _scaled(pointer: Expression, distance: Expression) -> Expression:
     if distance is ZERO:
         return ZERO
     return binary("*", distance, _number(int(pointer.name)))
+
+
+def _is_constant_integers(buffer: Type) -> bool:
+    """Whether a buffer has integers that the kernel does not change."""
+    is_constant = buffer.space == "constant" or "const " in buffer.text
+    return bool(buffer.scalar) and not buffer.is_float and buffer.lanes == 1 and (
+        buffer.is_pointer and is_constant
+    )  # fmt: skip
+
+
+def _reinterpreted(pointer: Expression, to: Type) -> Expression:
+    """A pointer to integers as one to others, whose buffer has the text of the cast as its name."""
+    buffer, offset = pointer.args
+    before, after = buffer.type.scalar_bytes, to.stride * to.scalar_bytes
+    if offset is not ZERO and after < before:
+        offset = binary("*", offset, _number(before // after))
+    elif offset is not ZERO and after > before:
+        offset = binary("/", offset, _number(after // before))
+    space = f"{buffer.type.space} {'const ' * (buffer.type.space != 'constant')}"
+    name = f"(({space}{to.element.msl} *){buffer.name})"
+    type_ = replace(to, space=buffer.type.space, is_pointer=True, text=buffer.type.text)
+    return Expression("pointer", to, "", (Expression("variable", type_, name), offset))
 
 
 def _number(value: int) -> Expression:

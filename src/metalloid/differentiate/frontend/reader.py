@@ -148,7 +148,8 @@ class Reader(ConstructorReader):
             raise Refused(node.begin, f"{name} returns a pointer, which has no rule")
         result = None
         if type_of(node).text != "void":
-            result = self.new_variable(f"{name}_result", type_of(node).element)
+            label = name if name.isidentifier() else "operator"
+            result = self.new_variable(f"{label}_result", type_of(node).element)
         count = sum(child.kind == "ParmVarDecl" for child in function.children)
         self.inline(function, node, node.children[len(node.children) - count :], result)
         return result or ZERO
@@ -168,10 +169,12 @@ class Reader(ConstructorReader):
         for parameter, child in zip(declared, given, strict=True):
             is_default = child.kind == "CXXDefaultArgExpr"
             argument = self.value(parameter.children[-1] if is_default else child)
-            type_ = type_of(parameter)
+            type_, is_moved = type_of(parameter), parameter.address in moved
+            if is_moved and argument.op == "variable" and len(argument.type.extents) == 1:
+                argument = Expression("pointer", argument.type.element, "", (argument, ZERO))
             if type_.is_handle or argument.op == "pointer":
                 self.known[parameter.address] = self.fixed(argument)
-                if parameter.address in moved and argument.op == "pointer":
+                if is_moved and argument.op == "pointer":
                     self._move(parameter)
             else:
                 local = self.new_variable(parameter.label or "unused", type_)
@@ -300,9 +303,9 @@ class Reader(ConstructorReader):
         if initial is not None and initial.kind == "ExprWithCleanups":
             initial = initial.children[-1]
         if type_.is_pointer:
-            if initial is None:
-                raise Refused(node.begin, f"the pointer {node.label!r} points to nothing at first")
-            value = self.value(initial)
+            value = None if initial is None else self.value(initial)
+            if value is None or value.op == "unset":
+                value = self.unset(node)
             self.known[node.address] = value if value.op == "pointer" else self.fixed(value)
             if value.op == "pointer":
                 self._move(node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from metalloid.msl.portable.syntax_tree import Node
 
@@ -11,6 +11,8 @@ _RECORDS = ("CXXRecordDecl", "ClassTemplateSpecializationDecl")
 _ALIASES = ("TypedefDecl", "TypeAliasDecl")
 _DEFINITION = re.compile(r"(?:struct|class) (\w+) definition\b")
 _TYPE = re.compile(r"'([^']*)'(?::'([^']*)')?")
+_FUNCTIONS = ("FunctionDecl", "CXXMethodDecl")
+_ARRAY = re.compile(r"(.*?)((?:\[\d+\])+)")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 #: Aliases of aliases, at most.
 _MAX_DEPTH = 8
@@ -35,10 +37,10 @@ def qualified_name(declaration: Node) -> str:
 
 def resolve_aliases(nodes: Sequence[Node]) -> None:
     """Replace names of types that the text declares by those types, where clang has not."""
-    aliases: dict[str, dict[str, str]] = {}  # by name, then by struct
+    aliases: dict[str, dict[str, str]] = {}  # by name, then by struct or function
     for node in nodes:
         if node.kind in _ALIASES:
-            scope = record_name(node.parent) if node.parent else ""
+            scope = next(filter(None, map(_scope, node.ancestors())), "")
             aliases.setdefault(node.label, {})[scope] = node.types[1]
     if not aliases:
         return
@@ -58,6 +60,27 @@ def resolve_aliases(nodes: Sequence[Node]) -> None:
             node.text = f"{node.text[: match.start()]}'{type_}'{node.text[match.end() :]}"
 
 
+def resolve_elements(nodes: Sequence[Node]) -> None:
+    """Replace types of elements of arrays by what clang says of the elements that functions use."""
+    meanings: dict[int, dict[str, set[str]]] = {}  # by function
+    arrays: list[tuple[int, Node, str, str]] = []
+    for node in nodes:
+        function = next((id(each) for each in node.ancestors() if each.kind in _FUNCTIONS), 0)
+        written, resolved = node.types
+        array = _ARRAY.fullmatch(resolved)
+        if array is not None:
+            arrays.append((function, node, array[1], array[2]))
+        elif written != resolved:
+            meanings.setdefault(function, {}).setdefault(written, set()).add(resolved)
+    for function, node, element, extents in arrays:
+        known = meanings.get(function, {}).get(element, set())
+        if len(known) == 1:
+            match = _TYPE.search(node.text)
+            assert match is not None
+            type_ = f"'{next(iter(known))}{extents}'"
+            node.text = f"{node.text[: match.start()]}{type_}{node.text[match.end() :]}"
+
+
 def _resolved(type_: str, node: Node, aliases: dict[str, dict[str, str]]) -> str:
     """A type in which one alias is replaced."""
     for word in _WORD.finditer(type_):
@@ -71,12 +94,26 @@ def _resolved(type_: str, node: Node, aliases: dict[str, dict[str, str]]) -> str
             head, bracket, arguments = scope.partition("<")
             scopes = [head.rpartition("::")[2] + bracket + arguments, ""]
         else:
-            scopes = [*map(record_name, node.ancestors()), ""]
-        for each in scopes:
-            if each in meanings:
+            scopes = [*map(_scope, node.ancestors()), ""]
+        for each in _with_defaults(scopes, meanings):
+            if each in meanings and meanings[each] not in (f"struct {word[0]}", f"union {word[0]}"):
                 start = start - 9 if type_.endswith("typename ", 0, start) else start
                 return type_[:start] + meanings[each] + type_[word.end() :]
     return type_
+
+
+def _with_defaults(scopes: Sequence[str], known: Iterable[str]) -> Iterator[str]:
+    """Names of structs, and of those with the default arguments of their templates."""
+    for scope in scopes:
+        yield scope
+        if scope.endswith(">"):
+            full = [each for each in known if each.startswith(f"{scope[:-1]}, ")]
+            yield from full if len(full) == 1 else ()
+
+
+def _scope(node: Node) -> str:
+    """The name of a struct or a function that declares aliases; none of other declarations."""
+    return node.address if node.kind in _FUNCTIONS else record_name(node)
 
 
 def _start_of_name(text: str, end: int) -> int:

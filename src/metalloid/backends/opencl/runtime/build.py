@@ -6,9 +6,17 @@ import ctypes
 from typing import Any
 
 from metalloid.backends.opencl.compile.compile_spirv import SpirvKernel
-from metalloid.backends.opencl.runtime.platforms import binding, functions
+from metalloid.backends.opencl.runtime.platforms import (
+    binding,
+    compiles_without_optimizing,
+    functions,
+)
 from metalloid.compiler.toolchain.cache import digest, shared_cache
 from metalloid.errors import LaunchError
+
+#: Of a module. Intel's compiler for CPUs takes from 10 to several 100 seconds for larger ones, and
+#: a tenth of that without optimisations.
+_MAX_OPTIMIZED_BYTES = 100_000
 
 
 def build(kernel: SpirvKernel, context: Any, device: Any, options: str) -> Any:
@@ -20,6 +28,8 @@ def build(kernel: SpirvKernel, context: Any, device: Any, options: str) -> Any:
         If the platform refuses it.
     """
     cl = binding()
+    if len(kernel.module) > _MAX_OPTIMIZED_BYTES and compiles_without_optimizing(device):
+        options += " -cl-opt-disable"
     platform = (device.name, device.version, device.driver_version, device.platform.version)
     key = digest("opencl", kernel.key, kernel.module, options, *platform)
     files = shared_cache().load(key)

@@ -15,6 +15,8 @@ from metalloid.errors import DeviceUnavailable
 _VENDORS, _VARIABLE = Path("/etc/OpenCL/vendors"), "OCL_ICD_VENDORS"
 #: Intel's runtime for CPUs, as the package ``intel-opencl-rt`` installs it.
 _INTEL = Path(sys.prefix, "lib", "libintelocl.so")
+#: Without it, code that Intel's runtime for CPUs does not optimise has no subgroups, in silence.
+_VECTORIZES = "CL_CONFIG_CPU_O0_VECTORIZATION"
 _EXTENSIONS = (
     "cl_khr_fp16",
     "cl_khr_subgroup_ballot",
@@ -35,6 +37,8 @@ def binding() -> Any:
     if _VARIABLE not in os.environ and not any(_VENDORS.glob("*.icd")) and _INTEL.exists():
         os.environ[_VARIABLE] = str(_INTEL)  # the loader knows system-wide platforms only
     os.environ.setdefault("PYOPENCL_NO_CACHE", "1")  # we have our own
+    if not _has_loaded_intel():
+        os.environ[_VECTORIZES] = "True"
     try:
         import pyopencl
     except ImportError:
@@ -42,6 +46,19 @@ def binding() -> Any:
             "[opencl] the package 'pyopencl' is not installed. Run: pip install metalloid[opencl]"
         ) from None
     return pyopencl
+
+
+def _has_loaded_intel() -> bool:
+    try:
+        return _INTEL.name in Path("/proc/self/maps").read_text()
+    except OSError:
+        return True
+
+
+def compiles_without_optimizing(device: Any) -> bool:
+    """Whether a device is a CPU of Intel's runtime that keeps subgroups without optimisations."""
+    is_cpu = bool(device.type & binding().device_type.CPU)
+    return is_cpu and "Intel" in device.platform.vendor and os.environ.get(_VECTORIZES) == "True"
 
 
 @functools.cache
