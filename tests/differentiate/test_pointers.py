@@ -16,6 +16,10 @@ float plus_one(device const float *p, threadgroup float *unused) { return p[0] +
 struct Sum { static constexpr constant float init = 0.5f; float operator()(float a, float b) {
   return a + b; } };
 struct Pair { float a, b; };
+template <int N> struct Table { static constexpr constant float rows[2] = {N, 2 * N}; };
+template <int N> constant constexpr const float Table<N>::rows[2];
+template <> struct Table<3> { static constexpr constant float rows[2] = {4, 8}; };
+constant constexpr const float Table<3>::rows[2];
 bool operator>(Pair p, Pair q) { return p.a > q.a; }
 template <class T> float twice(T v) { typedef T U; U w[2] = {v, v}; return w[0] + w[1]; }
 template <class T, int N = 3> struct Rows { using row_type = T; static constexpr constant int n = N; };
@@ -63,6 +67,7 @@ BODIES = {
     "a static member": (
         "Sum sum; y[i] = x[3 * i] * (sum(x[3 * i], sum.init));", lambda x: 2 * x[0] + 0.5,
     ),
+    "a table of a struct": ("y[i] = x[3 * i] * Table<3>::rows[i * 0 + 1];", lambda x: 8),
     "an operator that compares": (
         """Pair p = {x[3 * i], 1}, q = {x[3 * i + 1], 2};
         y[i] = p > q ? p.a * p.a : 3 * p.a;""",

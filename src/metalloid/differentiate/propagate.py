@@ -307,11 +307,12 @@ class Propagation:
         bound = self._bound(seed, value.type)
         self.read |= condition.variables()
         known = dict(self._values)
-        with self._sweep.block(f"if ({text_of(condition)})"):
-            self._add(then, bound)
-        self._values = dict(known)
-        with self._sweep.block("else"):
-            self._add(other, bound)
+
+        def write(chosen: list[Expression]) -> None:
+            self._values = dict(known)
+            self._add(chosen[0], bound)
+
+        self._sweep.branches(text_of(condition), [then], [other], write)
         self._values = known
 
     def _summed(self, text: str, of: Type, to: Type) -> str:

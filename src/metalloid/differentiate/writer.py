@@ -115,8 +115,8 @@ class ProgramWriter(ABC):
             self.statements([*loop.body, *loop.step])
 
     def branches(
-        self, condition: str, then: list[Statement], other: list[Statement],
-        write: Callable[[list[Statement]], None],
+        self, condition: str, then: list[Any], other: list[Any],
+        write: Callable[[list[Any]], None],
     ) -> None:  # fmt: skip
         """Write an if statement without its empty branches."""
         before = len(self.lines)

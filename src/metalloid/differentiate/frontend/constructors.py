@@ -37,7 +37,15 @@ class ConstructorReader(SimdgroupMatrixReader):
             and any(child.kind == "CompoundStmt" for child in node.children)
             and not node.is_implicit
         }
-        self._statics = {n.address: n for n in nodes if n.kind == "VarDecl" and " static" in n.text}
+        variables = [node for node in nodes if node.kind == "VarDecl"]
+        self._statics = {node.address: node for node in variables if " static" in node.text}
+        members = {
+            n.label: n for n in self._statics.values() if any(map(record_name, n.ancestors()))
+        }
+        for node in variables:  # definitions outside of a struct, without a value
+            is_global = node.parent is not None and node.parent.kind == "TranslationUnitDecl"
+            if is_global and not node.children and node.label in members:
+                self._statics.setdefault(node.address, members[node.label])
         self._fields = {
             (record_name(node), child.label): child
             for node in nodes
@@ -58,6 +66,10 @@ class ConstructorReader(SimdgroupMatrixReader):
         if static is None or not static.children:
             return super()._read_MemberExpr(node)
         return self.value(static.children[0])
+
+    def _global(self, node: Node, address: str, name: str) -> Expression:
+        static = self._statics.get(address)
+        return super()._global(node, static.address if static else address, name)
 
     def _constructor(self, node: Node) -> Node | None:
         """The constructor that a value calls, if it does more than to copy."""

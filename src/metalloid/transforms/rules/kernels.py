@@ -273,7 +273,10 @@ def _run_adjoint(*operands: Any) -> list[Memory]:
     count = len(nodes) - len(derivative.outputs)
     args = nodes[:count]
     adjoint = _adjoint(derivative, args)
-    cotangents = [Array(owned_copy(node)) for node in nodes[count:]]
+    cotangents = [
+        Array(owned_copy(node) if is_consumed else node)
+        for node, is_consumed in zip(nodes[count:], adjoint.consumed, strict=True)
+    ]
     shadows = [
         Array(owned_copy(zeros(args[k].shape, dtype=float32, device=device)._node))
         for k in derivative.wrt
