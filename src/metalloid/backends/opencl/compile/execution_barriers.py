@@ -1,8 +1,8 @@
 """Barriers that order no memory (``mem_flags::mem_none``).
 
 OpenCL requires that all threads of a threadgroup reach a barrier. Kernels have such barriers, which
-let the threads run in step for speed, in branches that some threads do not take. There they are left
-out if the kernel has no threadgroup memory: nothing that Metal defines depends on them. If it has
+let the threads run in step for speed, in branches that some threads do not take. They are left out
+there if the kernel has no threadgroup memory: nothing that Metal defines depends on them. If it has
 some, threads may exchange values through it, which works on Apple's GPUs, so they remain barriers.
 """
 
