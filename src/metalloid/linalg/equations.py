@@ -27,6 +27,13 @@ from metalloid.linalg.matrices import (
     square_matrices,
 )
 from metalloid.linalg.primitives import by_host, call, for_solver
+from metalloid.linalg.small_matrices import (
+    determinants,
+    inverses,
+    is_small,
+    is_small_system,
+    solutions,
+)
 from metalloid.linalg.solver_calls import is_for_solver
 
 #: Condition number from which an adjugate is computed without the inverse.
@@ -284,6 +291,21 @@ def _eliminated(node: Node) -> tuple[Array, Array]:
     return Array(cast(diagonal_of(both), wide)), Array(cast(exchanges, float64))
 
 
+# -- by kernels, a thread for each matrix
+
+
+def _small_determinants(x: Node, backend: str) -> Node:
+    return determinants(x)
+
+
+def _small_inverses(x: Node, backend: str) -> Node:
+    return inverses(x, _inv)
+
+
+def _small_solutions(a: Node, b: Node, backend: str) -> Node:
+    return solutions(a, b, _solve)
+
+
 # -- on the host
 
 
@@ -350,14 +372,29 @@ _pinv = explained("pinv", _pseudo_inverse, NO_SINGULAR_VALUES)
 _lstsq = explained("lstsq", _nearest, NO_SINGULAR_VALUES)
 
 _by_pivots = for_solver("lu")
-implement("det", Implementation(_product_of_pivots, _by_pivots), by_host("det", np.linalg.det))
+implement(
+    "det",
+    Implementation(_small_determinants, is_small),
+    Implementation(_product_of_pivots, _by_pivots),
+    by_host("det", np.linalg.det),
+)
 implement(
     "slogdet",
     Implementation(_logarithms_of_pivots, _by_pivots),
     by_host("slogdet", np.linalg.slogdet),
 )
 implement("adjugate", by_host("adjugate", _adjugate))
-implement("inv", Implementation(_inverse, for_solver("solve")), by_host("inv", _inv))
-implement("solve", Implementation(_solved, _is_solved_by_library), by_host("solve", _solve))
+implement(
+    "inv",
+    Implementation(_small_inverses, is_small),
+    Implementation(_inverse, for_solver("solve")),
+    by_host("inv", _inv),
+)
+implement(
+    "solve",
+    Implementation(_small_solutions, is_small_system),
+    Implementation(_solved, _is_solved_by_library),
+    by_host("solve", _solve),
+)
 implement("lstsq", by_host("lstsq", _lstsq))
 implement("pinv", by_host("pinv", _pinv))
