@@ -31,7 +31,9 @@ def test_a_mask_that_is_an_expression():
     np.testing.assert_array_equal(mtl.nonzero((x > 0.5).T)[0], (np.asarray(x) > 0.5).T.nonzero()[0])
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "int64", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "float16", "float32", "float64", "int64", "complex64", "complex128"]
+)
 def test_selected_elements_of_all_sizes(dtype):
     random = np.random.default_rng(3)
     values = random.integers(0, 100, (300, 400)).astype(dtype)

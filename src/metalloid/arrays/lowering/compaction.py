@@ -6,8 +6,9 @@ The host reads one number, how many there are, which is the extent of the result
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
-from metalloid.arrays.ir.dtypes import int64, uint32
+from metalloid.arrays.ir.dtypes import complex64, int64, uint32
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.node import Node
@@ -41,7 +42,7 @@ def elements_at_true(values: Node, mask: Node, ends: Node, count: int) -> Node:
 
     They have at most eight bytes.
     """
-    call = _write_call(mask.size, MSL_BITS[values.dtype.itemsize])
+    call = _write_call(mask.size, MSL_BITS[values.dtype.itemsize], values.dtype == complex64)
     return library_call(call, [mask, ends, values], values.dtype, (count,))
 
 
@@ -66,8 +67,8 @@ def _counts_call(size: int) -> LibraryCall:
 
 
 @functools.lru_cache(maxsize=1024)
-def _write_call(size: int, bits: str | None) -> LibraryCall:
-    """Write elements of a type, or indices."""
+def _write_call(size: int, bits: str | None, is_complex: bool = False) -> LibraryCall:
+    """Write elements with so many bits, or indices."""
     read = "long(k)" if bits is None else f"((device const {bits} *)x2)[k]"
     type_ = bits or "long"
     body = (
@@ -77,7 +78,10 @@ def _write_call(size: int, bits: str | None) -> LibraryCall:
     )
     reads = (0, 1) if bits is None else (0, 1, 2)
     name = "indices_of_true" if bits is None else "elements_at_true"
-    return LibraryCall((_launch(name, body, reads, (len(reads),), size),))
+    launch = _launch(name, body, reads, (len(reads),), size)
+    # The type of a parameter is declared there.
+    launch = replace(launch, files=("complex", *_FILES)) if is_complex else launch
+    return LibraryCall((launch,))
 
 
 def _launch(name: str, body: str, reads: Ints, writes: Ints, size: int) -> LibraryLaunch:
