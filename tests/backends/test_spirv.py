@@ -41,6 +41,48 @@ def test_the_module_is_for_subgroups_of_32_and_imports_nothing():
     assert '"mixed"' in text
 
 
+BARRIERS = """
+#include <metal_stdlib>
+using namespace metal;
+
+kernel void in_a_branch(device float* y, constant uint& n, uint i [[thread_position_in_grid]])
+{
+    float sum = 0;
+    if (i < n)
+        for (uint k = 0; k < n; ++k) { threadgroup_barrier(mem_flags::mem_none); sum += y[k]; }
+    y[i + n] = sum;
+}
+
+kernel void reached_by_all(device float* y, constant uint& n, uint i [[thread_position_in_grid]])
+{
+    for (uint k = 0; k < n; ++k) { threadgroup_barrier(mem_flags::mem_none); y[i * n + k] = k; }
+}
+
+kernel void with_memory(device float* y, constant uint& n, uint i [[thread_position_in_threadgroup]])
+{
+    threadgroup float shared[64];
+    shared[i] = y[i];
+    if (i < n) { threadgroup_barrier(mem_flags::mem_none); y[i] = shared[i ^ 1]; }
+}
+
+kernel void that_orders(device float* y, constant uint& n, uint i [[thread_position_in_grid]])
+{
+    if (i < n) { threadgroup_barrier(mem_flags::mem_device); y[i] = y[i ^ 1]; }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "barriers"),
+    [("in_a_branch", 0), ("reached_by_all", 1), ("with_memory", 1), ("that_orders", 1)],
+)
+def test_barriers_that_order_nothing_are_left_out_where_threads_miss_them(name, barriers):
+    text = mtl.library(BARRIERS, target="spirv").function(name).asm["ll"]
+    calls = [line for line in text.splitlines() if "call" in line and "ControlBarrier" in line]
+    assert len(calls) == barriers
+    assert all("i32 noundef 776" in line for line in calls)
+
+
 def test_an_undefined_function_is_an_error_at_its_line():
     with pytest.raises(mtl.CompileError, match=r"undefined: 'nowhere'") as caught:
         mtl.library(

@@ -66,10 +66,16 @@ class Launch:
         """Bind the arguments."""
         for source, leaf, size, nbytes in self._aligned:
             if (memories[source].address + offsets[leaf] * size) % nbytes:  # type: ignore[union-attr]
-                if self.unaligned_variant is None:
-                    self.unaligned_variant = self._make_unaligned()
-                return self.unaligned_variant.bound(memories, offsets, nodes)
+                return self.for_unaligned().bound(memories, offsets, nodes)
         return self.bind(memories, None if self.packer is None else self.packer(offsets, nodes))
+
+    def for_unaligned(self) -> Launch:
+        """The launch for all leaves."""
+        if not self._aligned:
+            return self
+        if self.unaligned_variant is None:
+            self.unaligned_variant = self._make_unaligned()
+        return self.unaligned_variant
 
     def bind(self, memories: Sequence[Memory | None], params: bytearray | None) -> BoundLaunch:
         """Bind the arguments; the launch reads the parameters when it runs."""

@@ -7,6 +7,7 @@ import functools
 import operator
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -69,7 +70,7 @@ def assign_slots(plan: ExecutablePlan, results: Sequence[int]) -> Slots:
 
 
 class RepeatedPlan:
-    """A plan of launches, for leaves that are aligned as the kernels rely on.
+    """A plan of launches.
 
     Offsets of leaves are part of the addresses that it passes.
 
@@ -134,8 +135,8 @@ class RepeatedPlan:
                  offsets: Sequence[int] | None = None) -> list[Memory] | None:  # fmt: skip
         """Run it; return the memory of the results.
 
-        Offsets of leaves are in bytes. None if memory is not aligned, the device records launches
-        instead, or has no such runs.
+        Offsets of leaves are in bytes. None if the device records launches instead, or has no such
+        runs.
         """
         device = self._device
         recorder = device.recording
@@ -145,10 +146,10 @@ class RepeatedPlan:
             if recorder is not None:  # an observer reads the memory from an address on
                 return None
             addresses = list(map(operator.add, addresses, offsets))
-        if (recorder is not None and run_frame is None) or any(
-            addresses[leaf] % nbytes for leaf, nbytes in self.alignments.items()
-        ):
+        if recorder is not None and run_frame is None:
             return None
+        if any(addresses[leaf] % nbytes for leaf, nbytes in self.alignments.items()):
+            return self._for_unaligned(leaves, nodes, wait, offsets)
         if device.memory == "own" and not all(memory.is_own for memory in leaves):
             return None  # the library that owns it is to know of the launch
         results = list(map(pool_of(device).memory, self._sizes))
@@ -182,6 +183,13 @@ class RepeatedPlan:
         if self._small:
             add_run(device, [results[k] for k in self._small])
         return results
+
+    @functools.cached_property
+    def _for_unaligned(self) -> RepeatedPlan:
+        """The plan for leaves without an alignment, such as slices."""
+        steps = (s.for_unaligned() if isinstance(s, Launch) else s for s in self._plan.steps)
+        plan = replace(self._plan, steps=tuple(steps))
+        return RepeatedPlan(plan, self.results, self._has_numbers, self._counters)
 
     def alignment_of(self, leaf: int) -> int:
         """The alignment on which kernels rely, in bytes; for native functions."""

@@ -42,11 +42,11 @@ METALLOID_INLINE ulong word_from_below(uint, uint word, uint distance) {
 }  // namespace metalloid
 
 // ---- barriers and ids ---------------------------------------------------------------------------
-// Both barriers order the memory accesses of their threads in every space. A subgroup is 32 adjacent
-// threads in x (backends/opencl/include/entry.h).
-METALLOID_DEVICE_FUNCTION void __msl_threadgroup_barrier(uint) {
+// Both barriers order the memory accesses of their threads in every space; those without flags as far as
+// execution_barriers.py says. A subgroup is 32 adjacent threads in x (backends/opencl/include/entry.h).
+METALLOID_DEVICE_FUNCTION void __msl_threadgroup_barrier(uint flags) {
   using namespace metalloid::simt;
-  __spirv_ControlBarrier(workgroup_scope, workgroup_scope, all_memory);
+  __spirv_ControlBarrier(workgroup_scope, workgroup_scope, flags == 0 ? 0 : all_memory);
 }
 METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) {
   using namespace metalloid::simt;

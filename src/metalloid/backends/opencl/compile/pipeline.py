@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from metalloid.backends.opencl.compile.execution_barriers import lower_execution_barriers
 from metalloid.backends.opencl.compile.lower_bf16 import lower_bf16
 from metalloid.backends.opencl.compile.module_edits import (
     define_functions,
@@ -77,6 +78,10 @@ def _mentions_bf16(i: Instruction) -> bool:
     return any("bfloat" in str(type) for type in (i.type, *(value.type for value in i.operands)))
 
 
+def _lower_execution_barriers(function: Function, context: KernelContext) -> bool:
+    return lower_execution_barriers(function)
+
+
 def _return_at_end_of_thread(function: Function, context: KernelContext) -> None:
     for block in function.blocks.values():
         for index, i in enumerate(block.body):
@@ -88,6 +93,11 @@ def _return_at_end_of_thread(function: Function, context: KernelContext) -> None
 
 KERNEL: tuple[Pass[KernelContext], ...] = (
     NAME_VALUES,
+    Pass(
+        "lower-execution-barriers", _lower_execution_barriers,
+        "OpenCL wants all threads at a barrier, also at those that order no memory",
+        needs=("names",),
+    ),
     MASK_SHIFT_AMOUNTS,
     Pass(
         "legalize-bf16", _legalize_bf16,
