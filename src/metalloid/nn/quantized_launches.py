@@ -108,7 +108,7 @@ def _launch(fmt: Format, scale_dtype: DType, dtype: DType, outputs: int, depth: 
     elif is_simt:
         files.append("nn/quantized_simt")
         has_biases = str(is_affine).lower()
-        function = f"multiply_rows_together<{name}, {lanes_of_group}, {chunk}, {has_biases}>"
+        function = f"multiply_combined_rows<{name}, {lanes_of_group}, {chunk}, {has_biases}>"
         rows_of_chunk = ""
     else:
         flags = f"{str(selects).lower()}, {str(is_affine).lower()}"

@@ -6,7 +6,7 @@ namespace nn {
 // The products of rows of `x` with `count` rows of a matrix, from `first` on.
 template <typename Format, ushort lanes_of_group, ushort count, bool has_biases, typename S,
           typename T>
-METAL_FUNC void multiply_rows_together(device const uint *words, device const S *scales,
+METAL_FUNC void multiply_combined_rows(device const uint *words, device const S *scales,
                                        device const S *biases, device const float *x,
                                        device const float *sums, device T *out, uint first,
                                        uint rows_of_x, Sizes size, uint lane) {
