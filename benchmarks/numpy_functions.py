@@ -165,11 +165,12 @@ def evaluate(result: Any) -> None:
 
 
 def compute(result: Any) -> None:
-    """Compute a result of metalloid and leave it on its device."""
-    for each in result if isinstance(result, tuple | list) else (result,):
-        if isinstance(each, own.ndarray):
-            mtl.eval(each)
-            each.device.synchronize()
+    """Compute the results of a call of metalloid and leave them on their device."""
+    results = result if isinstance(result, tuple | list) else (result,)
+    arrays = [each for each in results if isinstance(each, own.ndarray)]
+    mtl.eval(*arrays)
+    for array in arrays[:1]:
+        array.device.synchronize()
 
 
 def cupy_and_wait() -> tuple[Any, Callable[[Any], None]]:

@@ -29,3 +29,24 @@ def test_a_mask_that_begins_within_memory():
 def test_a_mask_that_is_an_expression():
     x = mtl.asarray(np.random.default_rng(2).random((50, 60)).astype(np.float32))
     np.testing.assert_array_equal(mtl.nonzero((x > 0.5).T)[0], (np.asarray(x) > 0.5).T.nonzero()[0])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "float16", "float32", "float64", "int64", "complex64", "complex128"]
+)
+def test_selected_elements_of_all_sizes(dtype):
+    random = np.random.default_rng(3)
+    values = random.integers(0, 100, (300, 400)).astype(dtype)
+    mask = random.random(values.shape) < 0.4
+    result = mtl.asarray(values)[mtl.asarray(mask)]
+    assert result.dtype == values.dtype
+    np.testing.assert_array_equal(result, values[mask])
+
+
+def test_selected_elements_of_expressions_and_derivatives():
+    values = np.random.default_rng(4).random((300, 400)).astype(np.float32)
+    x = mtl.asarray(values)
+    np.testing.assert_array_equal((x.T * 2)[(x > 0.5).T], (values.T * 2)[(values > 0.5).T])
+    mask = mtl.asarray(values > 0.5)
+    gradient = mtl.grad(lambda x: (x[mask] * 3).sum())(x)
+    np.testing.assert_array_equal(gradient, 3 * (values > 0.5))

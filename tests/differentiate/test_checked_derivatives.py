@@ -1,4 +1,4 @@
-"""The sanitizer finds nothing in the derivatives that the other tests write, which are portable."""
+"""The other tests pass with checks and portable texts, and with the texts for GPUs."""
 
 import os
 import subprocess
@@ -17,13 +17,14 @@ FILES = sorted(path.name for path in FOLDER.glob("test_*.py") if path != Path(__
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", FILES)
-def test_tests_pass_with_checks(file):
+@pytest.mark.parametrize("plugin", ["checked_derivatives", "texts_for_gpus"])
+def test_tests_pass_with(plugin, file):
     """All but those on the reference engine, and
 
     - 2,500 random programs, which take hours with checks;
     - a kernel that reads outside of its memory, which is reported itself.
     """
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "", "-p", "checked_derivatives"]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "", "-p", plugin]
     others = "not reference and not many_random and not reads_outside"
     command += ["-p", "no:cacheprovider", "-n", "0", "-k", others]
     path = os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")])

@@ -96,3 +96,33 @@ kernel void k(device const float3 *x, device float *y, constant int &n,
     )  # fmt: skip
     np.testing.assert_allclose(d_x[:, :3], 2 * 496 * x[:, :3], rtol=1e-6)
     assert not d_x[:, 3].any()
+
+
+def test_texts_for_gpus(monkeypatch):
+    """Inputs are constant memory, but for those of which others are needed: integers, references."""
+    monkeypatch.setattr("metalloid.differentiate.adjoint._is_for_gpu", lambda kernel: True)
+    kernel = mtl.library(
+        f"""{HEADER}
+kernel void k(device const float4 *x, const device half* h, device const int *n,
+              device const float &s, device float *y, uint i [[thread_position_in_grid]]) {{
+  y[i] = dot(x[i], x[n[i]]) * h[i] * s;
+}}""",
+        device="cpu",
+    ).k
+    adjoint = kernel.vjp()
+    parameters = adjoint.source.partition("void k_vjp(")[2].partition(")")[0]
+    texts = [" ".join(text.split()) for text in parameters.split(",")]
+    assert texts[:4] == [
+        "constant float4 *x", "constant half * h", "device const int *n", "device const float &s",
+    ]  # fmt: skip
+    random = np.random.default_rng(0)
+    x = random.uniform(0.5, 1, (40, 4)).astype(np.float32)
+    h, n = random.uniform(0.5, 1, 40).astype(np.float16), np.full(40, 7, np.int32)
+    shadows = [np.zeros_like(x), np.zeros(40, np.float32), np.zeros(1, np.float32)]
+    given = np.full(1, 3, np.float32), np.zeros(40, np.float32), np.ones(40, np.float32)
+    adjoint(x, h, n, *given, *shadows, threads=40)
+    weights = 3 * h.astype(np.float64)[:, None]
+    expected = weights * x[7]
+    expected[7] += (weights * x).sum(axis=0)
+    np.testing.assert_allclose(shadows[0], expected, rtol=2e-6)
+    np.testing.assert_allclose(shadows[1], 3 * x @ x[7], rtol=2e-6)

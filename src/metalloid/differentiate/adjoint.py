@@ -16,6 +16,7 @@ from metalloid.differentiate.derived import (
     Derivation,
     DerivedKernel,
     Names,
+    as_constant,
     derive,
     kernel_text,
     memory_type,
@@ -323,15 +324,16 @@ def adjoint_of(
         an element. By default on GPUs: for CPUs, the compiler does so.
     """
     sweep: Sweep
+    is_for_gpu = _is_for_gpu(kernel)
     if sums_rows is None:
-        sums_rows = kernel.device.memory != "host"
+        sums_rows = is_for_gpu
 
     def write(program: Program, name: str, wrt: Names, outputs: Names) -> str:
         nonlocal sweep
         sweep = Sweep(program, wrt, outputs, deterministic, shared, guarded, sums_rows)
         if in_place:
             sweep.consumed = set(outputs)
-        return _adjoint_text(sweep, name)
+        return _adjoint_text(sweep, name, is_for_gpu)
 
     def general(more: frozenset[str], outside: frozenset[str], has_rows: bool) -> AdjointKernel:
         return adjoint_of(
@@ -343,7 +345,12 @@ def adjoint_of(
     return AdjointKernel(derivation, sweep, kernel, general)
 
 
-def _adjoint_text(sweep: Sweep, name: str) -> str:
+def _is_for_gpu(kernel: Kernel) -> bool:
+    """Whether the adjoint of a kernel has the text that is faster on GPUs."""
+    return kernel.device.memory != "host"
+
+
+def _adjoint_text(sweep: Sweep, name: str, is_for_gpu: bool) -> str:
     """The text of the adjoint and of the kernel that counts its tape."""
     program, wrt, outputs = sweep.program, sweep.wrt, sweep.outputs
     sweep.write()
@@ -376,7 +383,11 @@ def _adjoint_text(sweep: Sweep, name: str) -> str:
     text += _SHARED_ADD if sweep.shared_words else ""
     text += _IS_COMMON if sweep.asks_simdgroups else ""
     inputs = ", ".join(names[n] for n in wrt)
-    text += kernel_text(f"{name}_vjp", program.parameters, extra, declared, lines,
+    parameters = program.parameters
+    if is_for_gpu and not any("simdgroup_load" in line for line in lines):
+        # Compilers need not load them again after each addition to an adjoint.
+        parameters = [as_constant(parameter) for parameter in parameters]
+    text += kernel_text(f"{name}_vjp", parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
                    f"The adjoint of {name}: adds to {inputs}.")  # fmt: skip
     if sweep.has_tape:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -268,6 +269,17 @@ def memory_type(type_: Type) -> str:
     if type_.record:
         return type_.record
     return f"{'packed_' if type_.is_packed else ''}{type_.element.adjoint.msl}"
+
+
+def as_constant(parameter: Parameter) -> Parameter:
+    """A parameter of floats in device memory that is only read, as one in constant memory."""
+    before, star, rest = parameter.declaration.partition("*")
+    words, type_ = before.split(), parameter.type
+    is_read = bool(star) and {"device", "const"} <= set(words)
+    if not is_read or not type_.is_float or type_.is_aggregate:
+        return parameter
+    words = ["constant", *(word for word in words if word not in ("device", "const"))]
+    return replace(parameter, declaration=f"{' '.join(words)} *{rest}")
 
 
 def threadgroup_parameters(

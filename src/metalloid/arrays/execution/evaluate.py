@@ -165,19 +165,22 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     # Where codes are read at once, results of wrong indices do not become values of nodes.
     is_verified_first = bool(checks) and (wait or device.memory != "own")
     is_repeatable = wait or device.memory == "own"
-    native = native_evaluation() if is_repeatable and not is_verified_first else None
+    can_be_known = is_repeatable and (not is_verified_first or device.memory == "own")
+    native = native_evaluation() if can_be_known else None
+    read_first = checks if is_verified_first else ()
     known, numbering = None, None
     if native is not None and any(root.flags & HAS_PRIMITIVES for root in roots):
-        known = _run_known(native, roots, wait)
+        known = _run_known(native, roots, wait, read_first)
         numbering = Numbering.of(roots) if known is False else None
     if not known:
         lower(roots)
         if run_call(roots, wait):  # operands may have become values
             return
         if native is not None and numbering is None:
-            known = _run_known(native, roots, wait)
+            known = _run_known(native, roots, wait, read_first)
     if known:
-        _verify_nodes(checks)
+        if not is_verified_first:
+            _verify_nodes(checks)
         return
     graph = LinearizedGraph(roots)
     plan, repeated = plan_of(graph, device)
@@ -224,8 +227,21 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
         _verify_nodes(checks)
 
 
-def _run_known(native: NativeEvaluation, roots: list[Node], wait: bool) -> bool | None:
-    """True if a known evaluation computed the roots, False if none has their structure."""
+def _run_known(native: NativeEvaluation, roots: list[Node], wait: bool,
+               read_first: Sequence[tuple[Node, IndexCheck]] = ()) -> bool | None:  # fmt: skip
+    """True if a known evaluation computed the roots, False if none has their structure.
+
+    Parameters
+    ----------
+    read_first : sequence of (Node, IndexCheck)
+        Checks whose codes are read before nodes get values, which native functions do not.
+    """
+    if read_first:
+        walked = native.graph_key(roots)
+        evaluation = None if walked is None else _plans.get(walked[0])
+        if walked is None or evaluation is None:
+            return None if walked is None else False
+        return evaluation.run(walked[1], wait, read_first) or None
     known = native.evaluate(roots)
     if isinstance(known, tuple):
         evaluation, nodes = known

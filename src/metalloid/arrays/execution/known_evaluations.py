@@ -11,8 +11,10 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from metalloid.arrays.execution.calls import first_number
 from metalloid.arrays.execution.executable import ExecutablePlan
 from metalloid.arrays.execution.repeated_plan import Frame, RepeatedPlan
+from metalloid.arrays.ir.index_checks import IndexCheck
 from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.linearize import LinearizedGraph, leaf_identity
 from metalloid.arrays.ir.memory import Memory
@@ -102,8 +104,9 @@ class KnownEvaluation(NamedTuple):
     repeated: RepeatedPlan
     types: frozenset[Any]
 
-    def run(self, nodes: Sequence[Node], wait: bool) -> bool:
-        """Materialize the roots, if the plan supports the leaves."""
+    def run(self, nodes: Sequence[Node], wait: bool,
+            read_first: Sequence[tuple[Node, IndexCheck]] = ()) -> bool:  # fmt: skip
+        """Materialize the roots, if the plan supports the leaves and no check fails."""
         nodes = [*nodes, *self.held]
         leaves = [nodes[k] for k in memoryview(self.leaves).cast("I")]
         memories = [leaf.memory for leaf in leaves]
@@ -117,6 +120,10 @@ class KnownEvaluation(NamedTuple):
         stored = self.repeated(memories, inputs, wait, offsets)  # type: ignore[arg-type]
         if stored is None:
             return False
+        if read_first:
+            memory_of = {nodes[k]: stored[index] for some, index, _ in self.results for k in some}
+            for code, check in read_first:
+                check.verify(first_number(memory_of[code]))
         for k in memoryview(self.unsaved).cast("I"):
             nodes[k].inlined = True
         stored += memories  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Indices of the true elements of masks, by `compaction.metal`, on devices of their own memory.
+"""Elements that masks select, and their indices, by `compaction.metal`.
 
 The host reads one number, how many there are, which is the extent of the result.
 """
@@ -6,12 +6,15 @@ The host reads one number, how many there are, which is the extent of the result
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
-from metalloid.arrays.ir.dtypes import int64, uint32
+from metalloid.arrays.ir.dtypes import complex64, int64, uint32
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.node import Node
 
+#: MSL types of elements, by size.
+MSL_BITS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 _FILES = ("compaction",)
 _LANES = 32
 #: Elements of a chunk, and the maximum number of chunks, whose counts few threadgroups sum.
@@ -31,7 +34,16 @@ def indices_of_true(mask: Node, ends: Node, count: int) -> Node:
     ends : Node
         The number of true elements up to the end of each chunk.
     """
-    return library_call(_indices_call(mask.size), [mask, ends], int64, (count,))
+    return library_call(_write_call(mask.size, None), [mask, ends], int64, (count,))
+
+
+def elements_at_true(values: Node, mask: Node, ends: Node, count: int) -> Node:
+    """The elements of a vector where another one is true; see `indices_of_true`.
+
+    They have at most eight bytes.
+    """
+    call = _write_call(mask.size, MSL_BITS[values.dtype.itemsize], values.dtype == complex64)
+    return library_call(call, [mask, ends, values], values.dtype, (count,))
 
 
 def _chunk(size: int) -> int:
@@ -55,13 +67,21 @@ def _counts_call(size: int) -> LibraryCall:
 
 
 @functools.lru_cache(maxsize=1024)
-def _indices_call(size: int) -> LibraryCall:
+def _write_call(size: int, bits: str | None, is_complex: bool = False) -> LibraryCall:
+    """Write elements with so many bits, or indices."""
+    read = "long(k)" if bits is None else f"((device const {bits} *)x2)[k]"
+    type_ = bits or "long"
     body = (
         "const uint before = group.x > 0 ? ((device const uint *)x1)[group.x - 1] : 0;\n"
         "numpy::write_true((device const bool *)x0, first, end, params.size,\n"
-        "    (device long *)out + before, lane);"
+        f"    (device {type_} *)out + before, lane, [&](uint k) {{ return {read}; }});"
     )
-    return LibraryCall((_launch("indices_of_true", body, (0, 1), (2,), size),))
+    reads = (0, 1) if bits is None else (0, 1, 2)
+    name = "indices_of_true" if bits is None else "elements_at_true"
+    launch = _launch(name, body, reads, (len(reads),), size)
+    # The type of a parameter is declared there.
+    launch = replace(launch, files=("complex", *_FILES)) if is_complex else launch
+    return LibraryCall((launch,))
 
 
 def _launch(name: str, body: str, reads: Ints, writes: Ints, size: int) -> LibraryLaunch:

@@ -37,9 +37,17 @@ from metalloid.arrays.ir.operands import (
 )
 from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.views import full_slices, joined, sliced
-from metalloid.arrays.lowering.compaction import counts_of_true, indices_of_true
+from metalloid.arrays.lowering.compaction import (
+    MSL_BITS,
+    counts_of_true,
+    elements_at_true,
+    indices_of_true,
+)
 from metalloid.kernels.operands import MAX_ELEMENTS
 from metalloid.kernels.strides import broadcast_shape
+
+#: Minimum elements that kernels of the CPU select: three launches take as long as NumPy for fewer.
+_MIN_COMPACTED = 2**16
 
 
 class Selection:
@@ -242,11 +250,7 @@ def nonzero_indices(mask: Node) -> tuple[Node, ...]:
 
 def _nonzero_by_kernels(mask: Node) -> tuple[Node, ...]:
     """The same by kernels; the host reads the number of true elements alone."""
-    vector = reshape(mask, (mask.size,))
-    counts = counts_of_true(vector)
-    (ends,) = bind("scan", [counts], ("cumulative_sum", 0), (counts.dtype, counts.shape))
-    vector, ends = evaluate([vector, ends])
-    count = int(to_host(sliced(ends, [(ends.size - 1, 1, 1)]))[0])
+    vector, ends, count = _counted_mask(mask)
     if not count:
         return (from_numpy(np.zeros(0, np.int64), mask.device),) * len(mask.shape)
     rest = indices_of_true(vector, ends, count)
@@ -258,8 +262,41 @@ def _nonzero_by_kernels(mask: Node) -> tuple[Node, ...]:
     return (rest, *reversed(indices))
 
 
+def _counted_mask(mask: Node) -> tuple[Node, Node, int]:
+    """A mask as a vector, its true elements up to the end of each chunk, and their number."""
+    vector = reshape(mask, (mask.size,))
+    counts = counts_of_true(vector)
+    (ends,) = bind("scan", [counts], ("cumulative_sum", 0), (counts.dtype, counts.shape))
+    vector, ends = evaluate([vector, ends])
+    return vector, ends, int(to_host(sliced(ends, [(ends.size - 1, 1, 1)]))[0])
+
+
+def _is_compacted(node: Node, key: Any) -> bool:
+    """Whether an index is a mask of all elements, which kernels write one after another.
+
+    Where derivatives or symbolic extents depend on them, they are gathered.
+    """
+    mask = getattr(key, "_node", None)
+    if mask is None or not _is_mask(mask) or mask.shape != node.shape:
+        return False
+    least = 1 if node.device.memory == "own" else _MIN_COMPACTED
+    is_plain = not (node.flags | mask.flags) & (ABSTRACT | TRACED)
+    is_simple = mask.device is node.device and node.dtype.itemsize in MSL_BITS
+    return is_plain and is_simple and bool(node.shape) and least <= node.size <= MAX_ELEMENTS
+
+
+def _compacted(node: Node, mask: Node) -> Node:
+    vector, ends, count = _counted_mask(mask)
+    if not count:
+        return from_numpy(np.zeros(0, node.dtype), node.device)
+    return elements_at_true(reshape(node, (node.size,)), vector, ends, count)
+
+
 def selected(node: Node, key: Any) -> Node:
     """Return the elements at an index."""
+    item = key[0] if isinstance(key, tuple) and len(key) == 1 else key
+    if _is_compacted(node, item):
+        return _compacted(node, item._node)
     selection = Selection(node, key)
     base = reshape(sliced(node, selection.slices), tuple(selection.shape))
     if not selection.arrays:

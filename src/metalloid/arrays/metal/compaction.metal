@@ -1,5 +1,5 @@
-// Indices of the true elements of a mask: each simdgroup counts those of a chunk, and writes their
-// indices after those of the chunks before it.
+// Elements that a mask selects, or their indices: each simdgroup counts those of a chunk, and writes them
+// after those of the chunks before it.
 namespace numpy {
 
 constant constexpr uint compaction_lanes = 32;
@@ -16,8 +16,10 @@ METAL_FUNC uint count_true(device const bool *mask, uint first, uint end, uint s
   return count;
 }
 
-METAL_FUNC void write_true(device const bool *mask, uint first, uint end, uint size,
-                           device long *indices, uint lane) {
+// Writes the elements of a chunk that a mask selects; `read` is a function of their index.
+template <typename T, typename Read>
+METAL_FUNC void write_true(device const bool *mask, uint first, uint end, uint size, device T *to,
+                           uint lane, Read read) {
   const uint lower = (1u << lane) - 1;
   uint next = 0;
   #pragma clang loop unroll_count(4)
@@ -25,7 +27,7 @@ METAL_FUNC void write_true(device const bool *mask, uint first, uint end, uint s
     const bool is_true = k + lane < size && mask[k + lane];
     const uint votes = true_lanes(is_true);
     if (is_true) {
-      indices[next + popcount(votes & lower)] = k + lane;
+      to[next + popcount(votes & lower)] = read(k + lane);
     }
     next += popcount(votes);
   }

@@ -63,15 +63,21 @@ class PointerReader(ExpressionReader):
         return Expression("unset", type_of(node))
 
     def _read_ConditionalOperator(self, node: Node) -> Expression:
-        """A choice; of a pointer and a null pointer, the one that points to something."""
-        choices = [
-            child
-            for child in node.children[1:]
-            if not any(n.kind == "CXXNullPtrLiteralExpr" for n in child.descendants())
-        ]
-        if type_of(node).is_pointer and len(choices) == 1:
-            return self.value(choices[0])
-        return super()._read_ConditionalOperator(node)
+        """A choice; of pointers into the same memory, that of their offsets."""
+        if not type_of(node).is_pointer:
+            return super()._read_ConditionalOperator(node)
+        values: list[Expression] = []
+        effects = self.block_of(lambda: values.extend(map(self.value, node.children)))
+        condition, *choices = values
+        known = [each for each in choices if each.op != "unset"]
+        if len(known) == 1:  # the other one is null
+            return known[0]
+        if effects or {each.op for each in choices} != {"pointer"} or (
+            choices[0].args[0] != choices[1].args[0] or choices[0].name != choices[1].name
+        ):  # fmt: skip
+            raise Refused(node.begin, "a pointer that is chosen at run time has no rule")
+        offset = Expression("select", Type("long"), "", (condition, *(c.args[1] for c in choices)))
+        return replace(choices[0], args=(choices[0].args[0], offset))
 
     def unset(self, node: Node) -> Expression:
         """A pointer that an assignment will let point to something: the variable of its offset."""
