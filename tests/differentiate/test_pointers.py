@@ -1,4 +1,4 @@
-"""Pointers that are set later, null pointers, casts of integers, and names of types in templates."""
+"""Pointers that are set later, null pointers, casts of integers, names of types, assertions."""
 
 import numpy as np
 import pytest
@@ -85,6 +85,7 @@ BODIES = {
         "threadgroup Rows<float>::row_type m[Rows<float>::n * 32]; m[i] = x[3 * i]; y[i] = m[i] * m[i];",
         lambda x: 2 * x[0],
     ),
+    "an assertion": ("assert(n == 3 && x[3 * i] > 0); y[i] = x[3 * i] * n;", lambda x: 3),
     "a constant that is not a number": (
         "float v = x[3 * i]; y[i] = v > 100 ? float(NAN) : v * v;", lambda x: 2 * x[0],
     ),

@@ -1,6 +1,6 @@
 """Launches that multiply a few rows with a quantized matrix, which is read once.
 
-Their kernels are in `quantized.metal` and `quantized_integers.metal`.
+Their kernels are in `quantized.metal`, `quantized_integers.metal` and `quantized_simt.metal`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from metalloid.nn.quantized_integers import integers, takes_integers
 #: With more rows it is faster to dequantize the matrix.
 MAX_ROWS = 6
 _LANES = 32
-#: Rows of the matrix for each threadgroup on a few cores.
-_CHUNK = 16
+#: Rows of the matrix for each threadgroup: on a few cores, and on SIMT devices.
+_CHUNK, _CHUNK_OF_SIMT = 16, 4
 #: Maximum number of groups among which vector code selects scales by lane.
 _MAX_SELECTED = 8
 _ELEMENTS = {"mxfp4": "nn::MXFloat4", "nvfp4": "nn::NVFloat4", "mxfp8": "nn::MXFloat8"}
@@ -81,9 +81,8 @@ def _launch(fmt: Format, scale_dtype: DType, dtype: DType, outputs: int, depth: 
     selects = not is_simt and _LANES // lanes_of_group <= _MAX_SELECTED
     is_affine = fmt.mode == "affine"
     name = f"nn::Affine<{fmt.bits}>" if is_affine else _ELEMENTS[fmt.mode]
-    chunk = 1 if is_simt else _CHUNK
+    chunk = _CHUNK_OF_SIMT if is_simt else _CHUNK
     others = "x2, x3, x4" if is_affine else f"(device const {msl_name(scale_dtype)} *)0, x2, x2"
-    flags = f"{str(selects).lower()}, {str(is_affine).lower()}"
     count = (5 if is_affine else 3) + has_integers + 2 * len(stack)
     chosen = (
         f"const uint left = x{count - 2}[group.y], right = x{count - 1}[group.y];\n"
@@ -99,17 +98,26 @@ def _launch(fmt: Format, scale_dtype: DType, dtype: DType, outputs: int, depth: 
     if has_integers:
         chosen += "x4 += long(left) * params.rows_of_x * params.groups;\n"
     chosen += f"x{3 if is_affine else 2} += long(left) * {row} * {each * _LANES};\n"
-    function = f"multiply_rows<{name}, {lanes_of_group}, {flags}>"
-    given = f"x0, x1, {others}"
+    given, rows_of_chunk = f"x0, x1, {others}", f"{chunk}, "
+    files = ["nn/quantized"]
     if has_integers:
+        files.append("nn/quantized_integers")
         flags = f"{str(selects).lower()}, {str(depth % (each * _LANES) > 0).lower()}"
         function = f"multiply_integer_rows<{fmt.bits}, {lanes_of_group}, {flags}>"
         given = "(device const ushort2 *)x0, x1, x2, (device const short2 *)x3, x4, x5"
+    elif is_simt:
+        files.append("nn/quantized_simt")
+        has_biases = str(is_affine).lower()
+        function = f"multiply_combined_rows<{name}, {lanes_of_group}, {chunk}, {has_biases}>"
+        rows_of_chunk = ""
+    else:
+        flags = f"{str(selects).lower()}, {str(is_affine).lower()}"
+        function = f"multiply_rows<{name}, {lanes_of_group}, {flags}>"
     body = (
         (chosen if stack else "")
         + "const nn::Sizes size{params.rows, params.words, params.groups, params.blocks};\n"
         f"nn::{function}(\n"
-        f"    {given}, out, group.x * {chunk}, {chunk}, params.rows_of_x, size, lane);"
+        f"    {given}, out, group.x * {chunk}, {rows_of_chunk}params.rows_of_x, size, lane);"
     )
     sizes = {
         "rows": outputs,
@@ -121,7 +129,7 @@ def _launch(fmt: Format, scale_dtype: DType, dtype: DType, outputs: int, depth: 
     launch = LibraryLaunch(
         name=f"quantized_product_{fmt.mode}",
         body=body,
-        files=("nn/quantized", *(("nn/quantized_integers",) if has_integers else ())),
+        files=tuple(files),
         reads=tuple(range(count)),
         writes=(count,),
         numbers=tuple(sizes.items()),

@@ -23,6 +23,9 @@ _THREADS = 256
 _FEW_ROWS = 512
 #: Minimum elements of a row per thread.
 _EACH = 16
+#: So many rows of at most so many elements keep the device busy with a simdgroup each, which needs
+#: no barrier.
+_MANY_ROWS, _MAX_ROW_OF_SIMDGROUP = 8192, 4096
 #: If a row has several axes, threads share an innermost axis of at least this extent.
 LONG = 512
 #: Maximum registers of a thread for a cached row.
@@ -75,6 +78,8 @@ class WideRowWriter(VectorWriter, RowWriter):
                 steps = -(-self.length // (threads * VECTOR_WIDTH))
                 if steps * VECTOR_WIDTH * sum(held) <= 4 * _MAX_CACHED:
                     return threads, steps
+        if not self._outer and rows >= _MANY_ROWS and self.length <= _MAX_ROW_OF_SIMDGROUP:
+            return LANES, 0
         return _power(self.length / (VECTOR_WIDTH if self._outer else _EACH), max_threads), 0
 
     def launch(self) -> tuple[Size, Size | None]:

@@ -22,6 +22,7 @@ from metalloid.differentiate.frontend.expressions import (
 from metalloid.differentiate.frontend.statements import (
     JUMPS,
     LOOPS,
+    is_assertion,
     is_default,
     jumps_in,
     moved_in,
@@ -276,7 +277,7 @@ class Reader(ConstructorReader):
             self._loop(node)
         elif node.kind == "SwitchStmt":
             self._switch(node)
-        elif node.kind not in ("NullStmt", "Missing"):
+        elif node.kind not in ("NullStmt", "Missing") and not is_assertion(node):
             self._effect(self.value(node), node)
 
     def _effect(self, value: Expression, node: Node) -> None:

@@ -23,6 +23,14 @@ def moved_in(body: Node) -> set[str]:
     return addresses
 
 
+def is_assertion(node: Node) -> bool:
+    """Whether a statement is an assertion, which changes nothing."""
+    if node.kind not in ("ParenExpr", "ConditionalOperator", "ExprWithCleanups"):
+        return False
+    names = [each.text for each in node.descendants() if each.kind == "DeclRefExpr"]
+    return any("'__msl_assertion_failed'" in name for name in names) and not moved_in(node)
+
+
 def jumps_in(node: Node) -> set[str]:
     """The jumps out of a statement."""
     if node.kind in JUMPS:
