@@ -108,6 +108,26 @@ def test_large_modules_have_subgroups_without_optimizations(lib, tmp_path, rng, 
         assert np.array_equal(y, x.reshape(2, 128).sum(axis=1) + 1)
 
 
+def test_stores_to_one_of_two_elements_of_an_array(lib):
+    text = """
+    #include <metal_stdlib>
+    using namespace metal;
+    kernel void store(device int* y, device const int* x, uint i [[thread_position_in_grid]])
+    {
+        int a = i, list[4] = {1, 2, 3, a};
+        if (!(i & 3)) {
+            a = popcount(a) >> 3;
+            if ((x[x[i] & 63] & 3) == 2) list[a / 3] = i | 3;
+        }
+        y[i] = a + list[a & 3];
+    }"""
+    x = np.random.default_rng(5).integers(-50, 50, 100, dtype=np.int32)
+    y, expected = np.zeros((2, 100), np.int32)
+    mtl.library(text, device="opencl").store(y, x, threads=100, group_size=100)
+    mtl.library(text, device="cpu").store(expected, x, threads=100, group_size=100)
+    assert np.array_equal(y, expected)
+
+
 def test_threadgroups_at_the_edges_are_smaller(lib):
     y = np.zeros((5, 7, 37, 4), np.uint32)
     lib.place(y, threads=(37, 7, 5), group_size=(16, 4, 2))

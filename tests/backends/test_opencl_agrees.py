@@ -1,4 +1,8 @@
-"""Random kernels give the same bits on a device of OpenCL as in the reference engine of the CPU."""
+"""Random kernels give the same bits on a device of OpenCL as in the reference engine of the CPU.
+
+But floats that depend on a sum of some lanes of a simdgroup: Metal leaves its order open, and the
+engine adds in a tree, this device one after the other.
+"""
 
 import numpy as np
 import pytest
@@ -27,6 +31,8 @@ def check(seed, waits):
                             results(kernels, name, grid, group, u), strict=True)  # fmt: skip
                 for a, b in pairs:
                     same = (a == b) | ((a != a) & (b != b))
+                    if waits and a.dtype == np.float32:
+                        same |= np.isclose(a, b, 1e-4, 1e-4)
                     assert same.all(), (seed, name, grid, group, u, np.flatnonzero(~same)[:8])
 
 

@@ -14,6 +14,7 @@ from metalloid.backends.opencl.compile.bits_of_bools import extract_bits
 from metalloid.backends.opencl.compile.imports import imported_names
 from metalloid.backends.opencl.compile.module_edits import reports
 from metalloid.backends.opencl.compile.pipeline import legalize_integers, run_pipeline
+from metalloid.backends.opencl.compile.selected_addresses import select_integers
 from metalloid.compiler.bounds.kernel_source import KernelIr, KernelSource
 from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.compiler.frontend.debug_info import LINE_TABLES
@@ -168,7 +169,8 @@ def _compile(source: KernelSource) -> dict[str, bytes | str]:
     does_report = reports(ir)
     optimized = clang.run([*_back_end(target), "-S", "-emit-llvm"], ir)
     try:
-        ir = through_integers(extract_bits(legalize_integers(optimized.text)))
+        ir = select_integers(extract_bits(legalize_integers(optimized.text)))
+        ir = through_integers(ir)
     except Unsupported as problem:
         raise _unsupported(entry, problem) from None
     code = clang.run([*_back_end(target), *_AS_IT_IS, "-c"], ir)
