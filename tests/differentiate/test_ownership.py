@@ -145,3 +145,27 @@ def test_elements_that_each_iteration_stores(index, is_consumed):
         expected = np.zeros((3, 4), np.float32)
         expected[:, 1::2] = seed.reshape(3, 4)[:, :2] * [1, 3]
     np.testing.assert_array_equal(d_x, expected.ravel())
+
+
+def test_each_launch_is_judged_by_its_numbers():
+    """Structs as records, scalars and arrays say how many rows there are."""
+    kernel = mtl.library(
+        f"""{HEADER}
+struct Size {{ int n; }};
+kernel void k(device const float *x, device float *y, constant Size &s,
+              uint i [[thread_position_in_grid]]) {{
+  for (int k = 0; k < 2; k++) y[i] += x[s.n * i + k];
+}}""",
+        device="cpu",
+    ).k
+    adjoint, dtype = kernel.vjp(), kernel.dtype("s")
+    x, y, seed = np.ones(16, np.float32), np.zeros(8, np.float32), np.ones(8, np.float32)
+    for n in (2, 1, 2, 0):
+        records = np.array([(n,)], dtype)
+        for size in (records, records[0], records[0]):
+            d_x = np.zeros_like(x)
+            adjoint(x, y, size, seed, d_x, threads=8)
+            expected = np.zeros(16)
+            for i in range(8):
+                expected[n * i : n * i + 2] += 1
+            np.testing.assert_array_equal(d_x, expected)

@@ -23,6 +23,9 @@ BODIES = {
     "float s = w[i]; for (int k = 0; k < counts[i]; k++) s = sin(s * x[k]) + s; y[i] = s;": ASKED,
     "for (int k = 0; k < n; k++) { if (w[i + k] > 0.8f) break; y[i] += w[i] * x[k]; }": EACH,
     "y[i] = w[i] * x[lane];": EACH,
+    "y[i] = w[i] * x[in_quad];": EACH,
+    "y[i] = w[i] * x[quad];": EACH,
+    "y[i] = w[i] * x[width];": COMMON,
     "y[i] = w[i] * x[i];": EACH,
     "y[i] = w[i] * x[counts[i]];": EACH,
     "int r = at.y; if (w[i] > 0.5f) r = 3; y[i] = w[i] * x[r];": EACH,
@@ -42,7 +45,8 @@ def kernel_of(body):
 kernel void k(device const float *x, device const float *w, device const int *counts,
               device float *y, constant int &n, uint3 at [[thread_position_in_grid]],
               uint3 size [[threads_per_grid]], uint3 group [[threadgroup_position_in_grid]],
-              uint lane [[thread_index_in_simdgroup]])
+              uint lane [[thread_index_in_simdgroup]], uint quad [[quadgroup_index_in_threadgroup]],
+              uint in_quad [[thread_index_in_quadgroup]], uint width [[threads_per_simdgroup]])
 {{ uint i = (at.z * size.y + at.y) * size.x + at.x; {body} }}""",
         device="cpu",
     ).k

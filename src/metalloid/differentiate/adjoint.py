@@ -422,11 +422,11 @@ def _bytes(argument: Any) -> bytes | None:
 
 def _digest(argument: Any) -> Any:
     """The number that an argument is, or the size of its memory, from which indices follow."""
-    if isinstance(argument, bool | int | float | np.generic):
+    if isinstance(argument, bool | int | float):
         return argument
-    nbytes = getattr(argument, "nbytes", 0)
-    is_number = isinstance(argument, np.ndarray) and argument.size == 1
-    return (nbytes, argument.tobytes()) if is_number else (nbytes,)
+    if isinstance(argument, np.generic | np.ndarray) and argument.size == 1:
+        return argument.tobytes()
+    return (argument.nbytes,) if hasattr(argument, "nbytes") else object()  # like no other
 
 
 def _cleared(sweep: Sweep) -> Iterator[str]:

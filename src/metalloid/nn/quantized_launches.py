@@ -44,7 +44,8 @@ def product_of_rows(x: Array, words: Array, scales: Array, biases: Array | None,
     has_integers = takes_integers(x.dtype, fmt, is_simt)
     operands = [words, scales, *([] if biases is None else [biases])]
     operands += integers(rows, fmt) if has_integers else [_arranged(rows, fmt)]
-    operands += [] if biases is None else [_sums(rows, fmt)]
+    has_sums = biases is not None and not is_simt
+    operands += [_sums(rows, fmt)] if has_sums else []
     operands += [reshape(index.astype(uint32), (-1,)) for index in indices or ()]
     launch = _launch(fmt, scales.dtype, dtype, outputs, depth, rows_of_x, stack, is_simt,
                      has_integers)  # fmt: skip
@@ -83,7 +84,8 @@ def _launch(fmt: Format, scale_dtype: DType, dtype: DType, outputs: int, depth: 
     name = f"nn::Affine<{fmt.bits}>" if is_affine else _ELEMENTS[fmt.mode]
     chunk = _CHUNK_OF_SIMT if is_simt else _CHUNK
     others = "x2, x3, x4" if is_affine else f"(device const {msl_name(scale_dtype)} *)0, x2, x2"
-    count = (5 if is_affine else 3) + has_integers + 2 * len(stack)
+    has_sums = is_affine and not is_simt
+    count = 3 + is_affine + has_sums + has_integers + 2 * len(stack)
     chosen = (
         f"const uint left = x{count - 2}[group.y], right = x{count - 1}[group.y];\n"
         "out += long(group.y) * params.rows_of_x * params.rows;\n"
@@ -93,6 +95,7 @@ def _launch(fmt: Format, scale_dtype: DType, dtype: DType, outputs: int, depth: 
     row = "params.rows_of_x * params.blocks"
     if is_affine:
         chosen += "x2 += long(right) * params.rows * params.groups;\n"
+    if has_sums:
         padded = "((params.groups + 31) / 32 * 32)"
         chosen += f"x{4 + has_integers} += long(left) * params.rows_of_x * {padded};\n"
     if has_integers:
@@ -107,7 +110,7 @@ def _launch(fmt: Format, scale_dtype: DType, dtype: DType, outputs: int, depth: 
         given = "(device const ushort2 *)x0, x1, x2, (device const short2 *)x3, x4, x5"
     elif is_simt:
         files.append("nn/quantized_simt")
-        has_biases = str(is_affine).lower()
+        has_biases, given = str(is_affine).lower(), given.rpartition(",")[0]  # without the sums
         function = f"multiply_combined_rows<{name}, {lanes_of_group}, {chunk}, {has_biases}>"
         rows_of_chunk = ""
     else:

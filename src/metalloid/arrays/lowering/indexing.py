@@ -46,9 +46,6 @@ from metalloid.arrays.lowering.compaction import (
 from metalloid.kernels.operands import MAX_ELEMENTS
 from metalloid.kernels.strides import broadcast_shape
 
-#: Minimum elements that kernels of the CPU select: three launches take as long as NumPy for fewer.
-_MIN_COMPACTED = 2**16
-
 
 class Selection:
     """A parsed index: a slice of every axis, new axes, and index arrays for some axes.
@@ -274,15 +271,16 @@ def _counted_mask(mask: Node) -> tuple[Node, Node, int]:
 def _is_compacted(node: Node, key: Any) -> bool:
     """Whether an index is a mask of all elements, which kernels write one after another.
 
-    Where derivatives or symbolic extents depend on them, they are gathered.
+    Where derivatives or symbolic extents depend on them, they are gathered. On a core of a CPU,
+    NumPy's indices and a gather, which writes whole registers, take less time.
     """
     mask = getattr(key, "_node", None)
     if mask is None or not _is_mask(mask) or mask.shape != node.shape:
         return False
-    least = 1 if node.device.memory == "own" else _MIN_COMPACTED
     is_plain = not (node.flags | mask.flags) & (ABSTRACT | TRACED)
-    is_simple = mask.device is node.device and node.dtype.itemsize in MSL_BITS
-    return is_plain and is_simple and bool(node.shape) and least <= node.size <= MAX_ELEMENTS
+    is_plain &= node.device.memory == "own" and mask.device is node.device
+    is_simple = bool(node.shape) and node.dtype.itemsize in MSL_BITS
+    return is_plain and is_simple and 0 < node.size <= MAX_ELEMENTS
 
 
 def _compacted(node: Node, mask: Node) -> Node:

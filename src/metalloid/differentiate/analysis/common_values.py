@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from metalloid.differentiate.analysis.activity import all_reads, indices_of
-from metalloid.differentiate.analysis.indices import POSITIONS, attribute_of
+from metalloid.differentiate.analysis.indices import POSITIONS, SIZES, attribute_of
 from metalloid.differentiate.program.tree import (
     Assign,
     AtomicAdd,
@@ -84,6 +84,13 @@ class CommonValues:
             parameter.name: POSITIONS[attribute]
             for parameter in program.parameters
             if (attribute := attribute_of(parameter)) in POSITIONS
+        }
+        #: Parameters of which it is not known what they say of a thread.
+        self._others = {
+            parameter.name
+            for parameter in program.parameters
+            if parameter.attributes and not (parameter.type.is_handle or parameter.type.space)
+            if attribute_of(parameter) not in (*POSITIONS, *SIZES)
         }
         assignments = [each for each in flatten(program.body) if isinstance(each, Assign)]
         added = [each for each in flatten(program.body) if isinstance(each, AtomicAdd)]
@@ -169,7 +176,8 @@ class CommonValues:
         name = value.name
         if name in self._positions:
             return self._position(self._positions[name], _AXES[: value.type.lanes])
-        if value.type.space == "threadgroup" or (value.type.space and name in self._written):
+        is_shared = value.type.space == "threadgroup"
+        if name in self._others or is_shared or (value.type.space and name in self._written):
             return _VARYING
         return self._known.get(name, Common())
 

@@ -8,8 +8,8 @@ template <typename Format, ushort lanes_of_group, ushort count, bool has_biases,
           typename T>
 METAL_FUNC void multiply_combined_rows(device const uint *words, device const S *scales,
                                        device const S *biases, device const float *x,
-                                       device const float *sums, device T *out, uint first,
-                                       uint rows_of_x, Sizes size, uint lane) {
+                                       device T *out, uint first, uint rows_of_x, Sizes size,
+                                       uint lane) {
   constexpr uint own_words = Format::words, each = Format::each, lanes = 32;
   constexpr uint groups = lanes / lanes_of_group;
   device const uint *row[count];
@@ -27,17 +27,21 @@ METAL_FUNC void multiply_combined_rows(device const uint *words, device const S 
       const uint at = (block * lanes + lane) * own_words;
       const uint group = min(block * groups + lane / lanes_of_group, size.groups - 1);
       uint own[count][own_words];
-      float scale[count], sum[count] = {};
+      float scale[count], bias[count], sum[count] = {}, sum_of_x = 0;
       #pragma clang loop unroll(full)
       for (uint r = 0; r < count; ++r) {
         for (uint j = 0; j < own_words; ++j) {
           own[r][j] = at + j < size.words ? row[r][at + j] : 0;
         }
         scale[r] = Format::scale(scales[first_group[r] + group]);
+        if constexpr (has_biases) {  // less what `Affine` adds to each element
+          bias[r] = fma(-Format::factor, scale[r], float(biases[first_group[r] + group]));
+        }
       }
       #pragma clang loop unroll(full)
       for (uint e = 0; e < each; ++e) {
         const float value = from[(block * each + e) * lanes];
+        sum_of_x += value;
         #pragma clang loop unroll(full)
         for (uint r = 0; r < count; ++r) {
           sum[r] = fma(value, Format::element(own[r], e), sum[r]);
@@ -45,15 +49,8 @@ METAL_FUNC void multiply_combined_rows(device const uint *words, device const S 
       }
       for (uint r = 0; r < count; ++r) {
         total[r] = fma(scale[r], sum[r], total[r]);
-      }
-    }
-    if constexpr (has_biases) {  // as `multiply_biases`
-      device const float *sums_of_row = sums + long(m) * ((size.groups + 31) / 32 * 32);
-      for (uint g = lane; g < size.groups; g += lanes) {
-        for (uint r = 0; r < count; ++r) {
-          const long at = first_group[r] + g;
-          const float bias = fma(-Format::factor, Format::scale(scales[at]), float(biases[at]));
-          added[r] = fma(bias, sums_of_row[g], added[r]);
+        if constexpr (has_biases) {
+          added[r] = fma(bias[r], sum_of_x, added[r]);
         }
       }
     }
