@@ -10,6 +10,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.opencl.compile.imports import imported_names
+from metalloid.backends.opencl.compile.vectors_of_one import load_scalars
 from metalloid.backends.opencl.runtime.geometry import sub_grids
 
 SOURCE = """
@@ -81,6 +82,18 @@ def test_barriers_that_order_nothing_are_left_out_where_threads_miss_them(name, 
     calls = [line for line in text.splitlines() if "call" in line and "ControlBarrier" in line]
     assert len(calls) == barriers
     assert all("i32 noundef 776" in line for line in calls)
+
+
+def test_vectors_of_one_element_become_scalars():
+    line = "  %a = load <1 x float>, ptr addrspace(4) %p, align 4\n"
+    fill = "  %b = shufflevector <1 x float> %a, <1 x float> poison, <4 x i32> zeroinitializer\n"
+    assert load_scalars(line + fill) == (
+        "  %a = load float, ptr addrspace(4) %p, align 4\n"
+        "  %b.one = insertelement <4 x float> poison, float %a, i64 0\n"
+        "  %b = shufflevector <4 x float> %b.one, <4 x float> poison, <4 x i32> zeroinitializer\n"
+    )
+    other = line + "  %c = bitcast <1 x float> %a to i32\n"
+    assert load_scalars(other) == other
 
 
 def test_an_undefined_function_is_an_error_at_its_line():
