@@ -204,3 +204,15 @@ def test_unravel_index_of_narrow_types(dtype, order):
     for shape in ((50, 50), (7, 9, 11), (2, 2**33)):
         result = np.unravel_index(np.asarray(index), shape, order)
         numpy.testing.assert_array_equal(result, numpy.unravel_index(index, shape, order))
+
+
+@pytest.mark.parametrize(
+    "name", ["concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"]
+)
+def test_joined_arrays_are_in_a_sequence(name):
+    rows = numpy.arange(4.0).reshape(2, 2)
+    for namespace in (numpy, np):
+        with pytest.raises(TypeError, match="sequence"):
+            getattr(namespace, name)(row for row in rows)
+    result = getattr(np, name)(np.asarray(rows))
+    numpy.testing.assert_array_equal(result, getattr(numpy, name)(rows))

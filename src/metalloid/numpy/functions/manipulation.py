@@ -140,11 +140,23 @@ def _joined(result: Array, out: Any, dtype: Any, casting: Any, where: str) -> An
     return store(result if dtype is None else result.astype(as_dtype(dtype)), out, where, casting)
 
 
+def _sequence(arrays: Any, where: str) -> list[Any]:
+    """The arrays to join, which NumPy takes as a sequence only."""
+    if not hasattr(arrays, "__getitem__"):
+        raise TypeError(
+            f"[{where}] the arrays must be in a sequence such as a list, got "
+            f"{type(arrays).__name__}."
+        )
+    return list(arrays)
+
+
 @numpy_function
 def concatenate(arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None,
                 casting: str = "same_kind") -> Any:  # fmt: skip
     """Join arrays along an axis, or flattened if it is None."""
-    return _joined(base.concat(list(arrays), axis), out, dtype, casting, "concatenate")
+    return _joined(
+        base.concat(_sequence(arrays, "concatenate"), axis), out, dtype, casting, "concatenate"
+    )
 
 
 concat = concatenate
@@ -154,13 +166,13 @@ concat = concatenate
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None,
           casting: str = "same_kind") -> Any:  # fmt: skip
     """Stack arrays of one shape along a new axis."""
-    return _joined(base.stack(list(arrays), axis), out, dtype, casting, "stack")
+    return _joined(base.stack(_sequence(arrays, "stack"), axis), out, dtype, casting, "stack")
 
 
 @numpy_function
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Join arrays by rows."""
-    arrays = [atleast_2d(x) for x in tup]
+    arrays = [atleast_2d(x) for x in _sequence(tup, "vstack")]
     return _joined(base.concat(arrays, 0), None, dtype, casting, "vstack")
 
 
@@ -170,7 +182,7 @@ row_stack = vstack
 @numpy_function
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Join arrays by columns; along the first axis if they have one only."""
-    arrays = [atleast_1d(x) for x in tup]
+    arrays = [atleast_1d(x) for x in _sequence(tup, "hstack")]
     axis = 0 if arrays and arrays[0].ndim == 1 else 1
     return _joined(base.concat(arrays, axis), None, dtype, casting, "hstack")
 
@@ -178,13 +190,13 @@ def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
 @numpy_function
 def dstack(tup: Any) -> Any:
     """Join arrays along the third axis."""
-    return base.concat([atleast_3d(x) for x in tup], 2)
+    return base.concat([atleast_3d(x) for x in _sequence(tup, "dstack")], 2)
 
 
 @numpy_function
 def column_stack(tup: Any) -> Any:
     """Join vectors as the columns of a matrix."""
-    arrays = as_arrays("column_stack", *tup)
+    arrays = as_arrays("column_stack", *_sequence(tup, "column_stack"))
     return base.concat([x.reshape(x.size, 1) if x.ndim < 2 else x for x in arrays], 1)
 
 
