@@ -178,7 +178,9 @@ def test_arguments_that_native_functions_do_not_take_are_left_to_python(card, x,
         scaled(x[1:], 2.0)
     card.notes.clear()
     y = scaled(x[1:], 2.0)
-    assert [note[:2] for note in card.launches()] == [(address(x), address(y))]  # and an offset
+    ((read, written, *_),) = card.launches()
+    assert read in (address(x), address(x) + 4)  # with an offset, or the plan for unaligned leaves
+    assert written == address(y)
     card.timer.record = lambda event: None
     with mtl.config.scope(timeout=9):
         y = scaled(x, 2.0)
