@@ -84,13 +84,15 @@ def test_barriers_that_order_nothing_are_left_out_where_threads_miss_them(name, 
     assert all("i32 noundef 776" in line for line in calls)
 
 
-def test_vectors_of_one_element_become_scalars():
+@pytest.mark.parametrize("b", ["b", "96"])  # LLVM accepts no name that begins with a number
+def test_vectors_of_one_element_become_scalars(b):
     line = "  %a = load <1 x float>, ptr addrspace(4) %p, align 4\n"
-    fill = "  %b = shufflevector <1 x float> %a, <1 x float> poison, <4 x i32> zeroinitializer\n"
+    end = "<4 x float> poison, <4 x i32> zeroinitializer\n"
+    fill = f"  %{b} = shufflevector <1 x float> %a, {end.replace('4 x float', '1 x float')}"
     assert load_scalars(line + fill) == (
         "  %a = load float, ptr addrspace(4) %p, align 4\n"
-        "  %b.one = insertelement <4 x float> poison, float %a, i64 0\n"
-        "  %b = shufflevector <4 x float> %b.one, <4 x float> poison, <4 x i32> zeroinitializer\n"
+        f"  %one.{b} = insertelement <4 x float> poison, float %a, i64 0\n"
+        f"  %{b} = shufflevector <4 x float> %one.{b}, {end}"
     )
     other = line + "  %c = bitcast <1 x float> %a to i32\n"
     assert load_scalars(other) == other

@@ -14,7 +14,7 @@ _ADDRESS = (
     r"getelementptr(?: inbounds| nuw| nusw)* \((?:[^()]|(?<=addrspace)\(\d+\))*\))"
 )
 _SELECT = re.compile(
-    r"^  (?P<name>%[\w.$-]+) = select i1 (?P<condition>[^,\n]+), (?P<type>ptr(?: addrspace\(4\))?) "
+    r"^  %(?P<name>[\w.$-]+) = select i1 (?P<condition>[^,\n]+), (?P<type>ptr(?: addrspace\(4\))?) "
     rf"(?P<first>{_ADDRESS}), (?P=type) (?P<second>{_ADDRESS})(?:, ![^\n]*)?$", re.M,
 )  # fmt: skip
 
@@ -22,8 +22,8 @@ _SELECT = re.compile(
 def select_integers(ir: str) -> str:
     """The module in which the selected addresses of private and generic memory are integers."""
     return _SELECT.sub(
-        r"  \g<name>.first = ptrtoint \g<type> \g<first> to i64\n"
-        r"  \g<name>.second = ptrtoint \g<type> \g<second> to i64\n"
-        r"  \g<name>.bits = select i1 \g<condition>, i64 \g<name>.first, i64 \g<name>.second\n"
-        r"  \g<name> = inttoptr i64 \g<name>.bits to \g<type>", ir,
+        r"  %first.\g<name> = ptrtoint \g<type> \g<first> to i64\n"
+        r"  %second.\g<name> = ptrtoint \g<type> \g<second> to i64\n"
+        r"  %bits.\g<name> = select i1 \g<condition>, i64 %first.\g<name>, i64 %second.\g<name>\n"
+        r"  %\g<name> = inttoptr i64 %bits.\g<name> to \g<type>", ir,
     )  # fmt: skip
