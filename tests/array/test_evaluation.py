@@ -229,3 +229,14 @@ def test_the_record_of_requested_kernels_is_bounded(monkeypatch):
     x = mtl.asarray([1.0, 2.0])
     mtl.eval(mtl.cosh(mtl.tanh(x) * 3) + 0.5)
     assert len(compilation._requested) == compilation._MAX_KERNELS
+
+
+@pytest.mark.parametrize("columns", [100, 1021])
+def test_many_short_rows(rng, columns):
+    """SIMT devices reduce so many rows by a simdgroup each."""
+    x = rng.standard_normal((8192, columns)).astype(np.float32)
+    rows = mtl.asarray(x)
+    expected = x.astype(np.float64).sum(axis=1)
+    np.testing.assert_allclose(mtl.sum(rows, axis=1), expected, rtol=0, atol=2e-4)
+    np.testing.assert_array_equal(mtl.max(rows, axis=1), x.max(axis=1))
+    np.testing.assert_array_equal(mtl.argmax(rows, axis=1), x.argmax(axis=1))
