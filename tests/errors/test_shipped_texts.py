@@ -36,8 +36,7 @@ FUNCTIONS = (
         for name in ("products", "tiles", "panels", "vectors", "packing", "wide_products",
                      "tensor_blocks", "tensor_products")
     ),
-    "nn/lanes", "nn/attention", "nn/attention_simt", "nn/quantized",
-    "nn/quantized_integers", "nn/quantized_simt",
+    "nn/attention", "nn/quantized",
 )  # fmt: skip
 
 

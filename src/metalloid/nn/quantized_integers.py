@@ -16,10 +16,13 @@ _LANES = 32
 _LARGEST = 32767
 
 
-def takes_integers(dtype: DType, fmt: Format) -> bool:
-    """Whether rows of a type are multiplied as integers."""
+def takes_integers(dtype: DType, fmt: Format, is_simt: bool) -> bool:
+    """Whether rows of a type are multiplied as integers.
+
+    The lanes of SIMT devices have no instruction for pairs of products.
+    """
     is_affine = fmt.mode == "affine" and fmt.bits in (2, 4, 8)
-    return is_affine and dtype.itemsize == 2
+    return is_affine and dtype.itemsize == 2 and not is_simt
 
 
 def integers(rows: Array, fmt: Format) -> tuple[Array, Array]:

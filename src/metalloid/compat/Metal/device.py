@@ -26,7 +26,6 @@ from metalloid.compat.Metal.constants import (
     MTLGPUFamilyCommon1,
     MTLGPUFamilyCommon3,
     MTLGPUFamilyMetal3,
-    MTLShaderValidationEnabled,
 )
 from metalloid.compat.Metal.conversions import instance, leading_bytes, unsigned
 from metalloid.compat.Metal.events import MTLEvent, MTLFence, MTLSharedEvent
@@ -281,8 +280,7 @@ class MTLDevice:
         unsigned(options)
         function = instance(descriptor, MTLComputePipelineDescriptor).computeFunction()
         selector = "newComputePipelineStateWithDescriptor:options:reflection:error:"
-        reports = descriptor.shaderValidation() == MTLShaderValidationEnabled
-        state, failure = pipeline_of(self, function, selector, reports)
+        state, failure = pipeline_of(self, function, selector)
         if state is not None and descriptor.label() is not None:
             state.setLabel_(descriptor.label())
         return state, failure
