@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.differentiate.analysis.common_values import rows_are_common
+from metalloid.differentiate.analysis.coverage import covers
 from metalloid.differentiate.analysis.ownership import max_index, owns
 from metalloid.differentiate.derived import (
     Derivation,
@@ -28,7 +29,7 @@ from metalloid.differentiate.program.text import count_name
 from metalloid.differentiate.program.tree import Parameter, Program
 from metalloid.differentiate.sweep import Sweep
 from metalloid.differentiate.textures import sampler_lines, sampler_parameters, texture_functions
-from metalloid.errors import OutOfMemory
+from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.kernels.kernel import Kernel
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.memory.buffer import Buffer
@@ -111,7 +112,9 @@ class AdjointKernel(DerivedKernel):
 
     def __init__(
         self, derivation: Derivation, sweep: Sweep, primal: Kernel,
-        general: Callable[[frozenset[str], frozenset[str], bool], AdjointKernel],
+        general: Callable[
+            [frozenset[str], frozenset[str], bool, frozenset[str]], AdjointKernel
+        ],
     ) -> None:  # fmt: skip
         outputs = derivation.outputs
         super().__init__(
@@ -119,6 +122,8 @@ class AdjointKernel(DerivedKernel):
         )
         self._owned, self._bounded = sweep.owned, sweep.bounded
         self._common_axes = sweep.common_axes
+        self._stores, self._indices = sweep.stores, sweep._indices
+        self._known_stored: dict[Any, frozenset[str]] = {}
         self._strides = {p.name: _WORD * p.type.stride for p in sweep.program.parameters}
         self._tapes: list[Buffer] = []
         self._general = functools.cache(general)
@@ -150,18 +155,29 @@ class AdjointKernel(DerivedKernel):
         args: Sequence[Any],
         threads: int | Sequence[int],
         group_size: int | Sequence[int] | None = None,
+        stored: frozenset[str] = frozenset(),
     ) -> Event:
         """Run it on adjoints of outputs that it may overwrite.
 
         Afterwards they are those of what the outputs held before the kernel, if the adjoint is one
         of `adjoint_of` with `in_place`.
+
+        Parameters
+        ----------
+        stored : frozenset of str
+            Inputs whose adjoints it stores instead of adding to them; see `storable`.
         """
         values, memory = without_threadgroup_memory(args)
+        if stored:
+            if not stored <= self.storable(args, threads, group_size):
+                raise ArgumentError(f"[{self.kernel.name}] does not store all of {sorted(stored)}.")
+            variant = self._general(frozenset(), frozenset(), False, stored)
+            return variant.launch(args, threads, group_size)
         first = len(values) - len(self.outputs) - len(self.wrt)
         # Simdgroups have the same threads as in the kernel.
         grid, group_size = self._primal._check_sizes(threads, group_size)
         if self._owned or self._bounded or self._common_axes:
-            key = (*map(_digest, values), *grid, *group_size)
+            key = _key(values, grid, group_size)
             failed = self._known_failures.get(key)
             if failed is None:
                 failed = self._failed_assumptions(values, grid, group_size)
@@ -169,7 +185,7 @@ class AdjointKernel(DerivedKernel):
                     self._known_failures.clear()
                 self._known_failures[key] = failed
             if any(failed):
-                return self._general(*failed).launch(args, threads, group_size)
+                return self._general(*failed, frozenset()).launch(args, threads, group_size)
         if self._count is None:
             args = self._with_settings(args)
             return self.kernel(*args, threads=threads, group_size=group_size)
@@ -197,6 +213,47 @@ class AdjointKernel(DerivedKernel):
         if tape.nbytes <= _MAX_TAPE and not self._tapes:
             self._tapes.append(tape)
         return event
+
+    def storable(
+        self,
+        args: Sequence[Any],
+        threads: int | Sequence[int],
+        group_size: int | Sequence[int] | None = None,
+    ) -> frozenset[str]:
+        """The inputs of whose adjoints a launch can store each element, exactly once.
+
+        What their memory held before has no effect then.
+
+        Parameters
+        ----------
+        args : sequence
+            As of `launch`.
+        """
+        if not self._stores:
+            return frozenset()
+        values, _ = without_threadgroup_memory(args)
+        grid, group = self._primal._check_sizes(threads, group_size)
+        key = _key(values, grid, group)
+        if key not in self._known_stored:
+            if len(self._known_stored) >= _MAX_COUNTS:
+                self._known_stored.clear()
+            self._known_stored[key] = self._find_storable(values, grid, group)
+        return self._known_stored[key]
+
+    def _find_storable(
+        self, args: Sequence[Any], grid: Sequence[int], group: Sequence[int]
+    ) -> frozenset[str]:
+        names = [parameter.name for parameter in self._primal.signature.arguments]
+        values = dict(zip(names, args, strict=False))
+        shadows = dict(zip(self.wrt, args[len(args) - len(self.wrt) :], strict=False))
+        found = set()
+        for name, stores in self._stores.items():
+            nbytes, stride = getattr(shadows.get(name), "nbytes", 0), self._strides[name]
+            if nbytes % stride == 0 and covers(
+                stores, self._indices, values, grid, group, nbytes // stride
+            ):
+                found.add(name)
+        return frozenset(found)
 
     def _failed_assumptions(
         self, args: Sequence[Any], grid: Sequence[int], group_size: Sequence[int]
@@ -306,6 +363,7 @@ def adjoint_of(
     shared: frozenset[str] = frozenset(),
     guarded: frozenset[str] = frozenset(),
     sums_rows: bool | None = None,
+    stored: frozenset[str] = frozenset(),
 ) -> AdjointKernel:
     """The adjoint of a kernel; see `vjp`.
 
@@ -322,6 +380,8 @@ def adjoint_of(
     sums_rows : bool, optional
         Whether the threads of a simdgroup, if they are of one row of threads, may add their sum to
         an element. By default on GPUs: for CPUs, the compiler does so.
+    stored : frozenset of str
+        Inputs whose adjoints are stored, not added to: each element once.
     """
     sweep: Sweep
     is_for_gpu = _is_for_gpu(kernel)
@@ -330,15 +390,17 @@ def adjoint_of(
 
     def write(program: Program, name: str, wrt: Names, outputs: Names) -> str:
         nonlocal sweep
-        sweep = Sweep(program, wrt, outputs, deterministic, shared, guarded, sums_rows)
+        sweep = Sweep(program, wrt, outputs, deterministic, shared, guarded, sums_rows, stored)
         if in_place:
             sweep.consumed = set(outputs)
         return _adjoint_text(sweep, name, is_for_gpu)
 
-    def general(more: frozenset[str], outside: frozenset[str], has_rows: bool) -> AdjointKernel:
+    def general(
+        more: frozenset[str], outside: frozenset[str], has_rows: bool, written: frozenset[str]
+    ) -> AdjointKernel:
         return adjoint_of(
             kernel, wrt, outputs, in_place, deterministic, shared | more, guarded | outside,
-            sums_rows and not has_rows,
+            sums_rows and not has_rows, stored | written,
         )  # fmt: skip
 
     derivation = derive(kernel, wrt, outputs, write)
@@ -361,7 +423,7 @@ def _adjoint_text(sweep: Sweep, name: str, is_for_gpu: bool) -> str:
         for n in outputs
     ]
     for n in wrt:
-        word = "float" if n in sweep.owned else "atomic_float"
+        word = "float" if n in sweep.owned or n in sweep.stored else "atomic_float"
         is_element = types[n].is_aggregate and types[n].texture is None
         element = memory_type(types[n]) if is_element else word
         adjoints.append(f"device {element} *{names[n]}")
@@ -382,14 +444,21 @@ def _adjoint_text(sweep: Sweep, name: str, is_for_gpu: bool) -> str:
     text = texture_functions(program) + matrix_functions(program)
     text += _SHARED_ADD if sweep.shared_words else ""
     text += _IS_COMMON if sweep.asks_simdgroups else ""
-    inputs = ", ".join(names[n] for n in wrt)
+    does = [
+        f"{verb} {', '.join(names[n] for n in chosen)}"
+        for verb, chosen in (
+            ("stores", [n for n in wrt if n in sweep.stored]),
+            ("adds to", [n for n in wrt if n not in sweep.stored]),
+        )
+        if chosen
+    ]
     parameters = program.parameters
     if is_for_gpu and not any("simdgroup_load" in line for line in lines):
         # Compilers need not load them again after each addition to an adjoint.
         parameters = [as_constant(parameter) for parameter in parameters]
     text += kernel_text(f"{name}_vjp", parameters, extra, declared, lines,
                    _THREAD if sweep.has_tape else "",
-                   f"The adjoint of {name}: adds to {inputs}.")  # fmt: skip
+                   f"The adjoint of {name}: {', '.join(does)}.")  # fmt: skip
     if sweep.has_tape:
         counting = Sweep(program, wrt, outputs)
         counting.write_count()
@@ -418,6 +487,11 @@ def _bytes(argument: Any) -> bytes | None:
         return None
     is_number = isinstance(argument, bool | int | float | np.generic | np.ndarray)
     return np.asarray(argument).tobytes() if is_number else None
+
+
+def _key(values: Sequence[Any], grid: Sequence[int], group: Sequence[int]) -> Any:
+    """What the indices of a launch follow from."""
+    return (*map(_digest, values), *grid, *group)
 
 
 def _digest(argument: Any) -> Any:

@@ -182,6 +182,12 @@ class Propagation:
                 for lane in range(lanes)
             ]
             addresses = [f"{prefix}{name}[{at}]" for at in offsets]
+        self._sweep.note_store(value)
+        if name in self._sweep.stored:
+            for lane, address in enumerate(addresses):
+                part = f"{bound}.{_LANES[lane]}" if lanes > 1 else bound
+                self._sweep.line(f"{address} = {part};")
+            return
         if name in self._sweep.owned:
             self._add_each(name, [f"{at} += {{}};" for at in addresses], bound)
             return
@@ -310,7 +316,8 @@ class Propagation:
 
         def write(chosen: list[Expression]) -> None:
             self._values = dict(known)
-            self._add(chosen[0], bound)
+            with self._sweep.within(None):
+                self._add(chosen[0], bound)
 
         self._sweep.branches(text_of(condition), [then], [other], write)
         self._values = known
