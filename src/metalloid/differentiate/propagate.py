@@ -334,6 +334,9 @@ class Propagation:
         active = [self._is_active(arg) for arg in (left, right)]
         if value.name not in ("+", "-", "*", "/"):
             raise Refused(self._location, f"the operator {value.name} has no derivative")
+        if value.name == "*" and left == right:
+            self._add(left, f"2 * ({seed}) * {self._value(left)}")
+            return
         bound = self._bound(seed, value.type) if all(active) else f"({seed})"
         if value.name in "+-":
             texts = bound, bound if value.name == "+" else f"-{bound}"

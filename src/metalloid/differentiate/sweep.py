@@ -16,6 +16,7 @@ from metalloid.differentiate.analysis.coverage import (
 )
 from metalloid.differentiate.analysis.ownership import accesses_of, own_elements
 from metalloid.differentiate.analysis.shared_reads import shared_reads
+from metalloid.differentiate.analysis.slopes import Slope
 from metalloid.differentiate.forward_sweep import ForwardSweep
 from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.program.text import text_of, without_unused
@@ -93,7 +94,6 @@ class Sweep(ForwardSweep):
         self._contexts: list[Context] = []
         self._stores: dict[str, list[Store | None]] = {}
         self._common, self._sums_rows = CommonValues(program), sums_rows
-        self._loops: list[Level] = []
         self.common_axes: frozenset[str] = frozenset()
         self.asks_simdgroups = False
         self.uses_lanes = False
@@ -197,6 +197,8 @@ class Sweep(ForwardSweep):
                 self.check_output(statement)
                 if target.base.name in self.active:
                     self._propagation.run(value, self._adjoint(target), statement.location)
+            case If() if (slope := self._slope_of(statement)) is not None:
+                self._reverse_slope(statement, slope)
             case If(condition=condition, then=then, other=other):
                 self._pop_all(self._state_of(statement))
                 taken = self.variable("taken", statement, Type("bool"))
@@ -212,6 +214,16 @@ class Sweep(ForwardSweep):
                     self._reverse_loop(statement)
             case Barrier(text=text):
                 self.line(text)
+
+    def _reverse_slope(self, statement: If, slope: Slope) -> None:
+        """The reverse of a branch whose derivative is known."""
+        lines = len(self.lines)
+        for branch in (statement.then, statement.other):  # finds what it reads
+            self._reverse(branch)
+        del self.lines[lines:]
+        source, result = (f"{self.prefix}{name}" for name in slope)
+        self.line(f"{source} += {result} * {self._slope_name(statement, slope)};")
+        self.line(f"{result} = 0;")
 
     def _reverse_loop(self, loop: Loop) -> None:
         before, self._propagation.read = self._propagation.read, set()
