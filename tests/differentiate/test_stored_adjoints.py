@@ -168,9 +168,9 @@ def test_random_indices(seed):
 
 def test_random_indices_are_stored_often_enough():
     """The cases above compare something."""
-    found = 0
+    compared = 0
     for seed in range(20):
         body, launch, n, counts = random_case(seed)
         adjoint = mtl.library(source_of(body), device="cpu").k.vjp(wrt=["x"], outputs=["y"])
-        found += any(compare(adjoint, count, launch, n) for count in counts)
-    assert found >= 3
+        compared += any(compare(adjoint, count, launch, n) for count in counts)
+    assert compared >= 3

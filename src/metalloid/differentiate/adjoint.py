@@ -204,14 +204,14 @@ class AdjointKernel(DerivedKernel):
         names = [parameter.name for parameter in self._primal.signature.arguments]
         values = dict(zip(names, args, strict=False))
         shadows = dict(zip(self.wrt, args[len(args) - len(self.wrt) :], strict=False))
-        found = set()
+        result = set()
         for name, stores in self._stores.items():
             nbytes, stride = getattr(shadows.get(name), "nbytes", 0), self._strides[name]
             if nbytes % stride == 0 and covers(
                 stores, self._indices, values, grid, group, nbytes // stride
             ):
-                found.add(name)
-        return frozenset(found)
+                result.add(name)
+        return frozenset(result)
 
     def _failed_assumptions(
         self, args: Sequence[Any], grid: Sequence[int], group_size: Sequence[int]
@@ -379,7 +379,7 @@ def _bytes(argument: Any) -> bytes | None:
 
 
 def _key(values: Sequence[Any], grid: Sequence[int], group: Sequence[int]) -> Any:
-    """What the indices of a launch follow from."""
+    """The numbers that the indices of a launch follow from."""
     return (*map(_digest, values), *grid, *group)
 
 

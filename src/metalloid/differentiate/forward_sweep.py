@@ -155,7 +155,7 @@ class ForwardSweep(ProgramWriter):
                     self.line(text)
 
     def _slope_of(self, statement: If) -> Slope | None:
-        """What a branch reads and assigns, if its derivative is computed with it."""
+        """The slope of a branch, if the forward sweep computes it."""
         return None if self._taped else self._slopes.get(id(statement))
 
     def _slope_name(self, statement: If, slope: Slope) -> str:

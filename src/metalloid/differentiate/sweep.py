@@ -73,7 +73,7 @@ class Sweep(ForwardSweep):
     asks_simdgroups : bool
         Whether the text asks if the threads of a simdgroup have the same index.
     stores : dict of list
-        What stores the adjoints of buffers in `wrt`, if it is known which threads do.
+        Those of adjoints of buffers in `wrt`, if it is known which threads run them.
     counted : set of str
         The parameters that the size of the tape depends on, but for positions of threads.
     """
@@ -129,7 +129,7 @@ class Sweep(ForwardSweep):
 
     @property
     def stores(self) -> dict[str, list[Store]]:
-        """What stores the adjoints of buffers, if it is known which threads do."""
+        """The stores of adjoints of buffers, if it is known which threads run them."""
         types = {p.name: p.type for p in self.program.parameters}
         return {
             name: [each for each in stores if each is not None]

@@ -52,7 +52,7 @@ Context = Guard | Iteration | None
 
 @dataclass(frozen=True)
 class Store:
-    """What stores an element of an adjoint.
+    """A statement that stores an element of an adjoint.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Store:
 
 
 def store_of(indices: Indices, index: Expression, contexts: Sequence[Context]) -> Store | None:
-    """What is known of a store; None if it is not known which threads and iterations run it."""
+    """The store of an element; None if it is not known which threads and iterations run it."""
     polynomial = indices.polynomial(index)
     if polynomial is None:
         return None
@@ -80,10 +80,10 @@ def store_of(indices: Indices, index: Expression, contexts: Sequence[Context]) -
     counters = []
     for context in contexts:
         if isinstance(context, Guard):
-            found = list(_limits(indices, context.condition, context.holds))
-            if None in found:
-                return None
-            limits += [each for each in found if each is not None]
+            for limit in _limits(indices, context.condition, context.holds):
+                if limit is None:
+                    return None
+                limits.append(limit)
         elif isinstance(context, Iteration):
             counter = _counter_of(indices, context)
             if counter is None:
@@ -115,10 +115,10 @@ def _limit(indices: Indices, condition: Expression, holds: bool) -> tuple[str, P
     if condition.op != "binary" or condition.name not in _MIRRORED:
         return None
     operator = condition.name if holds else _NEGATED[condition.name]
-    sides = [indices.polynomial(arg) for arg in condition.args]
+    operands = [indices.polynomial(arg) for arg in condition.args]
     if operator in (">", ">="):
-        operator, sides = _MIRRORED[operator], sides[::-1]
-    position, limit = sides
+        operator, operands = _MIRRORED[operator], operands[::-1]
+    position, limit = operands
     if position is None or limit is None or list(position.values()) != [1]:
         return None
     (names,) = position
@@ -227,7 +227,7 @@ def _digits(
 
 
 def _runs(store: Store, indices: Indices, limited: Launch, launch: Launch) -> Fraction:
-    """How often the threads of a launch run a store."""
+    """The number of times that the threads of a launch run a store."""
     runs = Fraction(math.prod(launch.grid))
     claimed: list[str] = []
     for position in dict(store.limits):

@@ -31,13 +31,13 @@ def slopes_of(program: Program, active: Collection[str]) -> dict[int, Slope]:
     """The branches whose derivative is a slope, by their identity."""
     counts = assignments_of(program)
     reads = _reads(all_reads(program.body))
-    found = {}
+    slopes = {}
     for statement in flatten(program.body):
         if isinstance(statement, If):
             slope = _slope_of(statement, program, set(active), counts, reads)
             if slope is not None:
-                found[id(statement)] = slope
-    return found
+                slopes[id(statement)] = slope
+    return slopes
 
 
 def _slope_of(
