@@ -1,7 +1,8 @@
 """Tokens and prompts of transformers, compared with the time to read the weights and with MLX.
 
 Run it by ``python benchmarks/transformer.py``; ``--layers`` chooses how many layers of the model
-are measured (a model has more of the same), ``--mlx`` adds MLX in the same run.
+are measured (a model has more of the same), ``--mlx`` adds MLX in the same run, ``--launches``
+lists the launches of a token, each by its own events, and ``--no-prompt`` leaves out prompts.
 
 Weights are random, in the shapes of Llama 3.2 1B and Qwen3 0.6B: as bfloat16, or in groups of 64 of
 4 bits. A token meets a cache of 128 keys; the output layer is part of it. *Reading* is the time of
@@ -201,28 +202,60 @@ def products(shape: Shape) -> Callable[[], object]:
     return lambda: complete(*(x @ w.T for x, w in pairs))
 
 
-def measure(name: str, bits: int, layers: int, others: Sequence[Any], repeat: int) -> None:
+def show_launches(title: str, token: Callable[[], object], repeat: int) -> None:
+    """Print the least times of a token's launches, those of a kernel and a grid together."""
+    device = mtl.default_device().name
+    times: dict[tuple[Any, ...], list[float]] = {}
+    for _ in range(repeat):
+        with mtl.profile(counts=False) as profile:
+            token()
+        now: dict[tuple[Any, ...], list[float]] = {}
+        for each in (launch for launch in profile.launches if launch.device == device):
+            now.setdefault((each.kernel, each.threads, each.group), []).append(each.device_seconds)
+        for key, seconds in now.items():
+            times[key] = [*map(min, seconds, times.get(key, seconds))]
+    rows = [
+        [kernel, "x".join(map(str, threads)), "x".join(map(str, group or ())), len(seconds),
+         show(sum(seconds) / len(seconds)), show(sum(seconds))]
+        for (kernel, threads, group), seconds in sorted(times.items(), key=lambda x: -sum(x[1]))
+    ]  # fmt: skip
+    every = [x for seconds in times.values() for x in seconds]
+    rows.append(["all", "", "", len(every), "", show(sum(every))])
+    table(title, ["kernel", "threads", "threadgroup", "launches", "one", "all"], rows)
+
+
+def measure(name: str, bits: int, others: Sequence[Any], given: argparse.Namespace) -> None:
     """Print the times of a model."""
-    shape = MODELS[name]
+    shape, layers, repeat = MODELS[name], given.layers, given.repeat
     model = Model(Metalloid(), shape, layers, bits)
-    model.token()(), model.prompt()()  # compiles
-    token, read = alternating([model.token(), reading(model.nbytes)], repeat)
-    layer, alone = alternating([model.prompt(), products(shape)], max(repeat // 4, 2))
+    title = f"{name}, {bits} bits, {layers} layers and the output layer"
+    call = model.token()
+    call()  # compiles
+    token, read = alternating([call, reading(model.nbytes)], repeat)
     size = model.nbytes / 1e9
     rows = [
-        ["metalloid", show(token), f"{size / token:.1f}", f"{read / token:.2f}", show(layer),
-         f"{alone / layer:.2f}"],
-        ["reading, products", show(read), f"{size / read:.1f}", "1", show(alone), "1"],
-    ]  # fmt: skip
+        ["metalloid", show(token), f"{size / token:.1f}", f"{read / token:.2f}"],
+        ["reading", show(read), f"{size / read:.1f}", "1"],
+    ]
+    head = ["", "token", "GB/s", "of reading"]
+    if not given.no_prompt:
+        prompt = model.prompt()
+        prompt()
+        layer, alone = alternating([prompt, products(shape)], max(repeat // 4, 2))
+        rows[0] += [show(layer), f"{alone / layer:.2f}"]
+        rows[1] = ["reading, products", *rows[1][1:], show(alone), "1"]
+        head += [f"layer of {PROMPT}", "of products"]
     for ops in others:
         other = Model(ops, shape, layers, bits)
-        slow, slow_layer = best(other.token(), 2), best(other.prompt(), 1)
-        rows.append([ops.name, show(slow), f"{size / slow:.1f}", f"{read / slow:.2f}",
-                     show(slow_layer), f"{alone / slow_layer:.2f}"])  # fmt: skip
-    table(
-        f"{name}, {bits} bits, {layers} layers and the output layer, {size:.2f} GB",
-        ["", "token", "GB/s", "of reading", f"layer of {PROMPT}", "of products"], rows,
-    )  # fmt: skip
+        slow = best(other.token(), 2)
+        row = [ops.name, show(slow), f"{size / slow:.1f}", f"{read / slow:.2f}"]
+        if not given.no_prompt:
+            slow_layer = best(other.prompt(), 1)
+            row += [show(slow_layer), f"{alone / slow_layer:.2f}"]
+        rows.append(row)
+    table(f"{title}, {size:.2f} GB", head, rows)
+    if given.launches:
+        show_launches(f"{title}: launches of a token", call, repeat)
 
 
 def main() -> None:
@@ -232,12 +265,14 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--mlx", action="store_true", help="measure MLX on the CPU, too")
     parser.add_argument("--model", choices=MODELS, action="append")
+    parser.add_argument("--launches", action="store_true", help="list the launches of a token")
+    parser.add_argument("--no-prompt", action="store_true", help="leave out prompts")
     parser.add_argument("--bits", type=int, choices=(4, 8, 16), action="append")
     given = parser.parse_args()
     mx = installed("mlx.core") if given.mlx else None
     for name in given.model or MODELS:
         for bits in given.bits or (4, 16):
-            measure(name, bits, given.layers, [MLX(mx)] if mx else [], given.repeat)
+            measure(name, bits, [MLX(mx)] if mx else [], given)
 
 
 if __name__ == "__main__":

@@ -157,6 +157,23 @@ def test_kernels_write_into_memory_that_nobody_else_sees(x):
     assert view.tolist() == [1, 2, 3, 4, 5]
 
 
+def test_kernels_read_copies_of_views_until_they_have_run():
+    """No later argument of the launch may get the memory of such a copy."""
+    lib = mtl.library("""
+kernel void add(device const float *x, device const float *y, device float *z,
+                uint i [[thread_position_in_grid]]) { z[i] = x[i] + y[i]; }""")
+    base = np.arange(2048, dtype=np.float32)
+    x, y = mtl.asarray(base)[::2], mtl.broadcast_to(mtl.asarray([0.5], dtype=mtl.float32), (1024,))
+    z = mtl.zeros(1024, dtype=mtl.float32)
+    shared = z + 0
+    other = shared[:]
+    lib.add(x, y, z, threads=1024)
+    lib.add(y, x, shared, threads=1024)
+    np.testing.assert_array_equal(z, base[::2] + 0.5)
+    np.testing.assert_array_equal(shared, base[::2] + 0.5)
+    np.testing.assert_array_equal(other, np.zeros(1024))
+
+
 def test_kernels_check_the_type_of_arrays(x):
     library = mtl.library(
         "kernel void add_one(device int *x, uint i [[thread_position_in_grid]]) { x[i] += 1; }"

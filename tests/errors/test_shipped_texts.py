@@ -36,7 +36,8 @@ FUNCTIONS = (
         for name in ("products", "tiles", "panels", "vectors", "packing", "wide_products",
                      "tensor_blocks", "tensor_products")
     ),
-    "nn/attention", "nn/quantized",
+    "nn/lanes", "nn/attention", "nn/attention_simt", "nn/quantized",
+    "nn/quantized_integers", "nn/quantized_simt",
 )  # fmt: skip
 
 

@@ -38,6 +38,8 @@ def operands(dtype, heads, heads_of_keys, queries, keys, depth, width, batch=2):
 
 CASES = {
     "one query": ((4, 2, 1, 70, 64, 64), None),
+    "one query of many keys": ((4, 2, 1, 300, 80, 40), lambda: _rng.random(300) < 0.6),
+    "few queries of many features": ((6, 2, 4, 200, 256, 96), "causal"),
     "one head": ((1, 1, 5, 33, 32, 32), None),
     "odd features": ((2, 1, 3, 40, 20, 12), None),
     "causal": ((4, 4, 37, 37, 64, 64), "causal"),

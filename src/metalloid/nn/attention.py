@@ -33,6 +33,8 @@ _LANES = 32
 _MAX_FEATURES = 256
 #: Queries of a simdgroup, and simdgroups that share the keys on SIMT devices.
 _ROWS, _SIMDGROUPS = 4, 8
+#: Up to so many queries of a head have a threadgroup each there, of so many simdgroups.
+_FEW_QUERIES, _SIMDGROUPS_OF_QUERY = 4, 16
 #: Elements of a mask are numbered by 32-bit integers.
 _MAX_ELEMENTS = 2**31 - 1
 
@@ -231,8 +233,9 @@ def _launch(dtype: DType, shapes: tuple[Ints, Ints, Ints], mask_dtype: DType | N
             options: Options, is_simt: bool) -> LibraryCall:  # fmt: skip
     (batch, heads, queries, depth), (_, heads_of_keys, keys, _), (*_, width) = shapes
     repeats = heads // heads_of_keys
-    rows = min(_ROWS, repeats * queries)
-    simdgroups = _SIMDGROUPS if is_simt else 1
+    is_single = is_simt and queries <= _FEW_QUERIES
+    rows = 1 if is_single else min(_ROWS, repeats * queries)
+    simdgroups = _SIMDGROUPS_OF_QUERY if is_single else _SIMDGROUPS if is_simt else 1
     chunks, columns = -(-depth // _LANES), -(-width // _LANES)
     if mask_dtype is None:
         mask = "nn::NoMask()"
@@ -254,17 +257,18 @@ def _launch(dtype: DType, shapes: tuple[Ints, Ints, Ints], mask_dtype: DType | N
     values = [f"params.{name}" for name in sizes]
     values.insert(3, f"uint(x{last + 1}[0])" if options.has_count else values[3])
     (scale_bits,) = struct.unpack("I", struct.pack("f", options.scale))
+    function = "attend_one<" if is_single else f"attend<{rows}, "
     body = (
         f"threadgroup float shared[{simdgroups * (columns * _LANES + 2) if is_simt else 1}];\n"
         f"const nn::Extents size{{{', '.join(values[:7])},\n"
         f"    uint4({', '.join(values[7:])}), as_type<float>(params.scale)}};\n"
-        f"nn::attend<{rows}, {chunks}, {columns}, {simdgroups}, {flags}>(\n"
+        f"nn::{function}{chunks}, {columns}, {simdgroups}, {flags}>(\n"
         f"    x0, x1, x2, {mask}, {sinks}, out, size, shared, group, simdgroup, lane);"
     )
     launch = LibraryLaunch(
         name="attention",
         body=body,
-        files=("nn/attention",),
+        files=("nn/lanes", "nn/attention", *(["nn/attention_simt"] if is_single else [])),
         reads=tuple(range(count)),
         writes=(count,),
         numbers=(*sizes.items(), ("scale", scale_bits)),

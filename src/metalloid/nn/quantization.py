@@ -24,7 +24,8 @@ from metalloid.nn import quantized_formats as formats
 from metalloid.nn.gathered_products import pairs_of
 from metalloid.nn.primitives import as_float, call, define_composition
 from metalloid.nn.quantized_formats import Format, format_of
-from metalloid.nn.quantized_launches import MAX_ROWS, product_of_rows
+from metalloid.nn.quantized_launches import product_of_rows
+from metalloid.nn.quantized_simt import MAX_ROWS
 
 
 def quantize(w: Any, /, group_size: int | None = None, bits: int | None = None,

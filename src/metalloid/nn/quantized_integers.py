@@ -16,13 +16,10 @@ _LANES = 32
 _LARGEST = 32767
 
 
-def takes_integers(dtype: DType, fmt: Format, is_simt: bool) -> bool:
-    """Whether rows of a type are multiplied as integers.
-
-    The lanes of SIMT devices have no instruction for pairs of products.
-    """
+def takes_integers(dtype: DType, fmt: Format) -> bool:
+    """Whether rows of a type are multiplied as integers."""
     is_affine = fmt.mode == "affine" and fmt.bits in (2, 4, 8)
-    return is_affine and dtype.itemsize == 2 and not is_simt
+    return is_affine and dtype.itemsize == 2
 
 
 def integers(rows: Array, fmt: Format) -> tuple[Array, Array]:

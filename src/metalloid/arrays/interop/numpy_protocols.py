@@ -229,7 +229,7 @@ class Interop(BufferExporter):
         if is_written:
             forget_copy(node.memory)
         start = node.data[1] * node.dtype.itemsize
-        return Window(node.memory.bound, start, node.dtype, node.shape)
+        return Window(node.memory.bound, start, node.dtype, node.shape, node.memory)
 
     def __metalloid_wrap__(self, array: np.ndarray) -> Any:
         """Wrap the result of a kernel."""

@@ -262,7 +262,7 @@ class BufferBinder(ArgumentBinder):
             raise self.refuse_device(window, buffer.device)
         if window.nbytes % self._bytes or (self._is_reference and window.nbytes < self._bytes):
             raise self._wrong_size(window, window.nbytes)
-        bound.keep_alive.append(buffer)
+        bound.keep_alive.append(window.owner or buffer)
         bound.buffers.append(buffer)
         if self._writes and buffer.is_fresh:
             bound.first_writes.append(buffer)

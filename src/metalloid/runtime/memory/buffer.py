@@ -270,12 +270,15 @@ class Window:
     dtype : numpy.dtype
         "V1" for bytes, which parameters of any type take.
     shape : tuple of int
+    owner : object, optional
+        What returns the buffer to a pool when nothing refers to it.
     """
 
     buffer: Buffer
     start: int
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+    owner: Any = None
 
     @property
     def nbytes(self) -> int:
