@@ -189,8 +189,8 @@ class Settings:
     check_suspicious = _Setting(
         "METALLOID_CHECK_SUSPICIOUS",
         truth,
-        False,
-        "Whether checked launches also look for what MSL defines and is seldom meant: texels "
+        True,
+        "Whether checked launches look for what MSL defines and is seldom meant, too: texels "
         "outside of a texture, shifts by more bits than a type has.",
     )
     schedule = _Setting(

@@ -132,6 +132,7 @@ _MPMATH = {
     "reciprocal": lambda x: 1 / x,
     "abs": abs,
     "sign": lambda z: z / abs(z),
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
     "i0": lambda x: mpmath.besseli(0, x),
     "i1": lambda x: mpmath.besseli(1, x),
 }

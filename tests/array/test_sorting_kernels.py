@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import metalloid as mtl
 from metalloid.arrays.execution import compilation, evaluate
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
+from metalloid.runtime.devices.traits import FEW_CORES
 
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
           "float16", "bfloat16", "float32", "float64"]  # fmt: skip
@@ -376,10 +377,33 @@ def test_the_rule():
     cpu, other, many = mtl.Device("cpu"), SimpleNamespace(name="metal"), 2**20
     float32, int16, complex64 = map(dtype_of, ("f4", "i2", "c8"))
     assert by_kernels("sort", float32, other, 10, "auto")
-    assert by_kernels("sort", float32, cpu, many, "auto")
+    assert by_kernels("argsort", float32, cpu, many, "auto")
     assert by_kernels("argsort", float32, cpu, 10, "auto")
     assert by_kernels("argsort", int16, cpu, 1000, "auto")
     assert not by_kernels("argsort", int16, cpu, many, "auto")
     assert not by_kernels("argsort", complex64, cpu, many, "auto")
     assert not by_kernels("argsort", float32, cpu, many, "host")
     assert by_kernels("argsort", float32, other, many, "host")
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "total", "changes", "expected"),
+    [
+        ("f8", 2**20, 0, {}, False),
+        ("f4", 1000, 2**16, {}, False),
+        ("f8", 2**20, 0, {"vector_bytes": 32}, True),
+        ("f8", 2**20, 0, {"cores": 2}, True),
+        ("f2", 2**20, 0, {}, True),
+        ("i8", 2**20, 0, {}, True),
+        ("i8", 2**10, 2**20, {}, False),
+        ("f8", 2**12, 0, {}, True),
+        ("f4", 100, 2**20, {}, True),
+    ],
+)
+def test_sorts_by_avx512_of_one_core_are_numpys(name, row, total, changes, expected):
+    traits = FEW_CORES._replace(**{"cores": 1, "vector_bytes": 64} | changes)
+    cpu = SimpleNamespace(name="cpu", traits=traits)
+    with mtl.config.scope(num_threads=None):
+        assert by_kernels("sort", dtype_of(name), cpu, row, "auto", total) == expected
+        assert by_kernels("argsort", dtype_of(name), cpu, row, "auto", total)
+        assert by_kernels("sort", dtype_of(name), cpu, row, "kernels", total)

@@ -376,16 +376,6 @@ def test_nothing_is_left_alive(metal, lib):
     assert count() == before
 
 
-def test_checked_accesses_are_not_there(metal):
-    text = "kernel void f(device float* y, uint i [[thread_position_in_grid]]) { y[i] = 1; }"
-    with pytest.warns(mtl.CompileWarning, match="'metal' do not check their accesses"):
-        mtl.library(text, device=metal, bounds="checked")
-    double = mtl.ElementwiseKernel("float x", "float y", "y = 2 * x", "twice", bounds="checked")
-    with pytest.warns(mtl.CompileWarning, match="do not check their accesses") as caught:
-        double(*(mtl.Buffer(np.ones(3, np.float32), metal) for _ in range(2)))
-    assert caught[0].filename == __file__
-
-
 def test_the_devices_own_code_costs_little():
     """A launch takes less time than 600 calls of abs() in a loop, on any machine (300 are usual)."""
     import launch

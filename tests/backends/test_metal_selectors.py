@@ -26,7 +26,7 @@ OF_CLASSES = {
     "alloc", "code", "fileURLWithPath:", "init", "localizedDescription",
     "setBinaryArchives:", "setCaptureObject:", "setComputeFunction:", "setDestination:",
     "setConstantValue:type:atIndex:", "setFastMathEnabled:", "setLanguageVersion:", "setMathFloatingPointFunctions:", "setMathMode:",
-    "setOutputURL:", "setPreprocessorMacros:", "setUrl:", "sharedCaptureManager", "stopCapture",
+    "setOutputURL:", "setPreprocessorMacros:", "setShaderValidation:", "setUrl:", "sharedCaptureManager", "stopCapture",
     "type", "index",
     # MTLLogStateDescriptor, MTLCommandBufferDescriptor
     "setBufferSize:", "setLevel:", "setLogState:",

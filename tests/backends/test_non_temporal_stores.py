@@ -1,4 +1,4 @@
-"""Launches that write more than the caches hold use non-temporal stores; here caches hold nothing."""
+"""Launches that need more than the caches hold use non-temporal stores; here caches hold nothing."""
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ kernel void negated(device float* y, device const float* x, ID) { y[i] = -x[i]; 
 kernel void vectors(device float4* y, device const float4* x, ID) { y[i] = x[i].wzyx * 2; }
 kernel void rows_of_three(device packed_float3* y, device const float* x, ID) { y[i] = packed_float3(x[i], 1, -x[i]); }
 kernel void bytes(device uchar* y, device const float* x, ID) { y[i] = uchar(x[i]); }
+kernel void ones(device float* y, ID) { y[i] = 1; }
 kernel void some(device float* y, device const float* x, ID) { if (x[i] > 40) y[i] = x[i]; else y[i] = i; }
 // These do not.
 kernel void in_place(device float* y, ID) { y[i] = 2 * y[i]; }
@@ -26,7 +27,7 @@ kernel void counted(device float* y, device const float* x, device atomic_uint* 
 }
 kernel void swapped(device float* y, device float* x, constant int& n, ID) { device float* to = n > 5 ? x : y; to[i] = i; }
 """
-NON_TEMPORAL = ("negated", "vectors", "rows_of_three", "bytes", "some")
+NON_TEMPORAL = ("negated", "vectors", "rows_of_three", "bytes", "ones", "some")
 OTHERS = ("in_place", "again", "counted", "swapped")
 
 
@@ -50,7 +51,7 @@ def launched(name, engine, shift=0):
     return kernel, memory
 
 
-@pytest.mark.parametrize("shift", [0, 16, 4])
+@pytest.mark.parametrize("shift", [0, 16, 32, 4])
 @pytest.mark.parametrize("name", NON_TEMPORAL)
 @pytest.mark.sample(1, per="name")
 def test_what_is_stored_is_the_same(name, shift):
@@ -72,10 +73,12 @@ def test_stores_go_past_the_caches_where_nobody_looks_at_them(name):
         [key] = [key for key in program._variants if key[0].streams]
         text = program._compile_variant(*key).asm()["ll"]
         assert "!nontemporal" in text
-        assert ("call void @llvm.prefetch" in text) == (name != "vectors")
+        assert ("call void @llvm.prefetch" in text) == (name not in ("vectors", "ones"))
 
 
-def test_small_launches_do_not(monkeypatch):
-    monkeypatch.setattr(host, "cache_bytes", lambda: 199 * 4 + 1)
-    kernel, _ = launched("negated", "simd")
-    assert not any(variant.streams for variant, _ in kernel._program._variants)
+@pytest.mark.parametrize(("name", "share"), [("negated", 5), ("ones", 1)])
+def test_small_launches_do_not(name, share, monkeypatch):
+    for cache, is_large in ((share * 199 * 4 + 1, False), (share * 199 * 4, True)):
+        monkeypatch.setattr(host, "cache_bytes", lambda cache=cache: cache)
+        kernel, _ = launched(name, "simd")
+        assert any(variant.streams for variant, _ in kernel._program._variants) == is_large

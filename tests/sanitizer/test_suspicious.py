@@ -28,7 +28,7 @@ kernel void f(device int* y, device const int* n, uint i [[thread_position_in_gr
 def test_shifts_by_the_width_or_more(amount, lines):
     n = np.array([3, amount], np.int32)
     y = np.zeros(12, np.int32)
-    with mtl.checking(raises=False, suspicious=True) as findings:
+    with mtl.checking(raises=False) as findings:
         mtl.library(SHIFTS).f(y, n, threads=2)
     assert {finding.kind for finding in findings} <= {"shift"}
     assert sorted(finding.accesses[0].line for finding in findings) == lines
@@ -40,7 +40,7 @@ def test_the_report_of_a_shift():
     text = "kernel void f(device int* y) { y[0] = y[1] << y[2]; }"
     lib = mtl.library(text)
     y = np.array([0, 1, 33], np.int32)
-    with mtl.checking(suspicious=True), pytest.raises(mtl.SanitizerError) as caught:
+    with mtl.checking(), pytest.raises(mtl.SanitizerError) as caught:
         lib.f(y, threads=1)
     assert str(caught.value) == (
         "[f] the sanitizer found a defect.\n"
@@ -72,7 +72,7 @@ def test_texels_outside(threads, lines):
     t, row = np.ones((2, 4), np.float32), np.ones(8, np.float32)
     y = np.full(9, 5, np.float32)
     source, image, line = mtl.Texture(t), mtl.Texture(t.copy()), mtl.Texture(row, kind="1d")
-    with mtl.checking(raises=False, suspicious=True) as findings:
+    with mtl.checking(raises=False) as findings:
         mtl.library(TEXELS).f(source, image, line, y, threads=threads)
     assert {finding.kind for finding in findings} <= {"texel"}
     assert sorted(finding.accesses[0].line for finding in findings) == lines
@@ -80,9 +80,9 @@ def test_texels_outside(threads, lines):
     assert not y[4:threads].any()
 
 
-def test_only_on_request():
+def test_programs_that_rely_on_it_leave_it_out():
     y = np.array([0, 1, 33], np.int32)
-    with mtl.checking():
+    with mtl.checking(suspicious=False):
         mtl.library("kernel void f(device int* y) { y[0] = y[1] << y[2]; }").f(y, threads=1)
         mtl.library(TEXELS).f(
             *(mtl.Texture(np.ones((2, 4), np.float32)) for _ in range(2)), mtl.Texture(np.ones(8, np.float32), kind="1d"),

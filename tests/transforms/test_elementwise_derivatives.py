@@ -209,6 +209,8 @@ INF, NAN = math.inf, math.nan
 SPECIAL = [
     ("abs", (0,), (0,)),  # as in MLX; 1 in JAX
     ("sqrt", (0,), (INF,)),
+    ("cbrt", (0,), (INF,)),
+    ("cbrt", (-8,), (1 / 12,)),
     ("log", (0,), (INF,)),
     ("log1p", (-1,), (INF,)),
     ("reciprocal", (0,), (-INF,)),

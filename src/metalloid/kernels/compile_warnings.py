@@ -39,8 +39,8 @@ def warn_if_unchecked(bounds: str, device: Device) -> None:
     if bounds == "checked" and not device.can_check_accesses:
         _warn(
             f"kernels on {device.name!r} do not check their accesses, bounds='checked' or not: "
-            "only launches that are sure to fail are refused. Try them with device='cpu'; with "
-            "METALLOID_VALIDATE=1 Metal itself checks them."
+            "only launches that are sure to fail are refused. Try them with device='cpu', or set "
+            "METALLOID_VALIDATE=1 before the device is used: Metal checks all kernels then."
         )
 
 

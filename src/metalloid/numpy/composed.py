@@ -39,16 +39,6 @@ def bools_as_integers(x: Array) -> Array:
     return x.astype(int8) if x.dtype == bool_ else x
 
 
-def cbrt(x: Any) -> Array:
-    """Cube root: an estimate by the power 1/3, and a step of Newton's method."""
-    x = as_floats(x, "cbrt")
-    size = ew.abs(x)
-    root = size ** (1 / 3)
-    exact = root - (root * root * root - size) / (3 * root * root)
-    is_regular = (size > 0) & ew.isfinite(size)
-    return ew.copysign(where(is_regular, exact, size), x)
-
-
 def fabs(x: Any) -> Array:
     """Absolute value, as a float."""
     return ew.abs(as_floats(x, "fabs"))
@@ -183,7 +173,7 @@ def vecmat(x1: Any, x2: Any) -> Array:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     function.__name__: function
     for function in (
-        cbrt, degrees, divmod, fabs, float_power, fmax, fmin, fmod, frexp, heaviside, ldexp,
+        degrees, divmod, fabs, float_power, fmax, fmin, fmod, frexp, heaviside, ldexp,
         logaddexp2, matmul, matvec, modf, radians, rint, spacing, vecdot, vecmat,
     )
 } | {"deg2rad": radians, "rad2deg": degrees}  # fmt: skip

@@ -16,7 +16,7 @@ def checking(
     raises: bool = True,
     nan: bool = False,
     unordered: bool = False,
-    suspicious: bool = False,
+    suspicious: bool = True,
 ) -> Iterator[list[Finding]]:
     """Check the launches on the CPU in a ``with`` block for defects of their kernels.
 
@@ -36,7 +36,8 @@ def checking(
         could run at the same time, as launches in a concurrent encoder of Metal do.
     suspicious : bool, optional
         Whether to look, too, for what MSL defines and is seldom meant: reads and writes of texels
-        outside of a texture, and shifts by as many bits as the type has or more.
+        outside of a texture, and shifts by as many bits as the type has or more. Leave it out for
+        programs that rely on it.
 
     Yields
     ------

@@ -217,6 +217,14 @@ def sqrt(x: Any, /) -> Array:
     * (0.5 / result)``.
     """
 
+def cbrt(x: Any, /) -> Array:
+    """Cube root, element-wise.
+
+    Supports floats. Shapes broadcast and types are promoted. Integers are converted to float32 by
+    functions that are defined for floats only. At most 1 ULP from the exact result in float32. In
+    MSL: ``numpy::cbrt(x)``. Derivative along a tangent t: ``t / (3 * result * result)``.
+    """
+
 def hypot(x1: Any, x2: Any, /) -> Array:
     """Length of the hypotenuse, element-wise.
 

@@ -186,7 +186,7 @@ def _top_k_on_host(rows: Node, k: int, setting: str) -> tuple[Node, ...]:
 def _is_by_kernels(name: str, has_launches: Callable[..., bool]) -> Callable[..., bool]:
     def is_applicable(x: Node, axis: int, descending: bool, setting: str) -> bool:
         is_supported = has_launches(x, axis, name == "argsort")
-        return is_supported and by_kernels(name, x.dtype, x.device, x.shape[axis], setting)
+        return is_supported and by_kernels(name, x.dtype, x.device, x.shape[axis], setting, x.size)
 
     return is_applicable
 

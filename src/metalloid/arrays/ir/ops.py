@@ -212,6 +212,8 @@ _EXPONENTIAL = (
                       "t * exp(-logaddexp(where(isinf(x) & (x == y), 0, x - y), 0))")),
     _unary("sqrt", "sqrt({0})", FLOATS_AND_COMPLEX, "Square root", cost=4, complex_max_ulp=2,
            tangents=("t * (0.5 / out)",)),
+    _unary("cbrt", "numpy::cbrt({0})", FLOATS, "Cube root", cost=8, max_ulp=1, file="cube_root",
+           tangents=("t / (3 * out * out)",)),
     _binary("hypot", "numpy::hypot({0}, {1})", FLOATS, "Length of the hypotenuse", cost=8,
             max_ulp=1,
             tangents=("t * (x / where(out == 0, 1, out))", "t * (y / where(out == 0, 1, out))")),

@@ -13,8 +13,8 @@ from metalloid.arrays.ir.dtypes import DType, int64, kind_of, uint32
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.node import Node, permute
+from metalloid.arrays.lowering.sort_dispatch import cores
 from metalloid.kernels.operands import MAX_ELEMENTS
-from metalloid.settings import settings
 
 _FILES = ("sorts/order", "sorts/merge_sort", "sorts/digit_sort")
 _LANES, _BLOCK = 32, 256
@@ -110,8 +110,7 @@ def sort_indices(x: Node, axis: int, descending: bool, results: int | None = Non
 
 def _sorted(x: Node, axis: int, descending: bool, results: int) -> Node:
     is_simt = x.device.traits.is_simt
-    cores = min(x.device.traits.cores, settings.num_threads or x.device.traits.cores)
-    sort = _Sort(x.dtype, x.shape, axis, descending, results, is_simt, cores)
+    sort = _Sort(x.dtype, x.shape, axis, descending, results, is_simt, cores(x.device))
     if sort.is_by_thread:
         order = tuple(range(len(x.shape)))
     else:

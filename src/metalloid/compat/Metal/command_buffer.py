@@ -24,6 +24,7 @@ from metalloid.compat.Metal.constants import (
 from metalloid.compat.Metal.conversions import instance, text, unsigned
 from metalloid.compat.Metal.events import MTLEvent
 from metalloid.compat.Metal.failures import NSError, fail
+from metalloid.compat.Metal.function_logs import MTLFunctionLog
 from metalloid.compat.Metal.hazards import UnretainedResources, check_order
 from metalloid.compat.Metal.objects import MetalObject
 
@@ -49,6 +50,7 @@ class MTLCommandBuffer(MetalObject):
         "_is_issued",
         "_launches",
         "_lock",
+        "_logs",
         "_next_command",
         "_queue",
         "_retained",
@@ -63,7 +65,8 @@ class MTLCommandBuffer(MetalObject):
         super().__init__(queue.device())
         self._queue, self._retains = queue, retains
         self._commands: list[Command] = []
-        self._launches: list[mtl.Event] = []
+        self._launches: list[tuple[mtl.Event, Command]] = []
+        self._logs: list[MTLFunctionLog] = []
         self._retained: list[Any] = []
         self._encoder = False
         self._status = MTLCommandBufferStatusNotEnqueued
@@ -179,8 +182,9 @@ class MTLCommandBuffer(MetalObject):
         if self._status < MTLCommandBufferStatusCommitted:
             return False
         while self._next_command < len(self._commands):
+            command = self._commands[self._next_command]
             try:
-                issued = self._commands[self._next_command].issue(self._queue.latest)
+                issued = command.issue(self._queue.latest)
             except mtl.MetalloidError as failure:
                 self._error = _error_of(failure)
                 break
@@ -188,7 +192,7 @@ class MTLCommandBuffer(MetalObject):
                 return False
             self._next_command += 1
             if issued is not True:
-                self._launches.append(issued)
+                self._launches.append((issued, command))
                 self._queue.latest = issued
         self._status = MTLCommandBufferStatusScheduled
         self._is_issued = True
@@ -241,17 +245,28 @@ class MTLCommandBuffer(MetalObject):
             if self._is_finished:
                 return
             seconds = 0.0
-            for launch in self._launches:
+            for launch, command in self._launches:
                 try:
                     seconds += launch.seconds  # waits
                 except mtl.MetalloidError as failure:
-                    self._error = self._error or _error_of(failure)
+                    self._failed(command, failure)
             self._start, self._end = self._queue.timeline(seconds)
             self._is_finished = True
             # A reference to the command buffer does not keep its resources alive.
             self._commands, self._launches, self._retained = [], [], []
 
+    def _failed(self, command: Command, failure: mtl.MetalloidError) -> None:
+        function = command.reporting if isinstance(command, Launch) else None
+        if function is not None and isinstance(failure, mtl.KernelFault):
+            self._logs.append(MTLFunctionLog(function, failure))
+        else:
+            self._error = self._error or _error_of(failure)
+
     # -- afterwards
+
+    def logs(self) -> tuple[MTLFunctionLog, ...]:
+        """Reports of pipelines with shader validation; empty before the end."""
+        return tuple(self._logs)
 
     def status(self) -> int:
         """Its state: ``MTLCommandBufferStatusCompleted`` ..."""
@@ -259,7 +274,7 @@ class MTLCommandBuffer(MetalObject):
             return self._status
         if not self._is_finished:
             launches = self._launches
-            if launches and not launches[-1].done:
+            if launches and not launches[-1][0].done:
                 return MTLCommandBufferStatusScheduled
             self._finish()
         return MTLCommandBufferStatusError if self._error else MTLCommandBufferStatusCompleted

@@ -13,6 +13,7 @@ from metalloid.runtime.launch.unordered import UnorderedLaunches, unordered
 
 if TYPE_CHECKING:
     from metalloid.compat.Metal.events import MTLEvent
+    from metalloid.compat.Metal.library import MTLFunction
 
 
 class Command(Protocol):
@@ -41,7 +42,9 @@ class Command(Protocol):
 class Launch:
     """A kernel with its arguments."""
 
-    __slots__ = ("_arguments", "_group", "_kernel", "_threads", "unordered", "uses", "writes")
+    __slots__ = (
+        "_arguments", "_group", "_kernel", "_threads", "reporting", "unordered", "uses", "writes",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -58,6 +61,8 @@ class Launch:
         self.uses, self.writes = uses, writes
         #: The launches that may run at the same time, if the sanitizer is to look at them.
         self.unordered: UnorderedLaunches | None = None
+        #: The function, if its accesses outside of buffers go to the command buffer's logs.
+        self.reporting: MTLFunction | None = None
 
     def let_go(self) -> None:
         """Hold the buffers no longer; their memory lives on."""

@@ -188,9 +188,12 @@ class MTLComputeCommandEncoder(CommandEncoder, ResourceRanges):
         self._add(selector, Launch(kernel, arguments, threads, group, uses, writes))
 
     def _add(self, selector: str, launch: Launch) -> None:
-        if self._overlap is not None and self._pipeline is not None:
+        pipeline = self._pipeline
+        if pipeline is not None and pipeline.reports:
+            launch.reporting = pipeline.function
+        if self._overlap is not None and pipeline is not None:
             name = f"MTLComputeCommandEncoder {selector}"
-            self._overlap.add(launch, self._pipeline.kernel.name, name)
+            self._overlap.add(launch, pipeline.kernel.name, name)
         self._buffer.add(launch)
 
     def _prepared(

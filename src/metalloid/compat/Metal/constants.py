@@ -50,6 +50,7 @@ MTLResourceUsageRead = 1
 MTLResourceUsageWrite = 2
 
 # Libraries and functions
+MTLFunctionLogTypeValidation = 0
 MTLFunctionTypeVertex = 1
 MTLFunctionTypeFragment = 2
 MTLFunctionTypeKernel = 3
@@ -85,6 +86,9 @@ MTLPipelineOptionArgumentInfo = 1
 MTLPipelineOptionBindingInfo = 1
 MTLPipelineOptionBufferTypeInfo = 2
 MTLPipelineOptionFailOnBinaryArchiveMiss = 4
+MTLShaderValidationDefault = 0
+MTLShaderValidationEnabled = 1
+MTLShaderValidationDisabled = 2
 
 # Devices
 MTLDeviceLocationBuiltIn = 0

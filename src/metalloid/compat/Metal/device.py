@@ -26,6 +26,7 @@ from metalloid.compat.Metal.constants import (
     MTLGPUFamilyCommon1,
     MTLGPUFamilyCommon3,
     MTLGPUFamilyMetal3,
+    MTLShaderValidationEnabled,
 )
 from metalloid.compat.Metal.conversions import instance, leading_bytes, unsigned
 from metalloid.compat.Metal.events import MTLEvent, MTLFence, MTLSharedEvent
@@ -280,7 +281,8 @@ class MTLDevice:
         unsigned(options)
         function = instance(descriptor, MTLComputePipelineDescriptor).computeFunction()
         selector = "newComputePipelineStateWithDescriptor:options:reflection:error:"
-        state, failure = pipeline_of(self, function, selector)
+        reports = descriptor.shaderValidation() == MTLShaderValidationEnabled
+        state, failure = pipeline_of(self, function, selector, reports)
         if state is not None and descriptor.label() is not None:
             state.setLabel_(descriptor.label())
         return state, failure

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import metalloid as mtl
-from metalloid.compat.Metal.conversions import instance
+from metalloid.compat.Metal.constants import (
+    MTLShaderValidationDefault,
+    MTLShaderValidationDisabled,
+    MTLShaderValidationEnabled,
+)
+from metalloid.compat.Metal.conversions import instance, unsigned
 from metalloid.compat.Metal.failures import NSError, fail
 from metalloid.compat.Metal.library import MTLFunction
 from metalloid.compat.Metal.objects import MetalObject
@@ -26,6 +31,7 @@ class MTLComputePipelineState(MetalObject):
 
     Attributes
     ----------
+    function : MTLFunction
     kernel : Kernel
     buffers : tuple of (int, int, int, str)
         Index, bytes and alignment of an element, and name of each parameter that takes memory.
@@ -35,14 +41,22 @@ class MTLComputePipelineState(MetalObject):
         All parameters in the order of arguments, if there are textures or samplers among them.
     threadgroup : tuple of (int, int, str)
         Index, bytes of an element, and name of those that take threadgroup memory.
+    reports : bool
+        Whether accesses outside of buffers go to the command buffer's logs, and are no error.
     required_group : tuple of int or None
         The one size of threadgroups that the text allows.
     """
 
-    __slots__ = ("buffers", "kernel", "required_group", "resources", "threadgroup", "writes")
+    __slots__ = (
+        "buffers", "function", "kernel", "reports", "required_group", "resources", "threadgroup",
+        "writes",
+    )  # fmt: skip
 
-    def __init__(self, device: MTLDevice, kernel: mtl.Kernel) -> None:
+    def __init__(
+        self, device: MTLDevice, function: MTLFunction, kernel: mtl.Kernel, reports: bool
+    ) -> None:
         super().__init__(device)
+        self.function, self.reports = function, reports
         self.kernel, signature = kernel, kernel.signature
         self.buffers = tuple(
             (p.index, p.layout.bytes, _alignment(p.layout), p.name) for p in signature.buffers
@@ -65,16 +79,21 @@ class MTLComputePipelineState(MetalObject):
         """Threads of a simdgroup."""
         return _SIMDGROUP_WIDTH
 
+    def shaderValidation(self) -> int:
+        """``MTLShaderValidationEnabled`` if it `reports` accesses outside of buffers."""
+        return MTLShaderValidationEnabled if self.reports else MTLShaderValidationDisabled
+
 
 class MTLComputePipelineDescriptor:
     """The description of a pipeline state."""
 
-    __slots__ = ("_function", "_label", "_max_threads", "_multiple")
+    __slots__ = ("_function", "_label", "_max_threads", "_multiple", "_validation")
 
     def __init__(self) -> None:
         self._function: MTLFunction | None = None
         self._label: str | None = None
         self._max_threads, self._multiple = 0, False
+        self._validation = MTLShaderValidationDefault
 
     @classmethod
     def alloc(cls) -> MTLComputePipelineDescriptor:
@@ -103,6 +122,14 @@ class MTLComputePipelineDescriptor:
         """Choose the label."""
         self._label = label
 
+    def shaderValidation(self) -> int:
+        """Whether the pipeline state is asked to report accesses outside of buffers."""
+        return self._validation
+
+    def setShaderValidation_(self, validation: int) -> None:
+        """Ask for it."""
+        self._validation = unsigned(validation)
+
     def maxTotalThreadsPerThreadgroup(self) -> int:
         """Threads a threadgroup will have at most; 0 for the device's choice."""
         return self._max_threads
@@ -127,7 +154,7 @@ def _alignment(layout: Layout) -> int:
 
 
 def pipeline_of(
-    device: MTLDevice, function: MTLFunction | None, selector: str
+    device: MTLDevice, function: MTLFunction | None, selector: str, reports: bool = False
 ) -> tuple[MTLComputePipelineState | None, NSError | None]:
     """Compile a function."""
     if function is None:
@@ -140,6 +167,6 @@ def pipeline_of(
     if size > limit:
         refused = f"Threadgroup memory size ({size}) exceeds the maximum threadgroup memory allowed"
         return None, NSError(_DOMAIN, _COMPILER_ERROR, f"{refused} ({limit})")
-    state = MTLComputePipelineState(device, kernel)
+    state = MTLComputePipelineState(device, function, kernel, reports)
     state.setLabel_(function.label())
     return state, None

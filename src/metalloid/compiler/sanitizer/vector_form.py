@@ -75,7 +75,10 @@ class _ShadowChecks:
         if callee == CONVERSION:
             yield from self._alarm_of_conversion(instruction.operands)
             return
-        if callee in (OPERATION, SHIFT, TEXEL):
+        if callee == SHIFT:
+            yield from self._alarm_of_shift(instruction.operands)
+            return
+        if callee in (OPERATION, TEXEL):  # kernels with textures have no vector form
             return
         if SHUFFLES.match(callee) and _BROADCAST_FIRST not in callee:
             yield Instruction("call", callee=SHUFFLE)
@@ -212,6 +215,13 @@ class _ShadowChecks:
         fits = Instruction("and", self._names("%mtl.fits"), I1, [test.value for test in tests])
         bad = Instruction("xor", self._names("%mtl.bad"), I1, [fits.value, Value(I1, "true")])
         yield from (*tests, fits, bad, self._alarm(bad.value))
+
+    def _alarm_of_shift(self, operands: list[Value]) -> Iterator[Instruction]:
+        """Tell of a shift by the width of the type or more."""
+        amount, bits = operands[0], Value(I64, str(operands[1].integer))
+        test = Instruction("icmp", self._names("%mtl.wide"), I1, [amount, bits], predicate="uge")
+        yield test
+        yield self._alarm(test.value)
 
 
 def _double(number: float) -> Value:

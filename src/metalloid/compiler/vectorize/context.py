@@ -40,7 +40,7 @@ class VectorizedFunction:
     is_uniform : bool
         Whether all simdgroups reach the same barriers, with all their lanes.
     streamable : int
-        Bytes per thread of stores that may be non-temporal.
+        Bytes of cache that a thread's non-temporal stores, if they were ordinary ones, would need.
     accumulators : Accumulators or None
         Of atomic updates, if the form has any.
     """

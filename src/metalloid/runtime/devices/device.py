@@ -93,10 +93,13 @@ class Device(Launcher, metaclass=_Opening):
     can_check = False
     #: Whether its kernels check their accesses; launches of others may be refuted.
     checks_accesses = False
-    #: Whether they do with ``bounds="checked"``.
-    can_check_accesses = False
     #: Parameters of code generation.
     traits: DeviceTraits = MANY_THREADS
+
+    @property
+    def can_check_accesses(self) -> bool:
+        """Whether its kernels check their accesses with ``bounds="checked"``."""
+        return self.checks_accesses
 
     @functools.cached_property
     def exchange(self) -> Exchange:

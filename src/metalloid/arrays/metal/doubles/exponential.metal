@@ -66,23 +66,22 @@ constant constexpr Pair TWO_THIRDS = {0x1.5555555555555p-1l, 0x1.5555555555555p-
 // The first has 21 zeros at the end: its multiples are exact.
 constant constexpr Pair LN2_CUT = {0x1.62e42fee00000p-1l, 0x1.a39ef35793c76p-33l};
 
-// 2^power (1 + high + low), where the high part is the larger one.
+// 2^power (1 + fraction).
 struct Mantissa {
-  double high, low, power;
+  double fraction, power;
 };
 METAL_FUNC Mantissa mantissa_of(double x) {
   constexpr double root_of_half = 0x1.6a09e667f3bcdp-1l;
   const Normalised of = normalised(x, root_of_half);
-  return {as_type<double>(of.bits) - 1.0, 0.0, double(of.power) - (of.is_small ? 1077.0 : 1023.0)};
+  return {as_type<double>(of.bits) - 1.0, double(of.power) - (of.is_small ? 1077.0 : 1023.0)};
 }
 
 // A logarithm in two parts, the first of which is rounded right nearly always: as in fdlibm's pow
 // the series' first term, and what it is added to, have their errors with them.
 METAL_FUNC Pair log_of(Mantissa x) {
-  const double divisor = 2.0 + x.high, inverse = 1.0 / divisor;
-  const double below = (x.high - (divisor - 2.0)) + x.low;
-  const double s = x.high * inverse;
-  const double s_low = (metal::fma(-s, divisor, x.high) + metal::fma(-s, below, x.low)) * inverse;
+  const double f = x.fraction, divisor = 2.0 + f, inverse = 1.0 / divisor;
+  const double below = f - (divisor - 2.0), s = f * inverse;
+  const double s_low = metal::fma(-s, below, metal::fma(-s, divisor, f)) * inverse;
   const Pair square = product_of({s, s_low}, {s, s_low});
   const Pair factor = sum_of_larger(TWO_THIRDS.high, log_series(square.high));
   const Pair rest = product_of(product_of(square, {s, s_low}),
@@ -98,20 +97,41 @@ METAL_FUNC double checked_log(double x, double result) {
   const double positive = x < INFINITY ? result : x;
   return x < 0.0 ? NAN : x == 0.0 ? -INFINITY : positive;
 }
-METAL_FUNC double log_to_base(double x, Pair inverse) {
-  const Pair logarithm = product_of(log_of(mantissa_of(x)), inverse);
-  return checked_log(x, logarithm.high + logarithm.low);
+
+// The logarithm of 2^power (1 + f) and a little more, where s is f / (2 + f): put together as in
+// fdlibm, so that f is added last.
+METAL_FUNC double log_sum(double f, double s, double power, double more) {
+  const double z = s * s, half_square = 0.5 * f * f;
+  const double rest = half_square + z * (TWO_THIRDS.high + log_series(z));
+  const double low = metal::fma(s, rest, metal::fma(power, LN2_CUT.low, more));
+  return power * LN2_CUT.high - ((half_square - low) - f);
 }
 
-// The logarithm of 1 + high + low, times 2^more.
+// The logarithm of 2^power (1 + f) is power ln 2 + high + low, where high is f - f^2 / 2; both are
+// multiplied by the inverse of the base's logarithm (FreeBSD's e_log2.c). The logarithm of 2 to the
+// base is cut, so that its multiples are exact.
+METAL_FUNC double log_to_base(double x, Pair inverse, Pair of_two) {
+  const Mantissa m = mantissa_of(x);
+  const double f = m.fraction, s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
+  const double rest = half_square + z * (TWO_THIRDS.high + log_series(z));
+  const double square_low = metal::fma(0.5 * f, f, -half_square);
+  const Pair start = sum_of_larger(f, -half_square);
+  const double low = metal::fma(s, rest, start.low - square_low);
+  const Pair product = product_of({start.high, low}, inverse);
+  const Pair sum = sum_of_larger(m.power * of_two.high, product.high);
+  return checked_log(x, sum.high + (sum.low + metal::fma(m.power, of_two.low, product.low)));
+}
+
+// The logarithm of 1 + high + low, times 2^more. What the sum of 1 and the high part lacks is added
+// as its quotient by the sum, 1 / (1 + f) = (1 - s) / (1 + s), of which few digits matter.
 METAL_FUNC double log1p_of(Pair x, double more = 0.0) {
   const Pair sum = sum_of(1.0, x.high);
   const Mantissa of_sum = mantissa_of(sum.high);
   const double power = of_sum.power;
   const double low = (sum.low + x.low) * power_of_two(-int(within(power, -64.0, 64.0)));
-  const Mantissa near = {x.high, x.low, more}, far = {of_sum.high, low, power + more};
-  const Pair logarithm = log_of(power == 0.0 ? near : far);
-  return logarithm.high + logarithm.low;
+  const double f = power == 0.0 ? x.high : of_sum.fraction, s = f / (2.0 + f);
+  const double lacks = power == 0.0 ? x.low : low;
+  return log_sum(f, s, power + more, lacks * times_plus(s + s, s - 1.0, 1.0));
 }
 METAL_FUNC double log1p(double x) {
   constexpr double tiny = 0x1p-54l;
@@ -142,22 +162,18 @@ METAL_FUNC double exp2(double x) {
   return x != x ? x : result;
 }
 
-// The sum is put together as in fdlibm, so that m - 1 is added last.
 METAL_FUNC double log(double x) {
-  const numpy::Mantissa parts = numpy::mantissa_of(x);
-  const double f = parts.high, s = f / (2.0 + f), z = s * s, half_square = 0.5 * f * f;
-  const double rest = z * (numpy::TWO_THIRDS.high + numpy::log_series(z));
-  const double low = metal::fma(parts.power, numpy::LN2_CUT.low, s * (half_square + rest));
-  const double result = parts.power * numpy::LN2_CUT.high - ((half_square - low) - f);
-  return numpy::checked_log(x, result);
+  const numpy::Mantissa m = numpy::mantissa_of(x);
+  return numpy::checked_log(x, numpy::log_sum(m.fraction, m.fraction / (2.0 + m.fraction), m.power, 0.0));
 }
 METAL_FUNC double log2(double x) {
   constexpr numpy::Pair inverse = {0x1.71547652b82fep+0l, 0x1.777d0ffda0d24p-56l};
-  return numpy::log_to_base(x, inverse);
+  return numpy::log_to_base(x, inverse, {1.0, 0.0});
 }
 METAL_FUNC double log10(double x) {
   constexpr numpy::Pair inverse = {0x1.bcb7b1526e50ep-2l, 0x1.95355baaafad3p-57l};
-  return numpy::log_to_base(x, inverse);
+  constexpr numpy::Pair of_two = {0x1.3441350800000p-2l, 0x1.f79fef311f12bp-34l};
+  return numpy::log_to_base(x, inverse, of_two);
 }
 
 // Special cases as in C99, F.9.4.4. Infinite and huge exponents are even numbers.

@@ -110,7 +110,7 @@ class CodeProperties:
     rows : int
         Number of rows of threads computed at a time.
     streamable : int
-        Bytes of each thread that non-temporal stores could write.
+        Bytes of cache for each thread, beyond which a launch is faster with non-temporal stores.
     axis : str
         Axis along which neighbouring threads access contiguous memory: ``"x"``, ``"y"`` or ``"z"``.
     private_words : tuple of int

@@ -65,7 +65,7 @@ class CpuDevice(Device):
     name = "cpu"
     memory = "host"
     can_check = True
-    checks_accesses = can_check_accesses = True
+    checks_accesses = True
     traits = (BFLOAT_DOTS if host.has_bfloat_dots() else FEW_CORES)._replace(
         cores=host.usable_threads(),
         vector_registers=host.vector_registers(),

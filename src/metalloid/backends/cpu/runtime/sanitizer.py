@@ -140,7 +140,7 @@ class CheckedProgram(CpuProgram):
         groups = _count(_groups(launch))
         fast, others = self.fast_checks, current() if checks and seed is None else None
         requested = _NAN * settings.check_nan | (_SHIFT | _TEXEL) * settings.check_suspicious
-        if not checks or seed is not None or requested or others is not None:
+        if not checks or seed is not None or settings.check_nan or others is not None:
             fast = None
         is_tried = fast is not None and fast.is_profitable(grid)
         with _lock:

@@ -44,8 +44,13 @@ class Archive:
                 return archive
         return None
 
-    def pipeline(self, function: Any) -> Any:
+    def pipeline(self, function: Any, is_validated: bool = False) -> Any:
         """The pipeline of a function.
+
+        Parameters
+        ----------
+        is_validated : bool
+            Whether Metal is to check its accesses (macOS 15); such pipelines are not stored.
 
         Raises
         ------
@@ -54,7 +59,9 @@ class Archive:
         """
         descriptor = self._binding.module.MTLComputePipelineDescriptor.alloc().init()
         descriptor.setComputeFunction_(function)
-        if self._archive is not None:
+        if is_validated:
+            descriptor.setShaderValidation_(self._binding.module.MTLShaderValidationEnabled)
+        elif self._archive is not None:
             descriptor.setBinaryArchives_([self._archive])
             added, _ = self._archive.addComputePipelineFunctionsWithDescriptor_error_(
                 descriptor, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 import threading
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,8 @@ from metalloid.settings import settings
 
 #: Threads per threadgroup where the launch does not say: whole simdgroups, several on each core.
 _USUAL_GROUP = 256
+#: A kernel by which Metal shows what pipelines it makes.
+_EMPTY = "kernel void empty() {}"
 
 
 def front_end_target() -> Target:
@@ -48,14 +51,27 @@ class MetalProgram(Program):
     pipeline : MTLComputePipelineState
     logs : bool
         Whether it may log.
+    is_validated : bool
+        Whether Metal checks its accesses.
+    file, text : str
+        The user's.
     groups : set of Size
         Sizes of threadgroups that were checked.
     """
 
     def __init__(
-        self, pipeline: Any, signature: Signature, source: str, limits: Limits, software: bool
+        self,
+        pipeline: Any,
+        signature: Signature,
+        unit: TranslationUnit,
+        source: str,
+        limits: Limits,
+        software: bool,
+        is_validated: bool,
     ) -> None:
         self.pipeline, self.signature, self._source = pipeline, signature, source
+        self.is_validated = is_validated
+        ((self.file, self.text),) = unit.sources.items()
         self._limits, self.groups = limits, set[Size]()
         self.logs = may_log(source)
         self.threadgroup_bytes = pipeline.staticThreadgroupMemoryLength()
@@ -106,14 +122,29 @@ class Programs:
         signature = build_signature(entry, table)
         _refuse_what_is_not_bound(signature, entry)
         self._limits.check_indices(signature, entry)
+        is_validated = unit.options.bounds == "checked" and self.can_validate
         with self._binding.pool():
             library, text = self._library(unit)
             function = self._function(library, entry, constants)
             try:
-                pipeline = self._archive.pipeline(function)
+                pipeline = self._archive.pipeline(function, is_validated)
             except CompileError as error:
                 raise error_at(entry, str(error)) from None
-        return MetalProgram(pipeline, signature, text, self._limits, self._binding.is_software)
+        software = self._binding.is_software
+        return MetalProgram(pipeline, signature, unit, text, self._limits, software, is_validated)
+
+    @functools.cached_property
+    def can_validate(self) -> bool:
+        """Whether Metal checks the accesses of a pipeline that asks for it (macOS 15)."""
+        module = self._binding.module
+        if not hasattr(module, "MTLShaderValidationEnabled"):
+            return False
+        with self._binding.pool():
+            options = module.MTLCompileOptions.alloc().init()
+            library, _ = self._gpu.newLibraryWithSource_options_error_(_EMPTY, options, None)
+            pipeline = self._archive.pipeline(library.newFunctionWithName_("empty"), True)
+        is_enabled: bool = pipeline.shaderValidation() == module.MTLShaderValidationEnabled
+        return is_enabled
 
     def _library(self, unit: TranslationUnit) -> tuple[Any, str]:
         ((file, source),) = unit.sources.items()

@@ -12,6 +12,7 @@ from metalloid.backends.metal.runtime.commands import Command
 from metalloid.backends.metal.runtime.context import MetalContext
 from metalloid.backends.metal.runtime.images import Image
 from metalloid.backends.metal.runtime.products import ProductCommand
+from metalloid.backends.metal.runtime.validation import AccessReport, reports_of
 from metalloid.errors import KernelFault
 from metalloid.runtime.launch.event import Event
 
@@ -56,6 +57,7 @@ class Batch:
         self._lock = threading.Lock()
         self._is_finished = False
         self._fault = ""
+        self._accesses: dict[str, AccessReport] = {}
         self.seconds = 0.0
 
     def add(self, command: Command | ProductCommand) -> None:
@@ -200,6 +202,7 @@ class Batch:
                 if buffer.status() != self._device.completed:
                     error = buffer.error()
                     self._fault = str(error.localizedDescription()) if error else "it failed"
+                self._accesses = reports_of(buffer, self.commands)
             self._end(copy=True)
 
     def _end(self, copy: bool) -> None:
@@ -220,6 +223,8 @@ class Batch:
         ------
         KernelFault
         """
+        if kernel in self._accesses:
+            raise self._accesses[kernel].error
         if not self._fault:
             return
         text = self._fault

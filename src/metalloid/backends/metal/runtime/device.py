@@ -117,6 +117,11 @@ class MetalDevice(Device):
         """See `Device.compile`."""
         return self._programs.make(unit, entry, constants)
 
+    @property
+    def can_check_accesses(self) -> bool:
+        """See `Device.can_check_accesses`: Metal makes the checks."""
+        return self._programs.can_validate
+
     def allocate(self, nbytes: int) -> int:
         """See `Device.allocate`."""
         return self.heap.allocate(nbytes).address
