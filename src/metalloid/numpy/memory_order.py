@@ -87,8 +87,22 @@ def _axes(order: str, rank: int, like: Any) -> Ints:
 
 
 def _sorted_axes(strides: Ints) -> Ints:
-    """The axes, from that with the largest stride on."""
-    return tuple(sorted(range(len(strides)), key=lambda axis: (-abs(strides[axis]), axis)))
+    """The axes, from that with the largest stride on.
+
+    Repeated elements have stride 0, which is neither larger nor smaller: as in NumPy's iterators,
+    an axis is inserted before those that are known to have a larger stride.
+    """
+    axes: list[int] = []  # from the smallest stride on
+    for axis in reversed(range(len(strides))):
+        position = len(axes)
+        for k in reversed(range(len(axes))):
+            own, other = abs(strides[axis]), abs(strides[axes[k]])
+            if own and other and other <= own:
+                break
+            if own and other:
+                position = k
+        axes.insert(position, axis)
+    return tuple(reversed(axes))
 
 
 def flattened(x: Array, order: Any) -> Array:
@@ -126,6 +140,8 @@ def in_order(x: Array, order: Any, like: Any = None, is_copied: bool = False) ->
         return x
     rows = permute_dims(x, axes)
     memory = rows.reshape(-1).reshape(rows.shape)
+    if axes == tuple(range(x.ndim)):  # as results of expressions are
+        return memory
     evaluate([memory._node])
     result = permute_dims(memory, tuple(axes.index(axis) for axis in range(x.ndim)))
     evaluate([result._node])
