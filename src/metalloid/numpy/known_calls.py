@@ -66,7 +66,7 @@ class _Given:
         return tuple(self.check(value, k < operands) for k, value in enumerate(args))
 
     def check(self, value: Any, may_be_array: bool = False, depth: int = 0) -> _Check:
-        """What a value of another call must be like; see known_call.c."""
+        """Requirement that a value of another call must meet; see known_call.c."""
         kind = type(value)
         if kind is ndarray and may_be_array and len(self.nodes) < _MAX_ARRAYS:
             node = value._node

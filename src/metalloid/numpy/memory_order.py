@@ -70,6 +70,14 @@ def _strides_in(axes: Ints, shape: Ints) -> Ints:
     return tuple(steps[axes.index(axis)] for axis in range(len(shape)))
 
 
+def _are_adjacent(axes: Ints, strides: Ints, shape: Ints) -> bool:
+    """Whether elements are adjacent in memory in this order of the axes."""
+    steps = _strides_in(axes, shape)
+    return len(strides) == len(shape) and all(
+        n == 1 or own == step for n, own, step in zip(shape, strides, steps, strict=True)
+    )
+
+
 def _axes(order: str, rank: int, like: Any) -> Ints:
     """The axes, of which the first one has the largest strides."""
     rows, columns = tuple(range(rank)), tuple(reversed(range(rank)))
@@ -81,8 +89,7 @@ def _axes(order: str, rank: int, like: Any) -> Ints:
     elif like._node.kind is BUFFER:
         strides = like._node.data[0]
     if order == "A":
-        is_column_major = strides == _strides_in(columns, like.shape)
-        return columns if is_column_major else rows
+        return columns if _are_adjacent(columns, strides, like.shape) else rows
     return _sorted_axes(strides) if strides else rows
 
 

@@ -152,15 +152,15 @@ static PyObject* results_of(PyObject* results, PyObject* const* nodes) {
 static PyObject* results_like(PyObject* call, const struct arrays* arrays) {
   PyObject *constants = PyTuple_GetItem(call, CALL_CONSTANTS), *steps = PyTuple_GetItem(call, CALL_STEPS);
   PyObject *nodes[MAX_ARRAYS + MAX_NODES], *results = 0;
-  Py_ssize_t given = arrays->count, made = 0;
+  Py_ssize_t given = arrays->count, created = 0;
   memcpy(nodes, arrays->nodes, (size_t)given * sizeof *nodes);
   for (Py_ssize_t i = 0; i < PyTuple_Size(constants); i++) nodes[given++] = PyTuple_GetItem(constants, i);
-  for (; made < PyTuple_Size(steps); made++) {
-    nodes[given + made] = new_node(PyTuple_GetItem(steps, made), nodes);
-    if (!nodes[given + made]) break;
+  for (; created < PyTuple_Size(steps); created++) {
+    nodes[given + created] = new_node(PyTuple_GetItem(steps, created), nodes);
+    if (!nodes[given + created]) break;
   }
-  if (made == PyTuple_Size(steps)) results = results_of(PyTuple_GetItem(call, CALL_RESULTS), nodes);
-  for (Py_ssize_t i = 0; i < made; i++) Py_DecRef(nodes[given + i]);
+  if (created == PyTuple_Size(steps)) results = results_of(PyTuple_GetItem(call, CALL_RESULTS), nodes);
+  for (Py_ssize_t i = 0; i < created; i++) Py_DecRef(nodes[given + i]);
   return results;
 }
 
