@@ -112,6 +112,14 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--sample", type=int, help="so many entries of each family only")
     parser.add_argument("--per-template", type=int, help="so many of each template only")
+    parser.add_argument(
+        "--range",
+        type=int,
+        nargs=2,
+        default=(0, None),
+        metavar=("START", "END"),
+        help="only these of the entries in their random order: to share them out to machines",
+    )
     parser.add_argument("--again", action="store_true", help="redo all that do not agree")
     parser.add_argument("--results", type=Path, default=Path("coverage.jsonl"))
     parser.add_argument("--markdown", action="store_true", help="print the table for a page")
@@ -136,6 +144,7 @@ def main() -> None:
             chosen += sampled(mine, options.sample, options.per_template)
     # What a run that stops early has done is a fair sample.
     random.Random(0).shuffle(chosen)
+    chosen = chosen[slice(*options.range)]
     results = read(options.results)
     family = {entry: name for name, entries in groups.items() for entry in entries}
 

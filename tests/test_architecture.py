@@ -39,8 +39,8 @@ MEMBERS = {
     "backends/opencl": ("compile", "runtime"),
     "differentiate": (
         "metal", "program", "lane_rules", "rules", "analysis", "frontend", "textures", "matrices",
-        "tape", "writer", "derived", "forward_sweep", "propagate", "sweep", "adjoint", "tangent",
-        "frameworks",
+        "tape", "writer", "derived", "forward_sweep", "propagate", "sweep", "adjoint_text", "adjoint",
+        "tangent", "frameworks",
     ),
     "profiler": (
         "records", "callers", "counting", "hooks", "text", "lines", "results", "table", "perfetto",

@@ -4,72 +4,31 @@ from __future__ import annotations
 
 import functools
 import math
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from metalloid.differentiate.adjoint_text import adjoint_text
 from metalloid.differentiate.analysis.common_values import rows_are_common
+from metalloid.differentiate.analysis.coverage import covers
 from metalloid.differentiate.analysis.ownership import max_index, owns
 from metalloid.differentiate.derived import (
     Derivation,
     DerivedKernel,
     Names,
-    as_constant,
     derive,
-    kernel_text,
-    memory_type,
-    threadgroup_parameters,
     without_threadgroup_memory,
 )
-from metalloid.differentiate.matrices import matrix_functions
-from metalloid.differentiate.program.text import count_name
-from metalloid.differentiate.program.tree import Parameter, Program
+from metalloid.differentiate.program.tree import Program
 from metalloid.differentiate.sweep import Sweep
-from metalloid.differentiate.textures import sampler_lines, sampler_parameters, texture_functions
-from metalloid.errors import OutOfMemory
+from metalloid.differentiate.textures import sampler_parameters
+from metalloid.errors import ArgumentError, OutOfMemory
 from metalloid.kernels.kernel import Kernel
 from metalloid.runtime.launch.event import Event
 from metalloid.runtime.memory.buffer import Buffer
 from metalloid.settings import settings
 
-_THREAD = (
-    "  const ulong tape_threads = ulong(tape_grid.x) * tape_grid.y * tape_grid.z;\n"
-    "  const ulong tape_row = ulong(tape_position.z) * tape_grid.y + tape_position.y;\n"
-    "  const ulong tape_thread = tape_row * tape_grid.x + tape_position.x;\n"
-)
-_IDS = (
-    "uint3 tape_position [[thread_position_in_grid]]",
-    "uint3 tape_grid [[threads_per_grid]]",
-)
-_THREADGROUP_IDS = (
-    "uint3 adjoint_position [[thread_position_in_threadgroup]]",
-    "uint3 adjoint_extents [[threads_per_threadgroup]]",
-)
-_SHARED_ADD = """\
-// Adds to an adjoint in threadgroup memory, where MSL has no atomic additions of floats.
-static void adjoint_add(threadgroup atomic_uint *address, float value) {
-  uint bits = atomic_load_explicit(address, memory_order_relaxed);
-  while (!atomic_compare_exchange_weak_explicit(
-      address, &bits, as_type<uint>(as_type<float>(bits) + value), memory_order_relaxed,
-      memory_order_relaxed)) {
-  }
-}
-
-"""
-_IS_COMMON = """\
-// Whether the threads of a simdgroup that run have the same index.
-static bool adjoint_is_common(uint index) {
-  return simd_all(index == simd_broadcast_first(index));
-}
-
-static bool adjoint_is_common(ulong index) {
-  return adjoint_is_common(uint(index)) && adjoint_is_common(uint(index >> 32));
-}
-
-"""
-_WORDS = re.compile(r"(?<![\w.])[A-Za-z_]\w*")  # but for components
 _WORD = 4
 #: A tape of at most so many bytes is used for the next launch.
 _MAX_TAPE = 2**25
@@ -111,7 +70,9 @@ class AdjointKernel(DerivedKernel):
 
     def __init__(
         self, derivation: Derivation, sweep: Sweep, primal: Kernel,
-        general: Callable[[frozenset[str], frozenset[str], bool], AdjointKernel],
+        general: Callable[
+            [frozenset[str], frozenset[str], bool, frozenset[str]], AdjointKernel
+        ],
     ) -> None:  # fmt: skip
         outputs = derivation.outputs
         super().__init__(
@@ -119,6 +80,8 @@ class AdjointKernel(DerivedKernel):
         )
         self._owned, self._bounded = sweep.owned, sweep.bounded
         self._common_axes = sweep.common_axes
+        self._stores, self._indices = sweep.stores, sweep._indices
+        self._known_stored: dict[Any, frozenset[str]] = {}
         self._strides = {p.name: _WORD * p.type.stride for p in sweep.program.parameters}
         self._tapes: list[Buffer] = []
         self._general = functools.cache(general)
@@ -150,18 +113,29 @@ class AdjointKernel(DerivedKernel):
         args: Sequence[Any],
         threads: int | Sequence[int],
         group_size: int | Sequence[int] | None = None,
+        stored: frozenset[str] = frozenset(),
     ) -> Event:
         """Run it on adjoints of outputs that it may overwrite.
 
         Afterwards they are those of what the outputs held before the kernel, if the adjoint is one
         of `adjoint_of` with `in_place`.
+
+        Parameters
+        ----------
+        stored : frozenset of str
+            Inputs whose adjoints it stores instead of adding to them; see `storable`.
         """
         values, memory = without_threadgroup_memory(args)
+        if stored:
+            if not stored <= self.storable(args, threads, group_size):
+                raise ArgumentError(f"[{self.kernel.name}] does not store all of {sorted(stored)}.")
+            variant = self._general(frozenset(), frozenset(), False, stored)
+            return variant.launch(args, threads, group_size)
         first = len(values) - len(self.outputs) - len(self.wrt)
         # Simdgroups have the same threads as in the kernel.
         grid, group_size = self._primal._check_sizes(threads, group_size)
         if self._owned or self._bounded or self._common_axes:
-            key = (*map(_digest, values), *grid, *group_size)
+            key = _key(values, grid, group_size)
             failed = self._known_failures.get(key)
             if failed is None:
                 failed = self._failed_assumptions(values, grid, group_size)
@@ -169,7 +143,7 @@ class AdjointKernel(DerivedKernel):
                     self._known_failures.clear()
                 self._known_failures[key] = failed
             if any(failed):
-                return self._general(*failed).launch(args, threads, group_size)
+                return self._general(*failed, frozenset()).launch(args, threads, group_size)
         if self._count is None:
             args = self._with_settings(args)
             return self.kernel(*args, threads=threads, group_size=group_size)
@@ -197,6 +171,47 @@ class AdjointKernel(DerivedKernel):
         if tape.nbytes <= _MAX_TAPE and not self._tapes:
             self._tapes.append(tape)
         return event
+
+    def storable(
+        self,
+        args: Sequence[Any],
+        threads: int | Sequence[int],
+        group_size: int | Sequence[int] | None = None,
+    ) -> frozenset[str]:
+        """The inputs of whose adjoints a launch can store each element, exactly once.
+
+        What their memory held before has no effect then.
+
+        Parameters
+        ----------
+        args : sequence
+            As of `launch`.
+        """
+        if not self._stores:
+            return frozenset()
+        values, _ = without_threadgroup_memory(args)
+        grid, group = self._primal._check_sizes(threads, group_size)
+        key = _key(values, grid, group)
+        if key not in self._known_stored:
+            if len(self._known_stored) >= _MAX_COUNTS:
+                self._known_stored.clear()
+            self._known_stored[key] = self._find_storable(values, grid, group)
+        return self._known_stored[key]
+
+    def _find_storable(
+        self, args: Sequence[Any], grid: Sequence[int], group: Sequence[int]
+    ) -> frozenset[str]:
+        names = [parameter.name for parameter in self._primal.signature.arguments]
+        values = dict(zip(names, args, strict=False))
+        shadows = dict(zip(self.wrt, args[len(args) - len(self.wrt) :], strict=False))
+        result = set()
+        for name, stores in self._stores.items():
+            nbytes, stride = getattr(shadows.get(name), "nbytes", 0), self._strides[name]
+            if nbytes % stride == 0 and covers(
+                stores, self._indices, values, grid, group, nbytes // stride
+            ):
+                result.add(name)
+        return frozenset(result)
 
     def _failed_assumptions(
         self, args: Sequence[Any], grid: Sequence[int], group_size: Sequence[int]
@@ -306,6 +321,7 @@ def adjoint_of(
     shared: frozenset[str] = frozenset(),
     guarded: frozenset[str] = frozenset(),
     sums_rows: bool | None = None,
+    stored: frozenset[str] = frozenset(),
 ) -> AdjointKernel:
     """The adjoint of a kernel; see `vjp`.
 
@@ -322,6 +338,8 @@ def adjoint_of(
     sums_rows : bool, optional
         Whether the threads of a simdgroup, if they are of one row of threads, may add their sum to
         an element. By default on GPUs: for CPUs, the compiler does so.
+    stored : frozenset of str
+        Inputs whose adjoints are stored, not added to: each element once.
     """
     sweep: Sweep
     is_for_gpu = _is_for_gpu(kernel)
@@ -330,15 +348,17 @@ def adjoint_of(
 
     def write(program: Program, name: str, wrt: Names, outputs: Names) -> str:
         nonlocal sweep
-        sweep = Sweep(program, wrt, outputs, deterministic, shared, guarded, sums_rows)
+        sweep = Sweep(program, wrt, outputs, deterministic, shared, guarded, sums_rows, stored)
         if in_place:
             sweep.consumed = set(outputs)
-        return _adjoint_text(sweep, name, is_for_gpu)
+        return adjoint_text(sweep, name, is_for_gpu)
 
-    def general(more: frozenset[str], outside: frozenset[str], has_rows: bool) -> AdjointKernel:
+    def general(
+        more: frozenset[str], outside: frozenset[str], has_rows: bool, written: frozenset[str]
+    ) -> AdjointKernel:
         return adjoint_of(
             kernel, wrt, outputs, in_place, deterministic, shared | more, guarded | outside,
-            sums_rows and not has_rows,
+            sums_rows and not has_rows, stored | written,
         )  # fmt: skip
 
     derivation = derive(kernel, wrt, outputs, write)
@@ -350,74 +370,17 @@ def _is_for_gpu(kernel: Kernel) -> bool:
     return kernel.device.memory != "host"
 
 
-def _adjoint_text(sweep: Sweep, name: str, is_for_gpu: bool) -> str:
-    """The text of the adjoint and of the kernel that counts its tape."""
-    program, wrt, outputs = sweep.program, sweep.wrt, sweep.outputs
-    sweep.write()
-    types = {parameter.name: parameter.type for parameter in program.parameters}
-    names = {n: f"{sweep.prefix}{n}" for n in (*outputs, *wrt)}
-    adjoints = [
-        f"device {'' if n in sweep.consumed else 'const '}{memory_type(types[n])} *{names[n]}"
-        for n in outputs
-    ]
-    for n in wrt:
-        word = "float" if n in sweep.owned else "atomic_float"
-        is_element = types[n].is_aggregate and types[n].texture is None
-        element = memory_type(types[n]) if is_element else word
-        adjoints.append(f"device {element} *{names[n]}")
-    lines = sweep.lines
-    declared = [*sampler_lines(program, sweep.samplers), *sweep.declared]
-    settings = sampler_parameters(program, sweep.samplers)
-    extra = [*adjoints, *(f"constant adjoint_sampler &{name}" for name in settings)]
-    extra += [f"constant uint &{count_name(p.name)}" for p in program.threadgroup_parameters]
-    extra += threadgroup_parameters(program, sweep.active, sweep.prefix, "atomic_uint")
-    if sweep.has_tape:
-        extra += ["device uint *tape", "constant uint &tape_stride", *_IDS]
-        declared = ["uint top = 0;", *declared]
-    if sweep.uses_lanes:
-        extra.append("uint adjoint_lane [[thread_index_in_simdgroup]]")
-    if sweep.shared_words or sweep.shared:
-        extra += _THREADGROUP_IDS
-        declared = [*declared, *_cleared(sweep)]
-    text = texture_functions(program) + matrix_functions(program)
-    text += _SHARED_ADD if sweep.shared_words else ""
-    text += _IS_COMMON if sweep.asks_simdgroups else ""
-    inputs = ", ".join(names[n] for n in wrt)
-    parameters = program.parameters
-    if is_for_gpu and not any("simdgroup_load" in line for line in lines):
-        # Compilers need not load them again after each addition to an adjoint.
-        parameters = [as_constant(parameter) for parameter in parameters]
-    text += kernel_text(f"{name}_vjp", parameters, extra, declared, lines,
-                   _THREAD if sweep.has_tape else "",
-                   f"The adjoint of {name}: adds to {inputs}.")  # fmt: skip
-    if sweep.has_tape:
-        counting = Sweep(program, wrt, outputs)
-        counting.write_count()
-        words = {word for line in counting.lines for word in _WORDS.findall(line)}
-        sweep.counted = {
-            p.name for p in program.parameters if p.name in words and not _is_position(p)
-        }
-        ends = ["atomic_fetch_max_explicit(tape_words, peak, memory_order_relaxed);"]
-        text += "\n" + kernel_text(
-            f"{name}_tape", program.parameters,
-            ["device atomic_uint *tape_words", "constant uint &tape_stride"],
-            [*sampler_lines(program, {}), *counting.declared], [*counting.lines, *ends], "",
-            "Words of the tape of a thread.",
-        )  # fmt: skip
-    return text
-
-
-def _is_position(parameter: Parameter) -> bool:
-    """Whether it says where a thread is, which follows from the sizes of a launch."""
-    return bool(parameter.attributes) and not parameter.type.space and not parameter.type.is_handle
-
-
 def _bytes(argument: Any) -> bytes | None:
     """The numbers of an argument; None if there are many, or on a device."""
     if isinstance(argument, np.ndarray) and argument.nbytes > _MAX_NUMBERS:
         return None
     is_number = isinstance(argument, bool | int | float | np.generic | np.ndarray)
     return np.asarray(argument).tobytes() if is_number else None
+
+
+def _key(values: Sequence[Any], grid: Sequence[int], group: Sequence[int]) -> Any:
+    """The numbers that the indices of a launch follow from."""
+    return (*map(_digest, values), *grid, *group)
 
 
 def _digest(argument: Any) -> Any:
@@ -427,24 +390,3 @@ def _digest(argument: Any) -> Any:
     if isinstance(argument, np.generic | np.ndarray) and argument.size == 1:
         return argument.tobytes()
     return (argument.nbytes,) if hasattr(argument, "nbytes") else object()  # like no other
-
-
-def _cleared(sweep: Sweep) -> Iterator[str]:
-    """Lines that set threadgroup memory to 0."""
-    yield "const uint adjoint_row = adjoint_position.z * adjoint_extents.y + adjoint_position.y;"
-    yield "const uint adjoint_first = adjoint_row * adjoint_extents.x + adjoint_position.x;"
-    yield "const uint adjoint_step = adjoint_extents.x * adjoint_extents.y * adjoint_extents.z;"
-    for name, type_ in sweep.shared.items():
-        index, stride = "[i]" if type_.is_pointer else "", math.prod(type_.extents)
-        elements = count_name(name) if type_.is_pointer else str(stride)
-        for extent in type_.extents:
-            stride //= extent
-            index += f"[i / {stride} % {extent}]" if len(type_.extents) > 1 else "[i]"
-        yield f"for (uint i = adjoint_first; i < {elements}; i += adjoint_step) {{"
-        yield f"  {name}{index} = {type_.element.msl}(0);"
-        yield "}"
-    for name, count in sweep.shared_words.items():
-        yield f"for (uint i = adjoint_first; i < {count}; i += adjoint_step) {{"
-        yield f"  atomic_store_explicit(&{sweep.prefix}{name}[i], 0u, memory_order_relaxed);"
-        yield "}"
-    yield "threadgroup_barrier(mem_flags::mem_threadgroup);"

@@ -13,12 +13,15 @@ alone: it pushes all that it overwrites.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Collection
 from contextlib import contextmanager
 from typing import Any
 
 from metalloid.differentiate.analysis import activity
+from metalloid.differentiate.analysis.common_values import Level
 from metalloid.differentiate.analysis.indices import Indices, is_distinct
+from metalloid.differentiate.analysis.slopes import Slope, slopes_of
 from metalloid.differentiate.program.text import count_name, declaration, text_of
 from metalloid.differentiate.program.tree import (
     Assign,
@@ -70,6 +73,9 @@ class ForwardSweep(ProgramWriter):
         #: Statements instead of those that update running extremes, by name.
         self._ties: dict[str, str] = {}
         self._needed_by_loop: dict[int, set[str]] = {}
+        #: The levels of the conditions of the loops that are reversed.
+        self._loops: list[Level] = []
+        self._slopes = slopes_of(program, self.active)
         self._clear()
 
     def _clear(self) -> None:
@@ -135,6 +141,8 @@ class ForwardSweep(ProgramWriter):
                     if target.base.name in self._needed - set(self._shares):
                         self._save(statement)
                         super().assign(statement)
+                case If() if (slope := self._slope_of(statement)) is not None:
+                    self._record_slope(statement, slope)
                 case If(condition=condition, then=then, other=other):
                     taken = self.variable("taken", statement, Type("bool"))
                     self.line(f"{taken} = {text_of(condition)};")
@@ -145,6 +153,42 @@ class ForwardSweep(ProgramWriter):
                     self._push_all(self._state_of(statement))
                 case Barrier(text=text):
                     self.line(text)
+
+    def _slope_of(self, statement: If) -> Slope | None:
+        """The slope of a branch, if the forward sweep computes it."""
+        return None if self._taped else self._slopes.get(id(statement))
+
+    def _slope_name(self, statement: If, slope: Slope) -> str:
+        return self.variable("slope", statement, self.program.variables[slope.result].adjoint)
+
+    def _record_slope(self, statement: If, slope: Slope) -> None:
+        """Run a branch and its reverse, from an adjoint of 1."""
+        source, result = (f"{self.prefix}{name}" for name in slope)
+        others = {}
+        # Those of iterations that have been reversed; without loops they are 0.
+        for kind, name in zip(slope._fields, slope, strict=True) if self._loops else ():
+            type_ = self.program.variables[name].adjoint
+            others[name] = self.variable(f"given_{kind}", statement, type_)
+            self.line(f"{others[name]} = {self.prefix}{name};")
+            self.line(f"{self.prefix}{name} = 0;")
+
+        def write(branch: list[Statement]) -> None:
+            self.statements(branch)
+            self.line(f"{result} = 1;")
+            before, self._needed = self._needed, self._needed - {slope.result}
+            self._reverse(branch)
+            self._needed = before
+
+        self.branches(text_of(statement.condition), statement.then, statement.other, write)
+        self.line(f"{self._slope_name(statement, slope)} = {source};")
+        for name, other in others.items():
+            self.line(f"{self.prefix}{name} = {other};")
+        if not others:
+            self.line(f"{source} = 0;")
+
+    @abstractmethod
+    def _reverse(self, statements: list[Statement]) -> None:
+        """Write the reverse of statements."""
 
     # -- loops that other threads see: all that they overwrite is on the tape
 

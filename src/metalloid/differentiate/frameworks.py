@@ -39,12 +39,23 @@ class _Launch:
         self, values: Sequence[Any], cotangents: Sequence[Any], wrt: Sequence[int],
         shadows: Sequence[Any],
     ) -> None:  # fmt: skip
-        """Add to adjoints of `wrt`; cotangents become those of what outputs held before."""
+        """Set adjoints of `wrt`; cotangents become those of what outputs held before.
+
+        Parameters
+        ----------
+        shadows : sequence
+            Memory of the adjoints of `wrt`.
+        """
         outputs = [k for k in self.written if _is_float(self.kernel, k)]
         adjoint = _adjoint(
             self.kernel, *(tuple(self.names[k] for k in each) for each in (wrt, outputs))
         )
-        adjoint.launch([*values, *cotangents, *shadows], *self.size)
+        args = [*values, *cotangents, *shadows]
+        stored = adjoint.storable(args, *self.size)
+        for name, shadow in zip(adjoint.wrt, shadows, strict=True):
+            if name not in stored:
+                shadow[...] = 0
+        adjoint.launch(args, *self.size, stored)
 
 
 @functools.lru_cache(maxsize=64)
@@ -96,7 +107,7 @@ def torch_function(kernel: Kernel) -> Callable[..., Any]:
                 for k, needed in enumerate(ctx.needs_input_grad[1:])
                 if needed and k not in launch.written
             ]
-            shadows = [torch.zeros_like(values[k], dtype=torch.float32) for k in wrt]
+            shadows = [torch.empty_like(values[k], dtype=torch.float32) for k in wrt]
             given = {
                 k: ct.to(torch.float32, memory_format=torch.contiguous_format, copy=True)
                 for k, ct in zip(launch.written, cotangents, strict=True)
@@ -164,7 +175,7 @@ def jax_function(kernel: Kernel) -> Callable[..., Any]:
 
         def run_adjoint(*given: Any) -> Any:
             cotangents = [np.array(each, np.float32) for each in given[len(arrays) :]]
-            shadows = [np.zeros(values[k].shape, np.float32) for k in wrt]
+            shadows = [np.empty(values[k].shape, np.float32) for k in wrt]
             launch.run_adjoint(filled(given), cotangents, wrt, shadows)
             return (*shadows, *cotangents)
 

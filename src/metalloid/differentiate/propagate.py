@@ -182,6 +182,12 @@ class Propagation:
                 for lane in range(lanes)
             ]
             addresses = [f"{prefix}{name}[{at}]" for at in offsets]
+        self._sweep.note_store(value)
+        if name in self._sweep.stored:
+            for lane, address in enumerate(addresses):
+                part = f"{bound}.{_LANES[lane]}" if lanes > 1 else bound
+                self._sweep.line(f"{address} = {part};")
+            return
         if name in self._sweep.owned:
             self._add_each(name, [f"{at} += {{}};" for at in addresses], bound)
             return
@@ -310,7 +316,8 @@ class Propagation:
 
         def write(chosen: list[Expression]) -> None:
             self._values = dict(known)
-            self._add(chosen[0], bound)
+            with self._sweep.within(None):
+                self._add(chosen[0], bound)
 
         self._sweep.branches(text_of(condition), [then], [other], write)
         self._values = known
@@ -327,6 +334,9 @@ class Propagation:
         active = [self._is_active(arg) for arg in (left, right)]
         if value.name not in ("+", "-", "*", "/"):
             raise Refused(self._location, f"the operator {value.name} has no derivative")
+        if value.name == "*" and left == right:
+            self._add(left, f"2 * ({seed}) * {self._value(left)}")
+            return
         bound = self._bound(seed, value.type) if all(active) else f"({seed})"
         if value.name in "+-":
             texts = bound, bound if value.name == "+" else f"-{bound}"

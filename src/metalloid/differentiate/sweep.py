@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 from metalloid.differentiate.analysis import activity
 from metalloid.differentiate.analysis.common_values import CommonValues, Level
+from metalloid.differentiate.analysis.coverage import (
+    Context,
+    Guard,
+    Iteration,
+    Store,
+    store_of,
+)
 from metalloid.differentiate.analysis.ownership import accesses_of, own_elements
 from metalloid.differentiate.analysis.shared_reads import shared_reads
+from metalloid.differentiate.analysis.slopes import Slope
 from metalloid.differentiate.forward_sweep import ForwardSweep
 from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.program.text import text_of, without_unused
@@ -48,6 +57,8 @@ class Sweep(ForwardSweep):
     sums_rows : bool
         Whether simdgroups have the same position along all axes but the first, so that they may add
         sums to the elements that these determine.
+    stored : collection of str
+        Buffers in `wrt` whose adjoints are stored, each element once, and not added to.
 
     Attributes
     ----------
@@ -61,6 +72,8 @@ class Sweep(ForwardSweep):
         The axes along which the text takes the threads of a simdgroup to have the same position.
     asks_simdgroups : bool
         Whether the text asks if the threads of a simdgroup have the same index.
+    stores : dict of list
+        Those of adjoints of buffers in `wrt`, if it is known which threads run them.
     counted : set of str
         The parameters that the size of the tape depends on, but for positions of threads.
     """
@@ -74,10 +87,13 @@ class Sweep(ForwardSweep):
         shared: Collection[str] = (),
         guarded: Collection[str] = (),
         sums_rows: bool = False,
+        stored: Collection[str] = (),
     ) -> None:
         super().__init__(program, wrt, outputs)
+        self.stored = stored
+        self._contexts: list[Context] = []
+        self._stores: dict[str, list[Store | None]] = {}
         self._common, self._sums_rows = CommonValues(program), sums_rows
-        self._loops: list[Level] = []
         self.common_axes: frozenset[str] = frozenset()
         self.asks_simdgroups = False
         self.uses_lanes = False
@@ -105,10 +121,35 @@ class Sweep(ForwardSweep):
 
     def write(self) -> None:
         """Write the forward and the reverse sweep."""
+        self._stores = {}
         self._declare_variables()
         self._record(self.program.body)
         self._reverse(self.program.body)
         self.lines = without_unused(self.lines)
+
+    @property
+    def stores(self) -> dict[str, list[Store]]:
+        """The stores of adjoints of buffers, if it is known which threads run them."""
+        types = {p.name: p.type for p in self.program.parameters}
+        return {
+            name: [each for each in stores if each is not None]
+            for name, stores in self._stores.items()
+            if None not in stores and types[name].stride == types[name].lanes  # no padding
+        }
+
+    def note_store(self, element: Expression) -> None:
+        """Note that an addition to the adjoint of an element may be a store."""
+        store = None
+        if element.op == "element" and len(element.args) == 2:
+            store = store_of(self._indices, element.args[1], self._contexts)
+        self._stores.setdefault(element.base.name, []).append(store)
+
+    @contextmanager
+    def within(self, context: Context) -> Iterator[None]:
+        """Lines that not all threads run once."""
+        self._contexts.append(context)
+        yield
+        self._contexts.pop()
 
     @property
     def lane_name(self) -> str:
@@ -143,12 +184,12 @@ class Sweep(ForwardSweep):
             for group in groups:
                 if group.last == number:
                     self._propagation.begin_sum(group.element)
-            self._reverse_statement(statements[number])
+            self._reverse_statement(statements[number], statements[:number])
             for group in groups:
                 if group.first == number:
                     self._propagation.end_sum(group.element, group.location)
 
-    def _reverse_statement(self, statement: Statement) -> None:
+    def _reverse_statement(self, statement: Statement, before: Sequence[Statement]) -> None:
         match statement:
             case Assign(target=target):
                 self._reverse_assign(statement)
@@ -156,15 +197,33 @@ class Sweep(ForwardSweep):
                 self.check_output(statement)
                 if target.base.name in self.active:
                     self._propagation.run(value, self._adjoint(target), statement.location)
-            case If(then=then, other=other):
+            case If() if (slope := self._slope_of(statement)) is not None:
+                self._reverse_slope(statement, slope)
+            case If(condition=condition, then=then, other=other):
                 self._pop_all(self._state_of(statement))
                 taken = self.variable("taken", statement, Type("bool"))
-                self.branches(taken, then, other, self._reverse)
+
+                def reverse(branch: list[Statement]) -> None:
+                    with self.within(Guard(condition, branch is then)):
+                        self._reverse(branch)
+
+                self.branches(taken, then, other, reverse)
             case Loop():
                 self._pop_all(self._state_of(statement))
-                self._reverse_loop(statement)
+                with self.within(Iteration(statement, before)):
+                    self._reverse_loop(statement)
             case Barrier(text=text):
                 self.line(text)
+
+    def _reverse_slope(self, statement: If, slope: Slope) -> None:
+        """The reverse of a branch whose derivative is known."""
+        lines = len(self.lines)
+        for branch in (statement.then, statement.other):  # finds what it reads
+            self._reverse(branch)
+        del self.lines[lines:]
+        source, result = (f"{self.prefix}{name}" for name in slope)
+        self.line(f"{source} += {result} * {self._slope_name(statement, slope)};")
+        self.line(f"{result} = 0;")
 
     def _reverse_loop(self, loop: Loop) -> None:
         before, self._propagation.read = self._propagation.read, set()

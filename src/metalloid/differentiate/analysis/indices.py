@@ -35,8 +35,16 @@ SIZES = {
     "threadgroups_per_grid": "group_count",
     "threads_per_simdgroup": "simd_width",
 }
+#: The number of values of narrow integers that are at least 0.
+_NARROW = {"short": 2**15, "ushort": 2**16, "char": 2**7, "uchar": 2**8}
+#: Positions are less, by their stems.
+_LIMITS = {"local": 1024, "flat": 1024, "lane": 32, "simdgroup": 32}
+#: Names of positions and sizes, which parameters may have, too.
+_RESERVED = {*POSITIONS.values(), *SIZES.values()}
 _SCALAR_POSITIONS = ("flat", "lane", "simdgroup")
 _MAX_DEPTH = 24
+#: Indices are less.
+MAX_INDEX = 2**31
 
 #: Factors, by the sorted names of what they multiply.
 Polynomial = dict[tuple[str, ...], int]
@@ -95,9 +103,14 @@ class Indices:
         self._symbols: dict[str, str] = {}
         for parameter in self.program.parameters:
             known = {**POSITIONS, **SIZES}.get(attribute_of(parameter), "")
-            if known and not counts.get(parameter.name):
+            limit = _LIMITS.get(known, MAX_INDEX)
+            if known and not counts.get(parameter.name) and (
+                limit <= _NARROW.get(parameter.type.scalar, MAX_INDEX)
+            ):  # fmt: skip
                 self._symbols[parameter.name] = known
-            elif parameter.type.space == "constant" and parameter.type.lanes == 1:
+            elif parameter.type.space == "constant" and parameter.type.lanes == 1 and (
+                parameter.name not in _RESERVED
+            ):  # fmt: skip
                 self._symbols[parameter.name] = parameter.name
         self._values: dict[str, Expression] = {}
         firsts: dict[str, list[Assign]] = {}
@@ -133,7 +146,7 @@ class Indices:
         left, right = condition.args
         if condition.name == "&&":
             return self._end(left, name) or self._end(right, name)
-        while left.op == "cast" and left.type.scalar in _INTEGERS:
+        while left.op == "cast" and left.type.scalar in _INTEGERS and _fits(left, None):
             left = left.args[0]
         if condition.name not in ("<", "<=") or left.op != "variable" or left.name != name:
             return None
@@ -150,7 +163,8 @@ class Indices:
             digits = value.name.rstrip("uUlL")
             return {(): int(digits)} if digits.isdigit() else None
         if value.op == "cast" and value.type.scalar in _INTEGERS:
-            return self.polynomial(value.args[0], depth - 1)
+            inner = self.polynomial(value.args[0], depth - 1)
+            return inner if _fits(value, inner) else None
         if value.op == "variable":
             return self._variable(value, depth)
         if value.op == "component" and value.args[0].op == "variable":
@@ -199,6 +213,23 @@ class Indices:
         text = f"{position} {operator} {right[()]}"
         self.atoms[text] = Atom(position, operator, right[()])
         return {(text,): 1}
+
+
+def _fits(cast: Expression, of: Polynomial | None) -> bool:
+    """Whether a conversion to an integer does not change a value of a polynomial."""
+    limit = _NARROW.get(cast.type.scalar)
+    if limit is None or _NARROW.get(cast.args[0].type.scalar, MAX_INDEX) <= limit:
+        return True
+    if of is None:
+        return False
+    largest = 0
+    for names, factor in of.items():
+        for name in names:
+            if name.split(".")[0] not in _LIMITS:
+                return False
+            factor *= _LIMITS[name.split(".")[0]] - 1
+        largest += factor
+    return largest < limit
 
 
 def attribute_of(parameter: Parameter) -> str:

@@ -48,6 +48,8 @@ def shared_reads(statements: list[Statement], names: Collection[str]) -> Iterato
         for element, (times, location) in counts.items():
             reads.setdefault(element, []).append((number, times, location))
     for element, where in reads.items():
+        if len(where) == 1 and _is_in_branch(statements[where[0][0]], element):
+            continue  # the branch adds them up
         indices = {name for index in indices_of(element) for name in index.variables()}
         group: list[tuple[int, int, SourceLocation | None]] = []
         position = 0
@@ -59,6 +61,18 @@ def shared_reads(statements: list[Statement], names: Collection[str]) -> Iterato
             if not indices & changed[position]:
                 group.append(read)
         yield from _of(element, group)
+
+
+def _is_in_branch(statement: Statement, element: Expression) -> bool:
+    """Whether one branch of a statement has all of its reads of an element."""
+    if not isinstance(statement, If):
+        return False
+    names = {element.base.name}
+    branches = [
+        any(each == element for inner in branch for each, _, _ in _reads(inner, names, 1))
+        for branch in (statement.then, statement.other)
+    ]
+    return branches.count(True) == 1
 
 
 def _of(

@@ -22,7 +22,7 @@ from metalloid.arrays.interop.dlpack import owned_copy
 from metalloid.arrays.interop.traced_launches import LaunchInstance, TracedLaunch
 from metalloid.arrays.ir.dtypes import float32, kind_of
 from metalloid.arrays.ir.memory import Memory
-from metalloid.arrays.ir.node import GET_TUPLE_ITEM, Node, broadcast, cast
+from metalloid.arrays.ir.node import GET_TUPLE_ITEM, Node, broadcast, cast, fresh
 from metalloid.arrays.ir.operands import to_node
 from metalloid.arrays.ir.primitives import bind, implement
 from metalloid.differentiate.adjoint import AdjointKernel, adjoint_of
@@ -277,13 +277,16 @@ def _run_adjoint(*operands: Any) -> list[Memory]:
         Array(owned_copy(node) if is_consumed else node)
         for node, is_consumed in zip(nodes[count:], adjoint.consumed, strict=True)
     ]
-    shadows = [
-        Array(owned_copy(zeros(args[k].shape, dtype=float32, device=device)._node))
-        for k in derivative.wrt
-    ]
+    shadows = [Array(fresh(float32, args[k].shape, device)) for k in derivative.wrt]
     arrays = list(map(Array, args))
     instance = call.instance(arrays, device)
-    adjoint.launch([*instance.arguments, *cotangents, *shadows], instance.threads, instance.group)
+    given, size = [*instance.arguments, *cotangents], (instance.threads, instance.group)
+    stored = adjoint.storable([*given, *shadows], *size)
+    for n, name in enumerate(adjoint.wrt):
+        if name not in stored:
+            clear = zeros(shadows[n].shape, dtype=float32, device=device)
+            shadows[n] = Array(owned_copy(clear._node))
+    adjoint.launch([*given, *shadows], *size, stored)
     names = [call.result_names[k] for k in derivative.outputs]
     shadows += [cotangents[names.index(call.operand_names[k])] for k in derivative.carried]
     return [memory for shadow in shadows if (memory := shadow._node.memory) is not None]

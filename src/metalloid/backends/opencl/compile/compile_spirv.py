@@ -14,6 +14,7 @@ from metalloid.backends.opencl.compile.bits_of_bools import extract_bits
 from metalloid.backends.opencl.compile.imports import imported_names
 from metalloid.backends.opencl.compile.module_edits import reports
 from metalloid.backends.opencl.compile.pipeline import legalize_integers, run_pipeline
+from metalloid.backends.opencl.compile.safe_divisors import make_divisors_safe
 from metalloid.backends.opencl.compile.selected_addresses import select_integers
 from metalloid.backends.opencl.compile.vectors_of_one import load_scalars
 from metalloid.compiler.bounds.kernel_source import KernelIr, KernelSource
@@ -171,7 +172,7 @@ def _compile(source: KernelSource) -> dict[str, bytes | str]:
     optimized = clang.run([*_back_end(target), "-S", "-emit-llvm"], ir)
     try:
         ir = select_integers(extract_bits(legalize_integers(optimized.text)))
-        ir = through_integers(load_scalars(ir))
+        ir = make_divisors_safe(through_integers(load_scalars(ir)))
     except Unsupported as problem:
         raise _unsupported(entry, problem) from None
     code = clang.run([*_back_end(target), *_AS_IT_IS, "-c"], ir)

@@ -6,11 +6,12 @@ import struct
 from collections.abc import Iterator
 
 _HEADER_WORDS = 5
+_BUILTIN = "__spirv_BuiltIn"  # LLVM imports the variable of a built-in
 _OP_DECORATE, _LINKAGE_ATTRIBUTES, _IMPORT = 71, 41, 1
 
 
 def imported_names(module: bytes) -> Iterator[str]:
-    """The functions and variables that a module declares and lacks."""
+    """The functions and variables that a module declares and lacks, without those of SPIR-V."""
     words = struct.unpack(f"<{len(module) // 4}I", module)
     position = _HEADER_WORDS
     while position < len(words):
@@ -20,4 +21,6 @@ def imported_names(module: bytes) -> Iterator[str]:
         is_linkage = opcode == _OP_DECORATE and operands[1] == _LINKAGE_ATTRIBUTES
         if is_linkage and operands[-1] == _IMPORT:
             text = struct.pack(f"<{len(operands) - 3}I", *operands[2:-1])
-            yield text.split(b"\0")[0].decode()
+            name = text.split(b"\0")[0].decode()
+            if not name.startswith(_BUILTIN):
+                yield name
