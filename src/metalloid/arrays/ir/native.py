@@ -64,8 +64,8 @@ def _load() -> Any:
     for k, (name, own) in enumerate(offsets.items()):
         library.mtl_define_class(k, ctypes.py_object(_classes[name]), own, len(_SLOTS[name]))
     for name in (
-        "mtl_elementwise", "mtl_evaluation", "mtl_fresh_array", "mtl_host_array", "mtl_new_pool",
-        "mtl_new_nodes", "mtl_new_plan", "mtl_program_call", "mtl_views",
+        "mtl_elementwise", "mtl_evaluation", "mtl_fresh_array", "mtl_host_array", "mtl_known_call",
+        "mtl_new_pool", "mtl_new_nodes", "mtl_new_plan", "mtl_program_call", "mtl_views",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.py_object
     library.mtl_prepare_bind_array(ctypes.py_object(_classes["Node"].leaf_kind))
@@ -130,5 +130,13 @@ def new_node(*values: Any) -> Any:
     """The node of an expression, faster than `Node`; None if the class has to make it.
 
     `node` replaces it by that of native/new_node.c.
+    """
+    return None
+
+
+def known_call(calls: tuple[Any, ...], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The results of the call that is like one of the known ones; None if none is.
+
+    `node` replaces it by that of native/known_call.c.
     """
     return None
