@@ -1,4 +1,4 @@
-"""What a SPIR-V module imports, and whether LLVM's back end has written nonsense."""
+"""Imports of a SPIR-V module, and nonsense that LLVM's back end has written."""
 
 from __future__ import annotations
 
