@@ -240,7 +240,10 @@ def _run_repeated(
 
 
 def _run_plan(
-    graph: LinearizedGraph, plan: ExecutablePlan, wait: bool, read_first: Sequence[tuple[Node, IndexCheck]]
+    graph: LinearizedGraph,
+    plan: ExecutablePlan,
+    wait: bool,
+    read_first: Sequence[tuple[Node, IndexCheck]],
 ) -> None:
     """Bind and run the launches of a plan."""
     leaves = [leaf.memory for leaf in graph.leaves]
