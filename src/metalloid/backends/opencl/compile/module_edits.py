@@ -17,7 +17,7 @@ _LOCAL_VARIABLE = re.compile(
     r"(?:zeroinitializer|undef|poison)(?:, comdat)?(?:\([^)\n]*\))?, align (\d+)$", re.M,
 )  # fmt: skip
 _ALIGNMENT = 16  # of threadgroup variables, so that they can be read by float4
-#: A word of the votes of a subgroup, whose scope is 3. It is a function, as passes take vectors apart.
+#: A word of the votes of a subgroup (scope 3). It is a function, as passes take vectors apart.
 _BALLOT = """
 declare spir_func <4 x i32> @_Z29__spirv_GroupNonUniformBallotib(i32, i1) #9990
 define internal spir_func i32 @mtl_ballot(i1 %vote, i32 %word) #9991 {

@@ -25,7 +25,7 @@ _EXTENSIONS = (
 _REQUIRED_SIZES = "cl_intel_required_subgroup_size"
 #: Threads of a subgroup, which holds simdgroups of 32.
 _SUBGROUPS = [32, 64, 128]
-#: The variable with a size of subgroups, for tests of those that this machine's devices do not need.
+#: The variable with a size of subgroups, for tests of those that the devices at hand do not need.
 _FORCED = "METALLOID_OPENCL_SUBGROUP"
 
 
