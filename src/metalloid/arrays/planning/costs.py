@@ -16,6 +16,11 @@ MIN_SAVED_READS = 3
 #: Larger sets of operands are not followed further.
 MAX_COUNTED_READS = 32
 
+#: Maximum depth of elementwise expressions, in additions (`Op.cost`), and of chains of calls or
+#: reductions. Deeper values are materialized, which bounds the size of kernels and the planner's
+#: recursion.
+MAX_EXPRESSION_DEPTH, MAX_CHAIN_DEPTH = 256, 12
+
 
 def highest_costly(graph: LinearizedGraph, indices: set[int]) -> set[int]:
     """Costly nodes of a set; of those that depend on each other, only the last."""
@@ -128,3 +133,19 @@ def read_repeatedly(
                 own = below
         reads.append(own)
     return chosen
+
+
+def deep_nodes(graph: LinearizedGraph) -> list[int]:
+    """Nodes to materialize because their expressions are too deep, in topological order."""
+    depths: list[tuple[int, int]] = []
+    indices = []
+    for index, node in enumerate(graph.nodes):
+        below = [depths[arg] for arg in graph.args[index]]
+        own = node.data.cost if node.kind is ELEMENTWISE else 0
+        depth = max((d for d, _ in below), default=0) + own
+        chain = max((c for _, c in below), default=0) + (node.kind not in (ELEMENTWISE, VIEW))
+        if depth >= MAX_EXPRESSION_DEPTH or chain >= MAX_CHAIN_DEPTH:
+            indices.append(index)
+            depth = chain = 0
+        depths.append((depth, chain))
+    return indices

@@ -14,18 +14,22 @@ METAL_FUNC void combine_simdgroups(Running<columns> running, device T *out, uint
     own[c * 32 + lane] = running.mean[c];
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint d = simdgroup * 32 + lane; d < width; d += simdgroups * 32) {
-    float largest = shared[columns * 32], total = 0, mean = 0;
-    for (ushort s = 1; s < simdgroups; ++s) {
-      largest = max(largest, shared[s * length + columns * 32]);
-    }
+  // Lane s knows by how much the sums of simdgroup s are rescaled.
+  const bool exists = lane < simdgroups;
+  threadgroup const float *other = shared + (exists ? lane : 0) * length + columns * 32;
+  const float largest = simd_max(other[0]);
+  const float factor = exists ? exp(other[0] - largest) : 0;
+  const float total = simd_sum(factor * other[1]);
+  for (uint start = simdgroup * 32; start < width; start += simdgroups * 32) {
+    const uint d = start + lane;
+    float mean = 0;
+    #pragma clang loop unroll_count(4)
     for (ushort s = 0; s < simdgroups; ++s) {
-      threadgroup const float *from = shared + s * length;
-      const float factor = exp(from[columns * 32] - largest);
-      total = fma(factor, from[columns * 32 + 1], total);
-      mean = fma(factor, from[d], mean);
+      mean = fma(simd_shuffle(factor, s), shared[s * length + d], mean);
     }
-    out[d] = T(mean / total);
+    if (d < width) {
+      out[d] = T(mean / total);
+    }
   }
 }
 

@@ -30,7 +30,7 @@ from metalloid.compiler.ir.function import Function, Instruction
 from metalloid.compiler.ir.name_values import NAME_VALUES
 from metalloid.compiler.ir.parser import definition, parse_function, replace_function
 from metalloid.compiler.ir.pass_manager import Pass, run_passes
-from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.ir.types import Type, Unsupported, Vector, bits_of
 from metalloid.compiler.transforms.legalize_bf16 import legalize_bf16
 from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
 from metalloid.compiler.transforms.shift_amounts import MASK_SHIFT_AMOUNTS
@@ -66,7 +66,13 @@ def _legalize_bf16(function: Function, context: KernelContext) -> bool:
 
 
 def _split_integers(function: Function, context: KernelContext) -> bool:
+    if any(_has_wide_elements(i.type) for i in function.instructions()):
+        scalarize_vectors(function)
     return split_integers(function, context.names)
+
+
+def _has_wide_elements(type: Type) -> bool:
+    return isinstance(type, Vector) and bits_of(type.element) > 64
 
 
 def _widen_narrow_integers(function: Function, context: KernelContext) -> bool:
@@ -148,12 +154,14 @@ def legalize_integers(ir: str) -> str:
 
 
 def run_pipeline(
-    ir: str, signature: Signature, positions: SourcePositions | None = None
+    ir: str, signature: Signature, subgroup: int, positions: SourcePositions | None = None
 ) -> tuple[str, BoundsTable]:
     """Run the passes over a module with a kernel; the module, and the table of its checks.
 
     Parameters
     ----------
+    subgroup : int
+        Threads of a subgroup.
     positions : SourcePositions or None
         Of the text, if the kernel's accesses are to be checked.
 
@@ -171,4 +179,4 @@ def run_pipeline(
         record_faults(kernel, lambda function: Instruction("ret"), ("spir_func",))
         ir = without_promises(ir, kernel.attributes) if table.sites else ir
     ir = define_functions(replace_bf16(replace_function(ir, kernel)))
-    return require_subgroup_size(ir), table
+    return require_subgroup_size(ir, subgroup), table
