@@ -59,6 +59,7 @@ METAL_FUNC void attend_one(device const T *q, device const T *k, device const T 
   const bool has_sink = has_sinks && simdgroup == 0;
   Running<columns> running;
   running.begin(has_sink ? sinks[head] : excluded, has_sink ? 1 : 0);
+  threadgroup float *weights = shared + simdgroup * (columns * 32 + 2);
 
   for (int start = simdgroup * block; start < end; start += simdgroups * block) {
     float sums[block], values[block][columns];
@@ -82,10 +83,15 @@ METAL_FUNC void attend_one(device const T *q, device const T *k, device const T 
     score = mask(score, mask_start + uint(exists ? key : 0) * size.strides.w);
     score = is_causal && key >= limit ? excluded : score;
     running.rescale(max(running.largest, simd_max(exists ? score : excluded)));
-    const float weight = exists ? exp(score - running.largest) : 0;
+    // Through memory: each of the shuffles of constant lanes would need a predicate of its own.
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    if (lane < block) {
+      weights[lane] = exists ? exp(score - running.largest) : 0;
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
     #pragma clang loop unroll(full)
     for (ushort j = 0; j < block; ++j) {
-      const float own = simd_shuffle(weight, j);
+      const float own = weights[j];
       running.total += own;
       #pragma clang loop unroll(full)
       for (ushort c = 0; c < columns; ++c) {

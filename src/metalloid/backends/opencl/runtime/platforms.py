@@ -119,8 +119,8 @@ def subgroup_size(device: Any) -> int:
 
     `_FORCED` chooses others, for tests.
     """
-    sizes = _subgroup_sizes(device)
-    chosen = [int(size) for size in [os.environ.get(_FORCED)] if size] or _SUBGROUPS
+    sizes, forced = _subgroup_sizes(device), os.environ.get(_FORCED)
+    chosen = [size for size in _SUBGROUPS if not forced or forced == str(size)]
     return next((size for size in chosen if size in sizes), 0)
 
 
