@@ -272,8 +272,8 @@ def qk_norm_rope():
     heads, kv, d = 4, 2, 64
 
     def rope(x):
-        turned = mx.fast.rope(x.swapaxes(-2, -3), d, traditional=True, base=1e4, scale=1, offset=3)
-        return turned.swapaxes(-2, -3)
+        rotated = mx.fast.rope(x.swapaxes(-2, -3), d, traditional=True, base=1e4, scale=1, offset=3)
+        return rotated.swapaxes(-2, -3)
 
     def formula(x):
         parts = x[..., : (heads + kv) * d].reshape(*x.shape[:-1], heads + kv, d)
