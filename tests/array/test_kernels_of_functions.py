@@ -25,6 +25,7 @@ _HEAD = "#include <metal_stdlib>\n"
 def _kernel(dtype, rows, modules=MODULES):
     """MSL of one kernel that has some operations, each of which writes its result."""
     doubles = ["doubles/arithmetic", *(f"doubles/{module}" for module in modules)]
+    files = dict.fromkeys([*_FILES, *(file for row in rows for file in row.file.split())])
     name = msl_name(dtype)
     stores = [
         f"*(device {msl_name(row.result(dtype))} *)(out + {1024 * k}) = {row.text.format('a', 'b')};"
@@ -32,7 +33,7 @@ def _kernel(dtype, rows, modules=MODULES):
     ]
     return "\n".join([
         "#include <metal_stdlib>\nusing namespace metal;",
-        metal_source(*doubles, *_FILES),
+        metal_source(*doubles, *files),
         f"kernel void all(device const {name} *x [[buffer(0)]], device char *to [[buffer(1)]],",
         "uint i [[thread_position_in_grid]]) {", f"const {name} a = x[i], b = x[i + 1];",
         "device char *out = to + 16 * i;", *stores, "}",

@@ -126,13 +126,22 @@ def test_a_copy_in_another_order_is_the_result(x):
     np.testing.assert_array_equal(np.asarray(mtl.tile(x, 2)), np.tile(np.asarray(x), 2))
 
 
-def test_what_is_repeated_takes_a_copy_where_rows_lie_otherwise():
-    """A copy of what it is repeated from would not help, however often it is made."""
+def test_sums_are_stored_where_other_operands_have_no_strides_in_their_shape():
     x, y = np.arange(18, dtype=np.float32).reshape(6, 1, 3), np.arange(3, dtype=np.float32)
     sums = mtl.reshape(mtl.sum(mtl.asarray(x) * 2, axis=2), (3, 2))
     z = sums * mtl.broadcast_to((mtl.asarray(y) * 3)[:, None], (3, 2))
-    assert reasons(z).count(MaterializeReason.ORDER) == 1
+    assert reasons(z) == [MaterializeReason.RESULT, MaterializeReason.REDUCTION]
     np.testing.assert_array_equal(z, (x * 2).sum(2).reshape(3, 2) * (y * 3)[:, None])
+
+
+def test_reshaped_values_are_computed_into_their_slices():
+    """Their operands may have no strides in the new shape."""
+    x, y = np.arange(24, dtype=np.float32).reshape(4, 2, 3), np.arange(3, dtype=np.float32)
+    rows = np.ones((2, 6), np.float32)
+    scaled = mtl.reshape(mtl.asarray(x) * mtl.asarray(y), (4, 6))
+    z = mtl.concat([mtl.asarray(rows), scaled])
+    assert reasons(z) == [MaterializeReason.SCATTER_SLICES]
+    np.testing.assert_array_equal(z, np.concatenate([rows, (x * y).reshape(4, 6)]))
 
 
 def test_more_arrays_than_a_kernel_has_buffers():

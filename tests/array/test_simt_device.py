@@ -449,3 +449,47 @@ def test_deep_products_are_split(device, shape, is_transposed):
     product = (mtl.matrix_transpose(left) if is_transposed else left) @ right
     assert "_sum" in mtl.explain(product)
     np.testing.assert_allclose(np.asarray(product), a @ b, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth"), [(64, 256), slow(131, 2048), slow(300, 9000), slow(2049, 260)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_rows_that_share_operands_are_combined(device, rows, depth, dtype):
+    x, w, b, scale = (normal(*shape) for shape in [(1, depth), (rows, depth), (rows,), (rows,)])
+    a, m, added, factor = (
+        mtl.asarray(each, device=device).astype(dtype) for each in (x, w, b, scale)
+    )
+    mtl.eval(a, m, added, factor)
+    x, w, b, scale = (np.asarray(each).astype(np.float64) for each in (a, m, added, factor))
+    exact = x @ w.T
+    bound = {"float32": 1e-5, "bfloat16": 2**-6, "float16": 2**-9}[dtype] * np.abs(exact).max()
+    product = a @ m.T
+    assert "first_row" in product.msl()
+    np.testing.assert_allclose(np.asarray(product).astype(np.float64), exact, atol=bound)
+    both = (a @ m.T) * factor + added, (a * a) @ m.T  # with operands of each row
+    for result, expected in zip(both, (exact * scale + b, (x * x) @ w.T), strict=True):
+        error = np.abs(np.asarray(result).astype(np.float64) - expected).max()
+        assert error <= 4 * bound * max(1, np.abs(scale).max())
+    largest = (a * m * factor[:, None]).max(1)  # another reduction, and a factor of each row
+    expected = (x * w * scale[:, None]).max(1)
+    np.testing.assert_allclose(
+        np.asarray(largest).astype(np.float64), expected, rtol={"float32": 1e-6}.get(dtype, 2**-6)
+    )
+
+
+def test_costly_values_are_stored_where_rows_of_a_later_sum_share_them(device):
+    x, w, v = (
+        mtl.asarray(normal(*shape), device=device) for shape in [(1, 256), (512, 256), (64, 512)]
+    )
+    mtl.eval(x, w, v)
+
+    def network(x, w, v):
+        return mtl.tanh(x @ w.T) @ v.T
+
+    text = mtl.explain(network(x, w, v))
+    first, second = text.split("\n2. ")
+    assert "tanh" in first
+    assert "tanh" not in second
+    expected = np.tanh(np.asarray(x, np.float64) @ np.asarray(w).T) @ np.asarray(v).T
+    np.testing.assert_allclose(np.asarray(network(x, w, v)), expected, atol=1e-4)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.opencl.compile.imports import imported_names
+from metalloid.backends.opencl.compile.binary_modules import imported_names
 from metalloid.backends.opencl.compile.vectors_of_one import load_scalars
 from metalloid.backends.opencl.runtime.geometry import sub_grids
 

@@ -2,10 +2,12 @@
 
 import ctypes
 import itertools
+import struct
 
 import numpy as np
 import pytest
 
+from metalloid.backends.opencl.compile.binary_modules import has_impossible_indices
 from metalloid.backends.opencl.compile.pipeline import legalize_integers
 from metalloid.compiler.ir.types import Unsupported
 from metalloid.compiler.toolchain import clang
@@ -48,6 +50,18 @@ HIGH_PRODUCT = """
   %n = xor i64 %high, %low
   %r = add i64 %n, %g
 """
+VECTORS = """
+  %v0 = insertelement <4 x i32> zeroinitializer, i32 7, i64 3
+  %low = trunc i64 %a to i32
+  %v1 = insertelement <4 x i32> %v0, i32 %low, i64 0
+  %w = bitcast <4 x i32> %v1 to i128
+  %p = lshr i128 %w, 96
+  %q0 = insertelement <2 x i128> poison, i128 %w, i64 0
+  %q1 = insertelement <2 x i128> %q0, i128 %p, i64 1
+  %t = trunc <2 x i128> %q1 to <2 x i32>
+  %both = bitcast <2 x i32> %t to i64
+  %r = xor i64 %both, %b
+"""
 BITS = """
   %c0 = icmp ult i64 %a, %b
   %c1 = icmp ugt i64 %b, 7
@@ -80,7 +94,10 @@ def results(ir, folder, name):
     return np.array([function(a, b) for a, b in itertools.product(NUMBERS, repeat=2)], np.uint64)
 
 
-@pytest.mark.parametrize("body", [NARROW, HIGH_PRODUCT, BITS], ids=["narrow", "wide", "bits"])
+BODIES = {"narrow": NARROW, "wide": HIGH_PRODUCT, "vectors": VECTORS, "bits": BITS}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_other_widths(body, tmp_path):
     ir = module(body)
     legal = legalize_integers(ir)
@@ -92,3 +109,12 @@ def test_a_signed_comparison_is_refused():
     body = "  %x = trunc i64 %a to i3\n  %c = icmp slt i3 %x, 1\n  %r = zext i1 %c to i64\n"
     with pytest.raises(Unsupported, match="icmp of an integer of i3"):
         legalize_integers(module(body))
+
+
+def test_nonsense_in_place_of_an_index():
+    def module(index):
+        words = (0x07230203, 0x10400, 0, 9, 0, 5 << 16 | 81, 1, 2, 3, index)  # OpCompositeExtract
+        return struct.pack(f"<{len(words)}I", *words)
+
+    assert not has_impossible_indices(module(15))
+    assert has_impossible_indices(module(676496504))

@@ -171,3 +171,20 @@ def test_errors():
         nn.quantized_matmul(mtl.ones((1, 32)), words, scales, biases)
     with pytest.raises(ValueError, match=r"need \(2, 2\)"):
         nn.dequantize(words, scales, biases, 32)
+
+
+def test_products_that_share_an_operand_are_one_launch_of_simt_devices():
+    x = mtl.asarray(_rng.standard_normal((1, 512)).astype(np.float32)) * 2
+    matrices = [nn.quantize(matrix(np.float32, rows, 512)) for rows in (40, 7, 24)]
+    mtl.eval(*(array for each in matrices for array in each))
+    products = [nn.quantized_matmul(x, *each) for each in matrices]
+    total = products[0].sum() + products[1].sum() + products[2].sum()
+    launches = mtl.explain(total).count("quantized_product_affine(")
+    assert launches == (1 if x.device.traits.is_simt else 3)
+    values = np.asarray(x).astype(np.float64)
+    for each, product in zip(matrices, products, strict=True):
+        exact = values @ exact_matrix(each, "affine", 4, 64).T
+        np.testing.assert_allclose(np.asarray(product), exact, atol=1e-3)
+    np.testing.assert_allclose(
+        float(total), sum(float(np.asarray(product).sum()) for product in products), atol=1e-3
+    )

@@ -1,6 +1,7 @@
 """Results that NumPy's own tests showed to be wrong; the oracle is NumPy."""
 
 import inspect
+import math
 import pickle
 
 import numpy
@@ -216,3 +217,23 @@ def test_joined_arrays_are_in_a_sequence(name):
             getattr(namespace, name)(row for row in rows)
     result = getattr(np, name)(np.asarray(rows))
     numpy.testing.assert_array_equal(result, getattr(numpy, name)(rows))
+
+
+def test_elements_of_broadcast_arrays_in_the_order_of_memory():
+    rng = numpy.random.default_rng(5)
+    for _ in range(200):
+        shape = tuple(rng.integers(1, 4, rng.integers(1, 5)).tolist())
+        axes = tuple(rng.permutation(len(shape)).tolist())
+        x = numpy.arange(float(math.prod(shape))).reshape(shape)
+        extents = [n if n > 1 else int(rng.integers(1, 4)) for n in x.transpose(axes).shape]
+        to = (*rng.integers(1, 3, rng.integers(0, 2)).tolist(), *extents)
+        expected = numpy.broadcast_to(x.transpose(axes), to)
+        result = np.broadcast_to(np.asarray(x).transpose(axes), to)
+        for order in "CFAK":
+            numpy.testing.assert_array_equal(result.ravel(order), expected.ravel(order))
+
+
+def test_reshape_takes_copy():
+    for copy in (True, False, None):
+        result = np.arange(6).reshape(2, 3, copy=copy)
+        numpy.testing.assert_array_equal(result, numpy.arange(6).reshape(2, 3))

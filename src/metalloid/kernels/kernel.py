@@ -51,6 +51,8 @@ class Kernel(Differentiable):
     device : Device
     """
 
+    __slots__ = ("_fast_launch",)  # which native functions read (kernel_calls.py)
+
     def __init__(
         self,
         program: Program,
@@ -406,25 +408,6 @@ def _is_size(value: Any) -> bool:
     if type(value) is tuple:
         return all(type(extent) is int for extent in value)
     return value is None or type(value) is int
-
-
-def observe_calls(
-    observer: Callable[[Callable[..., Event]], Callable[..., Event]] | None,
-) -> None:
-    """Let an observer replace the function that makes calls, which it gets; None ends it.
-
-    Without an observer, calls take no longer.
-    """
-    calls: Any = Kernel
-    if observer is None:
-        calls.__call__, calls.run = Kernel._call, Kernel._run
-        return
-    call = observer(Kernel._call)
-
-    def run(kernel: Kernel, args: Any, threads: Any, group_size: Any) -> None:
-        call(kernel, *args, threads=threads, group_size=group_size, wait=True)
-
-    calls.__call__, calls.run = call, run
 
 
 def launch_batch(device: Device, launches: Sequence[Launch], wait: bool) -> None:

@@ -23,6 +23,7 @@ from metalloid.errors import (
     UnknownFunction,
 )
 from metalloid.kernels.kernel import Kernel
+from metalloid.kernels.kernel_calls import use_native_calls
 from metalloid.msl.entry_points import EntryPoint
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device, get_target
@@ -144,6 +145,7 @@ class Library:
             recipe = self._kernel_recipe(name, values)
             refutation = self._refutation(program, entry, values)
             self._kernels[key] = Kernel(program, self.device, self.source, recipe, refutation)
+            use_native_calls()
         return self._kernels[key]
 
     def _entry(self, name: str) -> EntryPoint:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from metalloid import fft as base
 from metalloid.arrays.array import Array, as_array
 from metalloid.errors import unknown_attribute
-from metalloid.numpy.array import numpy_function, store
+from metalloid.numpy.array import store
+from metalloid.numpy.known_calls import structural_function
 
 
 def _along_axis(name: str) -> Callable[..., Any]:
     function = getattr(base, name)
 
-    @numpy_function
+    @structural_function(1)
     def transform(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None,
                   out: Any = None) -> Any:  # fmt: skip
         return store(
@@ -27,7 +28,7 @@ def _along_axis(name: str) -> Callable[..., Any]:
 def _along_axes(name: str, default: Any) -> Callable[..., Any]:
     function = getattr(base, name)
 
-    @numpy_function
+    @structural_function(1)
     def transform(a: Any, s: Any = None, axes: Any = default, norm: str | None = None,
                   out: Any = None) -> Any:  # fmt: skip
         if axes is not None and not len(axes):
@@ -76,25 +77,25 @@ fftn, ifftn, rfftn, irfftn = (
 )
 
 
-@numpy_function
+@structural_function(0)
 def fftfreq(n: int, d: Any = 1.0, device: Any = None) -> Array:
     """Frequencies of the elements of `fft`."""
     return base.fftfreq(n, d=d, device=device)
 
 
-@numpy_function
+@structural_function(0)
 def rfftfreq(n: int, d: Any = 1.0, device: Any = None) -> Array:
     """Frequencies of the elements of `rfft`."""
     return base.rfftfreq(n, d=d, device=device)
 
 
-@numpy_function
+@structural_function(1)
 def fftshift(x: Any, axes: Any = None) -> Array:
     """Move the zero frequency to the middle."""
     return base.fftshift(x, axes=axes)
 
 
-@numpy_function
+@structural_function(1)
 def ifftshift(x: Any, axes: Any = None) -> Array:
     """Undo `fftshift`."""
     return base.ifftshift(x, axes=axes)

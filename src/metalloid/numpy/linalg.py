@@ -25,6 +25,7 @@ from metalloid.errors import unknown_attribute
 from metalloid.linalg import LinAlgError
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions import products
+from metalloid.numpy.known_calls import structural_function
 
 
 class EigResult(NamedTuple):
@@ -71,31 +72,31 @@ def _square(a: Any, where: str) -> Array:
     return x
 
 
-@numpy_function
+@structural_function(1)
 def cholesky(a: Any, /, *, upper: bool = False) -> Array:
     """Cholesky factor; see `metalloid.linalg.cholesky`."""
     return base.cholesky(a, upper=upper)
 
 
-@numpy_function
+@structural_function(1)
 def det(a: Any) -> Array:
     """Determinants."""
     return base.det(_square(a, "det"))
 
 
-@numpy_function
+@structural_function(1)
 def slogdet(a: Any) -> SlogdetResult:
     """Signs and logarithms of determinants."""
     return SlogdetResult(*base.slogdet(_square(a, "slogdet")))
 
 
-@numpy_function
+@structural_function(1)
 def inv(a: Any) -> Array:
     """Inverses."""
     return base.inv(_square(a, "inv"))
 
 
-@numpy_function
+@structural_function(2)
 def solve(a: Any, b: Any) -> Array:
     """Solution of linear equations."""
     return base.solve(_square(a, "solve"), b)
@@ -130,13 +131,13 @@ def _hermitian(a: Any, UPLO: str, where: str) -> Array:
     return x
 
 
-@numpy_function
+@structural_function(1)
 def eigh(a: Any, UPLO: str = "L") -> EighResult:
     """Eigenvalues and eigenvectors of Hermitian matrices."""
     return EighResult(*base.eigh(_hermitian(a, UPLO, "eigh")))
 
 
-@numpy_function
+@structural_function(1)
 def eigvalsh(a: Any, UPLO: str = "L") -> Array:
     """Eigenvalues of Hermitian matrices."""
     return base.eigvalsh(_hermitian(a, UPLO, "eigvalsh"))
@@ -168,7 +169,7 @@ def eigvals(a: Any) -> Array:
     return values.real if _is_real(x, values) else values
 
 
-@numpy_function
+@structural_function(1)
 def qr(a: Any, mode: str = "reduced") -> Any:
     """QR decomposition.
 
@@ -185,7 +186,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return result[1] if mode == "r" else QRResult(*result)
 
 
-@numpy_function
+@structural_function(1)
 def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
@@ -195,13 +196,13 @@ def svd(
     return SVDResult(*base.svd(a, full_matrices=full_matrices))
 
 
-@numpy_function
+@structural_function(1)
 def svdvals(x: Any, /) -> Array:
     """Singular values."""
     return base.svdvals(x)
 
 
-@numpy_function
+@structural_function(1)
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> Array:
     """Pseudo-inverses."""
     if rtol is not np._NoValue and rcond is not None:
@@ -228,7 +229,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     return (values > (limit[..., None] if limit.ndim else limit)).astype(np.int64).sum(-1)
 
 
-@numpy_function
+@structural_function(1)
 def matrix_power(a: Any, n: int) -> Array:
     """Powers of matrices."""
     x, n = _square(a, "matrix_power"), operator.index(n)
@@ -242,7 +243,7 @@ def matrix_power(a: Any, n: int) -> Array:
     return power
 
 
-@numpy_function
+@structural_function(1)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """Norm of vectors or matrices; see `metalloid.linalg.norm`."""
     array = as_array(x, "norm")
@@ -260,13 +261,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return moveaxis(result, (-2, -1), axes) if keepdims else result
 
 
-@numpy_function
+@structural_function(1)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """Norm of vectors."""
     return base.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
 
 
-@numpy_function
+@structural_function(1)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Norm of matrices."""
     return base.matrix_norm(x, keepdims=keepdims, ord=ord)
@@ -345,7 +346,7 @@ def _chain(operands: list[Array], sizes: list[int]) -> Array:
     return multiplied(0, count - 1)
 
 
-@numpy_function
+@structural_function(2)
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     """Solution of a tensor equation ``tensordot(a, x, x.ndim) == b``."""
     x, y = as_arrays("tensorsolve", a, b)
@@ -360,7 +361,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     return base.solve(x.reshape(y.size, size), y.ravel()).reshape(shape)
 
 
-@numpy_function
+@structural_function(1)
 def tensorinv(a: Any, ind: int = 2) -> Array:
     """Inverse of a tensor for `tensordot` over `ind` axes."""
     x = as_array(a, "tensorinv")
@@ -372,43 +373,43 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     return base.inv(x.reshape(math.prod(rows), -1)).reshape(*columns, *rows)
 
 
-@numpy_function
+@structural_function(1)
 def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     """Diagonals of matrices, the last two axes."""
     return base.diagonal(x, offset=offset)
 
 
-@numpy_function
+@structural_function(1)
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """Sums of the diagonals of matrices, the last two axes."""
     return base.trace(x, offset=offset, dtype=dtype)
 
 
-@numpy_function
+@structural_function(1)
 def matrix_transpose(x: Any, /) -> Array:
     """Transpose the last two axes."""
     return base.matrix_transpose(as_array(x, "matrix_transpose"))
 
 
-@numpy_function
+@structural_function(2)
 def outer(x1: Any, x2: Any, /) -> Array:
     """Products of all pairs of elements of two vectors."""
     return base.outer(x1, x2)
 
 
-@numpy_function
+@structural_function(2)
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """Cross product of vectors of three elements."""
     return base.cross(x1, x2, axis=axis)
 
 
-@numpy_function
+@structural_function(2)
 def matmul(x1: Any, x2: Any, /) -> Array:
     """Matrix product."""
     return _matmul(x1, x2)
 
 
-@numpy_function
+@structural_function(2)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """Dot products of vectors; those of `x1` are conjugated."""
     return _vecdot(x1, x2, axis=axis)

@@ -70,6 +70,14 @@ def _strides_in(axes: Ints, shape: Ints) -> Ints:
     return tuple(steps[axes.index(axis)] for axis in range(len(shape)))
 
 
+def _are_adjacent(axes: Ints, strides: Ints, shape: Ints) -> bool:
+    """Whether elements are adjacent in memory in this order of the axes."""
+    steps = _strides_in(axes, shape)
+    return len(strides) == len(shape) and all(
+        n == 1 or own == step for n, own, step in zip(shape, strides, steps, strict=True)
+    )
+
+
 def _axes(order: str, rank: int, like: Any) -> Ints:
     """The axes, of which the first one has the largest strides."""
     rows, columns = tuple(range(rank)), tuple(reversed(range(rank)))
@@ -81,14 +89,27 @@ def _axes(order: str, rank: int, like: Any) -> Ints:
     elif like._node.kind is BUFFER:
         strides = like._node.data[0]
     if order == "A":
-        is_column_major = strides == _strides_in(columns, like.shape)
-        return columns if is_column_major else rows
+        return columns if _are_adjacent(columns, strides, like.shape) else rows
     return _sorted_axes(strides) if strides else rows
 
 
 def _sorted_axes(strides: Ints) -> Ints:
-    """The axes, from that with the largest stride on."""
-    return tuple(sorted(range(len(strides)), key=lambda axis: (-abs(strides[axis]), axis)))
+    """The axes, from that with the largest stride on.
+
+    Repeated elements have stride 0, which is neither larger nor smaller: as in NumPy's iterators,
+    an axis is inserted before those that are known to have a larger stride.
+    """
+    axes: list[int] = []  # from the smallest stride on
+    for axis in reversed(range(len(strides))):
+        position = len(axes)
+        for k in reversed(range(len(axes))):
+            own, other = abs(strides[axis]), abs(strides[axes[k]])
+            if own and other and other <= own:
+                break
+            if own and other:
+                position = k
+        axes.insert(position, axis)
+    return tuple(reversed(axes))
 
 
 def flattened(x: Array, order: Any) -> Array:
@@ -126,6 +147,8 @@ def in_order(x: Array, order: Any, like: Any = None, is_copied: bool = False) ->
         return x
     rows = permute_dims(x, axes)
     memory = rows.reshape(-1).reshape(rows.shape)
+    if axes == tuple(range(x.ndim)):  # as results of expressions are
+        return memory
     evaluate([memory._node])
     result = permute_dims(memory, tuple(axes.index(axis) for axis in range(x.ndim)))
     evaluate([result._node])

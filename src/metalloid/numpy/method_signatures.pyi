@@ -126,7 +126,7 @@ class Methods(Array):
     def repeat(self, repeats: Any, axis: int | None = None) -> ndarray:
         """Repeat every element."""
         ...
-    def reshape(self, *shape: Any, order: str = 'C') -> ndarray:
+    def reshape(self, *shape: Any, order: str = 'C', copy: _bool | None = None) -> ndarray:
         """Change the shape; one extent may be -1."""
         ...
     def resize(self, *new_shape: Any, refcheck: _bool = True) -> None:

@@ -89,9 +89,10 @@ class _Methods:
         return manipulation.ravel(self, order)
 
     @numpy_function
-    def reshape(self: Any, *shape: Any, order: str = "C") -> Array:
+    def reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
         """Change the shape; one extent may be -1."""
-        return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+        extents = shape[0] if len(shape) == 1 else shape
+        return manipulation.reshape(self, extents, order, copy=copy)
 
     @numpy_function
     def transpose(self: Any, *axes: Any) -> Any:

@@ -16,7 +16,7 @@ from metalloid.arrays.functions.creation import full, zeros
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import OPERATIONS, call_on_host
 from metalloid.arrays.ir import native
-from metalloid.arrays.ir.dtypes import as_dtype, bool_, kind_of, promote, uint64
+from metalloid.arrays.ir.dtypes import as_dtype, bool_, kind_of, promote, type_rules, uint64
 from metalloid.arrays.ir.node import cast
 from metalloid.arrays.ir.operands import (
     binary,
@@ -30,6 +30,7 @@ from metalloid.errors import unknown_keyword
 from metalloid.numpy import complex_order, composed
 from metalloid.numpy.array import as_ndarrays, in_type_of, ndarray, numpy_function, store
 from metalloid.numpy.functions import reductions, scans
+from metalloid.numpy.known_calls import KnownCalls
 
 #: Functions of this package that reduce or scan like the methods of a universal function.
 _REDUCE = {"add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.max,
@@ -189,6 +190,7 @@ class ufunc:
         self.kind = "host"
         self._function: Callable[..., Any] | None = None
         self._native: Any = None
+        self._known = KnownCalls(self.nin)
         if numpys in OPERATIONS:
             self._function, self.kind = _of_row(numpys), "kernel"
             self._native = native_operation(OPERATIONS[numpys])
@@ -233,7 +235,13 @@ class ufunc:
                 result = None
             if type(result) is ndarray:
                 return result
-        return self._call(*operands, **options)
+        if type_rules.are_chosen or self._function is None:
+            return self._call(*operands, **options)
+        result = native.known_call(self._known.calls, operands, options)
+        if result is None:
+            result = self._call(*operands, **options)
+            self._known.learn(operands, options, result)
+        return result
 
     @numpy_function
     def _call(

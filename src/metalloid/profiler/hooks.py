@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 from metalloid.arrays.execution import evaluate as evaluation
 from metalloid.arrays.ir.node import BUFFER, Node
 from metalloid.compiler.toolchain import progress
-from metalloid.kernels.kernel import Kernel, mark_used, observe_calls
+from metalloid.kernels.kernel import Kernel, mark_used
+from metalloid.kernels.kernel_calls import observe_calls
 from metalloid.profiler.callers import calling_instruction
 from metalloid.profiler.counting import Counter
 from metalloid.profiler.records import Counts

@@ -11,9 +11,10 @@ from typing import Any
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.ir.native import offsets_of, when_loaded
+from metalloid.arrays.ir.native import when_loaded
 from metalloid.arrays.ir.node import BUFFER, CONSTANT, Node
 from metalloid.arrays.ir.substitute import is_traced
+from metalloid.runtime.memory.slot_offsets import offsets_of
 from metalloid.settings import settings
 from metalloid.transforms.captures import assign, check, replaced
 from metalloid.transforms.extents import ExtentTrace

@@ -19,6 +19,7 @@ from metalloid.arrays.codegen.column_groups import (
 from metalloid.arrays.codegen.elementwise import Writer, output_name
 from metalloid.arrays.codegen.gpu_column_reduction import WideColumnWriter, has_wide_columns
 from metalloid.arrays.codegen.gpu_elementwise import WideWriter
+from metalloid.arrays.codegen.gpu_row_groups import WideRowGroupWriter, is_row_group
 from metalloid.arrays.codegen.gpu_row_reduction import LONG, WideRowWriter
 from metalloid.arrays.codegen.horizontal import HorizontalWriter
 from metalloid.arrays.codegen.matmul import ProductWriter
@@ -136,6 +137,8 @@ def _writer(kernel: FusedKernel, sources: Sequence[BufferSpec], axes: Axes, pack
         if not traits.is_simt and is_narrow(kernel, axes):
             return NarrowRowWriter(kernel, sources, axes)
         return Writer(kernel, sources, axes)
+    if is_row_group(axes, packed):
+        return WideRowGroupWriter(kernel, sources, axes, packed)
     is_long = len(axes.row) == 1 or axes.row[-1] >= LONG
     if traits.is_simt and axes.form == "row" and is_long:
         return WideRowWriter(kernel, sources, axes, packed)

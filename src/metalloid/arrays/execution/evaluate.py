@@ -154,20 +154,57 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
 
 
 def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
-    checks: Sequence[tuple[Node, IndexCheck]] = ()
-    for root in roots:
-        if root.flags & CHECKED:
-            checks = checks_below(roots)
-            roots += [code for code, _ in checks]
-            break
+    checks = _add_codes(roots)
     if not checks and run_call(roots, wait):
         return
     # Where codes are read at once, results of wrong indices do not become values of nodes.
     is_verified_first = bool(checks) and (wait or device.memory != "own")
+    read_first = checks if is_verified_first else ()
     is_repeatable = wait or device.memory == "own"
     can_be_known = is_repeatable and (not is_verified_first or device.memory == "own")
     native = native_evaluation() if can_be_known else None
-    read_first = checks if is_verified_first else ()
+    is_done, numbering = _run_known_or_lower(native, roots, wait, read_first)
+    if not is_done:
+        graph = LinearizedGraph(roots)
+        plan, repeated = plan_of(graph, device)
+        if repeated is not None and is_repeatable:
+            if numbering is None and is_done is False:
+                numbering = Numbering.of(roots)
+            is_done = _run_repeated(graph, plan, repeated, wait, read_first)
+        if is_done:
+            _finish(plan, graph, roots)
+            if numbering is not None and repeated is not None:
+                numbering.remember(graph, plan, repeated, roots)
+        else:
+            numbering = None  # it refers to nodes
+            _run_plan(graph, plan, wait, read_first)
+            _finish(plan, graph, roots)
+    if not is_verified_first:
+        _verify_nodes(checks)
+
+
+def _add_codes(roots: list[Node]) -> Sequence[tuple[Node, IndexCheck]]:
+    """The checks of indices below roots, whose codes become roots."""
+    if not any(root.flags & CHECKED for root in roots):
+        return ()
+    checks = checks_below(roots)
+    roots += [code for code, _ in checks]
+    return checks
+
+
+def _run_known_or_lower(
+    native: NativeEvaluation | None, roots: list[Node], wait: bool,
+    read_first: Sequence[tuple[Node, IndexCheck]],
+) -> tuple[bool | None, Numbering | None]:  # fmt: skip
+    """Run a known evaluation of the structure of the roots, before or after they are lowered.
+
+    Returns
+    -------
+    bool or None
+        As `_run_known` does; True also if a single call computed the roots.
+    Numbering or None
+        Of roots with primitives that are not known.
+    """
     known, numbering = None, None
     if native is not None and any(root.flags & HAS_PRIMITIVES for root in roots):
         known = _run_known(native, roots, wait, read_first)
@@ -175,56 +212,56 @@ def _evaluate(device: Device, roots: list[Node], wait: bool) -> None:
     if not known:
         lower(roots)
         if run_call(roots, wait):  # operands may have become values
-            return
+            return True, None
         if native is not None and numbering is None:
             known = _run_known(native, roots, wait, read_first)
-    if known:
-        if not is_verified_first:
-            _verify_nodes(checks)
-        return
-    graph = LinearizedGraph(roots)
-    plan, repeated = plan_of(graph, device)
+    return known, numbering
+
+
+def _run_repeated(
+    graph: LinearizedGraph, plan: ExecutablePlan, repeated: RepeatedPlan, wait: bool,
+    read_first: Sequence[tuple[Node, IndexCheck]],
+) -> bool:  # fmt: skip
+    """Run a plan whose launches have been bound before; False if it does not take the leaves."""
+    passed = [leaf for leaf in graph.leaves if leaf.kind is BUFFER]
+    memories = [leaf.memory for leaf in passed]
+    in_bytes = [leaf.data[1] * leaf.dtype.itemsize for leaf in passed]
+    stored = repeated(memories, graph.nodes, wait, in_bytes)  # type: ignore[arg-type]
+    if stored is None:
+        return False
+    memory_of = dict(zip(repeated.results, stored, strict=True))
+    for source, k in plan.overwritten.items():
+        memory_of[source] = graph.leaves[k].memory  # type: ignore[assignment]
+    if read_first:
+        _verify(read_first, graph, plan, memory_of)
+    for result in plan.results:
+        graph.nodes[result.node].materialize(memory_of[result.source], result.layout)
+    return True
+
+
+def _run_plan(
+    graph: LinearizedGraph,
+    plan: ExecutablePlan,
+    wait: bool,
+    read_first: Sequence[tuple[Node, IndexCheck]],
+) -> None:
+    """Bind and run the launches of a plan."""
     leaves = [leaf.memory for leaf in graph.leaves]
     offsets = [leaf.data[1] for leaf in graph.leaves]
-    if repeated is not None and is_repeatable:
-        if numbering is None and known is False:
-            numbering = Numbering.of(roots)
-        passed = [leaf for leaf in graph.leaves if leaf.kind is BUFFER]
-        memories = [leaf.memory for leaf in passed]
-        in_bytes = [leaf.data[1] * leaf.dtype.itemsize for leaf in passed]
-        stored = repeated(memories, graph.nodes, wait, in_bytes)  # type: ignore[arg-type]
-        if stored is not None:
-            memory_of = dict(zip(repeated.results, stored, strict=True))
-            for source, k in plan.overwritten.items():
-                memory_of[source] = leaves[k]  # type: ignore[assignment]
-            if is_verified_first:
-                _verify(checks, graph, plan, memory_of)
-            for result in plan.results:
-                graph.nodes[result.node].materialize(memory_of[result.source], result.layout)
-            _finish(plan, graph, roots)
-            if numbering is not None:
-                numbering.remember(graph, plan, repeated, roots)
-            if not is_verified_first:
-                _verify_nodes(checks)
-            return
-    numbering = None  # it refers to nodes
     retained = {
         source
         for index, source, _, references in plan.not_requested
         if sys.getrefcount(graph.nodes[index]) > references
     }
-    memories = run(plan, leaves, offsets, graph.nodes, retained, wait or is_verified_first)
-    if is_verified_first:
-        _verify(checks, graph, plan, dict(enumerate(memories)))
+    memories = run(plan, leaves, offsets, graph.nodes, retained, wait or bool(read_first))
+    if read_first:
+        _verify(read_first, graph, plan, dict(enumerate(memories)))
     for index, source, layout, _ in plan.results:
         memory = memories[source]
         if memory is None:  # nothing else refers to the node
             continue
         layout = with_offset(layout, plan.sources[source], offsets)
         graph.nodes[index].materialize(memory, layout)
-    _finish(plan, graph, roots)
-    if not is_verified_first:
-        _verify_nodes(checks)
 
 
 def _run_known(native: NativeEvaluation, roots: list[Node], wait: bool,

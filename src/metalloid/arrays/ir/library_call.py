@@ -42,6 +42,9 @@ class LibraryLaunch:
         the address space ``constant``.
     max_threads : int or None
         Maximum threads of a threadgroup, on which the number of a thread's registers depends.
+    is_divisible : bool
+        Whether the grid has one axis, of which statements use `group.x` only, so that launches with
+        equal statements may become one.
     """
 
     name: str
@@ -56,6 +59,7 @@ class LibraryLaunch:
     constants: Ints = ()
     max_threads: int | None = None
     aligned_to: int = 0
+    is_divisible: bool = False
 
 
 @dataclass(frozen=True)

@@ -171,6 +171,8 @@ def _load_new_node(functions: Any) -> None:
     state = (BUFFER, IOTA, VIEW, ViewOp, "slice", "reshape", "broadcast", "permute", (),
              topological_ids, int, slice, Ellipsis)  # fmt: skip
     native.moved, native.selected = functions.mtl_views(ctypes.py_object(state))
+    of_calls = BUFFER, topological_ids, (), float, list
+    native.known_call = functions.mtl_known_call(ctypes.py_object(of_calls))
 
 
 def in_memory(memory: Memory, layout: Layout, dtype: DType) -> Node:

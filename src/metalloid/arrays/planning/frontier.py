@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import NamedTuple
 
-from metalloid.arrays.ir.layout import Layout, ViewOp, contiguous_view
+from metalloid.arrays.ir.layout import Layout, ViewOp, apply_view, contiguous_view
 from metalloid.arrays.ir.linearize import LinearizedGraph
 from metalloid.arrays.ir.node import CONSTANT, ELEMENTWISE, VIEW
 
@@ -50,3 +50,21 @@ def fusion_frontier(
             pending.append((graph.args[at][0], (node.data, *moves)))
         else:
             yield FrontierValue(at, moves, layout)
+
+
+def before_reshapes(
+    graph: LinearizedGraph, index: int, region: Layout, materialized: Container[int]
+) -> tuple[int, Layout]:
+    """The node of which a node is a reshape, and a region of memory for it in that shape.
+
+    Values that it is computed from may have strides along its own axes only.
+    """
+    while index not in materialized and graph.nodes[index].kind is VIEW:
+        (base,) = graph.args[index]
+        if graph.nodes[index].data.kind != "reshape":
+            break
+        own = apply_view(region, ViewOp("reshape", graph.nodes[base].shape))
+        if own is None:
+            break
+        index, region = base, own
+    return index, region

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from metalloid.arrays.ir.layout import contiguous
 from metalloid.arrays.ir.linearize import LinearizedGraph
+from metalloid.arrays.planning.library_calls import merge_launches
 from metalloid.arrays.planning.multi_output import merge_outputs
 from metalloid.arrays.planning.schedule import (
     BufferSpec,
@@ -37,7 +38,9 @@ def merge_kernels(graph: LinearizedGraph, steps: Sequence[Step], sources: Sequen
                   traits: DeviceTraits) -> list[Step]:  # fmt: skip
     """Merge the kernels of a plan: those over the same indices, then small independent ones."""
     merged = merge_outputs(graph, steps, traits)
-    return _fuse_horizontally(merged, sources) if traits.is_simt else merged
+    if not traits.is_simt:
+        return merged
+    return _fuse_horizontally(merge_launches(merged, sources), sources)
 
 
 def _fuse_horizontally(steps: Sequence[Step], sources: Sequence[BufferSpec]) -> list[Step]:

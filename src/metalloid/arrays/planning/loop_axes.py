@@ -25,6 +25,8 @@ SHORT_ROW, _SHORT_ROW_OF_SIMT = MAX_INTERLEAVED, 15
 MAX_UNBLOCKED = {"row": 4096, "column": 128}
 #: Rows of several axes that have so many elements are spread over lanes as one axis.
 _MAX_FLAT = 128
+#: Fewest rows, and elements of each, that threads of SIMT devices reduce several at a time.
+_MANY_ROWS, _LONG_ROW = 64, 256
 #: The access of a kernel's first output, which is no operation; the second one is -2, and so on.
 RESULT = -1
 
@@ -54,6 +56,9 @@ class Axes:
         Whether it is for a SIMT device.
     is_flat : bool
         Whether lanes take the elements of a row of several axes in order, as if it were one axis.
+    has_shared_operands : bool
+        On SIMT devices: whether adjacent long rows, each with one result, share operands, so that
+        threads reduce several rows together.
     """
 
     def __init__(self, kernel: FusedKernel, is_simt: bool = False) -> None:
@@ -97,15 +102,45 @@ class Axes:
             and is_short and inner % LANES > 0
             and math.prod(self.row) <= MAX_UNBLOCKED["row"]
         )  # fmt: skip
+        self.has_shared_operands = self._has_shared_operands(kernel)
 
     @property
     def order(self) -> tuple[str, Ints]:
         """The form and extents that determine the order of the additions of a row."""
+        if self.has_shared_operands:
+            return "rows", self.row
         elements = math.prod(self.row)
         in_order = self.form == "column" or self.is_flat or self.row[-1] % LANES == 0
         if in_order and elements <= MAX_UNBLOCKED[self.form]:
             return self.form, (elements,)
         return self.form, self.row
+
+    def differing_operations(self, kernel: FusedKernel) -> set[int]:
+        """Operations whose values vary along the innermost outer axis."""
+        differ: set[int] = set()
+        for index, op in enumerate(kernel.ops):
+            own = op.is_read and self.accesses[index].outer[-1] != 0
+            if own or op.kind == "reduce" or not differ.isdisjoint(op.args):
+                differ.add(index)
+        return differ
+
+    def _has_shared_operands(self, kernel: FusedKernel) -> bool:
+        if not self.is_simt or self.form != "row" or len(self.row) > 1 or kernel.chunk:
+            return False
+        if not self.outer or self.outer[-1] < _MANY_ROWS or self.row[0] < _LONG_ROW:
+            return False
+        if kernel.is_by_element:
+            return False
+        chained: set[int] = set()  # operations that are computed from results of reductions
+        for index, op in enumerate(kernel.ops):
+            is_reduction = op.kind == "reduce"
+            if is_reduction and (op.dtype.names or not chained.isdisjoint(op.args)):
+                return False
+            if is_reduction or not chained.isdisjoint(op.args):
+                chained.add(index)
+        differ = self.differing_operations(kernel)
+        loads = [k in differ for k, op in enumerate(kernel.ops) if op.kind == "load" and op.varies]
+        return True in loads and False in loads
 
     def _form(self, kernel: FusedKernel, short_row: int) -> str:
         if math.prod(self.row) <= short_row and math.prod(self.outer) >= LANES:

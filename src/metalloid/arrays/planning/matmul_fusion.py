@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metalloid.arrays.ir.layout import ViewOp, apply_views, contiguous
+from metalloid.arrays.ir.layout import Ints, ViewOp, apply_views, contiguous
 from metalloid.arrays.ir.node import (
     BUFFER,
     CONSTANT,
@@ -20,7 +20,7 @@ from metalloid.arrays.ir.node import (
     VIEW,
 )
 from metalloid.arrays.planning.context import PlanContext
-from metalloid.arrays.planning.frontier import fusion_frontier
+from metalloid.arrays.planning.frontier import FrontierValue, fusion_frontier
 from metalloid.arrays.planning.kernel_builder import MAX_LOADS, KernelBuilder, plain
 from metalloid.arrays.planning.matmul_dispatch import (
     AUTO,
@@ -86,11 +86,14 @@ def product_below(planner: PlanContext, index: int) -> int | None:
             break
     else:
         return None
-    back = ViewOp("reshape", node.shape)
-    fits = node.shape == root.shape or all(
-        _has_layout(planner, end.node, (*end.moves, back)) for end in ends
-    )
-    return at if fits else None
+    return at if fits_shape(planner, ends, root.shape, node.shape) else None
+
+
+def fits_shape(planner: PlanContext, ends: Sequence[FrontierValue], shape: Ints,
+               other: Ints) -> bool:  # fmt: skip
+    """Whether strides can express what a node is computed from in another shape of its elements."""
+    back = ViewOp("reshape", other)
+    return shape == other or all(_has_layout(planner, end.node, (*end.moves, back)) for end in ends)
 
 
 def _has_layout(planner: PlanContext, index: int, moves: Sequence[ViewOp]) -> bool:

@@ -31,8 +31,13 @@ from metalloid.arrays.ir.node import (
     VIEW,
 )
 from metalloid.arrays.planning import library_calls, matmul_fusion, row_chunks
-from metalloid.arrays.planning.costs import highest_costly, read_repeatedly, recompute_candidates
-from metalloid.arrays.planning.frontier import fusion_frontier
+from metalloid.arrays.planning.costs import (
+    deep_nodes,
+    highest_costly,
+    read_repeatedly,
+    recompute_candidates,
+)
+from metalloid.arrays.planning.frontier import before_reshapes, fusion_frontier
 from metalloid.arrays.planning.horizontal import merge_kernels
 from metalloid.arrays.planning.kernel_builder import (
     MAX_LOADS,
@@ -55,11 +60,6 @@ from metalloid.arrays.planning.schedule import (
 )
 
 T = TypeVar("T")
-
-#: Maximum depth of elementwise expressions, in additions (`Op.cost`), and of chains of calls or
-#: reductions. Deeper values are materialized, which bounds the size of kernels and the planner's
-#: recursion.
-MAX_EXPRESSION_DEPTH, MAX_CHAIN_DEPTH = 256, 12
 
 #: From this many chunks of columns on, the chunks of a column are contiguous.
 _MANY_CHUNKS = 16
@@ -103,7 +103,7 @@ class Planner:
                 at_zero = Layout(node.shape, node.data[0], 0)
                 self._leaves[index] = len(self.sources) - 1, at_zero
                 leaf += 1
-        reasons = dict.fromkeys(self._deep(), MaterializeReason.SIZE)
+        reasons = dict.fromkeys(deep_nodes(self.graph), MaterializeReason.SIZE)
         repeated = recompute_candidates(self.graph, self.pinned.keys())
         reasons.update(dict.fromkeys(repeated, MaterializeReason.REPEATED))
         reasons |= self.pinned
@@ -124,21 +124,6 @@ class Planner:
             [*chain.from_iterable(self.graph.args), *self.graph.roots]
         )
         self._has_products = any(node.kind is MATMUL for node in self.graph.nodes)
-
-    def _deep(self) -> list[int]:
-        """Nodes to materialize because their expressions are too deep, in topological order."""
-        depths: list[tuple[int, int]] = []
-        indices = []
-        for index, node in enumerate(self.graph.nodes):
-            below = [depths[arg] for arg in self.graph.args[index]]
-            own = node.data.cost if node.kind is ELEMENTWISE else 0
-            depth = max((d for d, _ in below), default=0) + own
-            chain = max((c for _, c in below), default=0) + (node.kind not in (ELEMENTWISE, VIEW))
-            if depth >= MAX_EXPRESSION_DEPTH or chain >= MAX_CHAIN_DEPTH:
-                indices.append(index)
-                depth = chain = 0
-            depths.append((depth, chain))
-        return indices
 
     # -- materialization
 
@@ -294,13 +279,18 @@ class Planner:
         nodes, args = self.graph.nodes, self.graph.args
         root = nodes[index]
         own = plain(contiguous(root.shape))
-        for at, _, layout in fusion_frontier(self.graph, index, self.materialized):
+        ends = list(fusion_frontier(self.graph, index, self.materialized))
+        for at, _, layout in ends:
             node = nodes[at]
-            if node.kind is not REDUCE or at in self.materialized:
+            if (
+                node.kind is not REDUCE
+                or at in self.materialized
+                or layout is None
+                or layout.offset
+            ):
                 continue
-            if layout is None or layout.offset:
-                continue
-            if plain(layout) == own and node.size == root.size:
+            is_same = plain(layout) == own and node.size == root.size
+            if is_same and matmul_fusion.fits_shape(self, ends, root.shape, node.shape):
                 return at, False
             arg_shape = nodes[args[at][0]].shape
             back = plain(contiguous(node.shape))
@@ -385,11 +375,11 @@ class Planner:
             if self._is_only_a_slice(arg):
                 self._compute_slices(arg, out, region)
                 continue
-
             self.compute_into(arg, out, region)
 
     def compute_into(self, index: int, out: int, region: Layout) -> None:
         """Compute a node into a region of a buffer, element by element."""
+        index, region = before_reshapes(self.graph, index, region, self.materialized)
 
         def attempt() -> tuple[KernelBuilder, int]:
             builder = KernelBuilder(self, region.shape)

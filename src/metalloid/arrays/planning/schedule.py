@@ -150,11 +150,14 @@ class LibraryKernel:
         Buffers, and the offsets of their first elements.
     writes : tuple of int
         Buffers.
+    merged : tuple of LibraryKernel
+        Those that it stands for, if it stands for several.
     """
 
     launch: LibraryLaunch
     reads: tuple[tuple[int, int], ...]
     writes: Ints
+    merged: tuple[LibraryKernel, ...] = ()
     nodes: ClassVar[frozenset[int]] = frozenset()
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metalloid.compiler.analysis.simdgroup_functions import WIDTH
-from metalloid.compiler.ir.types import I1, I32, Float, Type
+from metalloid.compiler.analysis.target_builtins import MAX_LANES
+from metalloid.compiler.ir.types import I1, I16, I32, Float, Integer, Type
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.slots import SlotKind
 
@@ -79,7 +80,10 @@ def is_active(builder: Builder, lanes: str) -> str:
 
 
 def read_lanes(builder: Builder, vector: str, type: Type, lanes: str) -> str:
-    """For each lane the value of another: through memory."""
+    """For each lane the value of another: by permutations of registers, or through memory."""
+    is_avx512 = builder.mask_type == I1 and builder.width == 2 * MAX_LANES
+    if is_avx512 and isinstance(type, Integer | Float) and type.bits in (16, 32):
+        return _permuted(builder, vector, type, lanes)
     wide = builder.wide(type)
     slot = builder.address_of(builder.slot(SlotKind.EXCHANGE, f"%{type}", wide))
     builder.emit(f"store {wide} {vector}, ptr {slot}, align 64")
@@ -95,3 +99,27 @@ def read_lanes(builder: Builder, vector: str, type: Type, lanes: str) -> str:
             (wide, "poison"),
         ],
     )
+
+
+def _permuted(builder: Builder, vector: str, type: Integer | Float, lanes: str) -> str:
+    """The same where one register holds all lanes, or two do: AVX-512 reads from both."""
+    bits, wide = Integer(type.bits), builder.wide(Integer(type.bits))
+    if isinstance(type, Float):
+        vector = builder.new(f"bitcast {builder.wide(type)} {vector} to {wide}")
+    if bits == I16:
+        index = builder.new(f"trunc {builder.wide(I32)} {lanes} to {wide}")
+        given = [(wide, vector), (wide, index)]
+        result = builder.call(wide, "@llvm.x86.avx512.permvar.hi.512", given)
+    else:
+        row = f"<{MAX_LANES} x i32>"
+        low, high = cut(builder, vector, builder.width, MAX_LANES, I32)
+        picked = [
+            builder.call(
+                row, "@llvm.x86.avx512.vpermi2var.d.512", [(row, low), (row, index), (row, high)]
+            )
+            for index in cut(builder, lanes, builder.width, MAX_LANES, I32)
+        ]
+        result = joined(builder, picked, MAX_LANES, I32)
+    if isinstance(type, Float):
+        result = builder.new(f"bitcast {wide} {result} to {builder.wide(type)}")
+    return result

@@ -13,7 +13,7 @@ from metalloid.arrays.ir.dtypes import bool_, kind_of, uint8
 from metalloid.arrays.ir.node import TRACED
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.library.bits import packed_bits, unpacked_bits
-from metalloid.numpy.array import numpy_function
+from metalloid.numpy.known_calls import structural_function
 
 _BITS = 8
 
@@ -33,7 +33,7 @@ def _shifts(x: Array, is_little: bool) -> Array:
     return numbers if is_little else numbers[::-1]
 
 
-@numpy_function
+@structural_function(1)
 def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> Array:
     """Eight elements along an axis as the bits of a byte: whether each is nonzero.
 
@@ -57,7 +57,7 @@ def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> Array:
     return moveaxis(packed, -1, along)
 
 
-@numpy_function
+@structural_function(1)
 def unpackbits(a: Any, /, axis: Any = None, count: Any = None, bitorder: str = "big") -> Array:
     """The bits of bytes as elements of 0 or 1 along an axis.
 

@@ -17,14 +17,14 @@ from metalloid.arrays.ir.dtypes import float32, int32, kind_of, promote
 from metalloid.arrays.ir.node import cast
 from metalloid.arrays.lowering.windows import Overlaps
 from metalloid.fft import fft, ifft, irfft, rfft
-from metalloid.numpy.array import numpy_function
+from metalloid.numpy.known_calls import structural_function
 
 #: Real multiplications of the direct form for each element and step of a transform from which on
 #: transforms are used. They are three times as fast then, which outweighs their larger errors.
 _TRANSFORM_COST = 128
 
 
-@numpy_function
+@structural_function(2)
 def convolve(a: Any, v: Any, mode: str = "full") -> Array:
     """Convolution of two vectors.
 
@@ -56,7 +56,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Array:
     return _correlated(x, y, mode, "convolve", flips=True)
 
 
-@numpy_function
+@structural_function(2)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
     """Cross-correlation of two vectors; `v` is conjugated. See `convolve`."""
     x, y = as_arrays("correlate", a, v)

@@ -23,6 +23,7 @@ from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, int64, kind_of, promote
 from metalloid.arrays.ir.operands import is_scalar
 from metalloid.numpy.array import numpy_function
+from metalloid.numpy.known_calls import structural_function
 from metalloid.numpy.memory_order import in_order
 
 Shape = Any
@@ -97,41 +98,41 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Array:
     return x
 
 
-@numpy_function
+@structural_function(1)
 def copy(a: Any, order: str = "K", subok: bool = False) -> Array:
     """Return a copy."""
     return in_order(creation.asarray(a, copy=True), order, a, True)
 
 
-@numpy_function
+@structural_function(0)
 def empty(shape: Shape, dtype: Any = None, order: str = "C", *, device: Any = None,
           like: Any = None) -> Array:  # fmt: skip
     """Array of zeros: lazy arrays are never uninitialised."""
     return in_order(creation.zeros(shape, dtype, device=device), order)
 
 
-@numpy_function
+@structural_function(0)
 def zeros(shape: Shape, dtype: Any = None, order: str = "C", *, device: Any = None,
           like: Any = None) -> Array:  # fmt: skip
     """Array of zeros."""
     return in_order(creation.zeros(shape, dtype, device=device), order)
 
 
-@numpy_function
+@structural_function(0)
 def ones(shape: Shape, dtype: Any = None, order: str = "C", *, device: Any = None,
          like: Any = None) -> Array:  # fmt: skip
     """Array of ones."""
     return in_order(creation.ones(shape, dtype, device=device), order)
 
 
-@numpy_function
+@structural_function(0)
 def full(shape: Shape, fill_value: Any, dtype: Any = None, order: str = "C", *,
          device: Any = None, like: Any = None) -> Array:  # fmt: skip
     """Array filled with a number, or with an array that is broadcast."""
     return in_order(creation.full(shape, fill_value, dtype, device=device), order)
 
 
-@numpy_function
+@structural_function(1)
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
               shape: Shape = None, *, device: Any = None) -> Array:  # fmt: skip
     """`full` with the shape and type of another array by default."""
@@ -139,7 +140,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
     return in_order(result, order, a)
 
 
-@numpy_function
+@structural_function(1)
 def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True,
                shape: Shape = None, *, device: Any = None) -> Array:  # fmt: skip
     """`zeros` with the shape and type of another array by default."""
@@ -147,7 +148,7 @@ def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True,
     return in_order(result, order, a)
 
 
-@numpy_function
+@structural_function(1)
 def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True,
               shape: Shape = None, *, device: Any = None) -> Array:  # fmt: skip
     """`ones` with the shape and type of another array by default."""
@@ -158,20 +159,20 @@ def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True,
 empty_like = zeros_like
 
 
-@numpy_function
+@structural_function(0)
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, order: str = "C", *,
         device: Any = None, like: Any = None) -> Array:  # fmt: skip
     """Matrix with ones on its `k`-th diagonal."""
     return creation.eye(N, M, k, dtype, device=device)
 
 
-@numpy_function
+@structural_function(0)
 def identity(n: int, dtype: Any = None, *, like: Any = None) -> Array:
     """Identity matrix."""
     return creation.eye(n, dtype=dtype)
 
 
-@numpy_function
+@structural_function(0)
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None,
            like: Any = None) -> Array:  # fmt: skip
     """Evenly spaced numbers in a half-open interval.
@@ -190,7 +191,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, de
     return result
 
 
-@numpy_function
+@structural_function(0)
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
              dtype: Any = None, axis: int = 0, *, device: Any = None) -> Any:  # fmt: skip
     """Evenly spaced numbers of an interval.
@@ -217,7 +218,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     return result, (last - first) / count if count > 0 else math.nan
 
 
-@numpy_function
+@structural_function(0)
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
              dtype: Any = None, axis: int = 0) -> Array:  # fmt: skip
     """Powers of a base whose exponents are evenly spaced."""
@@ -233,7 +234,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     return result if dtype is None else result.astype(dtype)
 
 
-@numpy_function
+@structural_function(0)
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
               axis: int = 0) -> Array:  # fmt: skip
     """Numbers with a constant ratio, of an interval."""
@@ -269,27 +270,27 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     return result if dtype is None else result.astype(dtype)
 
 
-@numpy_function
+@structural_function(0)
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, like: Any = None) -> Array:
     """Lower triangle of ones."""
     return creation.tril(creation.ones((N, N if M is None else M), dtype), k)
 
 
-@numpy_function
+@structural_function(1)
 def tril(m: Any, k: int = 0) -> Array:
     """Lower triangles of matrices, with zeros above the `k`-th diagonal."""
     x = as_array(m, "tril")
     return creation.tril(broadcast_to(x, (x.size, x.size)) if x.ndim == 1 else x, k)
 
 
-@numpy_function
+@structural_function(1)
 def triu(m: Any, k: int = 0) -> Array:
     """Upper triangles of matrices, with zeros below the `k`-th diagonal."""
     x = as_array(m, "triu")
     return creation.triu(broadcast_to(x, (x.size, x.size)) if x.ndim == 1 else x, k)
 
 
-@numpy_function
+@structural_function(1)
 def diag(v: Any, k: int = 0) -> Array:
     """Diagonal of a matrix, or the matrix of a diagonal.
 
@@ -314,7 +315,7 @@ def diag(v: Any, k: int = 0) -> Array:
     return where(mask, by_row, creation.zeros((), x.dtype, device=x.device))
 
 
-@numpy_function
+@structural_function(1)
 def diagflat(v: Any, k: int = 0) -> Array:
     """Matrix whose diagonal is the flattened array."""
     return diag(as_array(v, "diagflat").ravel(), k)
@@ -324,7 +325,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
 _MAX_FACTORS = 16
 
 
-@numpy_function
+@structural_function(1)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """Vandermonde matrix: the powers of numbers."""
     numbers = as_array(x, "vander")
@@ -357,7 +358,7 @@ def fromfunction(function: Callable[..., Any], shape: Shape, *, dtype: Any = flo
     return result
 
 
-@numpy_function
+@structural_function(0)
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """Indices of each element along each axis."""
     shape = tuple(dimensions)
@@ -371,7 +372,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     return stack(grids) if grids else creation.zeros((0,), as_dtype(dtype))
 
 
-@numpy_function
+@structural_function()
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """Coordinates of a grid from the coordinates along its axes."""
     if indexing not in ("xy", "ij"):

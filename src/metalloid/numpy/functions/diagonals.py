@@ -16,12 +16,13 @@ from metalloid.arrays.functions.manipulation import broadcast_to, concat
 from metalloid.arrays.ir.dtypes import default_float, float32, int32, int64
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions.indexing import repeated, write
+from metalloid.numpy.known_calls import structural_function
 
 #: Numbers of so many elements, times 8, are integers of 32 bits.
 _SMALL = 2**28
 
 
-@numpy_function
+@structural_function(0)
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Indices of the main diagonal."""
     return (arange(n),) * ndim
@@ -36,13 +37,13 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
     return diag_indices(x.shape[0], x.ndim)
 
 
-@numpy_function
+@structural_function(0)
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     """Indices of the lower triangle of a matrix."""
     return _lower_triangle(n, k, n if m is None else m)
 
 
-@numpy_function
+@structural_function(0)
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     """Indices of the upper triangle of a matrix."""
     columns = n if m is None else m

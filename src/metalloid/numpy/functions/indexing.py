@@ -27,6 +27,7 @@ from metalloid.arrays.ir.node import cast, reshape
 from metalloid.arrays.ir.operands import axes_of, is_number
 from metalloid.numpy.array import numpy_function, store
 from metalloid.numpy.functions.creation import indices
+from metalloid.numpy.known_calls import structural_function
 
 #: Maximum arrays of `choose` of which all elements are read, as by `where`, instead of copied.
 _MAX_SELECTED = 8
@@ -161,7 +162,7 @@ def select_function(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return result
 
 
-@numpy_function
+@structural_function(3)
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     """Elements of `x` where a condition is true, and of `y` elsewhere; or its indices."""
     mask = as_array(condition, "where")

@@ -12,7 +12,7 @@ from metalloid.arrays.functions import manipulation as base
 from metalloid.arrays.functions.creation import asarray
 from metalloid.arrays.functions.searching import take
 from metalloid.arrays.ir.operands import axes_of
-from metalloid.numpy.array import numpy_function
+from metalloid.numpy.known_calls import structural_function
 
 #: So many indices are the limits of slices, which are copied; more are those of a gather.
 _FEW = 16
@@ -50,7 +50,7 @@ def _joined(pieces: list[Array], axis: int) -> Array:
     return base.concat([piece for piece in pieces if piece.shape[axis]] or pieces[:1], axis)
 
 
-@numpy_function
+@structural_function(1)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
     """Return an array without some subarrays along an axis."""
     x = as_array(arr, "delete")
@@ -64,7 +64,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
     return take(x, asarray(removed, device=x.device), along)
 
 
-@numpy_function
+@structural_function(1)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     """Insert values before indices along an axis.
 

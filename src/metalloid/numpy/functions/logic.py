@@ -17,10 +17,11 @@ from metalloid.kernels.strides import broadcast_shape
 from metalloid.numpy import complex_order
 from metalloid.numpy.array import as_ndarrays, numpy_function, store
 from metalloid.numpy.composed import as_floats
+from metalloid.numpy.known_calls import structural_function
 from metalloid.numpy.memory_order import addresses_of
 
 
-@numpy_function
+@structural_function(2)
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Whether numbers differ by at most ``atol + rtol * abs(b)``."""
     x, y = as_arrays("isclose", a, b)
@@ -82,13 +83,13 @@ def _infinite(name: str, is_positive: bool) -> Any:
 isposinf, isneginf = _infinite("isposinf", True), _infinite("isneginf", False)
 
 
-@numpy_function
+@structural_function(1)
 def iscomplex(x: Any) -> Array:
     """Whether elements have an imaginary part."""
     return ew.not_equal(as_array(x, "iscomplex").astype(as_dtype(complex)).imag, 0)
 
 
-@numpy_function
+@structural_function(1)
 def isreal(x: Any) -> Array:
     """Whether elements have no imaginary part."""
     return ew.logical_not(iscomplex(x))
@@ -130,20 +131,20 @@ def iterable(y: Any) -> bool:
     return bool(y.ndim) if isinstance(y, Array) else np.iterable(y)
 
 
-@numpy_function
+@structural_function(1)
 def real(val: Any) -> Array:
     """Real part."""
     return as_array(val, "real").real
 
 
-@numpy_function
+@structural_function(1)
 def imag(val: Any) -> Array:
     """Imaginary part."""
     x = as_array(val, "imag")
     return x.imag if kind_of(x.dtype) != "b" else x.astype(bool_) & False
 
 
-@numpy_function
+@structural_function(1)
 def angle(z: Any, deg: bool = False) -> Array:
     """Angle of complex numbers, in radians or degrees."""
     x = as_array(z, "angle")
@@ -167,7 +168,7 @@ def real_if_close(a: Any, tol: float = 100) -> Array:
 # -- limits and rounding
 
 
-@numpy_function
+@structural_function(3)
 def clip(a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = None, *,
          min: Any = np._NoValue, max: Any = np._NoValue, **options: Any) -> Any:  # fmt: skip
     """Limit elements to an interval."""
@@ -200,7 +201,7 @@ def clip(a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = 
     return store(x, out, "clip", options.get("casting", "same_kind"), broadcasts=True)
 
 
-@numpy_function
+@structural_function(1)
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """Round to a number of decimals, to the even one of two."""
     x = as_array(a, "round")
@@ -209,7 +210,7 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     return store(round_elements(x, decimals), out, "round")
 
 
-@numpy_function
+@structural_function(1)
 def fix(x: Any, out: Any = None) -> Any:
     """Round towards zero."""
     array = as_array(x, "fix")

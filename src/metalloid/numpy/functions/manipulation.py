@@ -16,10 +16,11 @@ from metalloid.arrays.functions.creation import zeros
 from metalloid.arrays.ir.dtypes import as_dtype
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.numpy.array import check_out, numpy_function, store
+from metalloid.numpy.known_calls import structural_function
 from metalloid.numpy.memory_order import flattened, is_column_major
 
 
-@numpy_function
+@structural_function(1)
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: Any = None) -> Array:
     """Change the shape; one extent may be -1."""
     if str(order).upper() == "A":
@@ -27,13 +28,13 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: Any = None) -> Arr
     return base.reshape(a, shape, order)
 
 
-@numpy_function
+@structural_function(1)
 def ravel(a: Any, order: str = "C") -> Array:
     """Collapse to one axis."""
     return flattened(as_array(a, "ravel"), order)
 
 
-@numpy_function
+@structural_function(1)
 def transpose(a: Any, axes: Any = None) -> Array:
     """Permute the axes; by default, reverse them."""
     return base.transpose(a, axes)
@@ -42,19 +43,19 @@ def transpose(a: Any, axes: Any = None) -> Array:
 permute_dims = transpose
 
 
-@numpy_function
+@structural_function(1)
 def matrix_transpose(x: Any, /) -> Array:
     """Transpose every matrix."""
     return as_array(x, "matrix_transpose").mT
 
 
-@numpy_function
+@structural_function(1)
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     """Move axes to other positions."""
     return base.moveaxis(a, source, destination)
 
 
-@numpy_function
+@structural_function(1)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """Move an axis before another one."""
     x = as_array(a, "rollaxis")
@@ -67,7 +68,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return base.moveaxis(x, along, start - (along < start))
 
 
-@numpy_function
+@structural_function(1)
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Exchange two axes."""
     x = as_array(a, "swapaxes")
@@ -77,13 +78,13 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return base.permute_dims(x, order)
 
 
-@numpy_function
+@structural_function(1)
 def expand_dims(a: Any, axis: Any) -> Array:
     """Insert axes of extent 1 at these positions of the result."""
     return base.expand_dims(a, axis)
 
 
-@numpy_function
+@structural_function(1)
 def squeeze(a: Any, axis: Any = None) -> Array:
     """Remove axes of extent 1."""
     return base.squeeze(a, None if np.ndim(a) == 0 and axis in (0, -1) else axis)
@@ -111,13 +112,13 @@ atleast_2d = _at_least("atleast_2d", lambda shape: (1,) * (2 - len(shape)) + sha
 atleast_3d = _at_least("atleast_3d", _three_axes)
 
 
-@numpy_function
+@structural_function(1)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Array:
     """Broadcast to a shape."""
     return base.broadcast_to(array, shape)
 
 
-@numpy_function
+@structural_function()
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
     """Broadcast arrays to their common shape."""
     return base.broadcast_arrays(*args)
@@ -150,7 +151,7 @@ def _sequence(arrays: Any, where: str) -> list[Any]:
     return list(arrays)
 
 
-@numpy_function
+@structural_function(1)
 def concatenate(arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None,
                 casting: str = "same_kind") -> Any:  # fmt: skip
     """Join arrays along an axis, or flattened if it is None."""
@@ -162,14 +163,14 @@ def concatenate(arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype:
 concat = concatenate
 
 
-@numpy_function
+@structural_function(1)
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None,
           casting: str = "same_kind") -> Any:  # fmt: skip
     """Stack arrays of one shape along a new axis."""
     return _joined(base.stack(_sequence(arrays, "stack"), axis), out, dtype, casting, "stack")
 
 
-@numpy_function
+@structural_function(1)
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Join arrays by rows."""
     arrays = [atleast_2d(x) for x in _sequence(tup, "vstack")]
@@ -179,7 +180,7 @@ def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
 row_stack = vstack
 
 
-@numpy_function
+@structural_function(1)
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Join arrays by columns; along the first axis if they have one only."""
     arrays = [atleast_1d(x) for x in _sequence(tup, "hstack")]
@@ -187,13 +188,13 @@ def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     return _joined(base.concat(arrays, axis), None, dtype, casting, "hstack")
 
 
-@numpy_function
+@structural_function(1)
 def dstack(tup: Any) -> Any:
     """Join arrays along the third axis."""
     return base.concat([atleast_3d(x) for x in _sequence(tup, "dstack")], 2)
 
 
-@numpy_function
+@structural_function(1)
 def column_stack(tup: Any) -> Any:
     """Join vectors as the columns of a matrix."""
     arrays = as_arrays("column_stack", *_sequence(tup, "column_stack"))
@@ -227,7 +228,7 @@ def block(arrays: Any) -> Any:
     return joined(arrays, 0)
 
 
-@numpy_function
+@structural_function(2)
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """Join values to the end of an array."""
     x, y = as_arrays("append", arr, values)
@@ -296,25 +297,25 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 # -- order of elements
 
 
-@numpy_function
+@structural_function(1)
 def flip(m: Any, axis: Any = None) -> Array:
     """Reverse the elements along axes, or along all axes."""
     return base.flip(m, axis)
 
 
-@numpy_function
+@structural_function(1)
 def fliplr(m: Any) -> Array:
     """Reverse the columns."""
     return base.flip(m, 1)
 
 
-@numpy_function
+@structural_function(1)
 def flipud(m: Any) -> Array:
     """Reverse the rows."""
     return base.flip(m, 0)
 
 
-@numpy_function
+@structural_function(1)
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     """Shift elements along axes, cyclically."""
     x, shift = as_array(a, "roll"), np.asarray(shift)
@@ -328,7 +329,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     return x
 
 
-@numpy_function
+@structural_function(1)
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     """Rotate by 90 degrees in the plane of two axes, from the first to the second.
 
@@ -356,19 +357,19 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
 # -- repeated elements
 
 
-@numpy_function
+@structural_function(1)
 def tile(A: Any, reps: Any) -> Array:
     """Repeat the whole array along each axis."""
     return base.tile(A, reps if np.ndim(reps) else operator.index(reps))
 
 
-@numpy_function
+@structural_function(1)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Array:
     """Repeat every element."""
     return base.repeat(a, operator.index(repeats) if np.ndim(repeats) == 0 else repeats, axis)
 
 
-@numpy_function
+@structural_function(1)
 def resize(a: Any, new_shape: Any) -> Array:
     """Change the number of elements; the array is repeated if there are too few."""
     x = as_array(a, "resize").ravel()

@@ -15,15 +15,15 @@ from metalloid.arrays.functions.sorting import argsort
 from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import default_float, kind_of, promote
 from metalloid.arrays.ir.operands import axes_of
-from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions.scans import cumsum, diff
+from metalloid.numpy.known_calls import structural_function
 
 
 def _between(x: Array, axis: int, start: int | None, stop: int | None) -> Array:
     return x[(slice(None),) * axis + (slice(start, stop),)]
 
 
-@numpy_function
+@structural_function(1)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Derivatives by central differences, one-sided at the edges.
 
@@ -101,7 +101,7 @@ def _derivative(x: Array, axis: int, distance: Any, edge_order: int) -> Array:
     return concat([part.astype(x.dtype) for part in (low, inner, high)], axis)
 
 
-@numpy_function
+@structural_function(2)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """Integral along an axis by the trapezoidal rule."""
     values = as_array(y, "trapezoid")
@@ -118,7 +118,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return (sums * width / 2.0).sum(along)
 
 
-@numpy_function
+@structural_function(3)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
            ) -> Any:  # fmt: skip
     """Piecewise linear interpolation between the points (`xp`, `fp`).
@@ -187,7 +187,7 @@ def _lines(x0: Array, y0: Array, x1: Array, y1: Array) -> tuple[Array, Array, Ar
     return where(is_right, x1, x0), where(is_right, y1, y0), slope
 
 
-@numpy_function
+@structural_function(1)
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Array:
     """Remove jumps of angles by multiples of the period."""
     x = as_array(p, "unwrap")
@@ -211,7 +211,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
     return concat([_between(x, along, 0, 1), rest], along)
 
 
-@numpy_function
+@structural_function(1)
 def sinc(x: Any) -> Array:
     """``sin(pi x) / (pi x)``, 1 at 0."""
     array = as_array(x, "sinc")
@@ -220,7 +220,7 @@ def sinc(x: Any) -> Array:
     return ew.sin(angle) / angle
 
 
-@numpy_function
+@structural_function(1)
 def i0(x: Any) -> Array:
     """Modified Bessel function of the first kind, order 0."""
     values = as_array(x, "i0")

@@ -14,6 +14,7 @@ from metalloid.arrays.ir.dtypes import int64, kind_of
 from metalloid.arrays.lowering.reductions import extreme
 from metalloid.numpy.array import numpy_function, store
 from metalloid.numpy.functions import reductions
+from metalloid.numpy.known_calls import structural_function
 
 _no_value: Any = np._NoValue
 
@@ -27,7 +28,7 @@ def _without_nan(a: Any, name: str, other: float) -> tuple[Array, Array | None]:
     return select(mask, other, x).astype(x.dtype), ew.logical_not(mask)
 
 
-@numpy_function
+@structural_function(1)
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
            initial: Any = _no_value, where: Any = True) -> Any:  # fmt: skip
     """Sum in which NaN counts as 0."""
@@ -35,7 +36,7 @@ def nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdim
     return reductions.sum(x, axis, dtype, out, keepdims, initial, where)
 
 
-@numpy_function
+@structural_function(1)
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
             initial: Any = _no_value, where: Any = True) -> Any:  # fmt: skip
     """Product in which NaN counts as 1."""
@@ -59,14 +60,14 @@ def _extreme(name: str, other: float, a: Any, axis: Any, out: Any, keepdims: Any
     return store(result, out, f"nan{name}")
 
 
-@numpy_function
+@structural_function(1)
 def nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
            initial: Any = _no_value, where: Any = True) -> Any:  # fmt: skip
     """Maximum of the numbers that are not NaN; NaN if there are none."""
     return _extreme("max", -np.inf, a, axis, out, keepdims, initial, where)
 
 
-@numpy_function
+@structural_function(1)
 def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
            initial: Any = _no_value, where: Any = True) -> Any:  # fmt: skip
     """Minimum of the numbers that are not NaN; NaN if there are none."""
@@ -98,7 +99,7 @@ def _and(mask: Array | None, where: Any) -> Any:
     return ew.logical_and(mask, as_array(where, "where", mask.device))
 
 
-@numpy_function
+@structural_function(1)
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
             where: Any = True) -> Any:  # fmt: skip
     """Mean of the numbers that are not NaN; NaN if there are none."""
@@ -106,7 +107,7 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdi
     return reductions.mean(x, axis, dtype, out, keepdims, where=_and(mask, where))
 
 
-@numpy_function
+@structural_function(1)
 def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
            keepdims: Any = False, *, where: Any = True, mean: Any = _no_value,
            correction: Any = _no_value) -> Any:  # fmt: skip
@@ -122,7 +123,7 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: A
     return store(result, out, "nanvar")
 
 
-@numpy_function
+@structural_function(1)
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
            keepdims: Any = False, *, where: Any = True, mean: Any = _no_value,
            correction: Any = _no_value) -> Any:  # fmt: skip
@@ -132,7 +133,7 @@ def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: A
     return store(ew.sqrt(variance), out, "nanstd")
 
 
-@numpy_function
+@structural_function(1)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
                ) -> Array:  # fmt: skip
     """Replace NaN and infinities by numbers; by default 0 and the largest finite ones.

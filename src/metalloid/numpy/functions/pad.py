@@ -19,8 +19,8 @@ from metalloid.arrays.ir.dtypes import default_float, kind_of
 from metalloid.arrays.ir.node import broadcast
 from metalloid.arrays.ir.operands import as_number
 from metalloid.arrays.ir.views import joined, sliced
-from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions import reductions
+from metalloid.numpy.known_calls import structural_function
 
 #: Modes that repeat elements: `numpy.pad` of the indices tells which.
 _REPEATING = ("edge", "reflect", "symmetric", "wrap")
@@ -47,7 +47,7 @@ def _counts(name: str, value: Any, rank: int) -> list[tuple[int, int]]:
     return pairs
 
 
-@numpy_function
+@structural_function(1)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Array:
     """Add a border to an array.
 

@@ -19,9 +19,10 @@ from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions.convolution import convolve
 from metalloid.numpy.functions.creation import vander
 from metalloid.numpy.functions.manipulation import atleast_1d, trim_zeros
+from metalloid.numpy.known_calls import structural_function
 
 
-@numpy_function
+@structural_function(2)
 def polyval(p: Any, x: Any) -> Array:
     """Values of a polynomial, by Horner's method.
 
@@ -47,19 +48,19 @@ def _padded(p: Any, q: Any, where: str) -> tuple[Array, Array]:
     return a, b
 
 
-@numpy_function
+@structural_function(2)
 def polyadd(a1: Any, a2: Any) -> Array:
     """Sum of two polynomials."""
     return ew.add(*_padded(a1, a2, "polyadd"))
 
 
-@numpy_function
+@structural_function(2)
 def polysub(a1: Any, a2: Any) -> Array:
     """Difference of two polynomials."""
     return ew.subtract(*_padded(a1, a2, "polysub"))
 
 
-@numpy_function
+@structural_function(2)
 def polymul(a1: Any, a2: Any) -> Array:
     """Product of two polynomials."""
     a, b = (trim_zeros(atleast_1d(x), "f") for x in as_arrays("polymul", a1, a2))
@@ -75,7 +76,7 @@ def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
     return as_array(quotient, "polydiv"), as_array(remainder, "polydiv")
 
 
-@numpy_function
+@structural_function(1)
 def polyder(p: Any, m: int = 1) -> Array:
     """Derivative of a polynomial."""
     if m < 0:
@@ -86,7 +87,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     return x
 
 
-@numpy_function
+@structural_function(1)
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """Integral of a polynomial, with constants of integration `k`."""
     if m < 0:

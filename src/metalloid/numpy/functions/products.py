@@ -18,10 +18,11 @@ from metalloid.arrays.functions.einsum_text import read
 from metalloid.arrays.functions.manipulation import broadcast_to, moveaxis, stack
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, int64, kind_of
 from metalloid.arrays.ir.operands import axes_of
-from metalloid.numpy.array import numpy_function, store
+from metalloid.numpy.array import store
+from metalloid.numpy.known_calls import structural_function
 
 
-@numpy_function
+@structural_function(2)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Product over the last axis of `a` and the last but one of `b`.
 
@@ -40,14 +41,14 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     return store(products.tensordot(x, y, axes=((x.ndim - 1,), (axis,))), out, "dot")
 
 
-@numpy_function
+@structural_function(2)
 def vdot(a: Any, b: Any, /) -> Any:
     """Sum of the products of all elements; those of `a` are conjugated."""
     x, y = (z.ravel() for z in as_arrays("vdot", a, b))
     return products.matmul(ew.conj(x) if kind_of(x.dtype) == "c" else x, y)
 
 
-@numpy_function
+@structural_function(2)
 def inner(a: Any, b: Any, /) -> Any:
     """Product over the last axes."""
     x, y = as_arrays("inner", a, b)
@@ -56,14 +57,14 @@ def inner(a: Any, b: Any, /) -> Any:
     return products.tensordot(x, y, axes=((x.ndim - 1,), (y.ndim - 1,)))
 
 
-@numpy_function
+@structural_function(2)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """Products of all pairs of elements of two flattened arrays."""
     x, y = (z.ravel() for z in as_arrays("outer", a, b))
     return store(x[:, None] * y[None, :], out, "outer", broadcasts=True)
 
 
-@numpy_function
+@structural_function(2)
 def kron(a: Any, b: Any) -> Array:
     """Kronecker product."""
     x, y = as_arrays("kron", a, b)
@@ -75,7 +76,7 @@ def kron(a: Any, b: Any) -> Array:
     return (rows * columns).reshape([m * n for m, n in zip(x.shape, y.shape, strict=True)])
 
 
-@numpy_function
+@structural_function(2)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Product over pairs of axes."""
     x, y = as_arrays("tensordot", a, b)
@@ -86,7 +87,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     return products.tensordot(x, y, axes=axes)
 
 
-@numpy_function
+@structural_function()
 def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
            casting: str = "safe", optimize: Any = False) -> Any:  # fmt: skip
     """Sum of products by Einstein's convention; see `metalloid.einsum`."""
@@ -135,14 +136,14 @@ def _with_text(operands: Sequence[Any]) -> list[Any]:
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
 
-@numpy_function
+@structural_function(1)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
           out: Any = None) -> Any:  # fmt: skip
     """Sum of a diagonal."""
     return store(diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype), out, "trace")
 
 
-@numpy_function
+@structural_function(1)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Diagonal of matrices, along a new last axis."""
     x = as_array(a, "diagonal")
@@ -152,7 +153,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     return linalg.diagonal(moveaxis(x, plane, (-2, -1)), offset=operator.index(offset))
 
 
-@numpy_function
+@structural_function(2)
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
           axis: int | None = None) -> Array:  # fmt: skip
     """Cross product of vectors of three elements; two are completed by 0."""

@@ -17,7 +17,8 @@ from metalloid.arrays.ir.dtypes import as_dtype, default_float, int64, kind_of, 
 from metalloid.arrays.ir.node import broadcast
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.library.order_statistics import LONG_ROW, MAX_TARGETS
-from metalloid.numpy.array import numpy_function, store
+from metalloid.numpy.array import store
+from metalloid.numpy.known_calls import structural_function
 from metalloid.settings import settings
 
 #: The continuous methods: parameters alpha and beta of an index ``q * (n - a) + b`` (R. J. Hyndman,
@@ -181,7 +182,7 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: 
     return store(stacked.reshape(*q.shape, *shape), out, name, broadcasts=not is_median)
 
 
-@numpy_function
+@structural_function(1)
 def quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
              method: str = "linear", keepdims: Any = False, *, weights: Any = None
              ) -> Any:  # fmt: skip
@@ -206,7 +207,7 @@ def quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input:
     )
 
 
-@numpy_function
+@structural_function(1)
 def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
                 method: str = "linear", keepdims: Any = False, *, weights: Any = None
                 ) -> Any:  # fmt: skip
@@ -228,7 +229,7 @@ def _hundredths(q: Any, where: str) -> float | np.ndarray:
     )
 
 
-@numpy_function
+@structural_function(1)
 def percentile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
                method: str = "linear", keepdims: Any = False, *, weights: Any = None
                ) -> Any:  # fmt: skip
@@ -237,7 +238,7 @@ def percentile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_inpu
                       method, keepdims, weights, False)  # fmt: skip
 
 
-@numpy_function
+@structural_function(1)
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
                   method: str = "linear", keepdims: Any = False, *, weights: Any = None
                   ) -> Any:  # fmt: skip
@@ -255,14 +256,14 @@ def _median(name: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     return _quantiles(name, x, 0.5, axis, out, False, "mean", keepdims, None, name == "nanmedian")
 
 
-@numpy_function
+@structural_function(1)
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
            keepdims: Any = False) -> Any:  # fmt: skip
     """Median along axes, or of all elements; NaN if there is one."""
     return _median("median", a, axis, out, keepdims)
 
 
-@numpy_function
+@structural_function(1)
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
               keepdims: Any = False) -> Any:  # fmt: skip
     """Median of the numbers that are not NaN."""

@@ -18,6 +18,7 @@ from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, kind_of
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.numpy import complex_order
 from metalloid.numpy.array import numpy_function, store
+from metalloid.numpy.known_calls import structural_function
 
 _no_value: Any = np._NoValue
 Axis = Any
@@ -52,7 +53,7 @@ def _reduced(name: str, combine: Callable[..., Array], x: Array, axis: Axis, out
     return store(result, out, name, "unsafe" if is_truth else "same_kind")
 
 
-@numpy_function
+@structural_function(1)
 def sum(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
         initial: Any = _no_value, where: Any = True) -> Any:  # fmt: skip
     """Sum along axes, or of all elements.
@@ -70,7 +71,7 @@ def sum(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims:
     return _reduced("sum", ew.add, x, axis, out, initial, dtype=dtype, keepdims=keepdims)
 
 
-@numpy_function
+@structural_function(1)
 def prod(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
          initial: Any = _no_value, where: Any = True) -> Any:  # fmt: skip
     """Product along axes, or of all elements; see `sum`."""
@@ -128,7 +129,7 @@ def any_is_empty(x: Array, axes: Any) -> bool:
     return 0 in [x.shape[k] for k in axes]
 
 
-@numpy_function
+@structural_function(1)
 def max(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False,
         initial: Any = _no_value, where: Any = True) -> Any:  # fmt: skip
     """Maximum along axes, or of all elements; NaN if there is one.
@@ -141,14 +142,14 @@ def max(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False,
     return _extreme("max", ew.maximum, a, axis, out, keepdims, initial, where)
 
 
-@numpy_function
+@structural_function(1)
 def min(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False,
         initial: Any = _no_value, where: Any = True) -> Any:  # fmt: skip
     """Minimum along axes, or of all elements; see `max`."""
     return _extreme("min", ew.minimum, a, axis, out, keepdims, initial, where)
 
 
-@numpy_function
+@structural_function(1)
 def any(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False, *,
         where: Any = True) -> Any:  # fmt: skip
     """Whether any element along axes is nonzero."""
@@ -156,7 +157,7 @@ def any(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False, *,
     return _reduced("any", ew.logical_or, x, axis, out, _no_value, keepdims=keepdims)
 
 
-@numpy_function
+@structural_function(1)
 def all(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False, *,
         where: Any = True) -> Any:  # fmt: skip
     """Whether all elements along axes are nonzero."""
@@ -179,7 +180,7 @@ def _as_floats(x: Array, dtype: Any) -> Array:
     return x if kind_of(x.dtype) in "fc" else x.astype(default_float())
 
 
-@numpy_function
+@structural_function(1)
 def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
          where: Any = True) -> Any:  # fmt: skip
     """Mean along axes, or of all elements."""
@@ -200,7 +201,7 @@ def degrees_of_freedom(where: str, ddof: Any, correction: Any) -> Any:
     return correction
 
 
-@numpy_function
+@structural_function(1)
 def var(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
         keepdims: Any = False, *, where: Any = True, mean: Any = _no_value,
         correction: Any = _no_value) -> Any:  # fmt: skip
@@ -229,7 +230,7 @@ def var(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any
     return store((total / divisor).astype(total.dtype), out, "var")
 
 
-@numpy_function
+@structural_function(1)
 def std(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
         keepdims: Any = False, *, where: Any = True, mean: Any = _no_value,
         correction: Any = _no_value) -> Any:  # fmt: skip
@@ -239,7 +240,7 @@ def std(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: Any
     return store(ew.sqrt(variance), out, "std")
 
 
-@numpy_function
+@structural_function(1)
 def ptp(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False) -> Any:
     """Difference of the maximum and the minimum."""
     x = operand(a, "ptp")
@@ -248,19 +249,19 @@ def ptp(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False) -> An
     return store(result, out, "ptp")
 
 
-@numpy_function
+@structural_function(1)
 def argmax(a: Any, axis: Axis = None, out: Any = None, *, keepdims: Any = False) -> Any:
     """Index of the first largest element; NaN is the largest."""
     return _arg_extreme("max", a, axis, out, keepdims)
 
 
-@numpy_function
+@structural_function(1)
 def argmin(a: Any, axis: Axis = None, out: Any = None, *, keepdims: Any = False) -> Any:
     """Index of the first smallest element; see `argmax`."""
     return _arg_extreme("min", a, axis, out, keepdims)
 
 
-@numpy_function
+@structural_function(1)
 def count_nonzero(a: Any, axis: Axis = None, *, keepdims: Any = False) -> Any:
     """Count the nonzero elements."""
     return searching.count_nonzero(a, axis, keepdims=keepdims)

@@ -11,7 +11,8 @@ from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import scans, searching
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import bool_
-from metalloid.numpy.array import numpy_function, store
+from metalloid.numpy.array import store
+from metalloid.numpy.known_calls import structural_function
 
 
 def _flat(a: Any, name: str, axis: int | None) -> tuple[Array, int]:
@@ -31,21 +32,21 @@ def _stored(result: Array, out: Any, where: str) -> Any:
     return store(result, out, where, "unsafe" if is_truth else "same_kind")
 
 
-@numpy_function
+@structural_function(1)
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
     """Cumulative sum along an axis, or of the flattened array."""
     x, along = _flat(a, "cumsum", axis)
     return _stored(scans.cumulative_sum(x, along, dtype), out, "cumsum")
 
 
-@numpy_function
+@structural_function(1)
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
     """Cumulative product along an axis, or of the flattened array."""
     x, along = _flat(a, "cumprod", axis)
     return _stored(scans.cumulative_prod(x, along, dtype), out, "cumprod")
 
 
-@numpy_function
+@structural_function(1)
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, out: Any = None,
                    include_initial: bool = False) -> Any:  # fmt: skip
     """Cumulative sum along an axis; see `metalloid.cumulative_sum`."""
@@ -53,7 +54,7 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, out
     return _stored(result, out, "cumulative_sum")
 
 
-@numpy_function
+@structural_function(1)
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, out: Any = None,
                     include_initial: bool = False) -> Any:  # fmt: skip
     """Cumulative product along an axis; see `metalloid.cumulative_prod`."""
@@ -61,33 +62,33 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, ou
     return _stored(result, out, "cumulative_prod")
 
 
-@numpy_function
+@structural_function(1)
 def cummax(a: Any, axis: int = 0) -> Any:
     """Cumulative maximum, ``maximum.accumulate``."""
     return scans.cummax(a, axis)
 
 
-@numpy_function
+@structural_function(1)
 def cummin(a: Any, axis: int = 0) -> Any:
     """Cumulative minimum, ``minimum.accumulate``."""
     return scans.cummin(a, axis)
 
 
-@numpy_function
+@structural_function(1)
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
     """Cumulative sum in which NaN counts as 0."""
     x = as_array(a, "nancumsum")
     return cumsum(where(ew.isnan(x), 0, x), axis, dtype, out)
 
 
-@numpy_function
+@structural_function(1)
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
     """Cumulative product in which NaN counts as 1."""
     x = as_array(a, "nancumprod")
     return cumprod(where(ew.isnan(x), 1, x), axis, dtype, out)
 
 
-@numpy_function
+@structural_function(1)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue,
          append: Any = np._NoValue) -> Any:  # fmt: skip
     """Return the `n`-th differences of adjacent elements along an axis."""
@@ -98,7 +99,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue,
     return searching.diff(a, n, axis, before, after)
 
 
-@numpy_function
+@structural_function(1)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of adjacent elements of the flattened array, between given numbers."""
     from metalloid.arrays.functions.manipulation import concat

@@ -23,10 +23,11 @@ from metalloid.kernels.operands import MAX_ELEMENTS
 from metalloid.numpy import complex_order
 from metalloid.numpy.array import numpy_function
 from metalloid.numpy.functions.scans import cumsum
+from metalloid.numpy.known_calls import structural_function
 from metalloid.settings import settings
 
 
-@numpy_function
+@structural_function(1)
 def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *,
          stable: Any = None) -> Array:  # fmt: skip
     """Sort elements along an axis; NaN is the largest."""
@@ -37,7 +38,7 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *,
     return sorting.sort(x, axis)
 
 
-@numpy_function
+@structural_function(1)
 def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *,
             stable: Any = None) -> Array:  # fmt: skip
     """Indices that sort elements along an axis; equal elements keep their order."""
@@ -48,7 +49,7 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, 
     return sorting.argsort(x, axis)
 
 
-@numpy_function
+@structural_function(1)
 def sort_complex(a: Any) -> Array:
     """Sort by real parts, then by imaginary parts; the result is complex."""
     x = as_array(a, "sort_complex")
@@ -59,7 +60,7 @@ def sort_complex(a: Any) -> Array:
     return sort(x)
 
 
-@numpy_function
+@structural_function(1)
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
               ) -> Array:  # fmt: skip
     """Reorder elements so that the `kth` is the one of the sorted array, between others."""
@@ -71,7 +72,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
     return _partitioned(x, axis, positions, False)
 
 
-@numpy_function
+@structural_function(1)
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect",
                  order: Any = None) -> Array:  # fmt: skip
     """Indices of a `partition`."""
@@ -111,7 +112,7 @@ def _positions(kth: Any, x: Array, axis: int) -> np.ndarray:
     return np.unique(positions % max(extent, 1))
 
 
-@numpy_function
+@structural_function(1)
 def lexsort(keys: Any, axis: int = -1) -> Array:
     """Indices that sort by several keys, of which the last is the most important.
 
@@ -133,7 +134,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     return indices
 
 
-@numpy_function
+@structural_function(2)
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Array:
     """Indices at which values would be inserted into a sorted array."""
     return searching.searchsorted(a, v, side, sorter)
@@ -277,7 +278,7 @@ def unique_values(x: Any) -> Any:
     return sets.unique_values(x)
 
 
-@numpy_function
+@structural_function(2)
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
          kind: Any = None) -> Array:  # fmt: skip
     """Whether each element occurs in another array."""

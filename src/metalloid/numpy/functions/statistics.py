@@ -16,6 +16,7 @@ from metalloid.arrays.functions.select import where
 from metalloid.arrays.functions.tensor_contractions import matmul
 from metalloid.arrays.ir.dtypes import as_dtype, default_float, int64, kind_of, promote
 from metalloid.numpy.array import numpy_function
+from metalloid.numpy.known_calls import structural_function
 
 # -- correlation
 
@@ -116,7 +117,7 @@ def _weighted_factor(weights: Array, aweights: Any, ddof: Any) -> Array:
     return ew.maximum(factor, 0)
 
 
-@numpy_function
+@structural_function(2)
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
     """Matrix of correlation coefficients of variables; see `cov`."""
     c = cov(x, y, rowvar, dtype=dtype)

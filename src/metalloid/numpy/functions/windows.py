@@ -10,7 +10,7 @@ from metalloid.arrays.functions.creation import ones
 from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.select import where
 from metalloid.arrays.ir.dtypes import default_float, float32, float64
-from metalloid.numpy.array import numpy_function
+from metalloid.numpy.known_calls import structural_function
 from metalloid.runtime.devices.registry import get_device
 
 
@@ -29,26 +29,26 @@ def _cosines(M: float, *factors: float) -> Array:
     return result.astype(default_float())
 
 
-@numpy_function
+@structural_function(0)
 def bartlett(M: int) -> Array:
     """Triangular window of `M` numbers, whose ends are 0; see ``numpy.bartlett``."""
     x = _positions(M)
     return where(x <= 0, 1 + x, 1 - x).astype(default_float())
 
 
-@numpy_function
+@structural_function(0)
 def blackman(M: int) -> Array:
     """Window of `M` numbers, a sum of three cosines; see ``numpy.blackman``."""
     return _cosines(M, 0.42, 0.5, 0.08)
 
 
-@numpy_function
+@structural_function(0)
 def hamming(M: int) -> Array:
     """Raised cosine of `M` numbers, whose ends are 0.08; see ``numpy.hamming``."""
     return _cosines(M, 0.54, 0.46)
 
 
-@numpy_function
+@structural_function(0)
 def hanning(M: int) -> Array:
     """Raised cosine of `M` numbers, whose ends are 0; see ``numpy.hanning``.
 
@@ -61,7 +61,7 @@ def hanning(M: int) -> Array:
     return _cosines(M, 0.5, 0.5)
 
 
-@numpy_function
+@structural_function(0)
 def kaiser(M: int, beta: float) -> Array:
     """Window of `M` numbers by a Bessel function of the first kind; see ``numpy.kaiser``.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
@@ -10,6 +11,7 @@ from metalloid.runtime.launch.launches import PlainParameter
 from metalloid.runtime.launch.number_types import INTEGERS, OTHER_NUMBERS
 from metalloid.runtime.launch.program import Size
 from metalloid.runtime.memory.buffer import Buffer
+from metalloid.runtime.memory.slot_offsets import offsets_of
 
 _MAX_SHAPES = 1024  # of launches, in the cache of a program
 _HEAD, _PARAMETER = struct.Struct("=3Q"), struct.Struct("=3Q2I")
@@ -29,6 +31,13 @@ class ShapeCache(dict[tuple[Size, Size], list[bytes]]):
         return shapes
 
 
+@functools.cache
+def buffer_slots() -> bytes:
+    """Where a buffer stores its attributes; empty if that is unclear: then there is no plan."""
+    names = ("address", "device", "failure", "host_copy", "nbytes", "_pending")
+    return bytes(offsets_of(Buffer, names) or b"")
+
+
 class FastPlan(NamedTuple):
     """The first items of a plan, in the order of the enumeration in native/fast_launch.h."""
 
@@ -39,6 +48,7 @@ class FastPlan(NamedTuple):
     device: Any
     constants: Mapping[bytes, int]
     buffer: type
+    slots: bytes
     integers: tuple[type, ...]
     other_numbers: tuple[type, ...]
     program: Any
@@ -76,6 +86,6 @@ def fast_plan(
         kind = ord(p.number) if p.number else 0
         packed += _PARAMETER.pack(p.position, p.bytes, p.least_bytes, kind, p.number_bytes)
     return FastPlan(
-        packed, {}, sizes, program.shapes, device, device.constants, Buffer, INTEGERS,
-        OTHER_NUMBERS, program, device.lock.acquire, device.lock.release, fail,
+        packed, {}, sizes, program.shapes, device, device.constants, Buffer, buffer_slots(),
+        INTEGERS, OTHER_NUMBERS, program, device.lock.acquire, device.lock.release, fail,
     )  # fmt: skip

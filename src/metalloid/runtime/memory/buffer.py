@@ -77,6 +77,12 @@ class Buffer:
     array([1, 2, 3], dtype=int16)
     """
 
+    #: Attributes that native functions read (runtime/native/fast_launch.h), and the others.
+    __slots__ = (
+        "__dict__", "__weakref__", "_pending", "address", "device", "failure", "host_copy",
+        "nbytes",
+    )  # fmt: skip
+
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     is_zeroed = True

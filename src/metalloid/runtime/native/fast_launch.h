@@ -6,8 +6,8 @@
 
 // The first items of a plan (runtime/arguments/fast_plan.py); those of the device follow.
 enum {
-  PARAMETERS, KNOWN, SIZES, SHAPES, DEVICE, CONSTANTS, BUFFER, INTEGERS, OTHER_NUMBERS, PROGRAM, ACQUIRE,
-  RELEASE, FAIL, COMMON_ITEMS
+  PARAMETERS, KNOWN, SIZES, SHAPES, DEVICE, CONSTANTS, BUFFER, SLOTS, INTEGERS, OTHER_NUMBERS, PROGRAM,
+  ACQUIRE, RELEASE, FAIL, COMMON_ITEMS
 };
 
 enum { MAX_WORDS = 512, MAX_KNOWN = 1024 };
@@ -23,23 +23,21 @@ struct parameters {
   struct parameter items[];
 };
 
+// Where a buffer stores its attributes (fast_plan.py).
+struct slots {
+  uint64_t address, device, failure, host_copy, nbytes, pending;
+};
+
 // Launches with these words on a device. Returns the event, or null if the launch is declined; the
 // status is that of the driver. A Python error may be set.
 typedef PyObject* submit(PyObject* plan, PyObject* arguments, const void* shape,
                          const uint64_t* words, int* status);
 
-static PyObject *address_, *device_, *failure_, *host_copy_, *is_current_, *is_blocked_, *nbytes_, *pending_,
-    *observes_, *recording_;
+static PyObject *is_current_, *is_blocked_, *observes_, *recording_;
 
 static void make_common_names(void) {
-  address_ = PyUnicode_InternFromString("address");
-  device_ = PyUnicode_InternFromString("device");
-  failure_ = PyUnicode_InternFromString("failure");
-  host_copy_ = PyUnicode_InternFromString("host_copy");
   is_current_ = PyUnicode_InternFromString("is_current");
   is_blocked_ = PyUnicode_InternFromString("is_blocked");
-  nbytes_ = PyUnicode_InternFromString("nbytes");
-  pending_ = PyUnicode_InternFromString("_pending");
   observes_ = PyUnicode_InternFromString("observes");
   recording_ = PyUnicode_InternFromString("recording");
 }
@@ -54,28 +52,41 @@ static bool is_false(PyObject* object, PyObject* name) {
   return truth == 0;
 }
 
-static bool number_of(PyObject* object, PyObject* name, uint64_t* word) {
-  PyObject* number = PyObject_GetAttr(object, name);
-  if (!number) return false;
-  const bool is_good = as_word(number, word);
-  Py_DecRef(number);
-  return is_good;
+// ---- slots of buffers, which may be empty
+
+static PyObject** slot(PyObject* buffer, uint64_t offset) {
+  return (PyObject**)((char*)buffer + offset);
+}
+
+static bool number_of(PyObject* buffer, uint64_t offset, uint64_t* word) {
+  PyObject* number = *slot(buffer, offset);
+  return number && as_word(number, word);
+}
+
+static const struct slots* slots_of(PyObject* plan) {
+  return (const void*)PyBytes_AsString(PyTuple_GetItem(plan, SLOTS));
+}
+
+static void set_pending(PyObject* plan, PyObject* buffer, PyObject* event) {
+  PyObject **pending = slot(buffer, slots_of(plan)->pending), *before = *pending;
+  Py_IncRef(event);
+  *pending = event;
+  drop(before);
 }
 
 // ---- arguments
 
 static bool bind_buffer(PyObject* plan, const struct parameter* p, PyObject* buffer,
                         uint64_t* word) {
+  const struct slots* slots = slots_of(plan);
   uint64_t bytes;
-  if (!is(buffer, device_, PyTuple_GetItem(plan, DEVICE))) return false;
-  if (!is(buffer, failure_, &_Py_NoneStruct)) return false;  // which the general path forgets
-  if (!number_of(buffer, nbytes_, &bytes)) return false;
+  if (*slot(buffer, slots->device) != PyTuple_GetItem(plan, DEVICE)) return false;
+  if (*slot(buffer, slots->failure) != &_Py_NoneStruct) return false;  // which the general path forgets
+  if (!number_of(buffer, slots->nbytes, &bytes)) return false;
   if (bytes % p->bytes || bytes < p->least_bytes) return false;
-  PyObject* copy = PyObject_GetAttr(buffer, host_copy_);
-  if (!copy) return false;
-  const bool is_current = copy == &_Py_NoneStruct || is_false(copy, is_current_);
-  Py_DecRef(copy);
-  return is_current && number_of(buffer, address_, word);
+  PyObject* copy = *slot(buffer, slots->host_copy);
+  const bool is_current = copy == &_Py_NoneStruct || (copy && is_false(copy, is_current_));
+  return is_current && number_of(buffer, slots->address, word);
 }
 
 static bool bind_number(PyObject* plan, const struct parameter* p, PyObject* number,
@@ -140,7 +151,7 @@ static PyObject* bind_and_submit(PyObject* plan, PyObject* const* given, submit*
   if (!event) return 0;
   for (uint64_t i = 0; !*status && i < all->count; i++) {
     PyObject *value = PyTuple_GetItem(arguments, i), *type = PyObject_Type(value);
-    if (type == PyTuple_GetItem(plan, BUFFER)) PyObject_SetAttr(value, pending_, event);
+    if (type == PyTuple_GetItem(plan, BUFFER)) set_pending(plan, value, event);
     Py_DecRef(type);
   }
   return event;

@@ -68,6 +68,8 @@ int PyObject_GetBuffer(PyObject*, Py_buffer*, int flags);
 int PyBuffer_FillInfo(Py_buffer*, PyObject* exporter, void*, Py_ssize_t, int is_read_only, int flags);
 void PyBuffer_Release(Py_buffer*);
 void PyObject_Free(void*);
+PyObject* PyObject_Call(PyObject*, PyObject* arguments, PyObject* keywords);  // keywords may be null
+PyObject* PyObject_CallMethodObjArgs(PyObject*, PyObject* name, ...);  // up to a null pointer
 PyObject* PyObject_CallNoArgs(PyObject*);
 PyObject* PyObject_GetItem(PyObject*, PyObject*);
 PyObject* PyObject_CallFunctionObjArgs(PyObject*, ...);  // up to a null pointer

@@ -10,6 +10,7 @@ template <ushort bits>
 struct Packed {
   static constexpr constant bool is_aligned = (bits & (bits - 1)) == 0;
   static constexpr constant ushort words = is_aligned ? 1 : bits, each = words * 32 / bits;
+  static constexpr constant bool has_pairs = false;
 
   // The bits of an element, in the position of the highest ones of a float's significand.
   static METAL_FUNC uint significand(thread const uint *from, ushort element) {
@@ -34,6 +35,15 @@ struct Affine : Packed<bits> {
     return as_type<float>(Packed<bits>::significand(from, e) | 0x3f800000u);
   }
   static constexpr constant float factor = 1 << bits;
+  static constexpr constant bool has_pairs = bits == 2 || bits == 4;
+
+  // Two elements as floats' bits, from the lower one on: 1 + q / 2**(2 * bits), and 1 + q / 2**bits.
+  static METAL_FUNC uint2 pair(thread const uint *from, ushort e) {
+    constexpr uint mask = ((1u << bits) - 1) << (23 - bits), one = 0x3f800000u;
+    const ushort at = e * bits, low = at % 32, to = 23 - 2 * bits;
+    const uint word = low < to ? from[at / 32] << (to - low) : from[at / 32] >> (low - to);
+    return uint2((word & (mask >> bits)) | one, (word & mask) | one);
+  }
   template <typename T>
   static METAL_FUNC float scale(T from) {
     return float(from);

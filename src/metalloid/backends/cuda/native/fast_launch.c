@@ -99,6 +99,6 @@ static PyObject* fast_launch(PyObject* plan, PyObject* const* given, Py_ssize_t 
 static PyMethodDef definition = {"fast_launch", fast_launch, METH_FASTCALL, 0};
 
 __attribute__((visibility("default"))) PyObject* mtl_fast_launch(PyObject* plan) {
-  if (!address_) make_names();
+  if (!observes_) make_names();
   return PyCFunction_NewEx(&definition, plan, 0);
 }

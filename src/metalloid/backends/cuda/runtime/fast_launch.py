@@ -10,7 +10,7 @@ from metalloid.backends.cuda.runtime.context import ContextDevice
 from metalloid.backends.cuda.runtime.events import CudaEvent, TimedEvent
 from metalloid.backends.cuda.runtime.program import CudaProgram
 from metalloid.compiler.toolchain.native_build import HAS_GIL
-from metalloid.runtime.arguments.fast_plan import fast_plan
+from metalloid.runtime.arguments.fast_plan import buffer_slots, fast_plan
 from metalloid.runtime.launch.launches import FastLaunch, PlainParameter
 from metalloid.settings import settings
 
@@ -25,7 +25,7 @@ def fast_launch(
     sizes: Mapping[Any, Any],
 ) -> FastLaunch | None:
     """See `Launcher.fast_launcher`."""
-    if not HAS_GIL:
+    if not (HAS_GIL and buffer_slots()):
         return None
 
     def fail(status: int) -> NoReturn:

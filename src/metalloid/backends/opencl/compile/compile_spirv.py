@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from metalloid.backends.opencl.compile.atomic_addresses import through_integers
+from metalloid.backends.opencl.compile.binary_modules import (
+    has_impossible_indices,
+    imported_names,
+)
 from metalloid.backends.opencl.compile.bits_of_bools import extract_bits
-from metalloid.backends.opencl.compile.imports import imported_names
 from metalloid.backends.opencl.compile.module_edits import reports
 from metalloid.backends.opencl.compile.pipeline import legalize_integers, run_pipeline
 from metalloid.backends.opencl.compile.safe_divisors import make_divisors_safe
@@ -183,6 +186,8 @@ def _compile(source: KernelSource) -> dict[str, bytes | str]:
         )
     for missing in imported_names(code.output):
         raise undefined(missing, unit, entry, lambda: source.compiled(LINE_TABLES)[1])
+    if has_impossible_indices(code.output):
+        raise MetalloidError(f"[{entry.name}] clang generated invalid SPIR-V; please report it")
     return {
         "kernel.cpp": kernel.text,
         "kernel.ll": ir,

@@ -30,7 +30,7 @@ from metalloid.compiler.ir.function import Function, Instruction
 from metalloid.compiler.ir.name_values import NAME_VALUES
 from metalloid.compiler.ir.parser import definition, parse_function, replace_function
 from metalloid.compiler.ir.pass_manager import Pass, run_passes
-from metalloid.compiler.ir.types import Unsupported
+from metalloid.compiler.ir.types import Type, Unsupported, Vector, bits_of
 from metalloid.compiler.transforms.legalize_bf16 import legalize_bf16
 from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
 from metalloid.compiler.transforms.shift_amounts import MASK_SHIFT_AMOUNTS
@@ -66,7 +66,13 @@ def _legalize_bf16(function: Function, context: KernelContext) -> bool:
 
 
 def _split_integers(function: Function, context: KernelContext) -> bool:
+    if any(_has_wide_elements(i.type) for i in function.instructions()):
+        scalarize_vectors(function)
     return split_integers(function, context.names)
+
+
+def _has_wide_elements(type: Type) -> bool:
+    return isinstance(type, Vector) and bits_of(type.element) > 64
 
 
 def _widen_narrow_integers(function: Function, context: KernelContext) -> bool:

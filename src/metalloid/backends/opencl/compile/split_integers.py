@@ -100,6 +100,12 @@ class _Splitter:
         return [Value(word, str(number >> word.bits * k & mask)) for k in range(count)]
 
     def _emit(self, op: str, type: Type, *operands: Value, **more: object) -> Value:
+        """The value of an instruction; not of zeros, of which LLVM makes invalid code."""
+        first, last = operands[0], operands[-1]
+        if op in ("zext", "shl", "lshr") and first.integer == 0:
+            return Value(type, "0")
+        if op == "or" and 0 in (first.integer, last.integer):
+            return first if last.integer == 0 else last
         name = self._names("%mtl.word")
         self._out.append(Instruction(op, name, type, [*operands], **more))  # type: ignore[arg-type]
         return Value(type, name)

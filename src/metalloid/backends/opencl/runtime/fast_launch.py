@@ -10,7 +10,7 @@ from metalloid.backends.opencl.runtime.events import OpenclEvent
 from metalloid.backends.opencl.runtime.program import MIN_THREADGROUP_BYTES, OpenclProgram
 from metalloid.backends.opencl.runtime.queue_device import QueueDevice
 from metalloid.compiler.toolchain.native_build import HAS_GIL
-from metalloid.runtime.arguments.fast_plan import fast_plan
+from metalloid.runtime.arguments.fast_plan import buffer_slots, fast_plan
 from metalloid.runtime.launch.launches import FastLaunch, PlainParameter
 
 _HEAD = struct.Struct("=3Q")
@@ -23,7 +23,7 @@ def fast_launch(
     sizes: Mapping[Any, Any],
 ) -> FastLaunch | None:
     """See `Launcher.fast_launcher`; launches that report or check accesses take the slow path."""
-    if not HAS_GIL or program.reports or program.is_checked:
+    if not (HAS_GIL and buffer_slots()) or program.reports or program.is_checked:
         return None
 
     def fail(status: int) -> NoReturn:

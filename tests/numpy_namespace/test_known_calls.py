@@ -1,0 +1,171 @@
+"""Calls whose nodes are made like those of earlier calls, against NumPy."""
+
+import copy
+import zlib
+
+import numpy
+import pytest
+from call_texts import SIGNATURES, Call
+from test_random_numpy_calls import check
+
+import metalloid as mtl
+import metalloid.numpy as own
+from metalloid.arrays.ir import native
+from metalloid.numpy.known_calls import KnownCalls
+
+
+def function_of(name):
+    value = own
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+NAMES = [
+    name for name in SIGNATURES
+    if hasattr(function_of(name), "known_calls") or isinstance(function_of(name), own.ufunc)
+]  # fmt: skip
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """The results of calls that were known."""
+    if native.library() is None:
+        pytest.skip("native functions are not available")
+    results, function = [], native.known_call
+
+    def observed(*args):
+        result = function(*args)
+        if result is not None:
+            results.append(result)
+        return result
+
+    monkeypatch.setattr(native, "known_call", observed)
+    return results
+
+
+def with_other_values(call, rng):
+    other = copy.copy(call)
+    other.arrays = {
+        name: rng.permutation(value.reshape(-1)).reshape(value.shape)
+        for name, value in call.arrays.items()
+    }
+    return other
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_do_not_matter(name, known):
+    rng = numpy.random.default_rng(zlib.crc32(name.encode()))
+    for seed in range(3):
+        call = Call(name, seed)
+        for _ in range(4):
+            call = with_other_values(call, rng)
+            check(call)
+
+
+def test_functions_have_known_calls():
+    calls = (getattr(function_of(n), "known_calls", None) for n in SIGNATURES)
+    assert sum(calls is not None for calls in calls) > 120
+
+
+X = numpy.arange(12.0).reshape(3, 4)
+Y = X[::-1] + 0.5
+
+
+def repeated(function, *calls, times=4):
+    """Results of a function of both namespaces for some arguments, several times in turns."""
+    for _ in range(times):
+        for args, options in calls:
+            mine = [own.asarray(x) if isinstance(x, numpy.ndarray) else x for x in args]
+            mine = [[own.asarray(x) for x in a] if isinstance(a, list) else a for a in mine]
+            result = getattr(own, function)(*mine, **options)
+            expected = getattr(numpy, function)(*args, **options)
+            assert result.dtype == expected.dtype
+            numpy.testing.assert_array_equal(result, expected)
+            numpy.testing.assert_array_equal(numpy.signbit(result), numpy.signbit(expected))
+
+
+@pytest.mark.parametrize(
+    ("function", "calls"),
+    [
+        ("dot", [((X[0], X[0]), {}), ((X[0], Y[0]), {}), ((Y[0], X[0]), {})]),
+        ("sum", [((X,), {}), ((X,), {"axis": 0}), ((X,), {"axis": 1}), ((X, 1), {}),
+                 ((X.astype("f4"),), {}), ((X.astype("i4"),), {}), ((X.T,), {"axis": 0}),
+                 ((X[:, :3],), {}), ((X,), {"keepdims": True}), ((X, (0, 1)), {})]),
+        ("clip", [((X - 2.5, 0.0, 2.0), {}), ((X - 2.5, -0.0, 2.0), {}), ((X - 2.5, 0, 2), {}),
+                  ((X - 2.5, None, 2.0), {}), ((X - 2.5, 1.0, 2.0), {}), ((X - 2.5, Y, 9.0), {})]),
+        ("concatenate", [(([X, Y],), {}), (([X, X],), {}), (([X, Y, X],), {}),
+                         (([Y, X],), {"axis": 1}), (([X, Y[:2]],), {})]),
+        ("hypot", [((X, Y.astype("f4")), {}), ((X, X.astype("f4")), {}), ((X, 2), {}),
+                   ((X.astype("i4"), 2), {}), ((X.astype("i4"), True), {})]),
+        ("where", [((X > 3, X, Y), {}), ((X > 3, Y, X), {}), ((X > 5, X, 0.0), {}),
+                   ((X > 5, X, -0.0), {})]),
+        ("transpose", [((X,), {}), ((X[:, 1:],), {}), ((X, (1, 0)), {}), ((X, (0, 1)), {})]),
+    ],
+)  # fmt: skip
+def test_what_a_call_must_be_like(function, calls):
+    repeated(function, *calls)
+
+
+def test_results_are_computed_by_known_calls(known):
+    for _ in range(4):
+        x = own.asarray(X)
+        y = own.sum(own.asarray(Y), axis=1) + x[0, :3]
+    numpy.testing.assert_array_equal(y, Y.sum(1) + X[0, :3])
+    assert len(known) >= 2
+    fraction, exponent = own.frexp(x), own.frexp(own.asarray(Y))
+    numpy.testing.assert_array_equal(fraction[0], numpy.frexp(X)[0])
+    numpy.testing.assert_array_equal(exponent[1], numpy.frexp(Y)[1])
+
+
+def test_an_array_that_changes():
+    x = own.asarray(X)
+    for k in range(5):
+        total = own.cumsum(x, axis=0)
+        x[1] = k
+        numpy.testing.assert_array_equal(total[1], X[0] + (X[1] if k == 0 else k - 1))
+
+
+def test_views_of_one_memory():
+    for _ in range(4):
+        x = own.asarray(X)
+        assert float(own.dot(x[0], x[1])) == X[0] @ X[1]
+        assert float(own.dot(x[1], x[1])) == X[1] @ X[1]
+        assert float(own.dot(own.asarray(Y)[2], x[1])) == Y[2] @ X[1]
+
+
+def test_settings_decide():
+    for _ in range(3):
+        for floats, dtype in (("float64", "float64"), ("float32", "float32")):
+            with mtl.config.scope(numpy_floats=floats):
+                assert own.mean(own.asarray([1, 2, 4])).dtype == dtype
+
+
+def test_transforms_see_expressions():
+    x = own.asarray(X[0])
+    for _ in range(4):
+        own.sum(x)
+        numpy.testing.assert_array_equal(mtl.grad(lambda v: own.sum(v * v))(x), 2 * X[0])
+        numpy.testing.assert_array_equal(mtl.vmap(own.cumsum)(own.asarray(X)), X.cumsum(1))
+        numpy.testing.assert_array_equal(mtl.compile(lambda v: own.cumsum(v) + own.sum(x))(x),
+                                         X[0].cumsum() + X[0].sum())  # fmt: skip
+
+
+def test_results_that_depend_on_elements_are_not_recorded():
+    for k in range(5):
+        mask = numpy.arange(6) >= k
+        (indices,) = own.where(own.asarray(mask))
+        numpy.testing.assert_array_equal(indices, numpy.flatnonzero(mask))
+    assert all(len(call[0]) == 3 for call in own.where.known_calls.calls)
+
+
+def test_other_arguments_are_not_looked_at_always():
+    calls = KnownCalls(1)
+    x = own.asarray(X)
+    for k in range(200):
+        calls.learn((x, float(k)), {}, own.clip(x, float(k), 20.0))
+    assert not calls.calls
+    assert len(calls._seen) < 100
+    for _ in range(40):
+        calls.learn((x, 2.0), {}, own.clip(x, 2.0, 20.0))
+    assert calls.calls
