@@ -493,3 +493,13 @@ def test_costly_values_are_stored_where_rows_of_a_later_sum_share_them(device):
     assert "tanh" not in second
     expected = np.tanh(np.asarray(x, np.float64) @ np.asarray(w).T) @ np.asarray(v).T
     np.testing.assert_allclose(np.asarray(network(x, w, v)), expected, atol=1e-4)
+
+
+def test_sums_with_a_shared_operand_are_fused_with_what_uses_them_by_element(device):
+    x, scale = (mtl.asarray(normal(*shape), device=device) for shape in [(128, 512), (512,)])
+    mtl.eval(x, scale)
+    centred = x - (x * scale).sum(1, keepdims=True)
+    assert "2. " not in mtl.explain(centred)
+    rows = np.asarray(x, np.float64)
+    expected = rows - (rows * np.asarray(scale)).sum(1, keepdims=True)
+    np.testing.assert_allclose(np.asarray(centred), expected, atol=1e-3)

@@ -13,6 +13,7 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.opencl.runtime import build, platforms
+from metalloid.backends.opencl.runtime.device import open_device
 
 SOURCE = """
 #include <metal_stdlib>
@@ -106,6 +107,51 @@ def test_large_modules_have_subgroups_without_optimizations(lib, tmp_path, rng, 
         fresh = mtl.library(f"{SOURCE}// {tmp_path}", device="opencl")
         fresh.sums(y, x, mtl.threadgroup_memory(4 * 4), threads=256, group_size=128)
         assert np.array_equal(y, x.reshape(2, 128).sum(axis=1) + 1)
+
+
+@pytest.fixture
+def wide(lib, monkeypatch):
+    """A device with two simdgroups in a subgroup."""
+    monkeypatch.setenv("METALLOID_OPENCL_SUBGROUP", "64")
+    platforms.subgroup_size.cache_clear()
+    try:
+        if not platforms.subgroup_size(mtl.Buffer(4, "opencl").device.handle):
+            pytest.skip("opencl: the device has no subgroups of 64")
+        yield open_device(0)
+    finally:
+        monkeypatch.undo()
+        platforms.subgroup_size.cache_clear()
+
+
+def test_two_simdgroups_in_a_subgroup(wide):
+    text = """
+    #include <metal_stdlib>
+    using namespace metal;
+    kernel void exchange(device uint4* y, device ulong* votes, uint i [[thread_index_in_threadgroup]],
+                         uint lane [[thread_index_in_simdgroup]],
+                         uint group [[simdgroup_index_in_threadgroup]])
+    {
+        if (i % 3 == 0) votes[i] = ulong(simd_ballot(i % 2 == 0));
+        y[i] = uint4(simd_sum(i), simd_shuffle(i, 5), simd_prefix_exclusive_sum(i), lane + 100 * group);
+    }
+    """
+    for size in ((160, 1), (64, 2), (32, 5), (10, 16)):  # rows of whole subgroups, and others
+        y, votes = np.zeros((160, 4), np.uint32), np.zeros(160, np.uint64)
+        count = size[0] * size[1]
+        kernel = mtl.library(text, device=wide).exchange
+        assert "SubgroupSize 64" in kernel.asm["spirv"]
+        kernel(y, votes, threads=size, group_size=size)
+        i = np.arange(count)
+        groups = i.reshape(-1, 32)
+        sums = groups.cumsum(axis=1)
+        np.testing.assert_array_equal(y[:count, 0], np.repeat(groups.sum(axis=1), 32))
+        np.testing.assert_array_equal(y[:count, 1], i // 32 * 32 + 5)
+        np.testing.assert_array_equal(y[:count, 2], (sums - groups).ravel())
+        np.testing.assert_array_equal(y[:count, 3], i % 32 + i // 32 * 100)
+        for k in range(0, count, 3):
+            first = k // 32 * 32
+            bits = [n - first for n in range(first, first + 32) if n % 6 == 0]
+            assert votes[k] == sum(1 << bit for bit in bits)
 
 
 def test_stores_to_one_of_two_elements_of_an_array(lib):

@@ -223,6 +223,20 @@ def test_fast_launches():
     assert np.asarray(small).tolist() == [0, 1, 1, 1]
 
 
+def test_numbers_in_the_memory_of_objects():
+    """A number may be given by an object that has no hash, such as a memoryview of a bytearray."""
+    text = """kernel void fill(device int* y, constant int& n, uint i [[thread_position_in_grid]]) {
+      y[i * n] = n;
+    }"""
+    device = Unchecked()
+    kernel = mtl.library(text, device=device).fill
+    y = mtl.Buffer(np.zeros(8, np.int32), device)
+    for n in (1, 2):
+        kernel(y, n, threads=4, wait=True)
+    kernel(y, memoryview(bytearray(b"\1\0\0\0")), threads=4, wait=True)
+    assert np.asarray(y).tolist() == [1, 1, 1, 1, 2, 0, 2, 0]
+
+
 def test_numbers_that_change_are_not_all_looked_at(lib):
     y = mtl.Buffer(np.zeros(64, np.int32), lib.device)
     kernel = lib.strided

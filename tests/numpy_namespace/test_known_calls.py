@@ -118,6 +118,17 @@ def test_results_are_computed_by_known_calls(known):
     numpy.testing.assert_array_equal(exponent[1], numpy.frexp(Y)[1])
 
 
+def test_results_with_names(known):
+    for k in range(5):
+        x = X[:, :3] + k + 5 * numpy.eye(3)
+        sign, logarithm = result = own.linalg.slogdet(own.asarray(x))
+        assert type(result).__name__ == "SlogdetResult"
+        assert result.logabsdet is logarithm
+        assert sign == numpy.linalg.slogdet(x)[0]
+        numpy.testing.assert_allclose(logarithm, numpy.linalg.slogdet(x)[1])
+    assert len(known) >= 3
+
+
 def test_an_array_that_changes():
     x = own.asarray(X)
     for k in range(5):

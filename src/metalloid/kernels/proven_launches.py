@@ -45,7 +45,7 @@ class ProvenLaunches:
         pick = self._pick
         try:
             launcher = self._launchers.get((threads, group_size, pick and pick(args)))
-        except (TypeError, IndexError):
+        except (IndexError, TypeError, ValueError):  # no argument there, or one without a hash
             return None
         return None if launcher is None else launcher(args, threads, group_size, wait)
 

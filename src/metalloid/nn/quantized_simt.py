@@ -73,15 +73,15 @@ def simt_launch(fmt: Format, scale_dtype: DType, outputs: int, depth: int, rows:
     count = 3 + is_affine + 2 * len(stack)
     sizes = sizes_of(fmt, outputs, depth, rows)
     chunks = -(-outputs // _CHUNK)
-    blocks = -(-depth // (each * LANES * (2 if 32 % fmt.bits == 0 else 1)))
-    shares = _shares(chunks * math.prod(stack), blocks)
+    block = each * LANES * (2 if 32 % fmt.bits == 0 else 1)
+    shares = _shares(chunks * math.prod(stack), -(-depth // block))
     chosen = ""
     if stack:
         chosen = chosen_by_indices(count, is_affine)
         row = f"(params.words / {each * fmt.bits // 32} * {each})"
         chosen += f"x{2 + is_affine} += long(left) * params.rows_of_x * {row};\n"
     biases = "x2, x3" if is_affine else f"(device const {msl_name(scale_dtype)} *)0, x2"
-    flags = f"{shares}, {str(is_affine).lower()}, is_aligned"
+    flags = f"{shares}, {str(is_affine).lower()}, {str(depth % block > 0).lower()}, is_aligned"
     function = f"multiply_combined_rows<{element_of(fmt)}, {fmt.group_size}, {_CHUNK}"
     body = (
         f"threadgroup float shared[{shares * MAX_ROWS * _CHUNK}];\n"

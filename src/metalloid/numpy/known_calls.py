@@ -102,10 +102,13 @@ class KnownCalls:
     ----------
     calls : tuple
         Those that are recorded, the latest first; see `native.known_call`.
+    make : callable or None
+        From a tuple to the function's class of results, if it has one.
     """
 
     def __init__(self, operands: int | None) -> None:
         self.calls: tuple[Any, ...] = ()
+        self.make: Callable[[Any], Any] | None = None
         self._operands = operands
         self._seen: dict[Any, bool] = {}  # by structure, whether it can be recorded
         self._unknown = 0
@@ -127,6 +130,7 @@ class KnownCalls:
                 self._seen.clear()
             self._seen[structure] = True
         elif self._seen[structure]:
+            self.make = getattr(type(result), "_make", None)
             recorded = _recorded(given.nodes, result)
             self._seen[structure] = recorded is not None
             if recorded is not None:
@@ -141,7 +145,8 @@ def _recorded(
 
     None if they depend on more than the operands, or if an operand itself is a result.
     """
-    results = result if type(result) is tuple else (result,)
+    is_tuple = isinstance(result, tuple)
+    results = result if is_tuple else (result,)
     if not all(type(value) is ndarray for value in results):
         return None
     roots = [value._node for value in results]
@@ -162,7 +167,6 @@ def _recorded(
     if any(root in arrays for root in roots):
         return None
     numbers = tuple(number_of[root] for root in roots)
-    is_tuple = type(result) is tuple
     return tuple(steps), tuple(constants), (None, *numbers) if is_tuple else numbers
 
 
@@ -211,6 +215,8 @@ def structural_function(
             if result is None:
                 result = ordinary(*args, **options)
                 known.learn(args, options, result)
+            elif known.make is not None:
+                return known.make(result)  # type: ignore[no-any-return]
             return result
 
         call.known_calls = known  # type: ignore[attr-defined]

@@ -107,8 +107,6 @@ class Axes:
     @property
     def order(self) -> tuple[str, Ints]:
         """The form and extents that determine the order of the additions of a row."""
-        if self.has_shared_operands:
-            return "rows", self.row
         elements = math.prod(self.row)
         in_order = self.form == "column" or self.is_flat or self.row[-1] % LANES == 0
         if in_order and elements <= MAX_UNBLOCKED[self.form]:

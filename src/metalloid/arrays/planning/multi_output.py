@@ -129,7 +129,8 @@ def _merged(earlier: Step, later: FusedKernel,
         nodes=earlier.nodes | later.nodes,
         other_outputs=tuple(outputs[1:]),
     )
-    if later.row_axes and len({Axes(k, is_simt=True).order for k in (earlier, later, merged)}) > 1:
+    axes = [Axes(k, is_simt=True) for k in (earlier, later, merged) if later.row_axes]
+    if len({(each.order, each.has_shared_operands) for each in axes}) > 1:
         return None
     return merged
 

@@ -43,11 +43,10 @@ def check_order(builder: KernelBuilder, index: int, result: int, strides: Ints) 
     own = {k: _operations_of(builder.ops, k) for k in sums}
     varying = [_varying_reads(ops) for ops in (builder.ops, *own.values())]
     is_by_element = any(strides[axis] for axis in builder.row_axes)
-    is_simt = builder.planner.traits.is_simt
-    is_chained = is_simt and len(builder.reductions) > 1
-    if not is_by_element and not is_chained and all(reads == varying[0] for reads in varying):
+    if not is_by_element and all(reads == varying[0] for reads in varying):
         return
     space, rows = builder.iteration_space, builder.row_axes
+    is_simt = builder.planner.traits.is_simt
     kernel = FusedKernel(space, rows, tuple(builder.ops), result, 0, strides)
     order = Axes(kernel, is_simt).order
     for k, node in sums.items():

@@ -42,6 +42,8 @@ class Target(NamedTuple):
         The widest vector instructions of a CPU, by their usual name: ``"AVX2"``, ``"NEON"``.
     prefetches_in_loops : bool
         Whether loops along arrays gain by prefetches.
+    gathers : bool
+        Whether gathers take less time than a load for each lane.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Target(NamedTuple):
     identity: str = ""
     vectors: str = ""
     prefetches_in_loops: bool = True
+    gathers: bool = True
 
     @property
     def triple(self) -> str:

@@ -1,4 +1,5 @@
-// The operations of target_externals.h in SPIR-V for OpenCL, where a simdgroup is a subgroup of 32.
+// The operations of target_externals.h in SPIR-V for OpenCL, where a simdgroup is 32 adjacent threads of a
+// subgroup. METALLOID_SUBGROUP says how many it has: 32, 64 or 128.
 //
 // The group instructions with "NonUniform" in their names work on the active invocations, as MSL's
 // functions do. LLVM knows SPIR-V's instructions as functions with their names.
@@ -12,8 +13,8 @@
 #define METALLOID_SPIRV_FUNCTION [[clang::sycl_external]] __attribute__((convergent, nothrow))
 
 METALLOID_SPIRV_FUNCTION void __spirv_ControlBarrier(int execution, int memory, int semantics);
-// OpGroupNonUniformBallot, of which the first word has the votes (module_edits.py).
-extern "C" METALLOID_SPIRV_FUNCTION uint mtl_ballot(bool vote);
+// A word of OpGroupNonUniformBallot (module_edits.py).
+extern "C" METALLOID_SPIRV_FUNCTION uint mtl_ballot(bool vote, uint word);
 METALLOID_SPIRV_FUNCTION uint __spirv_GroupNonUniformShuffle(int execution, uint word, uint lane);
 
 namespace metalloid {
@@ -23,15 +24,22 @@ namespace simt {
 // device memory.
 constexpr int workgroup_scope = 2, subgroup_scope = 3, all_memory = 0x308;
 
-METALLOID_INLINE uint lane() { return __builtin_spirv_subgroup_local_invocation_id(); }
+// The simdgroup's number in its subgroup: a constant if it is the only one.
+METALLOID_INLINE uint simdgroup() {
+  return METALLOID_SUBGROUP == 32 ? 0 : __builtin_spirv_subgroup_local_invocation_id() / 32;
+}
+METALLOID_INLINE uint lane() {
+  const uint id = __builtin_spirv_subgroup_local_invocation_id();
+  return METALLOID_SUBGROUP == 32 ? id : id % 32;
+}
 METALLOID_INLINE uint lane_of(uint number) { return number; }
 METALLOID_INLINE uint numbers_of(uint lanes) { return lanes; }
 METALLOID_INLINE uint ballot(uint, bool vote) {
-  return mtl_ballot(vote);
+  return mtl_ballot(vote, simdgroup());
 }
 METALLOID_INLINE uint active_lanes() { return ballot(0, true); }
 METALLOID_INLINE uint read_word(uint, uint word, uint lane) {
-  return __spirv_GroupNonUniformShuffle(subgroup_scope, word, lane);
+  return __spirv_GroupNonUniformShuffle(subgroup_scope, word, 32 * simdgroup() + lane);
 }
 METALLOID_INLINE ulong word_from_below(uint, uint word, uint distance) {
   const uint own = lane();
@@ -43,7 +51,7 @@ METALLOID_INLINE ulong word_from_below(uint, uint word, uint distance) {
 
 // ---- barriers and ids ---------------------------------------------------------------------------
 // Both barriers order the memory accesses of their threads in every space; those without flags as far as
-// execution_barriers.py says. A subgroup is 32 adjacent threads in x (backends/opencl/include/entry.h).
+// execution_barriers.py says. A subgroup is adjacent threads in x (backends/opencl/include/entry.h).
 METALLOID_DEVICE_FUNCTION void __msl_threadgroup_barrier(uint flags) {
   using namespace metalloid::simt;
   __spirv_ControlBarrier(workgroup_scope, workgroup_scope, flags == 0 ? 0 : all_memory);
@@ -54,7 +62,7 @@ METALLOID_DEVICE_FUNCTION void __msl_simdgroup_barrier(uint) {
 }
 METALLOID_DEVICE_FUNCTION uint __msl_simd_lane(void) { return metalloid::simt::lane(); }
 METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
-  return __builtin_spirv_subgroup_id();
+  return METALLOID_SUBGROUP / 32 * __builtin_spirv_subgroup_id() + metalloid::simt::simdgroup();
 }
 
 // A product of matrices, whose factors come from the lanes that own them (metal_simdgroup_matrix.h). All

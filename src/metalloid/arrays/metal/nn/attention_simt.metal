@@ -14,18 +14,22 @@ METAL_FUNC void combine_simdgroups(Running<columns> running, device T *out, uint
     own[c * 32 + lane] = running.mean[c];
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint d = simdgroup * 32 + lane; d < width; d += simdgroups * 32) {
-    float largest = shared[columns * 32], total = 0, mean = 0;
-    for (ushort s = 1; s < simdgroups; ++s) {
-      largest = max(largest, shared[s * length + columns * 32]);
-    }
+  // Lane s knows by how much the sums of simdgroup s are rescaled.
+  const bool exists = lane < simdgroups;
+  threadgroup const float *other = shared + (exists ? lane : 0) * length + columns * 32;
+  const float largest = simd_max(other[0]);
+  const float factor = exists ? exp(other[0] - largest) : 0;
+  const float total = simd_sum(factor * other[1]);
+  for (uint start = simdgroup * 32; start < width; start += simdgroups * 32) {
+    const uint d = start + lane;
+    float mean = 0;
+    #pragma clang loop unroll_count(4)
     for (ushort s = 0; s < simdgroups; ++s) {
-      threadgroup const float *from = shared + s * length;
-      const float factor = exp(from[columns * 32] - largest);
-      total = fma(factor, from[columns * 32 + 1], total);
-      mean = fma(factor, from[d], mean);
+      mean = fma(simd_shuffle(factor, s), shared[s * length + d], mean);
     }
-    out[d] = T(mean / total);
+    if (d < width) {
+      out[d] = T(mean / total);
+    }
   }
 }
 
@@ -55,6 +59,7 @@ METAL_FUNC void attend_one(device const T *q, device const T *k, device const T 
   const bool has_sink = has_sinks && simdgroup == 0;
   Running<columns> running;
   running.begin(has_sink ? sinks[head] : excluded, has_sink ? 1 : 0);
+  threadgroup float *weights = shared + simdgroup * (columns * 32 + 2);
 
   for (int start = simdgroup * block; start < end; start += simdgroups * block) {
     float sums[block], values[block][columns];
@@ -78,10 +83,15 @@ METAL_FUNC void attend_one(device const T *q, device const T *k, device const T 
     score = mask(score, mask_start + uint(exists ? key : 0) * size.strides.w);
     score = is_causal && key >= limit ? excluded : score;
     running.rescale(max(running.largest, simd_max(exists ? score : excluded)));
-    const float weight = exists ? exp(score - running.largest) : 0;
+    // Through memory: each of the shuffles of constant lanes would need a predicate of its own.
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    if (lane < block) {
+      weights[lane] = exists ? exp(score - running.largest) : 0;
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
     #pragma clang loop unroll(full)
     for (ushort j = 0; j < block; ++j) {
-      const float own = simd_shuffle(weight, j);
+      const float own = weights[j];
       running.total += own;
       #pragma clang loop unroll(full)
       for (ushort c = 0; c < columns; ++c) {

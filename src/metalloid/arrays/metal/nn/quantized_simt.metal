@@ -108,9 +108,10 @@ METAL_FUNC void add_products(thread RowSums<count> &sums, device const uint *wor
 }
 
 // The products of rows of `x` with `count` rows of a matrix, from `first` on. `shared` has a number
-// for each simdgroup, row of `x` and row of the matrix.
+// for each simdgroup, row of `x` and row of the matrix. Loops have one copy of their statements: small
+// matrices take less time than the instructions of several take to be read.
 template <typename Format, ushort group_size, ushort count, ushort simdgroups, bool has_biases,
-          bool is_aligned, typename S, typename X, typename T>
+          bool has_tail, bool is_aligned, typename S, typename X, typename T>
 METAL_FUNC void multiply_combined_rows(device const uint *words, device const S *scales,
                                        device const S *biases, device const X *x, device T *out,
                                        uint first, uint rows_of_x, Sizes size,
@@ -124,14 +125,16 @@ METAL_FUNC void multiply_combined_rows(device const uint *words, device const S 
   for (uint m = 0; m < rows_of_x; ++m) {
     device const X *from = x + long(m) * (size.words / Format::words * Format::each);
     RowSums<count> sums = {};
-    #pragma clang loop unroll_count(2)
+    #pragma clang loop unroll(disable)
     for (uint block = simdgroup; block < full; block += simdgroups) {
       add_products<Format, group_size, has_biases, true, is_aligned>(
           sums, words, scales, biases, from, rows, block, size, lane);
     }
-    if (full * block_words < size.words && simdgroup == full % simdgroups) {
-      add_products<Format, group_size, has_biases, false, is_aligned>(
-          sums, words, scales, biases, from, rows, full, size, lane);
+    if constexpr (has_tail) {
+      if (simdgroup == full % simdgroups) {
+        add_products<Format, group_size, has_biases, false, is_aligned>(
+            sums, words, scales, biases, from, rows, full, size, lane);
+      }
     }
     float totals[count];
     for (uint r = 0; r < count; ++r) {

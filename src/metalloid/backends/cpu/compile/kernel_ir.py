@@ -122,6 +122,9 @@ class KernelIR:
         The widest vector instructions of the target.
     prefetches_in_loops : bool
         Whether loops along arrays gain by prefetches on the target.
+    gathers : bool
+        Whether to gather instead of loading single lanes: on targets that do so fast, and in
+        textures, whose four neighbours are computed together.
     bounds : BoundsTable
         The checks of its accesses.
     accesses : AccessTable
@@ -144,6 +147,7 @@ class KernelIR:
     logs: bool
     vectors: str
     prefetches_in_loops: bool
+    gathers: bool
     bounds: BoundsTable
     accesses: AccessTable
     sanitize: Sanitizer
@@ -242,6 +246,7 @@ def kernel_ir(
         logs="@__msl_log(" in ir,
         vectors=target.vectors,
         prefetches_in_loops=target.prefetches_in_loops,
+        gathers=target.gathers or any(p.layout.form == "texture" for p in signature.arguments),
         bounds=table,
         accesses=accesses,
         sanitize=sanitize,

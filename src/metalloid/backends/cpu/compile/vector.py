@@ -78,6 +78,8 @@ _FORMS = {"AVX-512": ((32, 16, 8), 1), "AVX2": ((16, 8), 32)}
 _NARROW = ((8,), 32)
 #: Maximum loop-carried values per lane, over all coarsened rows, in half of the registers.
 _CARRIED, _CARRIED_ELSE = {"AVX-512": 8}, 4
+#: LLVM's feature of processors whose gathers are slow.
+_LOADS_OF_LANES = "+prefer-no-gather"
 #: Vector extensions with non-temporal stores of 16 bytes, the alignment of NumPy's arrays.
 _NON_TEMPORAL = ("AVX-512", "AVX2", "SSE4.2")
 
@@ -217,6 +219,8 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     ir = assemble(ir, THREAD_CODE, [*called, *vectorized], loops + accumulators)
     if _BFLOAT_INTRINSICS in ir:  # conversions are integer code by now, which is exact
         ir = ir.replace("-avx512bf16", "+avx512bf16")
+    if not kernel.gathers:
+        ir = ir.replace('"target-features"="', f'"target-features"="{_LOADS_OF_LANES},')
     can_stream = kernel.vectors in _NON_TEMPORAL and not kernel.sanitize
     return Lowered(
         ir=ir,

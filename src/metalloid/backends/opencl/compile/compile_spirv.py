@@ -19,6 +19,7 @@ from metalloid.backends.opencl.compile.module_edits import reports
 from metalloid.backends.opencl.compile.pipeline import legalize_integers, run_pipeline
 from metalloid.backends.opencl.compile.safe_divisors import make_divisors_safe
 from metalloid.backends.opencl.compile.selected_addresses import select_integers
+from metalloid.backends.opencl.compile.target import subgroup_of
 from metalloid.backends.opencl.compile.vectors_of_one import load_scalars
 from metalloid.compiler.bounds.kernel_source import KernelIr, KernelSource
 from metalloid.compiler.bounds.table import BoundsTable
@@ -127,7 +128,7 @@ def bounds_with_lines(
 ) -> BoundsTable:
     """The table of a kernel's checks with the lines of accesses, as `compile_spirv` makes none."""
     source = _source(unit, entry, constants, target, cache, form="row")
-    return _run_pipeline(entry, source.lowered(debug_lines=True))[1]
+    return _run_pipeline(entry, source.lowered(debug_lines=True), target)[1]
 
 
 def assembly(kernel: SpirvKernel, target: Target) -> str:
@@ -156,9 +157,9 @@ def _source(
     )
 
 
-def _run_pipeline(entry: EntryPoint, kernel: KernelIr) -> tuple[str, BoundsTable]:
+def _run_pipeline(entry: EntryPoint, kernel: KernelIr, target: Target) -> tuple[str, BoundsTable]:
     try:
-        return run_pipeline(kernel.ir, kernel.signature, kernel.positions)
+        return run_pipeline(kernel.ir, kernel.signature, subgroup_of(target), kernel.positions)
     except Unsupported as problem:
         raise _unsupported(entry, problem) from None
 
@@ -170,7 +171,7 @@ def _unsupported(entry: EntryPoint, problem: Unsupported) -> MetalloidError:
 def _compile(source: KernelSource) -> dict[str, bytes | str]:
     unit, entry, target = source.unit, source.entry, source.target
     kernel = source.lowered()
-    ir, bounds = _run_pipeline(entry, kernel)
+    ir, bounds = _run_pipeline(entry, kernel, target)
     does_report = reports(ir)
     optimized = clang.run([*_back_end(target), "-S", "-emit-llvm"], ir)
     try:

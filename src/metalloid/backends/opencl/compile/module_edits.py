@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from metalloid.compiler.frontend.symbols import ENTRY_SYMBOL
-from metalloid.runtime.launch.program import SIMDGROUP_WIDTH
 
 _PUBLIC_FUNCTION = re.compile(
     r"^define (?:dso_local )?(?!linkonce|weak|internal|private|available)"
@@ -18,13 +17,13 @@ _LOCAL_VARIABLE = re.compile(
     r"(?:zeroinitializer|undef|poison)(?:, comdat)?(?:\([^)\n]*\))?, align (\d+)$", re.M,
 )  # fmt: skip
 _ALIGNMENT = 16  # of threadgroup variables, so that they can be read by float4
-#: The subgroup's scope is 3. It is a function, as passes take vectors apart.
+#: A word of the votes of a subgroup (scope 3). It is a function, as passes take vectors apart.
 _BALLOT = """
 declare spir_func <4 x i32> @_Z29__spirv_GroupNonUniformBallotib(i32, i1) #9990
-define internal spir_func i32 @mtl_ballot(i1 %vote) #9991 {
+define internal spir_func i32 @mtl_ballot(i1 %vote, i32 %word) #9991 {
   %votes = call spir_func <4 x i32> @_Z29__spirv_GroupNonUniformBallotib(i32 3, i1 %vote)
-  %low = extractelement <4 x i32> %votes, i32 0
-  ret i32 %low
+  %own = extractelement <4 x i32> %votes, i32 %word
+  ret i32 %own
 }
 attributes #9990 = { convergent nounwind }
 attributes #9991 = { alwaysinline convergent nounwind }
@@ -69,8 +68,8 @@ def define_functions(ir: str) -> str:
     return without + _BALLOT if count else ir
 
 
-def require_subgroup_size(ir: str) -> str:
+def require_subgroup_size(ir: str, size: int) -> str:
     """The module with the execution mode SubgroupSize of the kernel."""
     number = 1 + max((int(n) for n in re.findall(r"^!(\d+) = ", ir, re.M)), default=0)
     ir = _KERNEL_HEAD.sub(rf"\1 !intel_reqd_sub_group_size !{number} {{", ir)
-    return f"{ir}\n!{number} = !{{i32 {SIMDGROUP_WIDTH}}}\n"
+    return f"{ir}\n!{number} = !{{i32 {size}}}\n"

@@ -154,12 +154,14 @@ def legalize_integers(ir: str) -> str:
 
 
 def run_pipeline(
-    ir: str, signature: Signature, positions: SourcePositions | None = None
+    ir: str, signature: Signature, subgroup: int, positions: SourcePositions | None = None
 ) -> tuple[str, BoundsTable]:
     """Run the passes over a module with a kernel; the module, and the table of its checks.
 
     Parameters
     ----------
+    subgroup : int
+        Threads of a subgroup.
     positions : SourcePositions or None
         Of the text, if the kernel's accesses are to be checked.
 
@@ -177,4 +179,4 @@ def run_pipeline(
         record_faults(kernel, lambda function: Instruction("ret"), ("spir_func",))
         ir = without_promises(ir, kernel.attributes) if table.sites else ir
     ir = define_functions(replace_bf16(replace_function(ir, kernel)))
-    return require_subgroup_size(ir), table
+    return require_subgroup_size(ir, subgroup), table

@@ -1,5 +1,5 @@
 // A kernel's form in SPIR-V for OpenCL: a work-item is one thread of Metal, a work-group a
-// threadgroup, a subgroup a simdgroup.
+// threadgroup, a subgroup one or more simdgroups.
 //
 // All threadgroups of a launch have one size: a grid that is not a multiple of it is split into several
 // launches (geometry.py).
@@ -21,10 +21,10 @@ struct launch_data {
 
 METALLOID_INLINE metal::uint3 triple(const unsigned (&v)[3]) { return {v[0], v[1], v[2]}; }
 
-// How work-items are threads (geometry.py). Simdgroups are 32 work-items with adjacent indices in x.
+// How work-items are threads (geometry.py). Subgroups are work-items with adjacent indices in x.
 enum class form {
   row,     // threadgroups of one dimension
-  grid,    // of several; their width is a multiple of 32
+  grid,    // of several; their width is a multiple of a subgroup's
   linear,  // of any size: work-groups have one dimension, and threads compute their positions
 };
 constexpr unsigned max_extent = 1u << 31;  // of a grid, but for the last form

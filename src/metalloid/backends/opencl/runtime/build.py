@@ -16,7 +16,7 @@ from metalloid.errors import LaunchError
 
 #: Of a module. Intel's compiler for CPUs takes from 10 to several 100 seconds for larger ones, and
 #: a tenth of that without optimisations.
-_MAX_OPTIMIZED_BYTES = 100_000
+_MAX_OPTIMIZED_BYTES = 80_000
 
 
 def build(kernel: SpirvKernel, context: Any, device: Any, options: str) -> Any:

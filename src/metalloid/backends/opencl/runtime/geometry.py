@@ -31,8 +31,14 @@ class SubGrid(NamedTuple):
     data: tuple[int, ...]
 
 
-def sub_grids(grid: Size, group: Size) -> list[SubGrid]:
+def sub_grids(grid: Size, group: Size, subgroup: int = SIMDGROUP_WIDTH) -> list[SubGrid]:
     """The launches that run `grid` in threadgroups of `group`: full ones, and those at the edges.
+
+    Parameters
+    ----------
+    grid, group : tuple of int
+    subgroup : int
+        Threads of a subgroup.
 
     Examples
     --------
@@ -48,7 +54,7 @@ def sub_grids(grid: Size, group: Size) -> list[SubGrid]:
     for x, y, z in itertools.product(*axes):
         first, counts, sizes = zip(x, y, z, strict=True)
         data = (*grid, *group, *sizes, *first)
-        form = _form(grid, sizes, group)
+        form = _form(grid, sizes, group, subgroup)
         if form == "linear":
             threads = sizes[0] * sizes[1] * sizes[2]
             work_items = (counts[0] * threads, counts[1], counts[2])
@@ -63,9 +69,9 @@ def _product(a: Size, b: Size) -> Size:
     return (a[0] * b[0], a[1] * b[1], a[2] * b[2])
 
 
-def _form(grid: Size, sizes: Size, group: Size) -> Form:
+def _form(grid: Size, sizes: Size, group: Size, subgroup: int) -> Form:
     if max(grid) >= _MAX_EXTENT:
         return "linear"
     if group[1] == group[2] == 1:
         return "row"
-    return "linear" if sizes[0] % SIMDGROUP_WIDTH else "grid"
+    return "linear" if sizes[0] % subgroup else "grid"

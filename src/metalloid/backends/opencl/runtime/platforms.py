@@ -21,8 +21,12 @@ _EXTENSIONS = (
     "cl_khr_fp16",
     "cl_khr_subgroup_ballot",
     "cl_khr_subgroup_shuffle",
-    "cl_intel_required_subgroup_size",
 )
+_REQUIRED_SIZES = "cl_intel_required_subgroup_size"
+#: Threads of a subgroup, which holds simdgroups of 32.
+_SUBGROUPS = [32, 64, 128]
+#: The variable with a size of subgroups, for tests of those that the devices at hand do not need.
+_FORCED = "METALLOID_OPENCL_SUBGROUP"
 
 
 @functools.cache
@@ -109,6 +113,28 @@ def _devices_of(platform: Any) -> list[Any]:
         return []
 
 
+@functools.cache
+def subgroup_size(device: Any) -> int:
+    """Threads of the subgroups that hold simdgroups: the fewest possible, or 0 if there are none.
+
+    `_FORCED` chooses others, for tests.
+    """
+    sizes, forced = _subgroup_sizes(device), os.environ.get(_FORCED)
+    chosen = [size for size in _SUBGROUPS if not forced or forced == str(size)]
+    return next((size for size in chosen if size in sizes), 0)
+
+
+def _subgroup_sizes(device: Any) -> list[int]:
+    """The sizes that a kernel may require (clGetDeviceInfo, CL_DEVICE_SUB_GROUP_SIZES_INTEL)."""
+    if _REQUIRED_SIZES not in device.extensions.split():
+        return []
+    sizes, written = (ctypes.c_size_t * 16)(), ctypes.c_size_t()
+    status = functions().clGetDeviceInfo(
+        ctypes.c_void_p(device.int_ptr), 0x4108, ctypes.sizeof(sizes), sizes, ctypes.byref(written)
+    )
+    return [] if status else sizes[: written.value // ctypes.sizeof(ctypes.c_size_t)]
+
+
 def lacking(device: Any) -> list[str]:
     """Names of the features that a device lacks to run kernels."""
     missing = []
@@ -116,6 +142,9 @@ def lacking(device: Any) -> list[str]:
         missing.append("SPIR-V (cl_khr_il_program)")
     if not _info(device, "svm_capabilities", 0):
         missing.append("shared virtual memory")
+    if not subgroup_size(device):
+        sizes = " or ".join(map(str, _SUBGROUPS))
+        missing.append(f"subgroups of {sizes} ({_REQUIRED_SIZES})")
     extensions = device.extensions.split()
     return missing + [name for name in _EXTENSIONS if name not in extensions]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from metalloid.backends.opencl.compile.compile_spirv import Form, SpirvKernel, assembly
+from metalloid.backends.opencl.compile.target import subgroup_of
 from metalloid.backends.opencl.runtime.build import build
 from metalloid.backends.opencl.runtime.geometry import sub_grids
 from metalloid.backends.opencl.runtime.launcher import Kernel, pack_shape
@@ -145,9 +146,8 @@ class OpenclProgram(OfflineProgram):
             raise error_of(fault, self.signature, self._kernel.bounds, self._bounds_with_lines)
 
     def _pack_shapes(self, grid: Size, group: Size) -> list[bytes]:
-        return [
-            pack_shape(self._form(each.form), self._words, each) for each in sub_grids(grid, group)
-        ]
+        grids = sub_grids(grid, group, subgroup_of(self._target))
+        return [pack_shape(self._form(each.form), self._words, each) for each in grids]
 
     def _form(self, form: Form) -> Kernel:
         """The kernel of a form, which is compiled on use."""

@@ -11,7 +11,7 @@ from typing import Protocol
 from metalloid.backends.opencl.compile.target import spirv_target
 from metalloid.backends.opencl.runtime.launcher import native
 from metalloid.backends.opencl.runtime.memory import Heap
-from metalloid.backends.opencl.runtime.platforms import binding, usable_devices
+from metalloid.backends.opencl.runtime.platforms import binding, subgroup_size, usable_devices
 from metalloid.errors import LaunchError
 from metalloid.runtime.devices.device import Device, DeviceInfo
 from metalloid.runtime.launch.fault_records import FaultRecords
@@ -58,7 +58,7 @@ class QueueDevice(Device):
         cl = binding()
         self.name = f"opencl:{index}"
         self.handle = handle = usable_devices()[index]
-        self.target = spirv_target()
+        self.target = spirv_target(subgroup_size(handle))
         self.has_float64 = "cl_khr_fp64" in handle.extensions.split()
         self._context = cl.Context([handle])
         timing = cl.command_queue_properties.PROFILING_ENABLE
