@@ -165,3 +165,36 @@ def test_one_row_at_a_time(what, loop):
     text = PRODUCT.replace("GUARD", "")
     one = text[: text.index("total += a")] + f"{{ {loop} }}\n" + text[text.index("  c[") :]
     assert rows(compiled(one)) == 1, what
+
+
+SUMS = """kernel void sums(device const float* a, device const float* b, device atomic_float* p,
+    device atomic_float* q, constant uint3& size, uint2 g [[thread_position_in_grid]]) {
+  GUARD
+  for (uint k = 0; k < size.z; ++k) {
+    float v = a[g.y * size.z + k], w = b[k * size.x + g.x];
+    atomic_fetch_add_explicit(&p[g.y * size.z + k], w * w, memory_order_relaxed);
+    atomic_fetch_add_explicit(&q[k * size.x + g.x], v * w, memory_order_relaxed);
+    atomic_fetch_add_explicit(&q[k * size.x + g.x], v, memory_order_relaxed);
+  }
+}"""
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("shape", [(256, 64, 5), (67, 70, 3), (33, 131, 4)])
+def test_sums_of_rows(guard, shape):
+    """Rows add to the elements that they share, and lanes to those of their row."""
+    columns, lines, depth = shape
+    text = SUMS.replace("GUARD", GUARDS[guard])
+    kernel = compiled(text)
+    random = np.random.default_rng(0)
+    a = random.integers(0, 8, (lines, depth)).astype(np.float32)
+    b = random.integers(0, 8, (depth, columns)).astype(np.float32)
+    p, q = np.ones_like(a), np.ones_like(b)
+    size = np.array([columns, lines, depth, 0], np.uint32)
+    kernel(a, b, p, q, size, threads=(columns, lines))
+    runs = np.ones(lines, bool)
+    if "parts" in guard:
+        runs = np.arange(lines) % 3 != 1
+    assert np.array_equal(p, 1 + runs[:, None] * (b**2).sum(1))
+    assert np.array_equal(q, 1 + b * a[runs].sum(0)[:, None] + a[runs].sum(0)[:, None])
+    assert rows(kernel) == 4

@@ -20,6 +20,10 @@ LOOP = """
 """
 
 
+#: An addition to a copy of a buffer.
+SUM = '%old = atomicrmw fadd ptr {} syncscope("singlethread") monotonic; '
+
+
 def coarse(guard="br label %loop", more="", until="%n", max_carried=8):
     text = LOOP.format(guard=guard, more=more, until=until)
     function = spmd_texts.function(text, PARAMETERS)
@@ -40,6 +44,22 @@ def test_each_row_has_its_own_sum_and_one_load_serves_all():
     assert ops["phi"] == 8 + 1
     assert ops["call"] == ops["store"] == 8
     assert "%mtl.sequential" not in function.blocks
+
+
+def test_sums_of_rows():
+    rows, function = coarse(more=SUM.format("%at, float %b") + SUM.format("%of, float %a"))
+    assert rows == 4
+    assert count(function)["atomicrmw"] == 2 * 4
+    # Nothing else is carried from iteration to iteration.
+    alone = LOOP.replace("%s = phi float [ 0.0, %entry ], [ %sum, %loop ]; ", "").replace(
+        "%s)", "%a)"
+    )
+    sums = SUM.format("%at, float %b")
+    text = alone.format(guard="br label %loop", more=sums, until="%n").replace(
+        "%sum, ptr", "0.0, ptr"
+    )
+    function = spmd_texts.function(text, PARAMETERS)
+    assert coarsen(function, {"%y"}, {"%x"}, "%index", max_carried=8) == 4
 
 
 def test_as_many_rows_as_registers_allow():
@@ -70,12 +90,14 @@ def test_divergent_rows_are_run_one_by_one():
     [
         {"until": "%y"},
         {"more": "%old = atomicrmw add ptr %p, i32 1 monotonic; "},
+        {"more": "%old = atomicrmw fadd ptr %at, float %b monotonic; "},
+        {"more": SUM.format("%of, float %b")},  # of each row the same, but once for each
         {"more": "%z = add i32 %index, 1; "},
         {"more": "call void @__msl_threadgroup_barrier(i32 0); "},
         {"guard": "store float 0.0, ptr %q; %c = icmp ult i32 %y, %n; "
                   "br i1 %c, label %loop, label %out"},
     ],
-    ids=["loops of their own", "atomic", "the index", "barrier", "parting behind a store"],
+    ids=["loops of their own", "atomic", "atomic of a row", "sum of all rows", "the index", "barrier", "parting behind a store"],
 )  # fmt: skip
 def test_what_is_left_as_it_is(given):
     rows, function = coarse(**given)

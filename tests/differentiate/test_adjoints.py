@@ -287,7 +287,6 @@ def test_constants_of_the_text():
 
 
 REFUSED = {
-    "y[i] = simd_shuffle_and_fill_up(x[i], 0.0f, 1);": "simd_shuffle_and_fill_up has no derivative here",
     "y[i] = as_type<float>(as_type<int>(x[i]) + 1);": "the bits of integers",
     "y[i] = x[i]; y[i] = y[i] * 2;": "y is written to and read",
     "threadgroup atomic_int t; atomic_store_explicit(&t, 1, memory_order_relaxed); y[i] = x[i];": "atomic_store_explicit has no rule",

@@ -36,6 +36,26 @@ CALLS = {
     "simd_shuffle_up(v, 3)": in_groups(lambda v: v[np.where(LANE >= 3, LANE - 3, LANE)]),
     "simd_shuffle_rotate_down(v, 9)": in_groups(lambda v: v[(LANE + 9) % 32]),
     "simd_shuffle_rotate_up(v, 9)": in_groups(lambda v: v[(LANE - 9) % 32]),
+    "simd_shuffle(v, (i * 7 + 3) % 16)": in_groups(lambda v: v[(LANE * 7 + 3) % 16]),
+    "simd_prefix_inclusive_product(v)": in_groups(np.cumprod),
+    "simd_prefix_exclusive_product(v)": in_groups(lambda v: np.cumprod(v) / v),
+    "quad_prefix_inclusive_product(v)": in_groups(np.cumprod, 4),
+    "simd_shuffle_and_fill_up(v, v * v, 3)": in_groups(
+        lambda v: np.where(LANE >= 3, v[LANE - 3], (v * v)[LANE - 3])
+    ),
+    "simd_shuffle_and_fill_down(v, v * v, 5)": in_groups(
+        lambda v: np.where(LANE < 27, v[(LANE + 5) % 32], (v * v)[(LANE + 5) % 32])
+    ),
+    "simd_shuffle_and_fill_up(v, v * v, 3, 8)": in_groups(
+        lambda v: np.where(LANE[:8] >= 3, v[LANE[:8] - 3], (v * v)[LANE[:8] - 3]), 8
+    ),
+    "simd_shuffle_and_fill_down(v, 2 * v, 1, 16)": in_groups(
+        lambda v: np.where(LANE[:16] < 15, v[(LANE[:16] + 1) % 16], (2 * v)[(LANE[:16] + 1) % 16]),
+        16,
+    ),
+    "quad_shuffle_and_fill_up(v, 3 * v, 1)": in_groups(
+        lambda v: np.where(LANE[:4] >= 1, v[LANE[:4] - 1], 3 * v[LANE[:4] - 1]), 4
+    ),
     "quad_sum(v)": in_groups(np.sum, 4),
     "quad_max(v)": in_groups(extreme(np.argmax), 4),
     "quad_broadcast(v, 2)": in_groups(lambda v: v[2], 4),

@@ -22,10 +22,40 @@ template <> struct Table<3> { static constexpr constant float rows[2] = {4, 8}; 
 constant constexpr const float Table<3>::rows[2];
 bool operator>(Pair p, Pair q) { return p.a > q.a; }
 template <class T> float twice(T v) { typedef T U; U w[2] = {v, v}; return w[0] + w[1]; }
+device const float *row_of(device const float *p, uint i) { return p + 3 * i; }
+device const float *either(device const float *p, bool b) { if (b) return p + 1; return p; }
+device float &at(device float *p, uint i) { return p[i]; }
+thread float &pick(thread float *p, uint k) { return p[k]; }
+struct Triple { float v[3]; thread float &operator[](int k) thread { return v[k]; } };
+struct Total { float s; thread Total &add(float v) thread { s += v; return *this; } };
 template <class T, int N = 3> struct Rows { using row_type = T; static constexpr constant int n = N; };
 """
 #: Bodies, and the derivative of ``y[i]`` by ``x[3 * i]``; each reads three elements of its own.
 BODIES = {
+    "a function that returns a pointer": (
+        "y[i] = row_of(x, i)[0] * row_of(x, i)[1];", lambda x: x[1],
+    ),
+    "one with two returns": ("y[i] = *either(x + 3 * i, n > 0) * x[3 * i];", lambda x: x[1]),
+    "a function that returns a reference to memory": (
+        "at(y, i) = x[3 * i] * x[3 * i + 2];", lambda x: x[2],
+    ),
+    "one to an element of an array": (
+        "float v[2] = {x[3 * i], 2}; pick(v, 1) = v[0] * 3; y[i] = v[1] * v[0];",
+        lambda x: 6 * x[0],
+    ),
+    "one whose index changes later": (
+        """float v[3] = {x[3 * i], x[3 * i + 1], 5}; int k = 0;
+        thread float &r = pick(v, k); k = 2; y[i] = r * v[1];""",
+        lambda x: x[1],
+    ),
+    "an operator that returns a reference": (
+        "Triple t; t[0] = x[3 * i]; t[1] = 3 * t[0]; y[i] = t[0] * t[1];", lambda x: 6 * x[0],
+    ),
+    "calls of a member that returns its object": (
+        """Total t = {0}; t.add(x[3 * i]).add(x[3 * i] * x[3 * i + 1]).s += x[3 * i + 2];
+        y[i] = t.s;""",
+        lambda x: 1 + x[1],
+    ),
     "a pointer that is set later": (
         "device const float *p; p = x + 3 * i; y[i] = p[0] * p[1]; p += 1; y[i] += p[0];",
         lambda x: x[1],

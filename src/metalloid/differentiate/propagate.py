@@ -8,7 +8,12 @@ from typing import Any
 from metalloid.differentiate.analysis.activity import float_variables
 from metalloid.differentiate.analysis.common_values import Level
 from metalloid.differentiate.frontend.expressions import Refused
-from metalloid.differentiate.lane_rules import is_lane_function, lane_rule
+from metalloid.differentiate.lane_rules import (
+    is_lane_function,
+    lane_loop,
+    lane_rule,
+    values_of_lanes,
+)
 from metalloid.differentiate.program.text import text_of, widened
 from metalloid.differentiate.program.tree import Expression
 from metalloid.differentiate.program.types import Type
@@ -353,8 +358,8 @@ class Propagation:
 
     def _add_call(self, value: Expression, seed: str) -> None:
         name = value.name
-        if (lane_row := lane_rule(name)) is not None:
-            self._add_lane_call(value, seed, lane_row)
+        if lane_rule(name) is not None or lane_loop(name) is not None:
+            self._add_lane_call(value, seed)
             return
         products = VECTOR_PRODUCTS.get(name)
         rows = products or PARTIALS.get(name)
@@ -373,28 +378,45 @@ class Propagation:
                 product = derivative if products else f"{bound} * ({derivative})"
                 self._add(arg, self._summed(product, value.type, arg.type))
 
-    def _add_lane_call(self, value: Expression, seed: str, row: tuple[str, ...]) -> None:
+    def _add_lane_call(self, value: Expression, seed: str) -> None:
         """A function of which the threads of a simdgroup or a quad have parts of the result."""
-        arg, adjoint = value.args[0], value.type.element.adjoint
-        group = value.name[:4]
-        lane = self._sweep.lane_name
+        name, adjoint = value.name, value.type.element.adjoint
+        group, lane = name[:4], self._sweep.lane_name
+        count = values_of_lanes(name)
         texts = {
-            "g": self._bound(seed, value.type), "x": self._value(arg), "T": adjoint.msl,
+            "g": self._bound(seed, value.type), "x": self._value(value.args[0]), "T": adjoint.msl,
             "y": f"{adjoint.msl}({text_of(value)})", "u": group, "simd_lane": lane,
             "n": "32" if group == "simd" else "4",
             "lane": lane if group == "simd" else f"({lane} & 3)",
         }  # fmt: skip
-        if len(value.args) > 1:
-            texts["b"] = f"({self._value(value.args[1])})"
-        if row == ("gather",):
-            total, each = self.new_seed(adjoint), self.new_seed(adjoint)
-            self._sweep.line(f"{adjoint.msl} {total} = 0;")
-            with self._sweep.block(f"for (ushort i = 0; i < {texts['n']}; ++i)"):
-                given = f"{texts['b']} == i ? {texts['g']} : {adjoint.msl}(0)"
-                self._sweep.line(f"const {adjoint.msl} {each} = {group}_sum({given});")
-                self._sweep.line(f"if ({texts['lane']} == i) {total} += {each};")
-            self._add(arg, total)
+        others = [f"({self._value(arg)})" for arg in value.args[count:]]
+        texts |= {"m": texts["n"], **dict(zip("bm", others, strict=False))}
+        if (loop := lane_loop(name)) is not None:
+            self._add(value.args[0], self._summed_over_lanes(loop, texts, adjoint))
             return
+        for number, arg in enumerate(value.args[:count]):
+            row = lane_rule(name, number)
+            if row is not None and self._is_active(arg):
+                self._add(arg, self._of_row(row, dict(texts), value.type))
+
+    def _summed_over_lanes(
+        self, loop: tuple[tuple[str, ...], str], texts: dict[str, str], adjoint: Type
+    ) -> str:
+        """The adjoint that a loop through the lanes computes."""
+        texts |= {"r": self.new_seed(adjoint), "w": self.new_seed(adjoint)}
+        for name in (texts["r"], texts["w"]):
+            self._sweep.line(f"{adjoint.msl} {name} = 0;")
+        if "b" in texts:
+            lane, texts["b"] = texts["b"], self.new_seed(adjoint)
+            self._sweep.line(f"const uint {texts['b']} = uint({lane});")
+        with self._sweep.block(f"for (ushort adjoint_i = {texts['n']}; adjoint_i-- > 0;)"):
+            for statement in loop[0]:
+                self._sweep.line(statement.format(**texts))
+        return self._bound(loop[1].format(**texts), adjoint)
+
+    def _of_row(self, row: tuple[str, ...], texts: dict[str, str], type_: Type) -> str:
+        """The adjoint that a row says."""
+        adjoint = type_.element.adjoint
         if "{active}" in row[-1]:
             texts["active"] = self.new_seed(adjoint)
             mask = "ulong(simd_active_threads_mask())"
@@ -403,4 +425,4 @@ class Propagation:
             texts[f"s{number}"] = self.new_seed(adjoint)
             value_text = text.format(**texts)
             self._sweep.line(f"const {adjoint.msl} {texts[f's{number}']} = {value_text};")
-        self._add(arg, self._bound(row[-1].format(**texts), value.type))
+        return self._bound(row[-1].format(**texts), type_)

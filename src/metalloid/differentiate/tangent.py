@@ -290,6 +290,9 @@ class _Tangents(ProgramWriter):
             result = self._bound(f"{type_}({text_of(value)})", value)
             share = self._bound(f"{type_}({x} == {result})", value)
             return f"{group}_sum({share} * ({tangent})) / {group}_sum({share})"
+        if kind.startswith("shuffle_and_fill"):
+            values = [f"{_adjoint(value)}({self._inner(each)})" for each in value.args[:2]]
+            return f"{value.name}({', '.join((*values, *map(text_of, value.args[2:])))})"
         raise Refused(self._location, f"{value.name} has no tangent")
 
     def _inner(self, value: Expression) -> str:

@@ -7,6 +7,7 @@ many threads, a launch takes longer than the threads of a small one run.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -83,11 +84,7 @@ def merge_launches(steps: Sequence[Step], sources: Sequence[BufferSpec]) -> list
     """Merge launches of a plan that may be divided, with earlier ones of equal statements."""
     merged: list[Step] = []
     for step in steps:
-        later = step
-
-        def merge(earlier: Step, later: Step = later) -> Step | None:
-            return _merged(earlier, later, sources)
-
+        merge = functools.partial(_merged, later=step, sources=sources)
         is_divisible = isinstance(step, LibraryKernel) and step.launch.is_divisible
         if not (is_divisible and merge_with_earlier(merged, step, merge)):
             merged.append(step)
@@ -99,7 +96,6 @@ def _merged(earlier: Step, later: Step, sources: Sequence[BufferSpec]) -> Librar
         return None
     kernels = [*(earlier.merged or (earlier,)), later]
     forms = [_form(kernel, sources) for kernel in kernels]
-    written = [buffers_written(kernel) for kernel in kernels]
     is_small = (
         len(kernels) <= _MAX_LAUNCHES
         and sum(len(kernel.reads) + len(kernel.writes) for kernel in kernels) <= _MAX_BUFFERS
@@ -107,7 +103,7 @@ def _merged(earlier: Step, later: Step, sources: Sequence[BufferSpec]) -> Librar
     is_dependent = buffers_read(later) & buffers_written(earlier) or (
         buffers_written(later) & (buffers_read(earlier) | buffers_written(earlier))
     )
-    if not is_small or is_dependent or any(form != forms[0] for form in forms) or not all(written):
+    if not is_small or is_dependent or any(form != forms[0] for form in forms):
         return None
     return LibraryKernel(
         _launch([kernel.launch for kernel in kernels]),

@@ -3,6 +3,9 @@
 A thread of a naive product of matrices loads two numbers to multiply and add them. Threads below
 each other load the same number of the second matrix, and their sums do not wait for each other. So
 where that is profitable, one thread does the work of several rows (`interleave_threads`).
+
+So it is with additions to a worker's own copy of a buffer: what rows add to the same elements is
+summed first, and what lanes add to one element is summed for several rows at a time.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from metalloid.compiler.analysis.target_builtins import is_lanewise
 from metalloid.compiler.ir.cfg import Graph
 from metalloid.compiler.ir.fresh_names import FreshNames
 from metalloid.compiler.ir.function import Function
+from metalloid.compiler.ir.opcodes import ONE_THREAD
 from metalloid.compiler.transforms.interleave_threads import (
     MergedThreads,
     diverges,
@@ -21,7 +25,10 @@ from metalloid.compiler.transforms.interleave_threads import (
 
 #: Instructions of a function that is worth it.
 _LONG = 160
-_NOT_BY_ROWS = ("alloca", "atomicrmw", "cmpxchg", "fence", "switch")
+_WRITES = ("store", "copy", "fill", "atomicrmw")
+_NOT_BY_ROWS = ("alloca", "cmpxchg", "fence", "switch")
+#: Rows of a function that adds to copies of buffers: the totals of so many fill a register.
+_ROWS_OF_SUMS = 4
 
 
 def coarsen(
@@ -51,8 +58,7 @@ def coarsen(
     by_row, by_lane = (_computed_from(function, names) for names in (along, across))
     if not _can_be_joined(function, graph, by_row):
         return 1
-    carried = _carried_on(function, graph, by_row, by_lane)
-    rows = max_carried // carried if carried else 1
+    rows = _rows(function, graph, by_row, by_lane, max_carried)
     if rows > 1:
         indices = {value.name: value for value in function.parameters if value.name in along}
         threads = MergedThreads(
@@ -78,9 +84,13 @@ def _can_be_joined(function: Function, graph: Graph, by_row: Set[str]) -> bool:
     for one in function.instructions():
         if one.op in _NOT_BY_ROWS or (one.op == "call" and not is_lanewise(one.callee)):
             return False
+        if one.op == "atomicrmw" and not (
+            ONE_THREAD in one.ordering and any(value.name in by_row for value in one.operands)
+        ):
+            return False
     later_stores = 0
     for name in graph.order:
-        if any(one.op in ("store", "copy", "fill") for one in function.blocks[name].body):
+        if any(one.op in _WRITES for one in function.blocks[name].body):
             later_stores |= graph.reach[name]
     return not any(
         graph.loop_of[name] or later_stores >> graph.number[name] & 1
@@ -89,8 +99,10 @@ def _can_be_joined(function: Function, graph: Graph, by_row: Set[str]) -> bool:
     )
 
 
-def _carried_on(function: Function, graph: Graph, by_row: Set[str], by_lane: Set[str]) -> int:
-    """The number of loop-carried values of a row, if rows share loads in loops; else 0."""
+def _rows(
+    function: Function, graph: Graph, by_row: Set[str], by_lane: Set[str], max_carried: int
+) -> int:
+    """The number of rows that are profitable: 1 if they share no loads in loops."""
     blocks = [function.blocks[name] for name in graph.order if graph.loop_of[name]]
     shared = (
         one.op == "load" and one.operands[0].name not in by_row and one.operands[0].name in by_lane
@@ -98,4 +110,10 @@ def _carried_on(function: Function, graph: Graph, by_row: Set[str], by_lane: Set
         for one in block.body
     )
     carried = [phi for block in blocks for phi in block.phis if phi.result in by_row & by_lane]
-    return len(carried) if any(shared) else 0
+    if not any(shared):
+        return 1
+    adds = any(one.op == "atomicrmw" for block in blocks for one in block.body)
+    if not carried:
+        return _ROWS_OF_SUMS if adds else 1
+    rows = max_carried // len(carried)
+    return min(rows, _ROWS_OF_SUMS) if adds else rows

@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
 from metalloid.differentiate.frontend.expressions import REFERENCE, Refused, type_of
+from metalloid.differentiate.frontend.returned import Returned
 from metalloid.differentiate.frontend.simdgroup_matrices import SimdgroupMatrixReader
 from metalloid.differentiate.frontend.structs import record_name
 from metalloid.differentiate.program.tree import Expression
@@ -132,7 +133,8 @@ class ConstructorReader(SimdgroupMatrixReader):
 
     @abstractmethod
     def inline(
-        self, function: Node, node: Node, given: Sequence[Node], result: Expression | None,
+        self, function: Node, node: Node, given: Sequence[Node],
+        result: Expression | Returned | None,
         first: Callable[[], object] | None = None,
     ) -> None:  # fmt: skip
         """Read the body of a function that is called, after what `first` reads."""

@@ -52,8 +52,8 @@ _LIMITS = ("infinity", "max", "min", "lowest", "epsilon", "quiet_NaN", "denorm_m
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
 #: Names that adjoints of kernels declare.
 GENERATED = re.compile(
-    r"(?:d|dot)\d*_\w+|(?:g|saved|taken|count|entry|iteration|length|segment|adjoint|extreme|share)_\w+"
-    r"|value_\d+|tape\w*|top|peak"
+    r"(?:d|dot)\d*_\w+|(?:entry|adjoint|extreme|share|given)_\w+|tape\w*|top|peak"
+    r"|(?:g|saved|taken|count|iteration|length|segment|slope|value)_\d+"
 )
 #: Names of derivatives, which writers number if a parameter has such a name.
 DERIVATIVE = re.compile(r"(?:d|dot)\d*_")

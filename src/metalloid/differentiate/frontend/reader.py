@@ -19,6 +19,7 @@ from metalloid.differentiate.frontend.expressions import (
     negated,
     type_of,
 )
+from metalloid.differentiate.frontend.returned import Returned, returns_memory
 from metalloid.differentiate.frontend.statements import (
     JUMPS,
     LOOPS,
@@ -58,7 +59,7 @@ class _Frame:
     """
 
     flags: dict[str, Expression]
-    result: Expression | None = None
+    result: Expression | Returned | None = None
     is_switch: bool = False
 
 
@@ -145,18 +146,22 @@ class Reader(ConstructorReader):
         body = function and next((c for c in function.children if c.kind == "CompoundStmt"), None)
         if function is None or body is None:
             return super().call(node, address, name)
-        if type_of(node).is_pointer:
-            raise Refused(node.begin, f"{name} returns a pointer, which has no rule")
+        count = sum(child.kind == "ParmVarDecl" for child in function.children)
+        given = node.children[len(node.children) - count :]
+        if returns_memory(function):
+            returned = Returned()
+            self.inline(function, node, given, returned)
+            return returned.memory(node)
         result = None
         if type_of(node).text != "void":
             label = name if name.isidentifier() else "operator"
             result = self.new_variable(f"{label}_result", type_of(node).element)
-        count = sum(child.kind == "ParmVarDecl" for child in function.children)
-        self.inline(function, node, node.children[len(node.children) - count :], result)
+        self.inline(function, node, given, result)
         return result or ZERO
 
     def inline(
-        self, function: Node, node: Node, given: Sequence[Node], result: Expression | None,
+        self, function: Node, node: Node, given: Sequence[Node],
+        result: Expression | Returned | None,
         first: Callable[[], object] | None = None,
     ) -> None:  # fmt: skip
         """Read the body of a function that is called."""
@@ -200,7 +205,7 @@ class Reader(ConstructorReader):
             self.assign(offset, pointer.args[1], node)
             self.known[node.address] = replace(pointer, args=(pointer.args[0], offset))
 
-    def _function(self, body: Node, result: Expression | None) -> None:
+    def _function(self, body: Node, result: Expression | Returned | None) -> None:
         frame = _Frame({}, result)
         self._frames.append(frame)
         block = self.block_of(lambda: self._block(body.children, frozenset({"return"})))
@@ -289,7 +294,11 @@ class Reader(ConstructorReader):
         jump = JUMPS[node.kind]
         result = self._frames[0].result
         if jump == "return" and node.children and result is not None:
-            self.assign(result, self.value(node.children[0]), node)
+            value = self.value(node.children[0])
+            if isinstance(result, Returned):
+                result.add(self, value, node)
+            else:
+                self.assign(result, value, node)
         if jump not in tail:
             self.assign(self._flag(jump), TRUE)
 

@@ -108,8 +108,8 @@ METAL_FUNC void add_products(thread RowSums<count> &sums, device const uint *wor
 }
 
 // The products of rows of `x` with `count` rows of a matrix, from `first` on. `shared` has a number
-// for each simdgroup, row of `x` and row of the matrix. Loops have one copy of their statements: small
-// matrices take less time than the instructions of several take to be read.
+// for each simdgroup, row of `x` and row of the matrix. The loop is not unrolled: registers of two
+// iterations would leave a GPU with half of the simdgroups, which hide each other's latency.
 template <typename Format, ushort group_size, ushort count, ushort simdgroups, bool has_biases,
           bool has_tail, bool is_aligned, typename S, typename X, typename T>
 METAL_FUNC void multiply_combined_rows(device const uint *words, device const S *scales,

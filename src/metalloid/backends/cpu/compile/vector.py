@@ -188,6 +188,8 @@ def lower(kernel: KernelIR, variant: Variant | None) -> Lowered:
     is_independent = not (kernel.synchronises or streams or callees)
     if reads and is_independent and _uses(kernel, f"(?:grid_)?{below}"):
         coarsened = lower_kernel(ir, scalar, callees)
+        if variant.is_private:
+            privatize_buffers(coarsened, coarsened.parameters[_WORDS])
         rows = _rows_at_a_time(coarsened, kernel)
         if rows > 1:
             forms.append(replace(forms[0], name="mtl_rows_of_threads"))

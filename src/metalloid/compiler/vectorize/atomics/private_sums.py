@@ -3,14 +3,16 @@
 Nothing reads a copy, so the additions of a block may be done in any order, together with the last
 one. Those to members of adjacent elements (``d[4 * i]`` ... ``d[4 * i + 3]``) become one wide
 addition, those to one address are summed first, and the lanes of up to eight values that each go to
-one address are summed at the same time. Addresses of which nothing is known are compared when the
+one address are summed at the same time. Products that are only added are multiplied and added at
+once, without rounding between. Addresses of which nothing is known are compared when the
 code runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from metalloid.compiler.analysis.addresses import Root, root_of
 from metalloid.compiler.analysis.divergence import Divergence
@@ -25,6 +27,8 @@ from metalloid.compiler.vectorize.permute import active_or, shuffled
 
 _MAX_MEMBERS = 16
 _MAX_TOTALS = 8
+#: Lanes of the widest registers.
+_LANES_OF_REGISTERS = 16
 #: Lanes of the halves of a register between which moves take longer.
 _HALF = 4
 
@@ -138,7 +142,7 @@ def add_plainly(builder: Builder, instruction: Instruction) -> bool:
         return True
     if min(b - a for a, b in zip(sorted(offsets), sorted(offsets)[1:], strict=False)) < FLOAT.size:
         return False
-    _add_row(builder, address, builder.vector(value))
+    _add_row(builder, address, _Term.of(builder, value))
     return True
 
 
@@ -146,28 +150,73 @@ def _add_group(builder: Builder, group: SumGroup) -> None:
     if group.stride == 0:
         _add_totals(builder, [each for member in group.members for each in member])
         return
-    vectors = [_sum_of(builder, [each.operands[1] for each in member]) for member in group.members]
+    members = [[each.operands[1] for each in member] for member in group.members]
     lowest = group.members[0][0].operands[0]
-    if len(vectors) == 1:
-        _add_row(builder, lowest, vectors[0])
+    if len(members) > 1:
+        _add_members(builder, lowest, [_sum_of(builder, member) for member in members])
+    elif len(members[0]) == 1:
+        _add_row(builder, lowest, _Term.of(builder, members[0][0]))
     else:
-        _add_members(builder, lowest, vectors)
+        _add_row(builder, lowest, _Term(_sum_of(builder, members[0])))
 
 
-def _sum_of(builder: Builder, values: Iterable[Value]) -> str:
-    first, *others = map(builder.vector, values)
-    for other in others:
-        first = builder.new(f"fadd {builder.wide(FLOAT)} {first}, {other}")
-    return first
+class _Term(NamedTuple):
+    """A vector that is added, or the factors of one."""
+
+    vector: str
+    factors: tuple[str, str] | None = None
+
+    @classmethod
+    def of(cls, builder: Builder, value: Value) -> _Term:
+        product = builder.computed_by.get(value.name)
+        is_only_added = (
+            product is not None
+            and product.op == "fmul"
+            and builder.uses[value.name] == 1
+            and value.name not in builder.live_out  # its factors are values of this block, too
+            and builder.shape(value).offsets is None
+        )
+        if product is None or not is_only_added:
+            return cls(builder.vector(value))
+        first, second = map(builder.vector, product.operands)
+        return cls(builder.vector(value), (first, second))
+
+    def plus(self, builder: Builder, other: str, lanes: int) -> str:
+        """The sum of this and another vector."""
+        wide = f"<{lanes} x {FLOAT}>"
+        if self.factors is None:
+            return builder.new(f"fadd {wide} {other}, {self.vector}")
+        given = [(wide, each) for each in (*self.factors, other)]
+        return builder.call(wide, f"@llvm.fmuladd.v{lanes}f32", given)
+
+    def half(self, builder: Builder, lanes: int, first: int) -> _Term:
+        """The `lanes` lanes from one on, of twice as many."""
+        wide, chosen = f"<{2 * lanes} x {FLOAT}>", range(first, first + lanes)
+        if self.factors is None:
+            return _Term(shuffled(builder, wide, self.vector, "poison", chosen))
+        low, high = (shuffled(builder, wide, each, "poison", chosen) for each in self.factors)
+        product = builder.new(f"fmul <{lanes} x {FLOAT}> {low}, {high}")
+        return _Term(product, (low, high))
+
+    def folded(self, builder: Builder, lanes: int) -> _Term:
+        """The sum of both halves of twice as many lanes."""
+        low, high = (self.half(builder, lanes, first) for first in (0, lanes))
+        return _Term(high.plus(builder, low.vector, lanes))
 
 
-def _add_row(builder: Builder, address: Value, vector: str) -> None:
+def _sum_of(builder: Builder, values: Sequence[Value]) -> str:
+    total = builder.vector(values[0])
+    for other in values[1:]:
+        total = _Term.of(builder, other).plus(builder, total, builder.width)
+    return total
+
+
+def _add_row(builder: Builder, address: Value, term: _Term) -> None:
     """Add to an address of each lane; they are `FLOAT.size` or more apart."""
     loaded = _new(builder, Instruction("load", operands=[address], align=FLOAT.size))
     accesses.HANDLERS["load"](builder, loaded)
     total = _new(builder, Instruction("fadd"))
-    wide = builder.wide(FLOAT)
-    builder.set(total, vector=builder.new(f"fadd {wide} {builder.vector(loaded.value)}, {vector}"))
+    builder.set(total, vector=term.plus(builder, builder.vector(loaded.value), builder.width))
     stored = Instruction("store", operands=[total.value, address], align=FLOAT.size)
     accesses.HANDLERS["store"](builder, stored)
 
@@ -186,7 +235,7 @@ def _add_to_any(builder: Builder, instruction: Instruction) -> None:
         vector = builder.vector(value)
         builder.cond_br(addresses.is_same, same, row)
         builder.label(same)
-        [total] = _totals(builder, [active_or(builder, vector, "-0.0", FLOAT)])
+        [total] = _totals(builder, [_Term(active_or(builder, vector, "-0.0", FLOAT))])
         _add_contiguous(builder, addresses.first, total, 1)
         builder.br(done)
         builder.label(row)
@@ -290,42 +339,43 @@ def _add_contiguous(builder: Builder, address: str, added: str, count: int) -> N
 
 def _add_totals(builder: Builder, sums: Sequence[Instruction]) -> None:
     """Add what all active lanes add to one address, for several of these."""
-    vectors = [active_or(builder, builder.vector(i.operands[1]), "-0.0", FLOAT) for i in sums]
-    for total, each in zip(_totals(builder, vectors), sums, strict=True):
+    terms = [_Term.of(builder, each.operands[1]) for each in sums]
+    if builder.mask_as_bits() is not None:
+        terms = [_Term(active_or(builder, each.vector, "-0.0", FLOAT)) for each in terms]
+    for total, each in zip(_totals(builder, terms), sums, strict=True):
         _add_contiguous(builder, builder.scalar(each.operands[0]), total, 1)
 
 
-def _totals(builder: Builder, vectors: Sequence[str]) -> Iterator[str]:
+def _totals(builder: Builder, terms: Sequence[_Term]) -> Iterator[str]:
     """The sum of the lanes of each vector."""
-    if len(vectors) == 1:
-        callee = f"@llvm.vector.reduce.fadd.v{builder.width}f32"
-        given = [(str(FLOAT), "-0.0"), (builder.wide(FLOAT), vectors[0])]
+    lanes, count = builder.width, 1
+    if len(terms) == 1:
+        term = terms[0]
+        if term.factors is not None and lanes > _LANES_OF_REGISTERS:
+            lanes //= 2
+            term = term.folded(builder, lanes)
+        callee = f"@llvm.vector.reduce.fadd.v{lanes}f32"
+        given = [(str(FLOAT), "-0.0"), (f"<{lanes} x {FLOAT}>", term.vector)]
         yield builder.call(f"reassoc {FLOAT}", callee, given)
         return
-    lanes, count = builder.width, 1
-    components = list(vectors)
+    # Processors with registers of masks move halves of wide registers as well as of others.
+    limit = _LANES_OF_REGISTERS if builder.mask_type == I1 else 2 * _HALF
+    folded = list(terms)
+    while lanes > limit:
+        lanes //= 2
+        folded = [each.folded(builder, lanes) for each in folded]
+    components = [each.vector for each in folded]
     while len(components) & len(components) - 1:
         components.append(f"splat ({FLOAT} -0.0)")
-    while lanes > 2 * _HALF:
-        lanes //= 2
-        components = [_folded(builder, each, lanes) for each in components]
     while len(components) > 1:
         pairs = zip(components[::2], components[1::2], strict=True)
         components = [_merged(builder, *pair, lanes, count) for pair in pairs]
         count *= 2
     while lanes > count:
         lanes //= 2
-        components = [_folded(builder, components[0], lanes)]
-    for number in range(len(vectors)):
+        components = [_Term(components[0]).folded(builder, lanes).vector]
+    for number in range(len(terms)):
         yield builder.new(f"extractelement <{lanes} x {FLOAT}> {components[0]}, i64 {number}")
-
-
-def _folded(builder: Builder, vector: str, lanes: int) -> str:
-    """The sum of both halves of a vector."""
-    wide = f"<{2 * lanes} x {FLOAT}>"
-    halves = (range(lanes), range(lanes, 2 * lanes))
-    low, high = (shuffled(builder, wide, vector, "poison", half) for half in halves)
-    return builder.new(f"fadd <{lanes} x {FLOAT}> {low}, {high}")
 
 
 def _merged(builder: Builder, first: str, second: str, lanes: int, count: int) -> str:
