@@ -374,10 +374,10 @@ def test_on_other_devices_kernels_multiply():
     for is_first in (False, True):
         device.libraries.products = SimpleNamespace(is_first=is_first, dtypes={"float32"})
         library = "cublas" if is_first else "registers"
-        assert choose_backend(device, np.dtype(np.float32), (9, 9), 9, []) == library
-        assert choose_backend(device, np.dtype(np.int32), (9, 9), 9, []) == "registers"
-        assert choose_backend(device, np.dtype(np.float32), (9, 9), 9, [81]) == "registers"
-        assert choose_backend(device, np.dtype(np.float32), (900, 900), 90, [81]) == library
+        assert choose_backend(device, np.dtype(np.float32), (900, 900), 90, []) == library
+        assert choose_backend(device, np.dtype(np.int32), (900, 900), 90, []) == "registers"
+        assert choose_backend(device, np.dtype(np.float32), (900, 900), 9, []) == "registers"
+        assert choose_backend(device, np.dtype(np.float32), (9, 9), 10**6, []) == "registers"
 
 
 def test_vectors_by_what_is_computed_are_sums():

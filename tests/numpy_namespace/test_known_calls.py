@@ -17,7 +17,7 @@ from metalloid.numpy.known_calls import KnownCalls
 def function_of(name):
     value = own
     for part in name.split("."):
-        value = getattr(value, part)
+        value = getattr(value, part, None)  # NumPy 2.5 has no row_stack
     return value
 
 

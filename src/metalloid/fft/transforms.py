@@ -29,6 +29,8 @@ from metalloid.settings import settings
 Norm = Literal["backward", "ortho", "forward"]
 #: Larger views are not copied, but read where they are by launches that a function makes.
 _MAX_COPIED_BYTES = 2**24
+#: From so many elements on, a call of a library takes less time than kernels of the plan.
+_ENOUGH_FOR_LIBRARY = 2**19
 
 
 def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
@@ -264,7 +266,7 @@ def transform_type(node: Node, name: str, lengths: Ints, axes: Ints) -> tuple[DT
 
 def _is_for_library(node: Node, name: str, lengths: Ints, axes: Ints, norm: str,
                     backend: str) -> bool:  # fmt: skip
-    is_requested = backend in ("auto", "cufft")
+    is_requested = backend == "cufft" or (backend == "auto" and node.size >= _ENOUGH_FOR_LIBRARY)
     return is_requested and 0 not in node.shape and node.device.libraries.fourier is not None
 
 

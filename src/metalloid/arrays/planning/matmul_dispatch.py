@@ -41,8 +41,9 @@ _MAX_COLUMNS = 128
 #: From this much work on, a kernel of dot products takes less time than a reduction; and from this
 #: much on, a reduction is split into chunks, while one dot product has a single simdgroup.
 _MIN_DOTS, _MIN_CHUNKED = 2**12, 2**16
-#: From this many multiplications on, a library and separate kernels beat a fused kernel.
-_MAX_FUSED_WORK = 2**24
+#: From this many multiplications and elements on, a call of a library beats a kernel of the plan,
+#: which is launched with the others, fuses, and splits the depth of small results.
+_ENOUGH_FOR_LIBRARY, _ENOUGH_ELEMENTS = 2**24, 2**14
 
 
 def shape_of_work(shape: Ints, right: Node) -> Ints:
@@ -81,8 +82,9 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         Which factors are column-major.
     """
     if device.name != "cpu":
-        much = math.prod(shape) * depth >= _MAX_FUSED_WORK or not fused
-        return CUBLAS if much and is_for_library(device, dtype) else kernel_for(device, dtype)
+        size = math.prod(shape)
+        is_enough = size >= _ENOUGH_ELEMENTS and size * depth >= _ENOUGH_FOR_LIBRARY
+        return CUBLAS if is_enough and is_for_library(device, dtype) else kernel_for(device, dtype)
     costs = ProductCosts(device, dtype, shape, depth, are_transposed)
     times = {
         REGISTERS: costs.registers(), HOST: costs.host(fused), PANELS: costs.panels(),
