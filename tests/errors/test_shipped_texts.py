@@ -30,7 +30,7 @@ HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 #: What functions of arrays are made of, in the order of generated texts.
 FUNCTIONS = (
     "arrays", "reductions", "complex", "complex_functions", "value_index", "random", "special", "wide",
-    "integers", "bessel", "rejection",
+    "integers", "bessel", "rejection", "cube_root", "compaction", "small_matrices",
     *(
         f"products/{name}"
         for name in ("products", "tiles", "panels", "vectors", "packing", "wide_products",
@@ -55,6 +55,23 @@ def scan():
     kernel = mtl.ScanKernel("T x", "T y", "x", "a + b", "0", "y = a", name="running")
     kernel(np.ones(3, np.float32))
     return kernel.source
+
+
+def adjoint(parameter, statements):
+    """The text of the adjoint of a kernel of x and y."""
+    library = mtl.library(f"""{HEADER}
+kernel void f({parameter} x, device float *y, uint i [[thread_position_in_grid]]) {{ {statements} }}""")
+    return library.f.vjp().source
+
+
+SAMPLE = """
+constexpr sampler by_pixel(coord::pixel, filter::linear);
+y[i] = x.sample(by_pixel, float2(i)).x;"""
+SQUARE = """
+simdgroup_float8x8 a, b = simdgroup_float8x8(0);
+simdgroup_load(a, x);
+simdgroup_multiply_accumulate(b, a, a, b);
+simdgroup_store(b, y);"""
 
 
 def library_calls(monkeypatch):
@@ -114,6 +131,8 @@ JOINED = {
     "transforms": lambda: transforms.text("float"),
     "reduction": reduction,
     "scan": scan,
+    "adjoint of a sample": lambda: adjoint("texture2d<float>", SAMPLE),
+    "adjoint of a product": lambda: adjoint("device const float *", SQUARE),
 }
 SHIPPED = sorted(PACKAGE.rglob("*.metal"))
 FOLDERS = "metal", "doubles", "products", "sorts", "nn", "fft", "kernels", "builders"
