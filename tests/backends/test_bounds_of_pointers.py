@@ -3,6 +3,9 @@
 Neighbours of each array have a canary, which an access outside would change.
 """
 
+import ctypes
+import mmap
+
 import numpy as np
 import pytest
 
@@ -191,6 +194,27 @@ def test_a_pointer_in_memory_of_which_nothing_is_known(library):
     chain = mtl.Buffer(np.array([scenes.ctypes.data], np.uint64), device="cpu")
     library.through(chain, COUNT - 1, threads=1).wait()
     refused(lambda: library.through(chain, COUNT, threads=1).wait(), COUNT)
+
+
+def test_a_pointer_in_memory_below_all_buffers(library):
+    """Other addresses are looked up after it."""
+    low = mmap_at(1 << 28)
+    target = mtl.Buffer(4 * COUNT, device="cpu")
+    ctypes.c_uint64.from_address(low).value = target.address
+    chain = mtl.Buffer(np.array([low], np.uint64), device="cpu")
+    library.through(chain, COUNT - 1, threads=1).wait()
+    refused(lambda: library.through(chain, COUNT, threads=1).wait(), COUNT)
+
+
+def mmap_at(address):
+    """The address of a page of memory, near the given one."""
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    page = libc.mmap(address, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    assert page < 1 << 32
+    return page
 
 
 def test_a_null_pointer(library):

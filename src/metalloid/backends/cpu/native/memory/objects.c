@@ -131,10 +131,10 @@ static extent in_buffers(uint64_t address) {
     pthread_mutex_lock(&buffers.lock);
     const table *sorted = sorted_buffers();
     uint64_t begun = begun_at(sorted, address);
-    extent result = begun ? sorted->objects[begun - 1] : unknown;
+    extent result = begun ? sorted->objects[begun - 1] : (extent){0, 0};
     pthread_mutex_unlock(&buffers.lock);
     mtl_release_lock(context);
-    if (address - result.first >= result.bytes) return unknown;
+    if (address - result.first >= result.bytes) return unknown; /* which no other address has */
     cache.version = current;
     cache.latest = result;
     return result;
