@@ -218,14 +218,15 @@ def test_axes_arrays_and_depth():
 
 
 @pytest.mark.slow
-def test_reads_and_a_write():
+@pytest.mark.parametrize("more", [0, 1], ids=["inside", "reads_outside"])
+def test_reads_and_a_write(more):
     source = f"""{HEAD}
     kernel void k(texture1d<float> a, texture2d_array<float> b, texturecube<float> c,
                   texture2d_ms<float> d, texture3d<half> e, device float4 *y,
                   uint2 at [[thread_position_in_grid]]) {{
-      float4 sum = a.read(at.x) * a.read(at.x + 1) + b.read(at, 1) * b.read(ushort2(at), 0);
+      float4 sum = a.read(at.x) * a.read(at.x + {more}) + b.read(at, 1) * b.read(ushort2(at), 0);
       sum += c.read(at, 5) * c.read(at, 2) + d.read(at, 1) * d.read(at, 3);
-      y[at.y * 3 + at.x] = sum + float4(e.read(uint3(at, 1)) * e.read(uint3(at, at.x)));
+      y[at.y * 3 + at.x] = sum + float4(e.read(uint3(at, 1)) * e.read(uint3(at, at.x % {2 + more})));
     }}"""
     arguments = {
         "a": image(3, 4), "b": image(2, 3, 3, 4),
@@ -238,9 +239,10 @@ def test_reads_and_a_write():
         c, d = c.reshape(6, 3, 3, 4), d.reshape(4, 3, 3, 4)
         rows = []
         for y, x in np.ndindex(3, 3):
-            total = a[x] * (a[x + 1] if x < 2 else 0) + b[1, y, x] * b[0, y, x]
+            z = x % (2 + more)
+            total = a[x] * (a[x + more] if x + more < 3 else 0) + b[1, y, x] * b[0, y, x]
             total = total + c[5, y, x] * c[2, y, x] + d[1, y, x] * d[3, y, x]
-            rows.append(total + e[1, y, x] * (e[x, y, x] if x < 2 else 0))
+            rows.append(total + e[1, y, x] * (e[z, y, x] if z < 2 else 0))
         return np.array(rows)
 
     kernel = mtl.library(source, device="cpu").k

@@ -54,7 +54,39 @@ static uint3 adjoint_extents(texture_buffer<T, a> t, uint) {
   return uint3(t.get_width(), 1, 1);
 }
 
-// A texel; outside of the texture 0, or opaque black without alpha.
+// What a sample outside of a texture is with clamp_to_zero: 0, or opaque black without alpha.
+constexpr constant float adjoint_outside = -8;
+template <typename Texture>
+static float4 adjoint_black(Texture) {
+  return float4(0);
+}
+template <typename T>
+static float4 adjoint_black(texture1d<T, access::sample> t) {
+  constexpr sampler zeros(address::clamp_to_zero);
+  return float4(t.sample(zeros, adjoint_outside));
+}
+template <typename T>
+static float4 adjoint_black(texture1d_array<T, access::sample> t) {
+  constexpr sampler zeros(address::clamp_to_zero);
+  return float4(t.sample(zeros, adjoint_outside, 0));
+}
+template <typename T>
+static float4 adjoint_black(texture2d<T, access::sample> t) {
+  constexpr sampler zeros(address::clamp_to_zero);
+  return float4(t.sample(zeros, float2(adjoint_outside), level(0)));
+}
+template <typename T>
+static float4 adjoint_black(texture2d_array<T, access::sample> t) {
+  constexpr sampler zeros(address::clamp_to_zero);
+  return float4(t.sample(zeros, float2(adjoint_outside), 0, level(0)));
+}
+template <typename T>
+static float4 adjoint_black(texture3d<T, access::sample> t) {
+  constexpr sampler zeros(address::clamp_to_zero);
+  return float4(t.sample(zeros, float3(adjoint_outside), level(0)));
+}
+
+// A texel.
 template <typename T, access a>
 static float4 adjoint_read(texture1d<T, a> t, uint3 at, uint lod) {
   return float4(t.read(at.x, lod));
@@ -255,7 +287,7 @@ static adjoint_corner adjoint_corner_of(adjoint_footprint footprint, int number)
 template <typename Texture>
 static float4 adjoint_color(Texture t, adjoint_sampler s, adjoint_corner corner, uint lod) {
   if (!corner.is_border) return adjoint_read(t, corner.at, lod);
-  if (s.s_address == 0 || s.t_address == 0) return adjoint_read(t, uint3(~0u >> 16), lod);
+  if (s.s_address == 0 || s.t_address == 0) return adjoint_black(t);
   const float color = s.border_color == 2 ? 1 : 0;
   return float4(color, color, color, s.border_color == 0 ? 0 : 1);
 }

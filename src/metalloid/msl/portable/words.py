@@ -35,6 +35,8 @@ _CPP_HEADERS = {
 }  # fmt: skip
 _OWN = "'{}' is metalloid's own; Metal does not know it"
 _OWN_PREFIXES = ("__msl_", "METALLOID_")
+#: What macros of Metal's standard library have become: `assert`.
+_EXPANDED = {"__msl_assertion_failed"}
 
 
 def check_words(text: Text) -> None:
@@ -49,6 +51,8 @@ def check_words(text: Text) -> None:
             text.report(position, _NOEXCEPT)
         elif token in ("asm", "__asm", "__asm__") and _is_statement(stream, position):
             text.report(position, _ASSEMBLY)
+        elif token in _EXPANDED:
+            continue
         elif token.startswith(_OWN_PREFIXES) or _is_our_namespace(stream, position):
             text.report(position, _OWN.format(token))
 
