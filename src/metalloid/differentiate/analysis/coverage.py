@@ -21,6 +21,7 @@ from metalloid.differentiate.analysis.digits import (
     Unknown,
     determined,
     digit_of,
+    strides_of,
     varies,
 )
 from metalloid.differentiate.analysis.indices import MAX_INDEX, Indices, Polynomial, evaluate
@@ -207,15 +208,7 @@ def _digits(
     store: Store, indices: Indices, launch: Launch
 ) -> tuple[list[tuple[int, int, str]], int]:
     """Strides, extents and what they determine of the digits of an index, and what is added."""
-    strides: dict[str, int] = {}
-    offset = 0
-    for names, factor in store.index.items():
-        varying = [name for name in names if varies(indices, name)]
-        stride = factor * math.prod(launch.number(name) for name in names if name not in varying)
-        if varying:
-            strides[varying[0]] = strides.get(varying[0], 0) + stride
-        else:
-            offset += stride
+    strides, offset = strides_of(indices, store.index, launch)
     digits: list[tuple[int, Digit]] = []
     for name, stride in strides.items():
         digit = digit_of(indices, name, launch)

@@ -110,10 +110,10 @@ def determined(
     return known
 
 
-def digits_of(
+def strides_of(
     indices: Indices, polynomial: Polynomial, launch: Launch
-) -> tuple[list[tuple[int, Digit]], int]:
-    """The digits of an index with their strides, and what is added to them."""
+) -> tuple[dict[str, int], int]:
+    """The strides of an index by positions and counters, and what is added to them."""
     strides: dict[str, int] = {}
     offset = 0
     for names, factor in polynomial.items():
@@ -123,6 +123,14 @@ def digits_of(
             strides[varying[0]] = strides.get(varying[0], 0) + stride
         else:
             offset += stride
+    return strides, offset
+
+
+def digits_of(
+    indices: Indices, polynomial: Polynomial, launch: Launch
+) -> tuple[list[tuple[int, Digit]], int]:
+    """The digits of an index with their strides, and what is added to them."""
+    strides, offset = strides_of(indices, polynomial, launch)
     digits = []
     for name, stride in strides.items():
         digit = digit_of(indices, name, launch)
