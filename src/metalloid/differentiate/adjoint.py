@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from metalloid.differentiate.adjoint_text import adjoint_text
-from metalloid.differentiate.analysis.common_values import rows_are_common
+from metalloid.differentiate.analysis.common_values import (
+    depends_on_threadgroups,
+    rows_are_common,
+)
 from metalloid.differentiate.analysis.coverage import covers
 from metalloid.differentiate.analysis.ownership import max_index, owns
 from metalloid.differentiate.derived import (
@@ -79,6 +82,9 @@ class AdjointKernel(DerivedKernel):
             derivation, "vjp", primal, sampler_parameters(sweep.program, sweep.samplers)
         )
         self._owned, self._bounded = sweep.owned, sweep.bounded
+        #: The kernel whose threadgroups launches have that do not say which.
+        has_own_groups = _is_for_gpu(primal) and not depends_on_threadgroups(sweep.program)
+        self._grouped = self.kernel if has_own_groups else primal
         self._common_axes = sweep.common_axes
         self._stores, self._indices = sweep.stores, sweep._indices
         self._known_stored: dict[Any, frozenset[str]] = {}
@@ -132,8 +138,8 @@ class AdjointKernel(DerivedKernel):
             variant = self._general(frozenset(), frozenset(), False, stored)
             return variant.launch(args, threads, group_size)
         first = len(values) - len(self.outputs) - len(self.wrt)
-        # Simdgroups have the same threads as in the kernel.
-        grid, group_size = self._primal._check_sizes(threads, group_size)
+        # Simdgroups have the same threads as in the kernel, if it depends on that.
+        grid, group_size = self._grouped._check_sizes(threads, group_size)
         if self._owned or self._bounded or self._common_axes:
             key = _key(values, grid, group_size)
             failed = self._known_failures.get(key)
@@ -190,7 +196,7 @@ class AdjointKernel(DerivedKernel):
         if not self._stores:
             return frozenset()
         values, _ = without_threadgroup_memory(args)
-        grid, group = self._primal._check_sizes(threads, group_size)
+        grid, group = self._grouped._check_sizes(threads, group_size)
         key = _key(values, grid, group)
         if key not in self._known_stored:
             if len(self._known_stored) >= _MAX_COUNTS:

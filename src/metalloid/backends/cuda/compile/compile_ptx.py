@@ -67,6 +67,8 @@ class PtxKernel:
         Metal threads per CUDA thread of the coarsened kernel (coarsening.py); 1 if there is none.
     is_vectorized : bool
         Whether these threads are adjacent in x (vectorized_coarsening.py).
+    axis : int
+        The axis along which the threadgroups of these threads are adjacent.
     is_cancellable : bool
         Whether it polls the cancellation flag (cancellation_polls.py).
     bounds : BoundsTable or None
@@ -80,6 +82,7 @@ class PtxKernel:
     dynamic_shared_bytes: int
     coarsening: int
     is_vectorized: bool
+    axis: int
     is_cancellable: bool
     bounds: BoundsTable | None
 
@@ -183,6 +186,7 @@ def _compile(source: KernelSource, max_threads: int) -> dict[str, bytes | str]:
             "dynamic_shared_bytes": dynamic_shared_bytes,
             "coarsening": module.coarsening,
             "is_vectorized": module.is_vectorized,
+            "axis": module.axis,
             "is_cancellable": CANCEL_SYMBOL in ptx,
             "bounds": module.bounds._asdict() if source.is_checked else None,
         }),

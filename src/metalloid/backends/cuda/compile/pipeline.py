@@ -19,6 +19,7 @@ from metalloid.backends.cuda.compile.full_warp_loops import version_full_warp_lo
 from metalloid.backends.cuda.compile.launch_data import constant_pointers, layout_of
 from metalloid.backends.cuda.compile.member_masks import materialize_member_masks
 from metalloid.backends.cuda.compile.module_edits import declare_intrinsics, prepare_module
+from metalloid.backends.cuda.compile.reduction_coarsening import coarsen_reductions
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
 from metalloid.backends.cuda.compile.warp_divergence import analyse_warp
 from metalloid.compiler.bounds.interface import simt_interface
@@ -76,6 +77,13 @@ def _coarsen_threads(function: Function, context: KernelContext) -> bool:
     context.coarsening = coarsen_threads(
         function, context.layout, context.pure_functions, context.names
     )
+    return context.coarsening is not None
+
+
+def _coarsen_reductions(function: Function, context: KernelContext) -> bool:
+    if context.coarsening is not None:
+        return False
+    context.coarsening = coarsen_reductions(function, context.pure_functions, context.names)
     return context.coarsening is not None
 
 
@@ -153,6 +161,11 @@ COARSENING: tuple[Pass[KernelContext], ...] = (
         "a thread with several independent loads hides the latency of memory",
         needs=("names",), optional=True,
     ),
+    Pass(
+        "coarsen-reductions", _coarsen_reductions,
+        "a thread adds the sum of what the threads of several rows add to an element",
+        needs=("names",), optional=True,
+    ),
 )  # fmt: skip
 
 
@@ -169,6 +182,8 @@ class Module:
         Metal threads per CUDA thread of the coarsened kernel; 1 if there is none.
     is_vectorized : bool
         Whether these threads are adjacent in x.
+    axis : int
+        The axis along which the threadgroups of these threads are adjacent.
     bounds : BoundsTable
         Of the checks of its accesses.
     """
@@ -177,6 +192,7 @@ class Module:
     lanes_in_order: bool
     coarsening: int = 1
     is_vectorized: bool = False
+    axis: int = 0
     bounds: BoundsTable = NO_CHECKS
 
 
@@ -219,4 +235,5 @@ def run_pipeline(
         return Module(ir, lanes_in_order)
     text = function_text(kernel)
     ir = ir.replace(text, f"{text}\n\n{function_text(coarsened)}")
-    return Module(ir, lanes_in_order, context.coarsening.factor, context.coarsening.is_vectorized)
+    threads = context.coarsening
+    return Module(ir, lanes_in_order, threads.factor, threads.is_vectorized, threads.axis)
