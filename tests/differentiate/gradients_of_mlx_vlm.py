@@ -374,7 +374,7 @@ def one_bit_products():
 
 
 @case
-def ragged_attention():
+def attention_to_sequences_of_lengths():
     """Attention to sequences of different lengths, by 32 simdgroups."""
     from mlx_vlm.models.qwen3_5 import language as module
 
