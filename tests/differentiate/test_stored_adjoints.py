@@ -107,7 +107,7 @@ def test_numbers_that_are_not_known_or_do_not_fit():
 
 
 def test_numbers_in_vectors_and_arrays():
-    """Of launches that differ by nothing but these."""
+    """The launches differ by these numbers only."""
     source = f"""{HEADER}
     kernel void k(device const float *x, device float *y, constant int2 &n,
                   constant const int *shape, uint2 at [[thread_position_in_grid]]) {{

@@ -31,7 +31,7 @@ class PointerMemberReader(PointerReader):
         )
 
     def resolved(self, value: Expression) -> Expression:
-        """What a member points to, if it is known."""
+        """The object or pointer that a member stands for, if it is known."""
         return self.known.get(value.name, value) if value.op == "unset" else value
 
     def point(self, member: Expression, value: Expression, node: Node | None) -> None:
