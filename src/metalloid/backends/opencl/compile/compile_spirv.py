@@ -24,7 +24,7 @@ from metalloid.backends.opencl.compile.pipeline import (
 from metalloid.backends.opencl.compile.safe_divisors import make_divisors_safe
 from metalloid.backends.opencl.compile.selected_addresses import select_integers
 from metalloid.backends.opencl.compile.target import subgroup_of
-from metalloid.backends.opencl.compile.vectors_of_one import load_scalars
+from metalloid.backends.opencl.compile.vectors_of_one import scalarize_vectors_of_one
 from metalloid.compiler.bounds.kernel_source import KernelIr, KernelSource
 from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.compiler.frontend.debug_info import LINE_TABLES
@@ -180,7 +180,7 @@ def _compile(source: KernelSource) -> dict[str, bytes | str]:
     optimized = clang.run([*_back_end(target), "-S", "-emit-llvm"], module.ir)
     try:
         ir = select_integers(extract_bits(legalize_integers(optimized.text)))
-        ir = make_divisors_safe(through_integers(load_scalars(ir)))
+        ir = make_divisors_safe(through_integers(scalarize_vectors_of_one(ir)))
     except Unsupported as problem:
         raise _unsupported(entry, problem) from None
     code = clang.run([*_back_end(target), *_AS_IT_IS, "-c"], ir)
