@@ -14,7 +14,7 @@ _CONSTANT = re.compile(rf"({_TYPE} ){_NUMBER}")
 _SECOND_CONSTANT = re.compile(rf"({_TYPE} [^,\n]+, ){_NUMBER}")
 _EXTRACT = re.compile(rf"^(  {_NAME} = )extractelement {_TYPE} ([^,\n]+), i\d+ 0", re.M)
 _INSERT = re.compile(rf"^(  {_NAME} = )insertelement {_TYPE} [^,\n]+, (\w+ [^,\n]+), i\d+ 0", re.M)
-#: Of a vector of one to a longer one, and the other way around.
+#: From a vector of one to a longer one, and from a longer one to one of one.
 _LENGTHEN = re.compile(
     rf"^(  %)([\w.$-]+)( = )shufflevector {_TYPE} ([^,\n]+), <1 x \w+> poison, "
     r"(<(\d+) x i32> [^\n]*)$", re.M,
