@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from product_oracles import check, random
 
 import metalloid as mtl
-from metalloid.arrays.planning import packing
 from metalloid.arrays.lowering.split_matmul import split_count
+from metalloid.arrays.planning import packing
 from metalloid.arrays.planning.matmul_dispatch import choose_backend, is_sum, is_transposed
 from metalloid.runtime.devices.libraries import Libraries
 from metalloid.runtime.devices.traits import BFLOAT_DOTS, FEW_CORES, MANY_THREADS, MATRIX_UNITS
