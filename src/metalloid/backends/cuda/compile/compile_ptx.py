@@ -28,6 +28,7 @@ from metalloid.compiler.toolchain.progress import compiling
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.layout import with_written
 from metalloid.settings import settings
 
 _ENTRY = (
@@ -180,7 +181,7 @@ def _compile(source: KernelSource, max_threads: int) -> dict[str, bytes | str]:
         "kernel.ll": ir,
         "kernel.ptx": ptx,
         "kernel.json": json.dumps({
-            "layouts": kernel.layouts,
+            "layouts": with_written(kernel.layouts, module.written),
             "uses_printf": f"@{PRINTF_SYMBOL} = " in ir,
             "lanes_in_order": module.lanes_in_order,
             "dynamic_shared_bytes": dynamic_shared_bytes,

@@ -22,6 +22,7 @@ from metalloid.backends.cuda.compile.module_edits import declare_intrinsics, pre
 from metalloid.backends.cuda.compile.reduction_coarsening import coarsen_reductions
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
 from metalloid.backends.cuda.compile.warp_divergence import analyse_warp
+from metalloid.compiler.analysis.written_parameters import parameters_written
 from metalloid.compiler.bounds.interface import simt_interface
 from metalloid.compiler.bounds.recorded_faults import add_access_checks, record_faults
 from metalloid.compiler.bounds.table import (
@@ -186,6 +187,8 @@ class Module:
         The axis along which the threadgroups of these threads are adjacent.
     bounds : BoundsTable
         Of the checks of its accesses.
+    written : frozenset of int
+        See `parameters_written`.
     """
 
     ir: str
@@ -194,6 +197,7 @@ class Module:
     is_vectorized: bool = False
     axis: int = 0
     bounds: BoundsTable = NO_CHECKS
+    written: frozenset[int] = frozenset()
 
 
 def run_pipeline(
@@ -216,6 +220,7 @@ def run_pipeline(
     lanes_in_order = not has_matrix_functions(definition(ir, ENTRY_SYMBOL))
     ir = prepare_module(ir, "plain" if lanes_in_order else "matrix")
     kernel = parse_function(ir, ENTRY_SYMBOL, retain_hints=True)
+    written = parameters_written(kernel)
     context = KernelContext(layout_of(signature, words), FreshNames(kernel), pure_functions(ir))
     run_passes(kernel, KERNEL, context)
     if positions is not None:
@@ -225,15 +230,17 @@ def run_pipeline(
         run_passes(kernel, FAULT_RECORDS, context)
         ir = without_promises(ir, kernel.attributes) if table.sites else ir
         ir = declare_intrinsics(replace_function(ir, kernel), [kernel])
-        return Module(ir, lanes_in_order, bounds=table)
+        return Module(ir, lanes_in_order, bounds=table, written=written)
     ir = declare_intrinsics(replace_function(ir, kernel), [kernel])
     if not lanes_in_order:
-        return Module(ir, lanes_in_order)
+        return Module(ir, lanes_in_order, written=written)
     coarsened = kernel.copy()
     run_passes(coarsened, COARSENING, context)
     if context.coarsening is None:
-        return Module(ir, lanes_in_order)
+        return Module(ir, lanes_in_order, written=written)
     text = function_text(kernel)
     ir = ir.replace(text, f"{text}\n\n{function_text(coarsened)}")
     threads = context.coarsening
-    return Module(ir, lanes_in_order, threads.factor, threads.is_vectorized, threads.axis)
+    return Module(
+        ir, lanes_in_order, threads.factor, threads.is_vectorized, threads.axis, written=written
+    )
