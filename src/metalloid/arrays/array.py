@@ -14,11 +14,12 @@ from metalloid.arrays.interop.dlpack import imported, owned_copy, unshared
 from metalloid.arrays.interop.numpy_protocols import ONE_REFERENCE, Interop
 from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import DType, as_dtype, kind_of
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.memory import SHARED
 from metalloid.arrays.ir.native import has_native_slots
 from metalloid.arrays.ir.node import BUFFER, CONSTANT, Node, cast, permute, reshape
-from metalloid.arrays.ir.operands import axes_of, from_numpy, op, to_node, unary
+from metalloid.arrays.ir.operands import axes_of, op, to_node, unary
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.views import reshaped
 from metalloid.arrays.library import slice_updates

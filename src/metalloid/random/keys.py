@@ -13,9 +13,10 @@ import numpy as np
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.ir.dtypes import int64, kind_of, uint32
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, apply, broadcast, cast, iota, reshape
-from metalloid.arrays.ir.operands import from_numpy, to_node
+from metalloid.arrays.ir.operands import to_node
 from metalloid.arrays.ir.ops import NO_DERIVATIVE, Op
 from metalloid.arrays.ir.views import as_shape, full_slices, sliced
 from metalloid.kernels.strides import broadcast_shape

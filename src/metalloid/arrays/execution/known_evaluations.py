@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 from metalloid.arrays.execution.calls import first_number
 from metalloid.arrays.execution.executable import ExecutablePlan
 from metalloid.arrays.execution.repeated_plan import Frame, RepeatedPlan
+from metalloid.arrays.ir.extents import open_traces
 from metalloid.arrays.ir.index_checks import IndexCheck
 from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.linearize import LinearizedGraph, leaf_identity
@@ -32,6 +34,10 @@ from metalloid.arrays.ir.primitives import structural
 
 #: Plans by the structure of a graph; the keys of native functions are among them.
 plans: dict[Any, Any] = {}
+#: One evaluation at a time, as it turns expressions into leaves.
+lock = threading.RLock()
+#: What is called instead of `evaluate` while a profile looks at evaluations; at most one.
+observers: list[Callable[[Sequence[Node], bool], Sequence[Node]]] = []
 
 
 class NativeEvaluation(NamedTuple):
@@ -45,10 +51,14 @@ class NativeEvaluation(NamedTuple):
     graph_key : callable
         From roots to the key of their structure, their nodes, and the number of different ones
         without operands; None if they have none.
+    evaluate_alone : callable
+        From a root to True with its value, if all of this is done without Python: with the lock,
+        for a root that needs nothing else.
     """
 
     evaluate: Callable[[list[Node]], bool | tuple[KnownEvaluation, list[Node]] | None]
     graph_key: Callable[[list[Node]], tuple[Any, list[Node], int] | None]
+    evaluate_alone: Callable[[Node], bool]
 
 
 @functools.cache
@@ -58,7 +68,9 @@ def native_evaluation() -> NativeEvaluation | None:
     if functions is None:
         return None
     kinds = BUFFER, CONSTANT, ELEMENTWISE, CUSTOM_CALL, PRIMITIVE, IOTA, structural
-    return NativeEvaluation(*functions.mtl_evaluation(ctypes.py_object((plans, kinds, ()))))
+    guards = lock.acquire, lock.release, open_traces, observers
+    state = plans, kinds, (), guards
+    return NativeEvaluation(*functions.mtl_evaluation(ctypes.py_object(state)))
 
 
 class KnownEvaluation(NamedTuple):

@@ -26,8 +26,9 @@ from metalloid.arrays.ir.dtypes import (
     promote,
     uint32,
 )
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.node import Node, broadcast, cast, constant
-from metalloid.arrays.ir.operands import from_numpy, to_node, to_numpy
+from metalloid.arrays.ir.operands import to_node, to_numpy
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.library.scatter import sums_by_index
 from metalloid.arrays.library.searching import MAX_BINS, bin_counts

@@ -172,6 +172,7 @@ def _load_new_node(functions: Any) -> None:
              topological_ids, int, slice, Ellipsis)  # fmt: skip
     native.moved, native.selected = functions.mtl_views(ctypes.py_object(state))
     of_calls = BUFFER, topological_ids, (), float, list
+    native.copied_leaf = functions.mtl_copied_leaf(ctypes.py_object((BUFFER, (), topological_ids)))
     native.known_call = functions.mtl_known_call(ctypes.py_object(of_calls))
 
 

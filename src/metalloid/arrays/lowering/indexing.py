@@ -12,6 +12,7 @@ from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import int64, kind_of, uint64
 from metalloid.arrays.ir.extents import as_extent, slice_numbers
+from metalloid.arrays.ir.host_arrays import from_numpy, from_result
 from metalloid.arrays.ir.index_checks import IndexCheck, checked, out_of_range, users_line
 from metalloid.arrays.ir.layout import Ints, reach
 from metalloid.arrays.ir.node import (
@@ -26,15 +27,7 @@ from metalloid.arrays.ir.node import (
     permute,
     reshape,
 )
-from metalloid.arrays.ir.operands import (
-    as_number,
-    binary,
-    converted,
-    from_numpy,
-    op,
-    to_node,
-    where_node,
-)
+from metalloid.arrays.ir.operands import as_number, binary, converted, op, to_node, where_node
 from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.views import full_slices, joined, sliced
 from metalloid.arrays.lowering.compaction import (
@@ -43,8 +36,12 @@ from metalloid.arrays.lowering.compaction import (
     elements_at_true,
     indices_of_true,
 )
+from metalloid.arrays.lowering.sort_dispatch import cores
 from metalloid.kernels.operands import MAX_ELEMENTS
 from metalloid.kernels.strides import broadcast_shape
+
+#: The elements of larger arrays at a mask are copied by several threads, if there are.
+_SMALL_FOR_THREADS = 2**16
 
 
 class Selection:
@@ -218,10 +215,7 @@ def _limits(index: Node, extent: int, values: np.ndarray | None) -> tuple[int, i
     """Return the extremes of indices; only bounds of them if all are in ``[0, extent)``."""
     if index.kind is IOTA:
         return reach(index.layout)
-    if values is None:
-        (index,) = evaluate([index])
-        values = read_array()(index)
-        values = to_host(index) if values is None else values
+    values = _values(index) if values is None else values
     # Fast path for valid indices: as unsigned integers, negative ones are large.
     top = int(values.view(f"u{values.itemsize}").max())
     if top < extent:
@@ -240,9 +234,14 @@ def nonzero_indices(mask: Node) -> tuple[Node, ...]:
     """Return the indices of true elements, one array per axis. The mask is evaluated."""
     if mask.device.memory == "own" and mask.shape and 0 < mask.size <= MAX_ELEMENTS:
         return _nonzero_by_kernels(mask)
-    (mask,) = evaluate([mask])
-    indices = np.nonzero(to_host(mask))
-    return tuple(from_numpy(index, mask.device, copy=False) for index in indices)
+    return tuple(from_result(index, mask.device) for index in np.nonzero(_values(mask)))
+
+
+def _values(node: Node) -> np.ndarray:
+    """The values of a node, which is evaluated."""
+    (leaf,) = evaluate([node])
+    values = read_array()(leaf)
+    return to_host(leaf) if values is None else values
 
 
 def _nonzero_by_kernels(mask: Node) -> tuple[Node, ...]:
@@ -268,33 +267,43 @@ def _counted_mask(mask: Node) -> tuple[Node, Node, int]:
     return vector, ends, int(to_host(sliced(ends, [(ends.size - 1, 1, 1)]))[0])
 
 
-def _is_compacted(node: Node, key: Any) -> bool:
-    """Whether an index is a mask of all elements, which kernels write one after another.
-
-    Where derivatives or symbolic extents depend on them, they are gathered. On a core of a CPU,
-    NumPy's indices and a gather, which writes whole registers, take less time.
-    """
+def _is_plain_mask(node: Node, key: Any) -> bool:
+    """Whether an index is a mask of all elements, on whose values nothing else depends."""
     mask = getattr(key, "_node", None)
-    if mask is None or not _is_mask(mask) or mask.shape != node.shape:
+    if mask is None or not _is_mask(mask) or mask.shape != node.shape or not node.shape:
         return False
-    is_plain = not (node.flags | mask.flags) & (ABSTRACT | TRACED)
-    is_plain &= node.device.memory == "own" and mask.device is node.device
-    is_simple = bool(node.shape) and node.dtype.itemsize in MSL_BITS
-    return is_plain and is_simple and 0 < node.size <= MAX_ELEMENTS
+    return not (node.flags | mask.flags) & (ABSTRACT | TRACED) and mask.device is node.device
+
+
+def _is_compacted(node: Node) -> bool:
+    """Whether kernels write the elements at a mask one after another.
+
+    Where derivatives or symbolic extents depend on them, they are gathered.
+    """
+    is_simple = node.dtype.itemsize in MSL_BITS
+    return is_simple and 0 < node.size <= MAX_ELEMENTS and node.device.memory == "own"
+
+
+def _is_by_host(node: Node) -> bool:
+    """Whether NumPy copies the elements at a mask, which takes a thread less time than a gather."""
+    is_small = cores(node.device) == 1 or node.size <= _SMALL_FOR_THREADS
+    return is_small and node.device.memory != "own"
 
 
 def _compacted(node: Node, mask: Node) -> Node:
     vector, ends, count = _counted_mask(mask)
-    if not count:
-        return from_numpy(np.zeros(0, node.dtype), node.device)
-    return elements_at_true(reshape(node, (node.size,)), vector, ends, count)
+    values = reshape(node, (node.size,))
+    return elements_at_true(values, vector, ends, count) if count else sliced(values, [(0, 1, 0)])
 
 
 def selected(node: Node, key: Any) -> Node:
     """Return the elements at an index."""
     item = key[0] if isinstance(key, tuple) and len(key) == 1 else key
-    if _is_compacted(node, item):
-        return _compacted(node, item._node)
+    if _is_plain_mask(node, item):
+        if _is_compacted(node):
+            return _compacted(node, item._node)
+        if _is_by_host(node):
+            return from_result(_values(node)[_values(item._node)], node.device)
     selection = Selection(node, key)
     base = reshape(sliced(node, selection.slices), tuple(selection.shape))
     if not selection.arrays:

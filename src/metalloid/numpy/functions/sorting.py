@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -226,16 +227,18 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
         values, inverse = flat[index], inverse.reshape(x.shape)
     elif return_index or return_inverse:
         values, index, inverse, counts = sets.unique_all(x)
-    else:
+    elif return_counts:
         values, counts = sets.unique_counts(x)
         index = inverse = counts
-    if equal_nan and axis is None and kind_of(x.dtype) == "f" and values.size:
+    else:
+        values = index = inverse = counts = sets.unique_values(x)
+    has_nan = equal_nan and axis is None and kind_of(x.dtype) == "f" and values.size > 1
+    if has_nan and math.isnan(values[-2]):
         number = int(ew.isnan(values).astype(int64).sum())
-        if number > 1:  # they are at the end
-            last = values.size - number
-            counts = concat([counts[:last], counts[last:].sum().reshape(1)])
-            values, index = values[: last + 1], index[: last + 1]
-            inverse = ew.minimum(inverse, last)
+        last = values.size - number  # they are at the end
+        counts = concat([counts[:last], counts[last:].sum().reshape(1)])
+        values, index = values[: last + 1], index[: last + 1]
+        inverse = ew.minimum(inverse, last)
     results = tuple(itertools.compress((values, index, inverse, counts), flags))
     return results[0] if len(results) == 1 else results
 
