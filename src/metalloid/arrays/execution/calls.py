@@ -11,7 +11,7 @@ import functools
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,8 +62,11 @@ class HostCall:
     results : tuple of (dtype, shape)
     result_nodes : list of (weakref.ref, int)
         Nodes with the value of a result, and the index of that result.
+    is_launched : bool
+        Whether plans may launch it, which then depend on its parameters.
     """
 
+    is_launched: ClassVar[bool] = False
     function: Callable[..., Any]
     parameters: tuple[Any, ...]
     results: tuple[tuple[DType, Ints], ...]
@@ -84,6 +87,8 @@ class HostCall:
 
     def as_launch(self, args: Sequence[Layout], device: Device) -> BoundLaunch | None:
         """A launch that does the same, from addresses of operands and results; usually None.
+
+        Only of calls with `is_launched`, or of products.
 
         Parameters
         ----------
@@ -199,6 +204,8 @@ class KernelCall:
     result_nodes : list of (weakref.ref, int)
         As those of a `HostCall`.
     """
+
+    is_launched = False
 
     def __init__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
                  results: tuple[tuple[DType, Ints], ...], sizes: Any = None) -> None:  # fmt: skip

@@ -20,7 +20,8 @@ from metalloid.arrays.ir.node import Node, broadcast, constant
 from metalloid.arrays.ir.operands import binary_operands
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import concatenated
-from metalloid.arrays.lowering.indexing import nonzero_indices, updated
+from metalloid.arrays.lowering.assignment import updated
+from metalloid.arrays.lowering.indexing import nonzero_indices
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 from metalloid.settings import settings
 

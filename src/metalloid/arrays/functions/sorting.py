@@ -136,6 +136,8 @@ def _argsort_by_digits(x: Node, axis: int, descending: bool, setting: str) -> No
 class HostSort(HostCall):
     """A sort by NumPy."""
 
+    is_launched = True
+
     def as_launch(self, args: Sequence[Layout], device: Device) -> Launch | None:
         """See `HostCall.as_launch`."""
         (rows,), (axis, descending), sorts = args, self.parameters, device.libraries.sorts
