@@ -21,6 +21,7 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import evaluate, settled
 from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import kind_of, type_rules
+from metalloid.arrays.ir.host_arrays import tables
 from metalloid.arrays.ir.index_checks import read_indices
 from metalloid.arrays.ir.layout import is_contiguous
 from metalloid.arrays.ir.node import (
@@ -208,13 +209,13 @@ def _recorded(
     number_of = {node: k for k, node in reversed(list(enumerate(arrays)))}
     built = _built(roots, number_of)
     latest = max((node.topological_id for node in arrays if node.kind is not BUFFER), default=-1)
-    if any(node.kind is not CONSTANT and node.topological_id < latest for node in built):
-        return None  # the function has looked into an expression
-    constants = [node for node in built if node.kind is CONSTANT]
+    constants = [node for node in built if node.kind is CONSTANT or node in tables]
     steps: list[_Step] = []
+    if any(node not in constants and node.topological_id < latest for node in built):
+        return None  # the function has looked into an expression
     number_of |= {node: len(arrays) + k for k, node in enumerate(constants)}
     for node in built:
-        if node.kind is CONSTANT:
+        if node in number_of:
             continue
         operands = _operands(node, arrays, number_of)
         if operands is None or len(steps) + len(constants) == _MAX_NODES:

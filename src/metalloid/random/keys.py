@@ -211,6 +211,19 @@ class KeySequence:
             self.taken += 1
         return threefry(self.root, words_of(number))
 
+    def take(self, count: int) -> tuple[list[Array], int]:
+        """Return the next keys, and the number of keys that were used with them."""
+        with self._lock:
+            self.taken += count
+            root, taken = self.root, self.taken
+        words = [threefry(root, words_of(k)) for k in range(taken - count, taken)]
+        return [_key_of(pair, get_device()) for pair in words], taken
+
+    def give_back(self, taken: int, count: int) -> None:
+        """Let keys that have not been used be the next ones, unless others were taken since."""
+        with self._lock:
+            self.taken -= count * (self.taken == taken)
+
     def next(self) -> Array:
         """Return the next key."""
         return _key_of(self.next_words(), get_device())

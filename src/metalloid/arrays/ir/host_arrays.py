@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from metalloid.arrays.ir.node import Node, in_memory
 from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
 
+#: Leaves that depend on nothing, such as tables: calls that are like others have them as well.
+tables: weakref.WeakSet[Node] = weakref.WeakSet()
 #: Results of the host up to this size are copied.
 _COPIED_BYTES = 2**17
 
@@ -66,6 +69,13 @@ def recipe(shape: Ints, dtype: DType, device: Device) -> tuple[Any, ...]:
     """What native functions need for a contiguous leaf (native/fresh_array.c)."""
     size = bucket_size(math.prod(shape) * dtype.itemsize)
     return pool_of(device).address, size, as_dtype(dtype), shape, (row_major(shape), 0)
+
+
+def table(array: np.ndarray, device: Device) -> Node:
+    """A leaf with numbers that depend on nothing."""
+    node = from_numpy(array, device)
+    tables.add(node)
+    return node
 
 
 def from_result(array: np.ndarray, device: Device) -> Node:
