@@ -1,4 +1,4 @@
-"""Sorts by NumPy's functions between launches of kernels (backends/cpu/runtime/host_sort.py)."""
+"""Sorts by NumPy's functions between launches of kernels (backends/cpu/runtime/host_calls.py)."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.backends.cpu.runtime import host_calls, host_sort
+from metalloid.backends.cpu.runtime import host_calls
 
 pytestmark = pytest.mark.needs("the CPU")
 
@@ -63,7 +63,7 @@ def test_sorts_are_launched_with_what_precedes_and_follows(dtype, jobs):
         result = mtl.diff(mtl.sort(mtl.asarray(values) + k, axis=1), axis=1)
         np.testing.assert_array_equal(result, np.diff(np.sort(values, 1), axis=1))
     assert jobs == ["sort"]  # once, as the plan is repeated
-    assert host_sort._function(dtype)
+    assert host_calls._sort_function(dtype)
 
 
 def test_an_operand_is_not_sorted_in_place():
@@ -75,7 +75,7 @@ def test_an_operand_is_not_sorted_in_place():
 
 
 def test_numpy_sorts_without_known_functions(monkeypatch, jobs):
-    monkeypatch.setattr(host_sort, "_function", lambda dtype: 0)
+    monkeypatch.setattr(host_calls, "_sort_function", lambda dtype: 0)
     values = np.random.default_rng(0).random((3, 101))
     np.testing.assert_array_equal(mtl.sort(mtl.asarray(values)), np.sort(values))
     assert not jobs

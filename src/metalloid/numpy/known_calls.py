@@ -50,7 +50,7 @@ R = TypeVar("R")
 
 #: Kinds of nodes that are the same for other operands.
 #: Kinds of expressions that are operands. Functions look at nothing but their types and shapes.
-_OPERANDS = {ELEMENTWISE, GATHER, PRIMITIVE, REDUCE}
+_OPERANDS = {ELEMENTWISE, GATHER, IOTA, PRIMITIVE, REDUCE}
 _COPIED = {ELEMENTWISE, GATHER, IOTA, LIBRARY_CALL, PRIMITIVE, REDUCE, SCATTER_SLICES, VIEW}
 _MAX_ARRAYS, _MAX_NODES, _MAX_ITEMS, _MAX_DEPTH = 16, 128, 16, 2  # as in known_call.c
 #: Of a function: known calls, and structures that were seen once.
@@ -105,7 +105,8 @@ class _Given:
         self.nodes.append(node)
         if is_leaf:
             return node.dtype, node.shape, node.data, node.device
-        return node.dtype, node.shape, node.kind, node.device, node.flags
+        data = node.data if node.kind is IOTA else None
+        return node.dtype, node.shape, node.kind, node.device, node.flags, data
 
     def ranges(self, read: Sequence[tuple[Node, int]]) -> bytes:
         """The ranges of indices that a call has read; see known_call.c."""
@@ -199,7 +200,7 @@ def _recorded(
 ) -> tuple[tuple[_Step, ...], tuple[Node, ...], tuple[int | None, ...]] | None:
     """Steps that make the nodes of a result, constants, and numbers of the results.
 
-    None if they depend on more than the operands, or if an operand itself is a result.
+    None if they depend on more than the operands.
     """
     is_tuple = isinstance(result, tuple)
     results = result if is_tuple else (result,)
@@ -223,8 +224,6 @@ def _recorded(
         number_of[node] = len(arrays) + len(constants) + len(steps)
         steps.append((node.kind, node.data, operands, node.dtype, node.shape, node.flags,
                       node.device))  # fmt: skip
-    if any(root in arrays for root in roots):
-        return None
     numbers = tuple(number_of[root] for root in roots)
     return tuple(steps), tuple(constants), (None, *numbers) if is_tuple else numbers
 
@@ -282,7 +281,8 @@ def structural_function(
                     read = read_indices.nodes
                 finally:
                     read_indices.nodes = before
-                known.learn(args, options, result, read)
+                if not any(result is value for value in args):
+                    known.learn(args, options, result, read)
             elif known.make is not None:
                 return known.make(result)  # type: ignore[no-any-return]
             return result
@@ -310,7 +310,8 @@ def structural_update(
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., None]:
-        target, *_ = inspect.signature(function).parameters
+        signature = inspect.signature(function)
+        target, *_ = signature.parameters
 
         @structural_function(operands, named=named, index=index)
         def updated(*args: Any, **options: Any) -> Any:
@@ -329,6 +330,7 @@ def structural_update(
             else:
                 array[...] = np.asarray(new).reshape(array.shape)
 
+        call.__signature__ = signature.replace(return_annotation="None")  # type: ignore[attr-defined]
         call.known_calls = updated.known_calls  # type: ignore[attr-defined]
         return call
 

@@ -15,12 +15,11 @@ from metalloid.arrays.functions.creation import asarray
 from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, uint8
-from metalloid.arrays.ir.layout import is_contiguous
 from metalloid.arrays.ir.node import BUFFER, apply, cast
 from metalloid.arrays.ir.ops import BITS
 from metalloid.arrays.lowering.assignment import updated
 from metalloid.arrays.lowering.indexing import selected
-from metalloid.numpy.array import ndarray, numpy_function, wrap
+from metalloid.numpy.array import ndarray, numpy_function
 from metalloid.numpy.functions import (
     indexing,
     logic,
@@ -57,6 +56,7 @@ def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+@structural_function(1)
 def _byteswapped(x: Array) -> Any:
     """Exchange the bytes of each element: neighbours, then pairs of them, then fours."""
     if x.dtype.kind == "c":
@@ -80,18 +80,13 @@ def _updated(x: Any, key: Any, value: Any) -> Any:
     return Array(updated(x._node, key, value))
 
 
-@numpy_function
-def _copied(x: Any, order: str) -> Array:
-    return in_order(asarray(x, copy=True), order, x, True)
-
-
 _assign = numpy_function(Array.__setitem__)
 
 
 class _Methods:
     """Methods that are not functions of the same name and arguments."""
 
-    @numpy_function
+    @structural_function(1)
     def astype(self: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True,
                copy: bool = True, *, device: Any = None) -> Array:  # fmt: skip
         """Convert to another type."""
@@ -101,14 +96,12 @@ class _Methods:
         result = self if device is None else self.to_device(device)
         return in_order(Array(cast(result._node, target)), order, self)
 
+    @structural_function(1)
     def copy(self: Any, order: str = "C") -> Array:
         """Return a copy."""
-        node = self._node
-        if order == "C" and node.kind is BUFFER and not node.flags and is_contiguous(node.layout):
-            return wrap(node)  # assignments give an array another node
-        return _copied(self, order)
+        return in_order(asarray(self, copy=True), order, self, True)
 
-    @numpy_function
+    @structural_function(1)
     def flatten(self: Any, order: str = "C") -> Array:
         """Return a copy with one axis."""
         return manipulation.ravel(self, order)
@@ -197,7 +190,6 @@ class _Methods:
         """Write the elements to a file; see ``numpy.ndarray.tofile``."""
         self.__array__().tofile(fid, sep, format)
 
-    @numpy_function
     def byteswap(self: Any, inplace: bool = False) -> Any:
         """Return the elements with their bytes in reverse order."""
         swapped = _byteswapped(self)

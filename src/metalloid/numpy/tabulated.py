@@ -34,10 +34,10 @@ def drawn(name: str, generator: base.Generator, shape: tuple[int, ...], *paramet
     """Draw integers by the table of a distribution; None if it has none for the parameters."""
     if default_float() != float64 or not all(map(is_scalar, parameters)):
         return None
-    found = _TABLES[name](*map(float, parameters))
-    if found is None:
+    entry = _TABLES[name](*map(float, parameters))
+    if entry is None:
         return None
-    first, _ = found
+    first, _ = entry
     uniform = generator.random(shape, float64)
     limits = _limits(name, tuple(map(float, parameters)), uniform.device)
     return searching.searchsorted(limits, uniform, side="right") + first
@@ -46,9 +46,9 @@ def drawn(name: str, generator: base.Generator, shape: tuple[int, ...], *paramet
 @functools.lru_cache(maxsize=256)
 def _limits(name: str, parameters: tuple[float, ...], device: Device) -> Array:
     """The distribution function of a table, but for its last number."""
-    found = _TABLES[name](*parameters)
-    assert found is not None
-    return Array(table(found[1][:-1], device))
+    entry = _TABLES[name](*parameters)
+    assert entry is not None
+    return Array(table(entry[1][:-1], device))
 
 
 def _tabulated(first: int, ratios: np.ndarray) -> Table:

@@ -31,7 +31,7 @@ from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 
 #: From here on, numbers are computed by a kernel instead of NumPy.
-_MANY_ELEMENTS = 2**14
+_MANY_ELEMENTS = 2**6
 
 
 def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: Any = None, *,

@@ -180,7 +180,8 @@ def _isin_on_host(x1: Node, x2: Node, invert: bool, setting: str) -> Node:
     return host_call(_isin, [x1, x2], (invert,), (bool_, x1.shape))[0]
 
 
-implement("isin", Implementation(_isin_by_kernels, _is_by_kernels), _isin_on_host)
+implement("isin", Implementation(_isin_by_kernels, _is_by_kernels), _isin_on_host,
+          is_structural=True)  # fmt: skip
 
 
 def _isin(x1: np.ndarray, x2: np.ndarray, invert: bool) -> np.ndarray:

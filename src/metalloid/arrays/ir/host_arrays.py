@@ -66,7 +66,7 @@ def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: in
 
 @functools.lru_cache(maxsize=1024)
 def recipe(shape: Ints, dtype: DType, device: Device) -> tuple[Any, ...]:
-    """What native functions need for a contiguous leaf (native/fresh_array.c)."""
+    """Properties of a contiguous leaf, for native functions (native/fresh_array.c)."""
     size = bucket_size(math.prod(shape) * dtype.itemsize)
     return pool_of(device).address, size, as_dtype(dtype), shape, (row_major(shape), 0)
 

@@ -9,9 +9,9 @@ enum {
 };
 // Checks of arguments, by the number of their items: an object itself; a type and a value of it; a
 // type, checks of the items of a list or a tuple, and None; an array in memory; an expression.
-enum { IS_OBJECT = 1, IS_EQUAL, IS_SEQUENCE, IS_ARRAY, IS_EXPRESSION };
+enum { IS_OBJECT = 1, IS_EQUAL, IS_SEQUENCE, IS_ARRAY, IS_EXPRESSION = 6 };
 enum { CHECK_TYPE, CHECK_VALUE, CHECK_ITEMS = 1 };
-enum { CHECK_DTYPE, CHECK_SHAPE, CHECK_DATA, CHECK_KIND = 2, CHECK_DEVICE, CHECK_FLAGS };
+enum { CHECK_DTYPE, CHECK_SHAPE, CHECK_DATA, CHECK_KIND = 2, CHECK_DEVICE, CHECK_FLAGS, CHECK_COUNTER };
 // Nodes in the order in which they are made. The operands are numbers of arrays, then of constants, then
 // of earlier nodes; a leaf has the memory of its operand.
 enum { STEP_KIND, STEP_DATA, STEP_OPERANDS, STEP_DTYPE, STEP_SHAPE, STEP_FLAGS, STEP_DEVICE };
@@ -32,6 +32,11 @@ static bool is_same_float(PyObject* a, PyObject* b) {
   return !memcmp(&x, &y, sizeof x);  // the signs of zeros count
 }
 
+// Strides and offset; those of most expressions do not matter.
+static bool has_data(PyObject* node, PyObject* expected) {
+  return expected == &_Py_NoneStruct || is_equal(get(node, NODE, NODE_DATA), expected);
+}
+
 static bool is_like_array(PyObject* value, PyObject* check, struct arrays* arrays) {
   PyObject* node = type_of(value) == mtl_array_subclass ? get(value, ARRAY, ARRAY_NODE) : 0;
   const bool is_leaf = PyTuple_Size(check) == IS_ARRAY;
@@ -42,7 +47,7 @@ static bool is_like_array(PyObject* value, PyObject* check, struct arrays* array
       get(node, NODE, NODE_DEVICE) != PyTuple_GetItem(check, CHECK_DEVICE) ||
       PyLong_AsLongLong(get(node, NODE, NODE_FLAGS)) != flags ||
       !is_equal(get(node, NODE, NODE_SHAPE), PyTuple_GetItem(check, CHECK_SHAPE)) ||
-      (is_leaf && !is_equal(get(node, NODE, NODE_DATA), PyTuple_GetItem(check, CHECK_DATA))))
+      !has_data(node, PyTuple_GetItem(check, is_leaf ? CHECK_DATA : CHECK_COUNTER)))
     return false;
   arrays->nodes[arrays->count++] = node;
   return true;

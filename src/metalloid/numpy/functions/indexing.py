@@ -99,10 +99,12 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
     x = as_array(a, "compress")
     if axis is None:
         x, axis = x if x.ndim == 1 else x.ravel(), 0
+    mask = as_array(condition, "compress", x.device)
+    if x.ndim == 1 and mask.shape == x.shape and kind_of(mask.dtype) == "b":
+        return store(x[mask], out, "compress")
     (along,) = axes_of("compress", axis, x.ndim)
     before = (slice(None),) * along
-    mask = as_array(condition, "compress", x.device)
-    mask = (mask if mask.ndim == 1 else mask.ravel()).astype(bool_)
+    mask = mask.ravel().astype(bool_)
     extent = x.shape[along]
     if mask.size > extent:  # which is an error if it is true there
         (selected,) = searching.nonzero(mask)
@@ -217,6 +219,8 @@ def argwhere(a: Any) -> Array:
     x = as_array(a, "argwhere")
     if x.ndim == 0:
         return full((int(bool(x)), 0), 0)
+    if x.ndim == 1:
+        return searching.nonzero(x)[0].reshape(-1, 1)
     return stack(list(searching.nonzero(x)), axis=1)
 
 

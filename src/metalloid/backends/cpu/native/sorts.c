@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The words of a launch (runtime/host_sort.py): of contiguous rows. */
+/* The words of a launch (runtime/host_calls.py): of contiguous rows. */
 typedef struct sort {
     const char *in;
     char *out;

@@ -17,7 +17,7 @@ from metalloid.backends.cpu.runtime.bundled import BundledVersions
 from metalloid.backends.cpu.runtime.fast_launch import (
     fast_launch,
 )
-from metalloid.backends.cpu.runtime.host_sort import HostSorts
+from metalloid.backends.cpu.runtime.host_calls import HostSorts
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.backends.cpu.runtime.queued_event import FastArguments, QueuedEvent
 from metalloid.backends.cpu.runtime.repeater import CpuRepeater
