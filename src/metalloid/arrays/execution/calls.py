@@ -100,7 +100,7 @@ class HostCall:
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Call the function, and store its results."""
         with np.errstate(all="ignore"):  # as in kernels
-            given = list(map(to_host, args))
+            given = [a if (a := read_array()(arg)) is not None else to_host(arg) for arg in args]
             results = self.function(*given, *self.parameters)
             if not isinstance(results, tuple):
                 results = (results,)

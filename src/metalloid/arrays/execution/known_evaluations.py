@@ -12,12 +12,12 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from metalloid.arrays.execution.calls import first_number
+from metalloid.arrays.execution.calls import HostCall, first_number
 from metalloid.arrays.execution.executable import ExecutablePlan
 from metalloid.arrays.execution.repeated_plan import Frame, RepeatedPlan
 from metalloid.arrays.ir.extents import open_traces
 from metalloid.arrays.ir.index_checks import IndexCheck
-from metalloid.arrays.ir.layout import Layout
+from metalloid.arrays.ir.layout import Layout, contiguous
 from metalloid.arrays.ir.linearize import LinearizedGraph, leaf_identity
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.native import library
@@ -26,9 +26,12 @@ from metalloid.arrays.ir.node import (
     CONSTANT,
     CUSTOM_CALL,
     ELEMENTWISE,
+    GET_TUPLE_ITEM,
     IOTA,
     PRIMITIVE,
+    TUPLE,
     Node,
+    in_memory,
 )
 from metalloid.arrays.ir.primitives import structural
 
@@ -142,6 +145,67 @@ class KnownEvaluation(NamedTuple):
         for indices, index, data in self.results:
             for k in indices:
                 nodes[k].materialize(stored[index], Layout(nodes[k].shape, *data))
+        return True
+
+
+class HostEvaluation(NamedTuple):
+    """The run of a primitive by a function of the host, for all graphs of a structure.
+
+    Attributes
+    ----------
+    plan : None
+        As native functions do not run it.
+    call : HostCall
+    leaves : tuple of int
+        Nodes that are operands of the call.
+    result : int or None
+        The index of the result if the primitive, the second node, has several.
+    types : frozenset of numpy.dtype
+        Those whose addresses are in the key.
+    """
+
+    plan: None
+    call: HostCall
+    leaves: tuple[int, ...]
+    result: int | None
+    types: frozenset[Any]
+
+    @classmethod
+    def of(cls, numbering: Numbering, root: Node) -> HostEvaluation | None:
+        """That of a primitive or one of its results, which has been lowered to a call of leaves.
+
+        None of other roots.
+        """
+        if root.kind is not GET_TUPLE_ITEM or type(root.args[0].data) is not HostCall:
+            return None
+        (call,) = root.args
+        lowered = [node for node in numbering.index_of if node.kind is TUPLE]
+        of_call = lowered[0].args if lowered else (root,)
+        is_in_order = all(n.args == (call,) and n.data == k for k, n in enumerate(of_call))
+        leaves = tuple(numbering.index_of.get(arg, -1) for arg in call.args)
+        is_whole = len(numbering.index_of) == 1 + len(lowered) + len({*leaves})
+        if (
+            not is_in_order
+            or not is_whole
+            or any(arg not in numbering.offset_of for arg in call.args)
+        ):
+            return None
+        types = frozenset(node.dtype for node in numbering.index_of)
+        return cls(None, call.data.copy(), leaves, root.data if lowered else None, types)
+
+    def run(self, nodes: Sequence[Node], wait: bool,
+            read_first: Sequence[tuple[Node, IndexCheck]] = ()) -> bool:  # fmt: skip
+        """Materialize the root."""
+        root, results = nodes[0], self.call.results
+        memories = self.call.run([nodes[k] for k in self.leaves], root.device, wait)
+        layouts = [contiguous(shape) for _, shape in results]
+        if self.result is not None:
+            nodes[1].become_tuple(
+                in_memory(memory, layout, dtype)
+                for memory, layout, (dtype, _) in zip(memories, layouts, results, strict=True)
+            )
+        k = self.result or 0
+        root.materialize(memories[k], layouts[k])
         return True
 
 

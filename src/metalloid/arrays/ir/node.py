@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+from collections.abc import Iterable
 from typing import Any, Final
 
 from metalloid.arrays.ir import native
@@ -124,6 +125,13 @@ class Node:
         if self.kind is GET_TUPLE_ITEM or self.kind is MATMUL:
             call = self.data if self.kind is MATMUL else self.args[0].data
             call.add_result(self, 0 if self.kind is MATMUL else self.data)
+
+    def become_tuple(self, results: Iterable[Node]) -> None:
+        """Become the results of a primitive."""
+        self.kind, self.data, self.args = TUPLE, None, tuple(results)
+        self.flags = 0
+        for result in self.args:
+            self.flags |= result.flags
 
     def __repr__(self) -> str:
         return f"<Node {self.kind} {self.data} {self.dtype}{list(self.shape)}>"
