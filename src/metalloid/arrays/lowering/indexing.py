@@ -210,6 +210,16 @@ def checked_index(index: Node, extent: int, axis: int, values: np.ndarray | None
     return wide if low >= 0 else _wrapped(wide, extent)
 
 
+def are_in_range(index: Node, extent: int) -> bool | None:
+    """Whether no index is negative or too large; None if a device has them, or has none yet."""
+    if index.flags & ABSTRACT or index.device.memory == "own" or not index.size:
+        return None
+    low, high = _limits(index, extent, None)
+    if read_indices.nodes is not None and index.kind is not IOTA:
+        read_indices.nodes.append((index, extent if low >= 0 and high < extent else -1))
+    return low >= 0 and high < extent
+
+
 def _wrapped(index: Node, extent: int) -> Node:
     """Indices in which negative ones count from the end."""
     number = as_number(extent, int64, index.device)

@@ -24,6 +24,7 @@ from metalloid.arrays.functions.manipulation import (  # fmt: skip
 from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, uint32
 from metalloid.arrays.ir.node import iota
 from metalloid.arrays.ir.operands import axes_of, is_number
+from metalloid.arrays.lowering.indexing import are_in_range
 from metalloid.numpy.array import numpy_function, store
 from metalloid.numpy.known_calls import structural_function, structural_update
 
@@ -238,7 +239,14 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     return tuple(results)
 
 
-@numpy_function
+def _is_any_outside(index: Array, extent: int) -> bool:
+    are_inside = are_in_range(index._node, extent)
+    if are_inside is not None or not index.size:
+        return not are_inside and bool(index.size)
+    return bool(ew.logical_or(index < 0, index >= extent).any())
+
+
+@structural_function(1, index=0)
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
     """Convert indices of the flattened array to indices along the axes."""
     index = as_array(indices, "unravel_index")
@@ -247,7 +255,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
     if kind_of(index.dtype) not in "iu":
         raise TypeError(f"[unravel_index] indices must be integers, got {index.dtype}.")
     index = index.astype(int64)
-    if index.size and bool(ew.logical_or(index < 0, index >= size).any()):
+    if _is_any_outside(index, size):
         raise ValueError(f"[unravel_index] an index is out of range for {size} elements.")
     if index.ndim and not extents:
         raise ValueError("[unravel_index] a 0d array has no indices of several elements.")
@@ -268,7 +276,7 @@ def _is_by_rows(order: str | None, where: str) -> bool:
     return order != "F"
 
 
-@numpy_function
+@structural_function(1)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
     """Convert indices along the axes to indices of the flattened array."""
     operands = as_arrays("ravel_multi_index", *multi_index)
@@ -285,7 +293,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     items = list(zip(operands, extents, modes, strict=True))
     is_by_rows = _is_by_rows(order, "ravel_multi_index")
     for index, extent, how in items if is_by_rows else reversed(items):
-        if how == "raise" and index.size and bool(ew.logical_or(index < 0, index >= extent).any()):
+        if how == "raise" and _is_any_outside(index, extent):
             raise ValueError(f"[ravel_multi_index] an index is out of range for {extent} elements.")
         result = ew.add(_in_mode(index, extent, how), ew.multiply(result, extent))
     return as_array(result, "ravel_multi_index")

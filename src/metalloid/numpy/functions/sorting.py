@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.execution.calls import host_call
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import searching, sets, sorting
 from metalloid.arrays.functions.creation import asarray, full, zeros
 from metalloid.arrays.functions.manipulation import concat, moveaxis, stack
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import call_on_host
-from metalloid.arrays.ir.dtypes import default_float, int64, kind_of, promote
-from metalloid.arrays.ir.node import TRACED, broadcast
+from metalloid.arrays.ir.dtypes import bfloat16, default_float, int64, kind_of, promote
+from metalloid.arrays.ir.node import TRACED, Node, broadcast
 from metalloid.arrays.ir.operands import axes_of
+from metalloid.arrays.ir.primitives import bind, implement
 from metalloid.arrays.library.order_statistics import LONG_ROW, MAX_TARGETS
 from metalloid.arrays.library.partition import partitioned
 from metalloid.kernels.operands import MAX_ELEMENTS
@@ -69,7 +71,8 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
     x, axis = (x.ravel(), 0) if axis is None else (x, axes_of("partition", axis, x.ndim)[0])
     positions = _positions(kth, x, axis)
     if not _is_selected(x, axis, positions):
-        return sort(x, axis)
+        by_host = _by_host(x, axis, positions, False)
+        return sort(x, axis) if by_host is None else by_host
     return _partitioned(x, axis, positions, False)
 
 
@@ -82,7 +85,8 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
     x, axis = (x.ravel(), 0) if axis is None else (x, axes_of("argpartition", axis, x.ndim)[0])
     positions = _positions(kth, x, axis)
     if not _is_selected(x, axis, positions):
-        return argsort(x, axis)
+        by_host = _by_host(x, axis, positions, True)
+        return argsort(x, axis) if by_host is None else by_host
     return _partitioned(x, axis, positions, True)
 
 
@@ -102,6 +106,30 @@ def _partitioned(x: Array, axis: int, positions: np.ndarray, with_indices: bool)
     targets = broadcast(requested._node, (*rows.shape[:-1], positions.size))
     pivots = sorting.order_statistics(rows._node, targets, settings.sorting)
     return moveaxis(Array(partitioned(rows._node, pivots, with_indices)), -1, axis)
+
+
+def _by_host(x: Array, axis: int, positions: np.ndarray, with_indices: bool) -> Array | None:
+    """A partition of a few elements by NumPy, which selects them with AVX-512; None of others."""
+    is_short = x.size <= LONG_ROW and positions.size and x.device.memory != "own"
+    is_supported = kind_of(x.dtype) in "iuf" and x.dtype != bfloat16
+    if not is_short or not is_supported or x._node.flags & TRACED or settings.sorting == "kernels":
+        return None
+    params = tuple(positions.tolist()), axis, with_indices
+    return Array(
+        *bind("partition", [x._node], params, (int64 if with_indices else x.dtype, x.shape))
+    )
+
+
+def _partitioned_by_numpy(x: Node, *params: Any) -> Node:
+    *_, with_indices = params
+    return host_call(_partition, [x], params, (int64 if with_indices else x.dtype, x.shape))[0]
+
+
+def _partition(x: np.ndarray, kth: tuple[int, ...], axis: int, with_indices: bool) -> np.ndarray:
+    return np.argpartition(x, kth, axis) if with_indices else np.partition(x, kth, axis)
+
+
+implement("partition", _partitioned_by_numpy, is_structural=True)
 
 
 def _positions(kth: Any, x: Array, axis: int) -> np.ndarray:
