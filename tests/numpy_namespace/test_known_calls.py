@@ -291,3 +291,40 @@ def test_updates_of_arrays_of_numpy():
         np.put(a=a, ind=[2], v=4)
         np.copyto(a[0], Y[0])
     numpy.testing.assert_array_equal(x, expected)
+
+
+def test_what_values_decide_is_read_each_time():
+    good, wrong = own.asarray([1.0, 3.0]), own.asarray([1.0, -1.0])
+    gaps, empty = own.asarray([own.nan, 2.0]), own.asarray([own.nan, own.nan])
+    inside, outside = own.asarray([3, 0]), own.asarray([3, 4])
+    for _ in range(4):
+        assert float(own.average(good, weights=good)) == 2.5
+        assert int(own.nanargmin(gaps)) == 1
+        assert [int(x[0]) for x in own.unravel_index(inside, (2, 2))] == [1, 1]
+        assert int(own.ravel_multi_index((inside, inside), (4, 4))[0]) == 15
+        assert own.array_equal(good, good)
+        assert not own.array_equal(good, wrong)
+        assert own.allclose(good, good)
+        assert not own.allclose(good, wrong)
+        with pytest.raises(ZeroDivisionError, match="zero"):
+            own.average(good, weights=wrong)
+        with pytest.raises(ValueError, match="All-NaN"):
+            own.nanargmin(empty)
+        with pytest.raises(ValueError, match="out of range"):
+            own.unravel_index(outside, (2, 2))
+        with pytest.raises(ValueError, match="out of range"):
+            own.ravel_multi_index((inside, outside), (4, 4))
+
+
+def test_results_may_be_operands():
+    x = own.asarray(X)
+    for _ in range(4):
+        a, b = own.copy(x), x.flatten()
+        c, d = own.array(x), x.copy()
+        a[0, 0], b[1], c[0, 2], d[0, 3] = 50, 51, 52, 53
+        numpy.testing.assert_array_equal(x, X)
+        assert [a[0, 0], b[1], c[0, 2], d[0, 3]] == [50, 51, 52, 53]
+        swapped = x.copy()
+        assert swapped.byteswap(inplace=True) is swapped
+        numpy.testing.assert_array_equal(swapped, X.byteswap())
+        numpy.testing.assert_array_equal(x, X)
