@@ -150,9 +150,9 @@ def test_it_agrees_with_products_in_it(seed):
 @pytest.fixture
 def small_grids(monkeypatch):
     monkeypatch.setattr(pieces, "MAX_GRID_POINTS", 32)
-    evaluate.plans.clear()
+    evaluate._plans.clear()
     yield
-    evaluate.plans.clear()
+    evaluate._plans.clear()
 
 
 @pytest.mark.parametrize("seed", range(4))

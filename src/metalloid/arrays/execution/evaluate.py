@@ -16,8 +16,8 @@ from metalloid.arrays.execution.known_evaluations import (
     lock,
     native_evaluation,
     observers,
-    plans,
 )
+from metalloid.arrays.execution.known_evaluations import plans as _plans
 from metalloid.arrays.execution.repeated_plan import RepeatedPlan
 from metalloid.arrays.ir.dtypes import chosen_type_rules, type_rules
 from metalloid.arrays.ir.extents import at_extents, open_traces
@@ -130,10 +130,10 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
     """The plan of a graph, from the cache if there was one of its structure."""
     counters = {k: leaf.data[1] for k, leaf in enumerate(graph.leaves) if leaf.kind is IOTA}
     key = device, graph.key, *counters.values()
-    cached: CachedPlan | None = plans.get(key)
+    cached: CachedPlan | None = _plans.get(key)
     if cached is None:
         if len(plans) >= MAX_CACHED_PLANS:
-            plans.clear()
+            _plans.clear()
         plan = executable(make_plan(graph), device)
         repeated = None
         not_requested = {r.source for r in plan.not_requested}.difference(plan.overwritten)
@@ -147,7 +147,7 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
             sources
         ):
             repeated = RepeatedPlan.of(plan, sources, bool(graph.numbers), counters)
-        cached = plans[key] = CachedPlan(plan, repeated)
+        cached = _plans[key] = CachedPlan(plan, repeated)
     return cached
 
 
@@ -214,7 +214,7 @@ def _run_known_or_lower(
         by_host = HostEvaluation.of(numbering, roots[0]) if numbering is not None else None
         if run_call(roots, wait):  # operands may have become values
             if numbering is not None and by_host is not None:
-                plans[numbering.key] = by_host
+                _plans[numbering.key] = by_host
             return True, None
         if native is not None and numbering is None:
             known = _run_known(native, roots, wait, read_first)
@@ -278,7 +278,7 @@ def _run_known(native: NativeEvaluation, roots: list[Node], wait: bool,
     """
     if read_first:
         walked = native.graph_key(roots)
-        evaluation = None if walked is None else plans.get(walked[0])
+        evaluation = None if walked is None else _plans.get(walked[0])
         if walked is None or evaluation is None:
             return None if walked is None else False
         return evaluation.run(walked[1], wait, read_first) or None

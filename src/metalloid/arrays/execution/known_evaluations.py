@@ -183,10 +183,10 @@ class HostEvaluation(NamedTuple):
         of_call = lowered[0].args if lowered else (root,)
         is_in_order = all(n.args == (call,) and n.data == k for k, n in enumerate(of_call))
         leaves = tuple(numbering.index_of.get(arg, -1) for arg in call.args)
-        is_whole = len(numbering.index_of) == 1 + len(lowered) + len({*leaves})
+        has_no_more = len(numbering.index_of) == 1 + len(lowered) + len({*leaves})
         if (
             not is_in_order
-            or not is_whole
+            or not has_no_more
             or any(arg not in numbering.offset_of for arg in call.args)
         ):
             return None
