@@ -14,6 +14,7 @@ Results are chosen, one JSON line an entry: a run that was stopped goes on where
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from mlx_tree.entries import Entry, families, family_of, files
-from mlx_tree.workers import PATIENCE, Workers
+from mlx_tree.workers import PATIENCE, Workers, outcome
 
 COLUMNS = ("entries", "compiled", "vector code", "agree", "disagree", "unchecked", "to do")
 
@@ -120,6 +121,9 @@ def arguments() -> argparse.Namespace:
         metavar=("START", "END"),
         help="only these of the entries in their random order: to share them out to machines",
     )
+    parser.add_argument(
+        "--bounds", help="unchecked: GPUs then compile no code for the host that refutes launches"
+    )
     parser.add_argument("--again", action="store_true", help="redo all that do not agree")
     parser.add_argument("--results", type=Path, default=Path("coverage.jsonl"))
     parser.add_argument("--markdown", action="store_true", help="print the table for a page")
@@ -130,7 +134,8 @@ def main() -> None:
     options = arguments()
     if options.device:
         os.environ["METALLOID_DEVICE"] = options.device  # of the processes
-    workers = Workers(options.mlx, options.jobs, options.gpus, options.seconds)
+    examine = functools.partial(outcome, bounds=options.bounds)
+    workers = Workers(options.mlx, options.jobs, options.gpus, options.seconds, examine)
     groups = entries_of(options.mlx, options.nax, workers)
     unknown = set(options.family or ()) - groups.keys()
     if unknown:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -147,6 +148,7 @@ def main() -> None:
                 name, size, *(show(seconds[p]) if p in seconds else "-" for p in packages),
                 f"{ratios['compiled'][-1]:.2f}", f"{ratios['eager'][-1]:.2f}",
             ])  # fmt: skip
+            print(*rows[-1], file=sys.stderr, flush=True)  # a run that is stopped has shown these
     table("Everyday programs", ["program", "size", *packages, "compiled", "eager"], rows)
     for key, values in ratios.items():
         mean = math.exp(sum(map(math.log, values)) / len(values))

@@ -14,6 +14,7 @@ import numpy as np
 from workers import Worker, share
 
 import metalloid as mtl
+from metalloid.compiler.frontend.unit import Bounds
 from mlx_tree.agreement import Unchecked
 from mlx_tree.entries import (
     Entry,
@@ -32,7 +33,7 @@ _CONTEXT_IS_LOST = "its context is lost"
 Result = dict[str, Any]
 
 _known = functools.cache(families)
-_library = functools.lru_cache(maxsize=1)(library)  # the next comes from the cache
+_library = functools.lru_cache(maxsize=64)(library)
 
 
 class Watched:
@@ -58,12 +59,12 @@ class Watched:
         return min((kernel.engine for kernel in self.kernels), default="")  # "reference" < "simd"
 
 
-def outcome(tree: Path, entry: Entry) -> Result:
+def outcome(tree: Path, entry: Entry, bounds: Bounds | None = None) -> Result:
     """Compile an entry and let its family check it."""
     family = family_of(entry, _known())
     compiled, checked, reason, engine, seconds = True, "agrees", "", "", 0.0
     try:
-        bounds = "unchecked" if reads_past_the_end(entry) else None
+        bounds = "unchecked" if reads_past_the_end(entry) else bounds
         lib = Watched(_library(tree, entry.file, bounds))
         try:
             if family is None:
@@ -72,7 +73,7 @@ def outcome(tree: Path, entry: Entry) -> Result:
             family.check(lib, entry.name, np.random.default_rng(zlib.crc32(entry.name.encode())))
         except Unchecked as why:
             checked, reason = "unchecked", str(why)
-            lib.function(entry.name)
+            _ = lib.function(entry.name).max_group_size  # OpenCL compiles it to answer
         engine, seconds = lib.engine(), lib.seconds
     except mtl.CompileError as error:
         compiled, checked, reason = False, "unchecked", f"does not compile: {error}"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from product_oracles import check, random
 
 import metalloid as mtl
+from metalloid.arrays.lowering.split_matmul import split_count
 from metalloid.arrays.planning import packing
 from metalloid.arrays.planning.matmul_dispatch import choose_backend, is_sum, is_transposed
 from metalloid.runtime.devices.libraries import Libraries
@@ -374,10 +375,27 @@ def test_on_other_devices_kernels_multiply():
     for is_first in (False, True):
         device.libraries.products = SimpleNamespace(is_first=is_first, dtypes={"float32"})
         library = "cublas" if is_first else "registers"
-        assert choose_backend(device, np.dtype(np.float32), (900, 900), 90, []) == library
-        assert choose_backend(device, np.dtype(np.int32), (900, 900), 90, []) == "registers"
-        assert choose_backend(device, np.dtype(np.float32), (900, 900), 9, []) == "registers"
-        assert choose_backend(device, np.dtype(np.float32), (9, 9), 10**6, []) == "registers"
+        assert choose_backend(device, np.dtype(np.float32), (2000, 2000), 2000, []) == library
+        assert choose_backend(device, np.dtype(np.int32), (2000, 2000), 2000, []) == "registers"
+        assert choose_backend(device, np.dtype(np.float32), (2000, 2000), 900, []) == "registers"
+        assert choose_backend(device, np.dtype(np.float32), (9, 9), 10**8, []) == "registers"
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_the_depth_of_small_results_is_split_on_gpus(is_first):
+    libraries = SimpleNamespace(products=SimpleNamespace(is_first=is_first, dtypes={"float32"}))
+    device = SimpleNamespace(name="cuda:0", traits=MANY_THREADS, libraries=libraries)
+
+    def count(rows, depth, columns):
+        factors = (
+            SimpleNamespace(shape=shape, dtype=np.dtype(np.float32), device=device)
+            for shape in ((rows, depth), (depth, columns))
+        )
+        return split_count(*factors, "auto", False)
+
+    assert count(32, 100_000, 32) == 256
+    assert count(32, 100, 32) == 0
+    assert count(512, 40_000, 512) == (0 if is_first else 4)
 
 
 def test_vectors_by_what_is_computed_are_sums():

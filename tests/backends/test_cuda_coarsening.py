@@ -171,8 +171,12 @@ __attribute__((visibility("default"))) void run(int several, void* data, const u
 """
 
 
-def on_this_machine(ir):
-    """A kernel's functions for the CPU, as a function that runs one launch."""
+def on_this_machine(ir, driver=DRIVER, storage="external", functions=()):
+    """A kernel's functions for the CPU, as a function that runs one launch.
+
+    `storage` is that of the indices in `driver`, and `functions` are names of intrinsics and of
+    what it has instead.
+    """
     plain = definition(ir, ENTRY_SYMBOL)
     before, _, after = ir.partition(plain)
     second = re.search(r"^define [^\n]*@mtl_coarsened\(.*?^\}\n", after, re.M | re.S)
@@ -180,7 +184,7 @@ def on_this_machine(ir):
     text = re.sub(r"byval ?\([^)]*\) ", "", text).replace("ptx_kernel ", "")
     text = re.sub(r" addrspace\(\d\)|, ![a-z.]+ !(?:\d+|\{\})| #\d+", "", text)
     text = re.sub(r"(\S+) = addrspacecast ptr (\S+) to ptr", r"\1 = freeze ptr \2", text)
-    text = re.sub(r"call void asm sideeffect[^\n]*", "unreachable\nmtl.dead:", text)
+    text = re.sub(r"call void asm sideeffect[^\n]*", "ret void\nmtl.dead:", text)
     registers = {
         f"llvm.nvvm.read.ptx.sreg.{name}.{axis}": 3 * number + k
         for number, name in enumerate(("tid", "ctaid")) for k, axis in enumerate("xyz")
@@ -188,7 +192,10 @@ def on_this_machine(ir):
     for name, number in registers.items():
         address = f"getelementptr (i32, ptr @place, i64 {number})"
         text = re.sub(rf"(?:tail )?call i32 @{name}\(\)", f"load i32, ptr {address}", text)
-    text = text.replace("@llvm.nvvm.read.ptx.sreg.laneid", "@laneid")
+    for intrinsic, function in (("llvm.nvvm.read.ptx.sreg.laneid", "laneid"), *functions):
+        text, before, after = (
+            each.replace(f"@{intrinsic}(", f"@{function}(") for each in (text, before, after)
+        )
     called = set(re.findall(r"@(?!mtl_kernel|mtl_coarsened|place)[\w.]+", text))
     declared = [
         line
@@ -202,8 +209,8 @@ def on_this_machine(ir):
         platform.machine().lower(), platform.machine()
     )
     objects = {}
-    module = "\n".join([*types, "@place = external global [9 x i32]", *declared, text])
-    for name, language, source in (("k.o", "ir", module), ("run.o", "c", DRIVER)):
+    module = "\n".join([*types, f"@place = {storage} global [9 x i32]", *declared, text])
+    for name, language, source in (("k.o", "ir", module), ("run.o", "c", driver)):
         result = clang.run(
             ["clang", "-x", language, "-target", f"{machine}-linux-musl", "-w", "-O1", "-fPIC",
              "-c", "-o", "-", "-"], source

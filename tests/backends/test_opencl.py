@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.backends.opencl.runtime import build, platforms
+from metalloid.backends.opencl.runtime import build, platforms, program
 from metalloid.backends.opencl.runtime.device import open_device
 
 SOURCE = """
@@ -107,6 +107,32 @@ def test_large_modules_have_subgroups_without_optimizations(lib, tmp_path, rng, 
         fresh = mtl.library(f"{SOURCE}// {tmp_path}", device="opencl")
         fresh.sums(y, x, mtl.threadgroup_memory(4 * 4), threads=256, group_size=128)
         assert np.array_equal(y, x.reshape(2, 128).sum(axis=1) + 1)
+
+
+def test_kernels_are_compiled_for_the_forms_of_their_launches(lib, monkeypatch, tmp_path):
+    modules = []
+    compiled = program.build
+    monkeypatch.setattr(program, "build", lambda *a: modules.append(a[0]) or compiled(*a))
+    fresh = mtl.library(f"{SOURCE}// {tmp_path}", device="opencl")
+    place, asserts = fresh.place, fresh.asserts
+    assert not modules
+    y = np.zeros((32, 2, 4), np.uint32)
+    for _ in range(2):
+        place(y, threads=(32, 2), group_size=(32, 2))
+    assert len(modules) == 1
+    place(y, threads=64)
+    assert len(modules) == 2
+    assert asserts.max_group_size >= 32  # the platform's answer
+    assert len(modules) == 3
+    with pytest.raises(mtl.ArgumentError, match="at most 1024"):
+        place(y, threads=2048, group_size=2048)
+
+
+def test_options_of_the_platforms_compiler(lib, monkeypatch):
+    monkeypatch.setenv("METALLOID_OPENCL_OPTIONS", "-cl-std=nonsense")
+    kernel = mtl.library(SOURCE, device=open_device(0)).saxpy
+    with pytest.raises(mtl.LaunchError, match="clBuildProgram"):
+        kernel(np.ones(4, np.float32), np.ones(4, np.float32), 2.0, threads=4)
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ import pytest
 
 import metalloid as mtl
 from metalloid.backends.opencl.compile.binary_modules import imported_names
-from metalloid.backends.opencl.compile.vectors_of_one import load_scalars
+from metalloid.backends.opencl.compile.vectors_of_one import scalarize_vectors_of_one
 from metalloid.backends.opencl.runtime.geometry import sub_grids
+from metalloid.compiler.toolchain import clang
 
 SOURCE = """
 #include <metal_stdlib>
@@ -84,18 +85,37 @@ def test_barriers_that_order_nothing_are_left_out_where_threads_miss_them(name, 
     assert all("i32 noundef 776" in line for line in calls)
 
 
-@pytest.mark.parametrize("b", ["b", "96"])  # LLVM accepts no name that begins with a number
-def test_vectors_of_one_element_become_scalars(b):
-    line = "  %a = load <1 x float>, ptr addrspace(4) %p, align 4\n"
-    end = "<4 x float> poison, <4 x i32> zeroinitializer\n"
-    fill = f"  %{b} = shufflevector <1 x float> %a, {end.replace('4 x float', '1 x float')}"
-    assert load_scalars(line + fill) == (
-        "  %a = load float, ptr addrspace(4) %p, align 4\n"
-        f"  %one.{b} = insertelement <4 x float> poison, float %a, i64 0\n"
-        f"  %{b} = shufflevector <4 x float> %one.{b}, {end}"
-    )
-    other = line + "  %c = bitcast <1 x float> %a to i32\n"
-    assert load_scalars(other) == other
+def test_vectors_of_one_element_become_scalars():
+    ir = """
+define void @f(ptr %p) {
+  %a = load <1 x i16>, ptr %p, align 2
+  %b = sitofp <1 x i16> %a to <1 x float>
+  %c = call <1 x float> @llvm.maxnum.v1f32(<1 x float> %b, <1 x float> splat (float -1.000000e+00))
+  %d = shufflevector <1 x float> %c, <1 x float> poison, <4 x i32> <i32 0, i32 poison, i32 0, i32 0>
+  %e = extractelement <1 x float> %c, i64 0
+  %f = call float @llvm.maxnum.f32(float %e, float 1.000000e+00)
+  %g = insertelement <1 x float> poison, float %f, i64 0
+  %h = fadd <1 x float> %g, <float 2.000000e+00>
+  %i = shufflevector <4 x float> %d, <4 x float> poison, <1 x i32> <i32 2>
+  %j = shufflevector <1 x float> %h, <1 x float> poison, <2 x i32> zeroinitializer
+  store volatile <4 x float> %d, ptr %p, align 16
+  store volatile <1 x float> %i, ptr %p, align 4
+  store volatile <2 x float> %j, ptr %p, align 8
+  ret void
+}
+declare <1 x float> @llvm.maxnum.v1f32(<1 x float>, <1 x float>)
+declare float @llvm.maxnum.f32(float, float)
+"""
+    scalars = scalarize_vectors_of_one(ir)
+    assert "<1 x " not in scalars
+    assert scalars.count("declare") == 1
+    optimized = [
+        clang.run(["clang", "-x", "ir", "-O2", "-w", "-S", "-emit-llvm", "-o", "-", "-"], each)
+        for each in (ir, scalars)
+    ]
+    assert not any(outcome.status for outcome in optimized), optimized
+    bodies = [outcome.text.partition("define")[2].count("store") for outcome in optimized]
+    assert bodies == [3, 3]
 
 
 def test_an_undefined_function_is_an_error_at_its_line():

@@ -190,7 +190,7 @@ def test_settings_watch_the_pipeline(capsys):
     printed = re.findall(r"^; \*\*\* IR after (\S+) \*\*\*$", capsys.readouterr().err, re.M)
     assert printed == [
         "name-values", "mask-shift-amounts", "mark-invariant-loads", "warp-divergence", "full-warp-loops", "member-masks", "tensor-cores",
-        "assume-uniform-grid", "coarsen-threads",
+        "assume-uniform-grid", "coarsen-threads", "coarsen-reductions",
     ]  # fmt: skip
 
 

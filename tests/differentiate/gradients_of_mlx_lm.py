@@ -7,57 +7,20 @@ entry of each. mlx-lm is as it is, but for a barrier that its divergences lack.
 """
 
 import functools
-import json
 import math
 
-import metalloid.compat.mlx as compat
-
-compat.install(has_metal=True)
-
-import mlx.core as mx  # noqa: E402
-import numpy as np  # noqa: E402
+import numpy as np
+from package_gradients import Cases, compare, masked, mx, normal, rms
 
 RACE = "max_p = simd_max(max_p);\n\n        // Share the sum_exp"
 BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
-CASES = {}
+case = Cases()
 _metal_kernel = mx.fast.metal_kernel
 
 
 def with_barrier(*args, source, **named):
     head, _, tail = RACE.partition("\n\n")
     return _metal_kernel(*args, source=source.replace(RACE, f"{head}\n{BARRIER}\n{tail}"), **named)
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
-
-
-def normal(*shape, scale=1.0):
-    return mx.random.normal(shape) * scale
-
-
-def compare(kernel, formula, *inputs):
-    """The largest error of the gradients of a sum of the results, with random weights."""
-    results = kernel(*inputs)
-    results = results if isinstance(results, (list, tuple)) else [results]
-    weights = [normal(*each.shape) for each in results]
-
-    def loss(function):
-        def total(*given):
-            values = function(*given)
-            values = values if isinstance(values, (list, tuple)) else [values]
-            return sum((v * w).sum() for v, w in zip(values, weights, strict=True))
-
-        return total
-
-    numbers = list(range(len(inputs)))
-    pairs = zip(
-        *(mx.grad(loss(f), argnums=numbers)(*inputs) for f in (kernel, formula)), strict=True
-    )
-    return max(
-        float(np.abs(np.array(a) - np.array(b)).max() / np.abs(np.array(b)).max()) for a, b in pairs
-    )
 
 
 def softmax_of(x):
@@ -168,16 +131,10 @@ def gated_delta():
                 normal(b, t, hv, dv), gate, mx.random.uniform(0, 1, (b, t, hv)),
                 normal(b, hv, dv, dk),
             ]  # fmt: skip
-            kernel = functools.partial(_masked, module.gated_delta_kernel, mask)
-            errors.append(compare(kernel, functools.partial(_masked, module.gated_delta_ops, mask),
+            kernel = functools.partial(masked, module.gated_delta_kernel, mask)
+            errors.append(compare(kernel, functools.partial(masked, module.gated_delta_ops, mask),
                                   *given))  # fmt: skip
     return max(errors)
-
-
-def _masked(function, mask, *given):
-    """The results of a recurrence; what it returns of steps that the mask leaves out differs."""
-    y, state = function(*given, mask)
-    return [y if mask is None else mx.where(mask[..., None, None], y, 0), state]
 
 
 @case
@@ -245,10 +202,6 @@ def bitlinear():
         )[0]  # fmt: skip
 
     return compare(kernel, lambda x, s: x @ weight.T / s, normal(3, columns), mx.array([1.7]))
-
-
-def rms(x, eps=1e-5):
-    return x * mx.rsqrt((x * x).mean(-1, keepdims=True) + eps)
 
 
 @case
@@ -406,11 +359,4 @@ def attnres_mix():
 
 if __name__ == "__main__":
     mx.fast.metal_kernel = with_barrier
-    results = {}
-    for name, function in CASES.items():
-        mx.random.seed(7)
-        try:
-            results[name] = function()
-        except (ImportError, AttributeError):
-            results[name] = None  # another release has it
-    print(json.dumps(results, indent=1))
+    case.print()

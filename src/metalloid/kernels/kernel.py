@@ -336,7 +336,7 @@ class Kernel(Differentiable):
     ) -> tuple[Size, Size]:
         """Grid and threadgroup as three numbers each, remembered for the next launch."""
         grid = self._size("threads", threads, 0)
-        max_threads, required = self._program.max_group_size, self.signature.limits.size
+        required = self.signature.limits.size
         if group_size is None:
             group = required or self._program.default_group_size(grid)
         else:
@@ -346,7 +346,7 @@ class Kernel(Differentiable):
                 f"[{self.name}] group_size {group} differs from what the kernel requires, "
                 f"{required}. Omit it."
             )
-        count = math.prod(group)
+        count, max_threads = math.prod(group), self._program.group_limit(grid, group)
         if count > max_threads:
             raise ArgumentError(
                 f"[{self.name}] group_size {group} has {count} threads; "

@@ -330,7 +330,7 @@ def library(
         launch with `KernelFault`. By default as ``metalloid.config.bounds`` says; if it is not set,
         kernels check their accesses on the CPU, and other devices refuse launches that are sure to
         access memory outside of an argument. On NVIDIA GPUs and OpenCL devices ``"checked"``
-        compiles the checks into the kernel; on Metal devices it does nothing but warn.
+        compiles the checks into the kernel; on Apple's GPUs it asks for Metal's shader validation.
     check : bool, optional
         Whether all launches look for data races and uninitialised memory, which is slow, and raise
         `SanitizerError`; on the CPU only. See `checking`. What Apple's compiler is known to refuse
@@ -396,12 +396,12 @@ def library(
     if portable:
         from metalloid.compiler.frontend.portability import require_portable
 
-        require_portable(text, file, options, where.target, shared_cache())
+        require_portable(result._unit, file, where.target, shared_cache())
     elif result._warns_of_portability:
         from metalloid.compiler.frontend.portability import portability_warnings
 
         result._not_portable += tuple(
-            portability_warnings(text, file, options, where.target, shared_cache())
+            portability_warnings(result._unit, file, where.target, shared_cache())
         )
     result._require_kernels()
     show_warnings(result.warnings)

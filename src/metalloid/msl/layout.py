@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from metalloid.dtypes import ScalarType, scalar_of
 _FORMS = ("value", "pointer", "reference", "texture", "sampler", "absent", "tensor")
 _SPACES = ("thread", "device", "constant", "threadgroup")
 _KINDS = ("O", "b", "i", "u", "f", "V")
+_READ_ONLY = 3  # where the table says it, after the length of a name, and the name
 _ACCESSES = ("sample", "read", "write", "read_write")
 #: Kinds of textures in the order of `texture_kind` in texture_base.h.
 TEXTURE_KINDS = (
@@ -132,6 +134,22 @@ def read_layouts(numbers: Sequence[int]) -> Iterator[Layout]:
     stream = iter(numbers)
     while (layout := _read_layout(stream)) is not None:
         yield layout
+
+
+def with_written(numbers: Sequence[int], positions: Collection[int]) -> list[int]:
+    """The table, whose parameters at these positions are not read-only.
+
+    Kernels may cast const away and write, as the memory of arguments is not const: what they write
+    there has to reach the caller, too.
+    """
+    result = list(numbers)
+    stream = iter(numbers)
+    start, position = 0, 0
+    while _read_layout(stream) is not None:
+        if position in positions:
+            result[start + numbers[start] + _READ_ONLY] = 0
+        start, position = len(numbers) - operator.length_hint(stream), position + 1
+    return result
 
 
 def _read_layout(stream: Iterator[int]) -> Layout | None:

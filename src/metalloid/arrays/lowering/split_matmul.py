@@ -16,8 +16,9 @@ from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.views import full_slices, sliced
 from metalloid.arrays.planning.matmul_dispatch import (
     AUTO,
+    KERNELS,
     PANELS,
-    is_for_library,
+    is_library_call,
     is_transposed,
 )
 from metalloid.arrays.planning.product_tiles import STEP, TILE, has_few_registers
@@ -37,13 +38,13 @@ def split_count(a: Node, b: Node, backend: str, allow_tf32: bool) -> int:
     """The number of slices of the depth of a product that is split (split-K); 0 if it is not."""
     *batch, rows, depth = a.shape
     columns = b.shape[-1]
-    if backend != AUTO or is_for_library(a.device, a.dtype):
-        return 0
-    if a.dtype not in (float32, float64) or 1 in (rows, columns):
+    if backend != AUTO or a.dtype not in (float32, float64) or 1 in (rows, columns):
         return 0
     tiles = math.prod(batch) * -(-rows // TILE) * -(-columns // TILE)
     if not a.device.traits.is_simt:
         return _slices_of_panels(a, b, tiles) if not batch else 0
+    if is_library_call(a.device, a.dtype, math.prod(batch) * rows * columns, depth):
+        return 0
     splits = min(_ENOUGH_TILES // tiles, depth // _MIN_DEPTH_OF_SIMT) if tiles else 0
     return splits if splits > 1 else 0
 
@@ -81,7 +82,7 @@ def split_product(a: Node, b: Node, backend: str, allow_tf32: bool,
     left = reshape(_along(a, lead + 1, 0, splits * each), (*batch, rows, splits, each))
     left = permute(left, (*range(lead), lead + 1, lead, lead + 2))
     right = reshape(_along(b, lead, 0, splits * each), (*batch, splits, each, columns))
-    by = backend if a.device.traits.is_simt else PANELS
+    by = KERNELS if a.device.traits.is_simt else PANELS
     stack = product(left, right, by, allow_tf32)
     total = reshape(reduce(stack, "sum", (lead,)), (*batch, rows, columns))
     rest = depth - splits * each

@@ -42,8 +42,9 @@ _MAX_COLUMNS = 128
 #: much on, a reduction is split into chunks, while one dot product has a single simdgroup.
 _MIN_DOTS, _MIN_CHUNKED = 2**12, 2**16
 #: From this many multiplications and elements on, a call of a library beats a kernel of the plan,
-#: which is launched with the others, fuses, and splits the depth of small results.
-_ENOUGH_FOR_LIBRARY, _ENOUGH_ELEMENTS = 2**24, 2**14
+#: which is launched with the others and fuses; the depth of smaller results is split
+#: (lowering/split_matmul.py).
+_ENOUGH_FOR_LIBRARY, _ENOUGH_ELEMENTS = 2**32, 2**14
 
 
 def shape_of_work(shape: Ints, right: Node) -> Ints:
@@ -82,9 +83,8 @@ def choose_backend(device: Device, dtype: DType, shape: Ints, depth: int, fused:
         Which factors are column-major.
     """
     if device.name != "cpu":
-        size = math.prod(shape)
-        is_enough = size >= _ENOUGH_ELEMENTS and size * depth >= _ENOUGH_FOR_LIBRARY
-        return CUBLAS if is_enough and is_for_library(device, dtype) else kernel_for(device, dtype)
+        is_call = is_library_call(device, dtype, math.prod(shape), depth)
+        return CUBLAS if is_call else kernel_for(device, dtype)
     costs = ProductCosts(device, dtype, shape, depth, are_transposed)
     times = {
         REGISTERS: costs.registers(), HOST: costs.host(fused), PANELS: costs.panels(),
@@ -104,6 +104,12 @@ def is_for_library(device: Device, dtype: DType) -> bool:
     """Whether the vendor's library is the default for a type."""
     products = device.libraries.products
     return products is not None and products.is_first and dtype.name in products.dtypes
+
+
+def is_library_call(device: Device, dtype: DType, size: int, depth: int) -> bool:
+    """Whether the vendor's library takes less time for `size` results than a kernel."""
+    is_enough = size >= _ENOUGH_ELEMENTS and size * depth >= _ENOUGH_FOR_LIBRARY
+    return is_enough and is_for_library(device, dtype)
 
 
 def is_sum(device: Device, dtype: DType, shape: Ints, depth: int, is_computed: bool,

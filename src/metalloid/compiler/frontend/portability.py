@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from metalloid.compiler.frontend import translate
 from metalloid.compiler.frontend.stdlib_pch import stub_folder
-from metalloid.compiler.frontend.unit import Options, TranslationUnit
-from metalloid.compiler.toolchain.cache import Cache
+from metalloid.compiler.frontend.unit import TranslationUnit
+from metalloid.compiler.toolchain.cache import Cache, digest, read_text
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import CompileError
 from metalloid.msl.clang_messages import SourceMap, parse_messages
@@ -32,14 +33,26 @@ _VARIABLE_LENGTH = (
     "variable length arrays are not supported in Metal; give the array a constant size"
 )
 
+_FINDINGS = "findings.json"  # the file of a cache entry
+
 
 def portability_findings(
-    source: str, file: str, options: Options, target: Target, cache: Cache
+    unit: TranslationUnit, file: str, target: Target, cache: Cache
 ) -> list[Diagnostic]:
-    """Findings that Apple's compiler would reject in a text that `translate` accepts, in order.
+    """Findings that Apple's compiler would reject in a text that was translated, in order.
 
     Only what is known to be refused is reported: a text without findings need not compile there.
     """
+    key = digest("portability", unit.key, target.name, unit.sources[file], file)
+    files = cache.load(key)
+    if files is None:
+        findings = json.dumps([*map(asdict, _findings(unit, file, target, cache))])
+        files = cache.save(key, {_FINDINGS: findings})
+    return [Diagnostic(**finding) for finding in json.loads(read_text(files[_FINDINGS]))]
+
+
+def _findings(unit: TranslationUnit, file: str, target: Target, cache: Cache) -> list[Diagnostic]:
+    source, options = unit.sources[file], unit.options
     preprocessed, _ = translate.preprocess(source, file, options, cache)
     stream = TokenStream(preprocessed)
     lowered = lower_stream(stream)
@@ -70,9 +83,7 @@ def portability_findings(
     return sorted(text.findings, key=lambda f: (order[f.file], f.line, f.column))
 
 
-def require_portable(
-    source: str, file: str, options: Options, target: Target, cache: Cache
-) -> None:
+def require_portable(unit: TranslationUnit, file: str, target: Target, cache: Cache) -> None:
     """Raise what `portability_findings` finds.
 
     Raises
@@ -80,16 +91,16 @@ def require_portable(
     CompileError
         With all findings.
     """
-    findings = portability_findings(source, file, options, target, cache)
+    findings = portability_findings(unit, file, target, cache)
     if findings:
         raise CompileError(report(findings), findings)
 
 
 def portability_warnings(
-    source: str, file: str, options: Options, target: Target, cache: Cache
+    unit: TranslationUnit, file: str, target: Target, cache: Cache
 ) -> list[Diagnostic]:
     """The same findings as warnings, for a text that is checked and need not be portable."""
-    return [*map(_as_warning, portability_findings(source, file, options, target, cache))]
+    return [*map(_as_warning, portability_findings(unit, file, target, cache))]
 
 
 def require_portable_memory(unit: TranslationUnit, entry: EntryPoint, nbytes: int) -> None:

@@ -12,11 +12,16 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from metalloid.differentiate.analysis.activity import all_reads, indices_of
+from metalloid.differentiate.analysis.activity import (
+    all_reads,
+    has_lane_functions,
+    indices_of,
+)
 from metalloid.differentiate.analysis.indices import POSITIONS, SIZES, attribute_of
 from metalloid.differentiate.program.tree import (
     Assign,
     AtomicAdd,
+    Barrier,
     Expression,
     If,
     Loop,
@@ -194,6 +199,18 @@ class CommonValues:
             return _VARYING
         index = Common().joined(*(self.of(arg) for arg in element.args[1:]))
         return index if index.level <= Level.PERHAPS else _VARYING
+
+
+def depends_on_threadgroups(program: Program) -> bool:
+    """Whether what a thread computes may depend on how the grid is divided into threadgroups."""
+    attributes = {attribute_of(parameter) for parameter in program.parameters}
+    types = [*program.variables.values(), *(each.type for each in program.parameters)]
+    return (
+        not attributes <= {"", "thread_position_in_grid", "threads_per_grid"}
+        or any(each.space == "threadgroup" for each in types)
+        or any(isinstance(each, Barrier) for each in flatten(program.body))
+        or has_lane_functions(program.body)
+    )
 
 
 def rows_are_common(axes: frozenset[str], grid: Sequence[int], group: Sequence[int]) -> bool:

@@ -66,9 +66,10 @@ METALLOID_DEVICE_FUNCTION uint __msl_simdgroup_index(void) {
 }
 
 // A product of matrices, whose factors come from the lanes that own them (metal_simdgroup_matrix.h). All
-// lanes are active, so this needs no ballots. It is a loop: drivers unroll it if they like, and some take
-// minutes for kernels with many products if it is not.
-METALLOID_DEVICE_FUNCTION __msl_two_floats __msl_simdgroup_matrix_multiply_f32(
+// lanes are active, so this needs no ballots. It is a loop, and a function that is not inlined: drivers
+// unroll and inline it if they like, and some take minutes for kernels with many products otherwise.
+extern "C" inline __attribute__((noinline, convergent, nothrow)) __msl_two_floats
+__msl_simdgroup_matrix_multiply_f32(
     float a_first, float a_second, float b_first, float b_second, float c_first, float c_second) {
   const auto read = [](float value, uint lane) METALLOID_INLINE_LAMBDA {
     const uint word = metalloid::simt::read_word(0, __builtin_bit_cast(uint, value), lane);

@@ -65,6 +65,10 @@ class Program(ABC):
         """Binary stages of compilation by name: ``"spv"``; empty on most devices."""
         return {}
 
+    def group_limit(self, grid: Size, group: Size) -> int:
+        """Maximum threads of a threadgroup in launches of these sizes."""
+        return self.max_group_size
+
     @abstractmethod
     def default_group_size(self, grid: Size) -> Size:
         """A good threadgroup size for a launch without one."""

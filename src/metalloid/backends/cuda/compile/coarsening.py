@@ -70,10 +70,13 @@ class Coarsening:
         Metal threads per CUDA thread.
     is_vectorized : bool
         Whether they are adjacent in x.
+    axis : int
+        The axis along which their threadgroups are adjacent.
     """
 
     factor: int
     is_vectorized: bool
+    axis: int = 0
 
 
 def pure_functions(ir: str) -> set[str]:

@@ -28,6 +28,7 @@ from metalloid.compiler.toolchain.progress import compiling
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.layout import with_written
 from metalloid.settings import settings
 
 _ENTRY = (
@@ -67,6 +68,8 @@ class PtxKernel:
         Metal threads per CUDA thread of the coarsened kernel (coarsening.py); 1 if there is none.
     is_vectorized : bool
         Whether these threads are adjacent in x (vectorized_coarsening.py).
+    axis : int
+        The axis along which the threadgroups of these threads are adjacent.
     is_cancellable : bool
         Whether it polls the cancellation flag (cancellation_polls.py).
     bounds : BoundsTable or None
@@ -80,6 +83,7 @@ class PtxKernel:
     dynamic_shared_bytes: int
     coarsening: int
     is_vectorized: bool
+    axis: int
     is_cancellable: bool
     bounds: BoundsTable | None
 
@@ -177,12 +181,13 @@ def _compile(source: KernelSource, max_threads: int) -> dict[str, bytes | str]:
         "kernel.ll": ir,
         "kernel.ptx": ptx,
         "kernel.json": json.dumps({
-            "layouts": kernel.layouts,
+            "layouts": with_written(kernel.layouts, module.written),
             "uses_printf": f"@{PRINTF_SYMBOL} = " in ir,
             "lanes_in_order": module.lanes_in_order,
             "dynamic_shared_bytes": dynamic_shared_bytes,
             "coarsening": module.coarsening,
             "is_vectorized": module.is_vectorized,
+            "axis": module.axis,
             "is_cancellable": CANCEL_SYMBOL in ptx,
             "bounds": module.bounds._asdict() if source.is_checked else None,
         }),

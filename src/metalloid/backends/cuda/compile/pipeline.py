@@ -19,8 +19,10 @@ from metalloid.backends.cuda.compile.full_warp_loops import version_full_warp_lo
 from metalloid.backends.cuda.compile.launch_data import constant_pointers, layout_of
 from metalloid.backends.cuda.compile.member_masks import materialize_member_masks
 from metalloid.backends.cuda.compile.module_edits import declare_intrinsics, prepare_module
+from metalloid.backends.cuda.compile.reduction_coarsening import coarsen_reductions
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
 from metalloid.backends.cuda.compile.warp_divergence import analyse_warp
+from metalloid.compiler.analysis.written_parameters import parameters_written
 from metalloid.compiler.bounds.interface import simt_interface
 from metalloid.compiler.bounds.recorded_faults import add_access_checks, record_faults
 from metalloid.compiler.bounds.table import (
@@ -76,6 +78,13 @@ def _coarsen_threads(function: Function, context: KernelContext) -> bool:
     context.coarsening = coarsen_threads(
         function, context.layout, context.pure_functions, context.names
     )
+    return context.coarsening is not None
+
+
+def _coarsen_reductions(function: Function, context: KernelContext) -> bool:
+    if context.coarsening is not None:
+        return False
+    context.coarsening = coarsen_reductions(function, context.pure_functions, context.names)
     return context.coarsening is not None
 
 
@@ -153,6 +162,11 @@ COARSENING: tuple[Pass[KernelContext], ...] = (
         "a thread with several independent loads hides the latency of memory",
         needs=("names",), optional=True,
     ),
+    Pass(
+        "coarsen-reductions", _coarsen_reductions,
+        "a thread adds the sum of what the threads of several rows add to an element",
+        needs=("names",), optional=True,
+    ),
 )  # fmt: skip
 
 
@@ -169,15 +183,21 @@ class Module:
         Metal threads per CUDA thread of the coarsened kernel; 1 if there is none.
     is_vectorized : bool
         Whether these threads are adjacent in x.
+    axis : int
+        The axis along which the threadgroups of these threads are adjacent.
     bounds : BoundsTable
         Of the checks of its accesses.
+    written : frozenset of int
+        See `parameters_written`.
     """
 
     ir: str
     lanes_in_order: bool
     coarsening: int = 1
     is_vectorized: bool = False
+    axis: int = 0
     bounds: BoundsTable = NO_CHECKS
+    written: frozenset[int] = frozenset()
 
 
 def run_pipeline(
@@ -200,6 +220,7 @@ def run_pipeline(
     lanes_in_order = not has_matrix_functions(definition(ir, ENTRY_SYMBOL))
     ir = prepare_module(ir, "plain" if lanes_in_order else "matrix")
     kernel = parse_function(ir, ENTRY_SYMBOL, retain_hints=True)
+    written = parameters_written(kernel)
     context = KernelContext(layout_of(signature, words), FreshNames(kernel), pure_functions(ir))
     run_passes(kernel, KERNEL, context)
     if positions is not None:
@@ -209,14 +230,17 @@ def run_pipeline(
         run_passes(kernel, FAULT_RECORDS, context)
         ir = without_promises(ir, kernel.attributes) if table.sites else ir
         ir = declare_intrinsics(replace_function(ir, kernel), [kernel])
-        return Module(ir, lanes_in_order, bounds=table)
+        return Module(ir, lanes_in_order, bounds=table, written=written)
     ir = declare_intrinsics(replace_function(ir, kernel), [kernel])
     if not lanes_in_order:
-        return Module(ir, lanes_in_order)
+        return Module(ir, lanes_in_order, written=written)
     coarsened = kernel.copy()
     run_passes(coarsened, COARSENING, context)
     if context.coarsening is None:
-        return Module(ir, lanes_in_order)
+        return Module(ir, lanes_in_order, written=written)
     text = function_text(kernel)
     ir = ir.replace(text, f"{text}\n\n{function_text(coarsened)}")
-    return Module(ir, lanes_in_order, context.coarsening.factor, context.coarsening.is_vectorized)
+    threads = context.coarsening
+    return Module(
+        ir, lanes_in_order, threads.factor, threads.is_vectorized, threads.axis, written=written
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import NamedTuple
 
 from metalloid.runtime.launch.program import Size
@@ -31,13 +30,13 @@ class SubGrid(NamedTuple):
 
 
 def launches_of(
-    grid: Size, group: Size, lanes_in_order: bool = True, coarsening: int = 1
+    grid: Size, group: Size, lanes_in_order: bool = True, coarsening: int = 1, axis: int = 0
 ) -> list[SubGrid]:
     """The launches that run `grid` in threadgroups of `group`, usually one.
 
     Without `lanes_in_order` threads compute their positions themselves, as thread i is not lane
-    i % 32. With `coarsening` each block may run as many full threadgroups, adjacent in x;
-    additional launches run the rest in x.
+    i % 32. With `coarsening` each block may run as many full threadgroups, adjacent along `axis`,
+    x or y; additional launches run the rest.
 
     Examples
     --------
@@ -50,16 +49,26 @@ def launches_of(
     partial = [extent % size != 0 for extent, size in zip(grid, group, strict=True)]
     same_shape = lanes_in_order and block == group  # CUDA's thread indices are Metal's
     x, y, z = (-(-extent // size) for extent, size in zip(grid, group, strict=True))
-    coarsened = 0
-    if coarsening > 1 and same_shape and not any(partial[1:]):
-        coarsened = grid[0] // group[0] // coarsening
-    left = x - coarsened * coarsening
+    coarsened = [0, 0]
+    if coarsening > 1 and same_shape and not any(partial[:axis] + partial[axis + 1 :]):
+        coarsened[axis] = grid[axis] // group[axis] // coarsening
+    done_x, done_y = (count * coarsening for count in coarsened)
+    is_uniform = int(same_shape and not any(partial))
     sub_grids = []
-    for k, j in itertools.product(range(0, z, _MAX_BLOCKS), range(0, y, _MAX_BLOCKS)):
-        rest = (min(y - j, _MAX_BLOCKS), min(z - k, _MAX_BLOCKS), *block)
-        if coarsened:
-            sub_grids.append(SubGrid((coarsened, *rest), (*grid, *group, 0, j, k, 1), coarsening))
-        if left:
-            is_uniform = int(same_shape and not any(partial))
-            sub_grids.append(SubGrid((left, *rest), (*grid, *group, x - left, j, k, is_uniform)))
+
+    def add(first: Size, blocks: tuple[int, int], is_uniform: int, factor: int = 1) -> None:
+        """A launch of so many blocks in x and y, each of which runs `factor` threadgroups."""
+        if all(blocks):
+            dimensions = (*blocks, min(z - first[2], _MAX_BLOCKS), *block)
+            data = (*grid, *group, *first, is_uniform)
+            sub_grids.append(SubGrid(dimensions, data, factor))
+
+    for k in range(0, z, _MAX_BLOCKS):
+        for j in range(0, coarsened[1], _MAX_BLOCKS):
+            rows = min(coarsened[1] - j, _MAX_BLOCKS)
+            add((0, j * coarsening, k), (x, rows), 1, coarsening)
+        for j in range(done_y, y, _MAX_BLOCKS):
+            rows = min(y - j, _MAX_BLOCKS)
+            add((0, j, k), (coarsened[0], rows), 1, coarsening)
+            add((done_x, j, k), (x - done_x, rows), is_uniform)
     return sub_grids

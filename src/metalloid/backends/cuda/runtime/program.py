@@ -30,6 +30,8 @@ from metalloid.runtime.launch.program import MAX_THREADS_PER_THREADGROUP, Progra
 from metalloid.runtime.launch.recorded_faults import RecordedFault, error_of
 
 _DEFAULT_THREADS = 256  # of a threadgroup
+#: If rows of threadgroups run in one block, so that there are enough of these.
+_THREADS_OF_ROWS = 64
 _ENTRY_NAMES = re.compile(rf"\b(?:{ENTRY_SYMBOL}|({COARSENED_SYMBOL}))\b")
 
 
@@ -83,8 +85,8 @@ class OfflineProgram(Program):
 
     def default_group_size(self, grid: Size) -> Size:
         """See `Program.default_group_size`."""
-        left = min(self.max_group_size, _DEFAULT_THREADS)
-        return spread(grid, left)
+        threads = _THREADS_OF_ROWS if self._kernel.axis else _DEFAULT_THREADS
+        return spread(grid, min(self.max_group_size, threads))
 
 
 class CudaProgram(OfflineProgram):
@@ -187,7 +189,9 @@ class CudaProgram(OfflineProgram):
             pack_shape(
                 int(coarsened if sub_grid.coarsening > 1 else function), self._words, sub_grid
             )
-            for sub_grid in launches_of(grid, group, self._lanes_in_order, factor)
+            for sub_grid in launches_of(
+                grid, group, self._lanes_in_order, factor, self._kernel.axis
+            )
         ]
 
     def _function(self, threads: int) -> Any:

@@ -16,11 +16,15 @@ from metalloid.backends.opencl.compile.binary_modules import (
 )
 from metalloid.backends.opencl.compile.bits_of_bools import extract_bits
 from metalloid.backends.opencl.compile.module_edits import reports
-from metalloid.backends.opencl.compile.pipeline import legalize_integers, run_pipeline
+from metalloid.backends.opencl.compile.pipeline import (
+    Module,
+    legalize_integers,
+    run_pipeline,
+)
 from metalloid.backends.opencl.compile.safe_divisors import make_divisors_safe
 from metalloid.backends.opencl.compile.selected_addresses import select_integers
 from metalloid.backends.opencl.compile.target import subgroup_of
-from metalloid.backends.opencl.compile.vectors_of_one import load_scalars
+from metalloid.backends.opencl.compile.vectors_of_one import scalarize_vectors_of_one
 from metalloid.compiler.bounds.kernel_source import KernelIr, KernelSource
 from metalloid.compiler.bounds.table import BoundsTable
 from metalloid.compiler.frontend.debug_info import LINE_TABLES
@@ -35,6 +39,7 @@ from metalloid.compiler.toolchain.progress import compiling
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import MetalloidError
 from metalloid.msl.entry_points import EntryPoint
+from metalloid.msl.layout import with_written
 
 _ENTRY = (
     f'extern "C" __attribute__((device_kernel)) [[clang::sycl_external]] void {ENTRY_SYMBOL}'
@@ -128,7 +133,7 @@ def bounds_with_lines(
 ) -> BoundsTable:
     """The table of a kernel's checks with the lines of accesses, as `compile_spirv` makes none."""
     source = _source(unit, entry, constants, target, cache, form="row")
-    return _run_pipeline(entry, source.lowered(debug_lines=True), target)[1]
+    return _run_pipeline(entry, source.lowered(debug_lines=True), target).bounds
 
 
 def assembly(kernel: SpirvKernel, target: Target) -> str:
@@ -157,7 +162,7 @@ def _source(
     )
 
 
-def _run_pipeline(entry: EntryPoint, kernel: KernelIr, target: Target) -> tuple[str, BoundsTable]:
+def _run_pipeline(entry: EntryPoint, kernel: KernelIr, target: Target) -> Module:
     try:
         return run_pipeline(kernel.ir, kernel.signature, subgroup_of(target), kernel.positions)
     except Unsupported as problem:
@@ -171,12 +176,11 @@ def _unsupported(entry: EntryPoint, problem: Unsupported) -> MetalloidError:
 def _compile(source: KernelSource) -> dict[str, bytes | str]:
     unit, entry, target = source.unit, source.entry, source.target
     kernel = source.lowered()
-    ir, bounds = _run_pipeline(entry, kernel, target)
-    does_report = reports(ir)
-    optimized = clang.run([*_back_end(target), "-S", "-emit-llvm"], ir)
+    module = _run_pipeline(entry, kernel, target)
+    optimized = clang.run([*_back_end(target), "-S", "-emit-llvm"], module.ir)
     try:
         ir = select_integers(extract_bits(legalize_integers(optimized.text)))
-        ir = make_divisors_safe(through_integers(load_scalars(ir)))
+        ir = make_divisors_safe(through_integers(scalarize_vectors_of_one(ir)))
     except Unsupported as problem:
         raise _unsupported(entry, problem) from None
     code = clang.run([*_back_end(target), *_AS_IT_IS, "-c"], ir)
@@ -194,8 +198,8 @@ def _compile(source: KernelSource) -> dict[str, bytes | str]:
         "kernel.ll": ir,
         "kernel.spv": code.output,
         "kernel.json": json.dumps({
-            "layouts": kernel.layouts,
-            "reports": does_report,
-            "bounds": bounds._asdict() if source.is_checked else None,
+            "layouts": with_written(kernel.layouts, module.written),
+            "reports": reports(module.ir),
+            "bounds": module.bounds._asdict() if source.is_checked else None,
         }),
     }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from metalloid.backends.opencl.compile.execution_barriers import lower_execution_barriers
 from metalloid.backends.opencl.compile.lower_bf16 import lower_bf16
@@ -15,6 +16,7 @@ from metalloid.backends.opencl.compile.module_edits import (
 )
 from metalloid.backends.opencl.compile.narrow_integers import widen_narrow_integers
 from metalloid.backends.opencl.compile.split_integers import split_integers
+from metalloid.compiler.analysis.written_parameters import parameters_written
 from metalloid.compiler.bounds.interface import Interface
 from metalloid.compiler.bounds.recorded_faults import add_access_checks, record_faults
 from metalloid.compiler.bounds.table import (
@@ -153,10 +155,27 @@ def legalize_integers(ir: str) -> str:
     return ir
 
 
+class Module(NamedTuple):
+    """The result of the pipeline.
+
+    Attributes
+    ----------
+    ir : str
+    bounds : BoundsTable
+        Of the checks of its accesses.
+    written : frozenset of int
+        See `parameters_written`.
+    """
+
+    ir: str
+    bounds: BoundsTable
+    written: frozenset[int]
+
+
 def run_pipeline(
     ir: str, signature: Signature, subgroup: int, positions: SourcePositions | None = None
-) -> tuple[str, BoundsTable]:
-    """Run the passes over a module with a kernel; the module, and the table of its checks.
+) -> Module:
+    """Run the passes over a module with a kernel.
 
     Parameters
     ----------
@@ -172,6 +191,7 @@ def run_pipeline(
     """
     ir, table = prepare_module(ir), NO_CHECKS
     kernel = parse_function(ir, ENTRY_SYMBOL, retain_hints=True)
+    written = parameters_written(kernel)
     run_passes(kernel, KERNEL, KernelContext(FreshNames(kernel)))
     if positions is not None:
         words = Interface((0, -1), (1, -1), len(signature.sources), pointer_slots(signature))
@@ -179,4 +199,4 @@ def run_pipeline(
         record_faults(kernel, lambda function: Instruction("ret"), ("spir_func",))
         ir = without_promises(ir, kernel.attributes) if table.sites else ir
     ir = define_functions(replace_bf16(replace_function(ir, kernel)))
-    return require_subgroup_size(ir, subgroup), table
+    return Module(require_subgroup_size(ir, subgroup), table, written)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ from metalloid.runtime.launch.program import Size
 from metalloid.runtime.memory.staging import Block, blocks_of, contents, point_words
 
 _ROUNDING = "-cl-fp32-correctly-rounded-divide-sqrt"
+#: The variable with more options for the platform's compiler.
+_OPTIONS = "METALLOID_OPENCL_OPTIONS"
 
 
 class OpenclDevice(QueueDevice):
@@ -41,7 +44,8 @@ class OpenclDevice(QueueDevice):
     def __init__(self, index: int) -> None:
         super().__init__(index)
         exact = binding().device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-        self._options = _ROUNDING if exact & self.handle.single_fp_config else ""
+        rounding = _ROUNDING if exact & self.handle.single_fp_config else ""
+        self._options = f"{rounding} {os.environ.get(_OPTIONS, '')}".strip()
         self._report_block = 0
 
     def compile(

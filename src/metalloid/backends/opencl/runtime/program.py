@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from metalloid.backends.opencl.compile.compile_spirv import Form, SpirvKernel, assembly
@@ -20,7 +22,7 @@ from metalloid.compiler.toolchain.cache import read_text
 from metalloid.compiler.toolchain.target import Target
 from metalloid.errors import LaunchError
 from metalloid.msl.entry_points import EntryPoint
-from metalloid.msl.signature import build_signature
+from metalloid.msl.signature import IDS, build_signature
 from metalloid.runtime.arguments.fast_plan import ShapeCache
 from metalloid.runtime.launch.fault_records import FaultRecord, FaultRecords
 from metalloid.runtime.launch.launches import UNKNOWN_BYTES, Arguments
@@ -30,6 +32,14 @@ from metalloid.runtime.launch.recorded_faults import error_of
 _DEFAULT_THREADS = 256  # of a threadgroup
 MIN_THREADGROUP_BYTES = 16  # of a launch, as OpenCL has no empty memory
 _ENTRY_NAME = re.compile(rf"\b{ENTRY_SYMBOL}\b")
+_POSITION_VECTOR = re.compile(r"\bu?(?:int|short)[23]\b")
+
+
+def inferred_form(entry: EntryPoint) -> Form:
+    """The form that launches of a kernel probably need."""
+    positions = (p for p in entry.parameters if any(name in IDS for name, _ in p.attributes))
+    has_vectors = any(_POSITION_VECTOR.search(p.declaration) for p in positions)
+    return "grid" if has_vectors else "row"
 
 
 class OfflineProgram(Program):
@@ -47,7 +57,16 @@ class OfflineProgram(Program):
         self.engine = f"opencl: {target.name}{'; checks accesses' * self.is_checked}"
         self._kernel, self._target = kernel, target
         limit = self.signature.limits.max_total or MAX_THREADS_PER_THREADGROUP
-        self.max_group_size = min(limit, MAX_THREADS_PER_THREADGROUP)
+        self._declared_limit = min(limit, MAX_THREADS_PER_THREADGROUP)
+
+    @functools.cached_property
+    def max_group_size(self) -> int:  # type: ignore[override]
+        """See `Program.max_group_size`."""
+        return min((self._declared_limit, *self._platform_limits()))
+
+    def _platform_limits(self) -> Collection[int]:
+        """Threads that the platform allows a threadgroup, once it has compiled the kernel."""
+        return ()
 
     @property
     def modules(self) -> Mapping[str, bytes]:
@@ -67,11 +86,13 @@ class OfflineProgram(Program):
 
     def default_group_size(self, grid: Size) -> Size:
         """See `Program.default_group_size`."""
-        return spread(grid, min(self.max_group_size, _DEFAULT_THREADS))
+        group = spread(grid, min(self._declared_limit, _DEFAULT_THREADS))
+        limit = self.group_limit(grid, group)
+        return group if math.prod(group) <= limit else spread(grid, limit)
 
 
 class OpenclProgram(OfflineProgram):
-    """A kernel that the platform has compiled.
+    """A kernel that the platform compiles, for the forms of its launches.
 
     Attributes
     ----------
@@ -93,15 +114,12 @@ class OpenclProgram(OfflineProgram):
         options: str,
         records: FaultRecords,
     ) -> None:
-        kernel = with_form("row")
+        kernel = with_form(inferred_form(entry))
         super().__init__(kernel, entry, target)
         self.name, self.reports = self.signature.name, kernel.reports
         self._with_form, self._building = with_form, (context, device, options)
-        row = self._build(kernel)
-        info = binding().kernel_work_group_info.WORK_GROUP_SIZE
-        limit = int(row.get_work_group_info(info, device))
-        self._forms: dict[Form, Kernel] = {"row": Kernel(row)}
-        self.max_group_size = min(self.max_group_size, limit)
+        self._forms: dict[Form, Kernel] = {}
+        self._limits: dict[Form, int] = {}  # threads of a threadgroup
         sources = len(self.signature.sources)
         words = checked_words(self.signature) if self.is_checked else max(1, sources)
         self._words = words
@@ -110,6 +128,19 @@ class OpenclProgram(OfflineProgram):
         self._slots = pointer_slots(self.signature)
         self._bounds_with_lines, self._records = bounds_with_lines, records
         self.shapes = ShapeCache(self._pack_shapes)
+
+    def _platform_limits(self) -> Collection[int]:
+        if not self._limits:
+            self._form("row")
+        return self._limits.values()
+
+    def group_limit(self, grid: Size, group: Size) -> int:
+        """See `Program.group_limit`."""
+        if math.prod(group) > self._declared_limit:
+            return self._declared_limit
+        for each in sub_grids(grid, group, subgroup_of(self._target)):
+            self._form(each.form)
+        return min(self._declared_limit, *self._limits.values())
 
     def add_record(self, arguments: Arguments) -> None:
         """Give a launch a record of its own for a failed access, if this kernel checks accesses.
@@ -152,7 +183,10 @@ class OpenclProgram(OfflineProgram):
     def _form(self, form: Form) -> Kernel:
         """The kernel of a form, which is compiled on use."""
         if form not in self._forms:
-            self._forms[form] = Kernel(self._build(self._with_form(form)))
+            kernel = self._build(self._with_form(form))
+            info = binding().kernel_work_group_info.WORK_GROUP_SIZE
+            self._limits[form] = int(kernel.get_work_group_info(info, self._building[1]))
+            self._forms[form] = Kernel(kernel)
         return self._forms[form]
 
     def _build(self, kernel: SpirvKernel) -> Any:
