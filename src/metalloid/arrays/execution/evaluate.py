@@ -132,7 +132,7 @@ def plan_of(graph: LinearizedGraph, device: Device) -> CachedPlan:
     key = device, graph.key, *counters.values()
     cached: CachedPlan | None = _plans.get(key)
     if cached is None:
-        if len(plans) >= MAX_CACHED_PLANS:
+        if len(_plans) >= MAX_CACHED_PLANS:
             _plans.clear()
         plan = executable(make_plan(graph), device)
         repeated = None
