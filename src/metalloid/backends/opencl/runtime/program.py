@@ -140,7 +140,7 @@ class OpenclProgram(OfflineProgram):
             return self._declared_limit
         for each in sub_grids(grid, group, subgroup_of(self._target)):
             self._form(each.form)
-        return min(self._declared_limit, *self._limits.values())
+        return min((self._declared_limit, *self._limits.values()))
 
     def add_record(self, arguments: Arguments) -> None:
         """Give a launch a record of its own for a failed access, if this kernel checks accesses.
