@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metalloid as mtl
-from metalloid.backends.cpu.runtime import blas, faults
+from metalloid.backends.cpu.runtime import blas, faults, host_calls
 from metalloid.backends.cpu.runtime.native_library import Outcome
 
 pytestmark = pytest.mark.needs("the CPU")
@@ -22,13 +22,13 @@ def products_of_blas():
 def calls(monkeypatch):
     """The jobs that are packed."""
     packed = []
-    job = blas._Product.job
+    job = host_calls.HostProgram.job
 
     def count(self, *arguments):
         packed.append(arguments)
         return job(self, *arguments)
 
-    monkeypatch.setattr(blas._Product, "job", count)
+    monkeypatch.setattr(host_calls.HostProgram, "job", count)
     return packed
 
 

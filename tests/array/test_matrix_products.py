@@ -375,10 +375,10 @@ def test_on_other_devices_kernels_multiply():
     for is_first in (False, True):
         device.libraries.products = SimpleNamespace(is_first=is_first, dtypes={"float32"})
         library = "cublas" if is_first else "registers"
-        assert choose_backend(device, np.dtype(np.float32), (900, 900), 200, []) == library
-        assert choose_backend(device, np.dtype(np.int32), (900, 900), 200, []) == "registers"
-        assert choose_backend(device, np.dtype(np.float32), (900, 900), 100, []) == "registers"
-        assert choose_backend(device, np.dtype(np.float32), (9, 9), 10**7, []) == "registers"
+        assert choose_backend(device, np.dtype(np.float32), (2000, 2000), 2000, []) == library
+        assert choose_backend(device, np.dtype(np.int32), (2000, 2000), 2000, []) == "registers"
+        assert choose_backend(device, np.dtype(np.float32), (2000, 2000), 900, []) == "registers"
+        assert choose_backend(device, np.dtype(np.float32), (9, 9), 10**8, []) == "registers"
 
 
 @pytest.mark.parametrize("is_first", [False, True])
@@ -395,7 +395,7 @@ def test_the_depth_of_small_results_is_split_on_gpus(is_first):
 
     assert count(32, 100_000, 32) == 256
     assert count(32, 100, 32) == 0
-    assert count(256, 10_000, 256) == (0 if is_first else 16)
+    assert count(512, 40_000, 512) == (0 if is_first else 4)
 
 
 def test_vectors_by_what_is_computed_are_sums():

@@ -393,11 +393,14 @@ def test_the_rule():
         ("f4", 1000, 2**16, {}, False),
         ("f8", 2**20, 0, {"vector_bytes": 32}, True),
         ("f8", 2**20, 0, {"cores": 2}, True),
+        ("f8", 2**12, 2**12, {"cores": 2}, False),
+        ("f8", 2**12, 2**14, {"cores": 2}, True),
         ("f2", 2**20, 0, {}, True),
-        ("i8", 2**20, 0, {}, True),
+        ("i8", 2**20, 0, {}, False),
         ("i8", 2**10, 2**20, {}, False),
-        ("f8", 2**12, 0, {}, True),
-        ("f4", 100, 2**20, {}, True),
+        ("f8", 2**5, 0, {}, False),
+        ("f8", 2**5 - 1, 2**20, {}, True),
+        ("f4", 99, 2**20, {}, True),
     ],
 )
 def test_sorts_by_avx512_of_one_core_are_numpys(name, row, total, changes, expected):

@@ -38,6 +38,17 @@ METAL_FUNC double cospi(double x) { return cos(double(3.14159265358979323846l) *
 _METAL = Path(mtl.__file__).parent / "arrays" / "metal"
 
 
+def elementwise(body):
+    """The text of a kernel with a body from `a`, `b` and `i` to `r`."""
+    return f"""
+    kernel void k(device const float *x, device const float *z, device float *y,
+                  uint i [[thread_position_in_grid]]) {{
+      float a = x[i], b = z[i], r = 0;
+      {body}
+      y[i] = r;
+    }}"""
+
+
 def double_functions():
     """Functions of doubles, which MSL does not have."""
     files = [_METAL / "doubles" / f"{name}.metal" for name in _DOUBLES]

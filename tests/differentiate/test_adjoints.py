@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from differences import HEADER, adjoints, compare
+from differences import HEADER, adjoints, compare, elementwise
 
 import metalloid as mtl
 from metalloid.differentiate import vjp
@@ -14,16 +14,9 @@ def floats(*shape, seed=1, low=0.2, high=1.5):
     return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)
 
 
-def elementwise(body, **more):
-    source = f"""
-    kernel void k(device const float *x, device const float *z, device float *y,
-                  uint i [[thread_position_in_grid]]) {{
-      float a = x[i], b = z[i], r = 0;
-      {body}
-      y[i] = r;
-    }}"""
+def compare_body(body, **more):
     arguments = {"x": floats(N), "z": floats(N, seed=2), "y": np.zeros(N, np.float32)}
-    compare(source, "k", arguments, ["x", "z"], ["y"], threads=N, **more)
+    compare(elementwise(body), "k", arguments, ["x", "z"], ["y"], threads=N, **more)
 
 
 FUNCTIONS = [
@@ -40,7 +33,7 @@ FUNCTIONS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_functions(function):
-    elementwise(f"r = {function};")
+    compare_body(f"r = {function};")
 
 
 BODIES = {
@@ -80,7 +73,7 @@ FAST = ("break", "carried")
     "name", [pytest.param(name, marks=() if name in FAST else pytest.mark.slow) for name in BODIES]
 )
 def test_control_flow(name):
-    elementwise(BODIES[name], bound=4e-6)
+    compare_body(BODIES[name], bound=4e-6)
 
 
 def cross(v, w):
@@ -143,13 +136,7 @@ def of_functions(a, b):
 @pytest.mark.parametrize("name", VECTORS)
 def test_vectors(name):
     body, function = VECTORS[name]
-    source = f"""
-    kernel void k(device const float *x, device const float *z, device float *y,
-                  uint i [[thread_position_in_grid]]) {{
-      float a = x[i], b = z[i], r = 0;
-      {body}
-      y[i] = r;
-    }}"""
+    source = elementwise(body)
     arguments = {"x": floats(N), "z": floats(N, seed=2), "y": np.zeros(N, np.float32)}
     computed = adjoints(source, "k", arguments, ["x", "z"], ["y"], {"y": np.ones(N)}, threads=N)
     expected = complex_steps(function or of_functions, arguments["x"], arguments["z"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from differences import HEADER, compare
+from differences import HEADER, compare, elementwise
 
 import metalloid as mtl
 
@@ -29,27 +29,17 @@ BODIES = {
 }  # fmt: skip
 
 
-def source_of(body):
-    return f"""
-kernel void k(device const float *x, device const float *z, device float *y,
-              uint i [[thread_position_in_grid]]) {{
-  float a = x[i], b = z[i], r = 0;
-  {body}
-  y[i] = r;
-}}"""
-
-
 @pytest.mark.parametrize("body", BODIES)
 def test_bodies(body):
     random = np.random.default_rng(3)
     x, z = random.uniform(0.2, 0.8, (2, 32)).astype(np.float32)
     arguments = {"x": x, "z": z, "y": np.zeros_like(x)}
-    compare(source_of(body), "k", arguments, ["x", "z"], ["y"], bound=4e-6, threads=32)
+    compare(elementwise(body), "k", arguments, ["x", "z"], ["y"], bound=4e-6, threads=32)
     assert slopes_in(body) == BODIES[body]
 
 
 def slopes_in(body):
-    text = mtl.library(HEADER + source_of(body), device="cpu").k.vjp().source
+    text = mtl.library(HEADER + elementwise(body), device="cpu").k.vjp().source
     return sum(line.startswith("  float slope_") for line in text.splitlines())
 
 

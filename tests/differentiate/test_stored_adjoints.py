@@ -106,6 +106,43 @@ def test_numbers_that_are_not_known_or_do_not_fit():
         adjoint.launch(args, **launch, stored=frozenset("x"))
 
 
+def test_numbers_in_vectors_and_arrays():
+    """The launches differ by these numbers only."""
+    source = f"""{HEADER}
+    kernel void k(device const float *x, device float *y, constant int2 &n,
+                  constant const int *shape, uint2 at [[thread_position_in_grid]]) {{
+      if (int(at.x) >= n.x || int(at.y) >= n.y) return;
+      uint i = at.y * shape[1] + at.x;
+      y[i] = x[i] * x[i];
+    }}"""
+    kernel = mtl.library(source, device="cpu").k
+    adjoint = kernel.vjp()
+    x = np.random.default_rng(1).uniform(1, 2, 60).astype(np.float32)
+    y, seed, launch = np.zeros_like(x), np.ones_like(x), {"threads": (16, 8), "group_size": (8, 1)}
+    for n, stride, is_stored in (
+        ((10, 6), 10, True), ((6, 10), 6, False), ((6, 8), 6, False), ((15, 4), 15, True),
+        ((10, 6), 9, False), ((10, 5), 10, False), ((12, 5), 12, True), ([12, 5], 12, True),
+    ):  # fmt: skip
+        shape = np.array([0, stride, 0], np.int32)
+        given = [x, y, n if isinstance(n, list) else np.array(n, np.int32), shape, seed]
+        d_x = np.full(60, np.nan, np.float32)
+        names = adjoint.storable([*given, d_x], **launch)
+        assert names == ({"x"} if is_stored else set()), (n, stride)
+        if is_stored:
+            adjoint.launch([*given, d_x], **launch, stored=names).wait()
+            np.testing.assert_allclose(d_x, 2 * x, rtol=1e-6)
+        else:
+            d_x[:] = 0
+            adjoint.launch([*given, d_x], **launch).wait()
+            counts = np.zeros(60)
+            for j in range(min(n[1], 8)):
+                for k in range(min(n[0], 16)):
+                    counts[j * stride + k] += 1
+            np.testing.assert_allclose(d_x, 2 * x * counts, rtol=1e-6)
+    buffer = mtl.Buffer(np.array([10, 6], np.int32), kernel.device)
+    assert not adjoint.storable([x, y, buffer, shape, seed, d_x], **launch)
+
+
 def test_vectors_and_grids_of_two_axes():
     source = f"""{HEADER}
     kernel void k(device const float4 *x, device const float3 *w, device const packed_float3 *p,

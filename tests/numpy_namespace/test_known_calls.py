@@ -180,3 +180,151 @@ def test_other_arguments_are_not_looked_at_always():
     for _ in range(40):
         calls.learn((x, 2.0), {}, own.clip(x, 2.0, 20.0))
     assert calls.calls
+
+
+def twice(function, *arrays):
+    """The results of a function of both namespaces, of calls that are known and of one that is not."""
+    for _ in range(4):
+        results = [
+            function(np, *map(np.array, arrays)) for np in (own, numpy)
+        ]  # the arrays are in memory
+        numpy.testing.assert_array_equal(*results)
+    return results[0]
+
+
+INDICES = numpy.array([[3, 0], [2, 3]])
+ASSIGNMENTS = {
+    "take": lambda np, x, i: np.take(x, i, 1),
+    "x[i]": lambda np, x, i: x[:, i],
+    "x[i, j]": lambda np, x, i: x[i % 3, i],
+    "take_along_axis": lambda np, x, i: np.take_along_axis(x[:2], i, 1),
+    "put": lambda np, x, i: changed(x, lambda: np.put(x, i, 0.5)),
+    "put_along_axis": lambda np, x, i: changed(x, lambda: np.put_along_axis(x, i[:1], 0.5, 1)),
+    "x[i] = v": lambda np, x, i: changed(x, lambda: x.__setitem__((..., i), 9)),
+}
+
+
+def changed(x, function):
+    other = x.copy()  # `x` is not the only array with this memory
+    function()
+    assert other.shape == x.shape
+    return x
+
+
+@pytest.mark.parametrize("name", ASSIGNMENTS)
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint32", "int8"])
+def test_indices_of_known_calls_are_checked(name, dtype, known):
+    function, indices = ASSIGNMENTS[name], INDICES.astype(dtype)
+    twice(function, X, indices)
+    twice(function, X, indices[::-1])
+    if dtype != "int8" and name != "x[i, j]":  # `i % 3` is no operand in memory
+        assert known
+    if dtype != "uint32" and name != "x[i, j]":
+        twice(function, X, numpy.array([[-1, 0], [2, -4]], dtype))
+    for wrong in (100, -100, 4 if name != "put" else 12):
+        if wrong < 0 and dtype == "uint32":
+            continue
+        with pytest.raises(IndexError, match="out of range"):
+            function(own, own.array(X), own.array(indices).at[0, 1].set(wrong))
+    twice(function, X, indices)
+
+
+def test_indices_that_are_views_of_others(known):
+    index = own.asarray(numpy.arange(8))
+    for first in (0, 4, 2):
+        for _ in range(3):
+            result = own.take(own.asarray(X), index[first : first + 4])
+            numpy.testing.assert_array_equal(result, X.ravel()[first : first + 4])
+    assert known
+    with pytest.raises(IndexError):
+        own.take(own.asarray(X[0, :3]), index[:4])
+
+
+def test_expressions_are_operands(known):
+    x, y = own.asarray(X), own.asarray(Y)
+    for k in range(4):
+        numpy.testing.assert_array_equal(own.sum(x * y + k, axis=0), (X * Y + k).sum(0))
+        numpy.testing.assert_array_equal(own.any(x < k), bool(k))
+        numpy.testing.assert_array_equal(own.where(x > y, x + k, y), numpy.where(X > Y, X + k, Y))
+        both = x * y
+        numpy.testing.assert_array_equal(own.maximum(both, both + k), X * Y + k)
+        numpy.testing.assert_array_equal(
+            own.concatenate([both, both]), numpy.concatenate([X * Y] * 2)
+        )
+        numpy.testing.assert_array_equal(
+            own.concatenate([both, x + y]), numpy.concatenate([X * Y, X + Y])
+        )
+    assert len(known) > 8
+
+
+def test_updates_change_only_their_array(known):
+    for _ in range(4):
+        x = own.asarray(X)
+        other, expected = x.copy(), X.copy()
+        for np, a in ((own, x), (numpy, expected)):
+            y = np.asarray(Y)
+            above, below = np.asarray(Y > 6), np.asarray(Y < 3)
+            np.fill_diagonal(a, 2)
+            numpy.asarray(a)
+            np.putmask(a, above, y)
+            numpy.asarray(a)
+            np.copyto(a, y, where=below)
+            numpy.asarray(a)
+            np.place(a, above, y[0, :2])
+            numpy.asarray(a)
+            held = a.copy()
+            a[1:, ::2] = 7
+            a += 1
+        numpy.testing.assert_array_equal(x, expected)
+        numpy.testing.assert_array_equal(other, X)
+        assert held.shape == x.shape
+        other.fill(3)
+        numpy.testing.assert_array_equal(other, numpy.full_like(X, 3))
+    assert len(known) > 8
+
+
+def test_updates_of_arrays_of_numpy():
+    x, expected = X.copy(), X.copy()
+    for np, a in ((own, x), (numpy, expected)):
+        np.fill_diagonal(a, 2)
+        np.put(a, [1, 5], 8)
+        np.put(a=a, ind=[2], v=4)
+        np.copyto(a[0], Y[0])
+    numpy.testing.assert_array_equal(x, expected)
+
+
+def test_what_values_decide_is_read_each_time():
+    good, wrong = own.asarray([1.0, 3.0]), own.asarray([1.0, -1.0])
+    gaps, empty = own.asarray([own.nan, 2.0]), own.asarray([own.nan, own.nan])
+    inside, outside = own.asarray([3, 0]), own.asarray([3, 4])
+    for _ in range(4):
+        assert float(own.average(good, weights=good)) == 2.5
+        assert int(own.nanargmin(gaps)) == 1
+        assert [int(x[0]) for x in own.unravel_index(inside, (2, 2))] == [1, 1]
+        assert int(own.ravel_multi_index((inside, inside), (4, 4))[0]) == 15
+        assert own.array_equal(good, good)
+        assert not own.array_equal(good, wrong)
+        assert own.allclose(good, good)
+        assert not own.allclose(good, wrong)
+        with pytest.raises(ZeroDivisionError, match="zero"):
+            own.average(good, weights=wrong)
+        with pytest.raises(ValueError, match="All-NaN"):
+            own.nanargmin(empty)
+        with pytest.raises(ValueError, match="out of range"):
+            own.unravel_index(outside, (2, 2))
+        with pytest.raises(ValueError, match="out of range"):
+            own.ravel_multi_index((inside, outside), (4, 4))
+
+
+def test_results_may_be_operands():
+    x = own.asarray(X)
+    for _ in range(4):
+        a, b = own.copy(x), x.flatten()
+        c, d = own.array(x), x.copy()
+        a[0, 0], b[1], c[0, 2], d[0, 3] = 50, 51, 52, 53
+        numpy.testing.assert_array_equal(x, X)
+        assert [a[0, 0], b[1], c[0, 2], d[0, 3]] == [50, 51, 52, 53]
+        swapped = x.copy()
+        assert swapped.byteswap(inplace=True) is swapped
+        numpy.testing.assert_array_equal(swapped, X.byteswap())
+        numpy.testing.assert_array_equal(x, X)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
-from metalloid.arrays.execution import evaluate
+from metalloid.arrays.execution import known_evaluations
 from metalloid.bench.ceilings import Ceilings
 from metalloid.compiler.toolchain import progress
 from metalloid.kernels.kernel import Kernel
@@ -101,7 +101,7 @@ def test_everything_is_as_before_afterwards(lib):
     assert len(failed.launches) == 1
     assert (Kernel.__call__, Kernel.run, mtl.Graph.launch) == (call, run, launch)
     assert device.recording is device.default_recorder is None
-    assert evaluate.observer is None
+    assert not known_evaluations.observers
     assert not progress.observers
 
 

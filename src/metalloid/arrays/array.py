@@ -14,15 +14,16 @@ from metalloid.arrays.interop.dlpack import imported, owned_copy, unshared
 from metalloid.arrays.interop.numpy_protocols import ONE_REFERENCE, Interop
 from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import DType, as_dtype, kind_of
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.memory import SHARED
 from metalloid.arrays.ir.native import has_native_slots
 from metalloid.arrays.ir.node import BUFFER, CONSTANT, Node, cast, permute, reshape
-from metalloid.arrays.ir.operands import axes_of, from_numpy, op, to_node, unary
+from metalloid.arrays.ir.operands import axes_of, op, to_node, unary
 from metalloid.arrays.ir.ops import OPS
 from metalloid.arrays.ir.views import reshaped
 from metalloid.arrays.library import slice_updates
-from metalloid.arrays.lowering import indexing, reductions
+from metalloid.arrays.lowering import assignment, indexing, reductions
 from metalloid.arrays.lowering.reductions import Axis
 from metalloid.arrays.operators import Operators
 from metalloid.display import is_image, png
@@ -245,17 +246,19 @@ class Array(Operators, Interop):
         return self._new(indexing.selected(self._node, key)) if result is None else result
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        is_exclusive = self._is_uniquely_referenced() or self._is_exclusive_update()
+        is_exclusive = self._is_exclusive()
         pending = slice_updates.deferred(self._node, key, value) if is_exclusive else None
         if pending is None:
             has_memory = is_exclusive and self._node.kind is BUFFER
-            if has_memory and indexing.written(self._node, key, value):
+            if has_memory and assignment.written(self._node, key, value):
                 return
-            pending = settled(indexing.updated(self._node, key, value))
+            pending = settled(assignment.updated(self._node, key, value))
         self._node = pending
 
-    def _is_exclusive_update(self) -> bool:
-        """Whether it is a write of a slice to be evaluated, to which nothing else refers."""
+    def _is_exclusive(self) -> bool:
+        """Whether nothing else refers to the memory, or to a write of a slice to be evaluated."""
+        if self._is_uniquely_referenced():
+            return True
         is_update = slice_updates.is_slice_update(self._node)
         return is_update and sys.getrefcount(self._node) == ONE_REFERENCE
 
@@ -379,7 +382,7 @@ class Update:
         self._array, self._key = array, key
 
     def _changed(self, function: str, value: Any) -> Array:
-        return Array(indexing.updated(self._array._node, self._key, value, function))
+        return Array(assignment.updated(self._array._node, self._key, value, function))
 
     def get(self) -> Array:
         """Return the elements."""

@@ -61,8 +61,13 @@ def _operator(name: str, is_reflected: bool = False) -> Binary:
 
 def _inplace(name: str) -> Binary:
     row = OPS[name]
+    operation = native_operation(row)
 
     def operate(self: Any, other: Any) -> Any:
+        result, old = native.elementwise(operation, self, other), self._node
+        if result is not None and result.dtype is old.dtype and result.shape == old.shape:
+            self._node = settled(result._node)
+            return self
         if not _fits(other):
             return NotImplemented
         return self._rebound(name, self._applied(binary, row, self, other)._node)

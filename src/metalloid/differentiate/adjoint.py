@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,9 @@ class AdjointKernel(DerivedKernel):
         self._grouped = self.kernel if has_own_groups else primal
         self._common_axes = sweep.common_axes
         self._stores, self._indices = sweep.stores, sweep._indices
+        accesses = [*self._owned.values(), *self._bounded.values()]
+        #: Vectors and arrays whose numbers indices follow from.
+        self._arrays = self._indices.arrays.union(*(each.indices.arrays for each in accesses))
         self._known_stored: dict[Any, frozenset[str]] = {}
         self._strides = {p.name: _WORD * p.type.stride for p in sweep.program.parameters}
         self._tapes: list[Buffer] = []
@@ -141,7 +145,7 @@ class AdjointKernel(DerivedKernel):
         # Simdgroups have the same threads as in the kernel, if it depends on that.
         grid, group_size = self._grouped._check_sizes(threads, group_size)
         if self._owned or self._bounded or self._common_axes:
-            key = _key(values, grid, group_size)
+            key = self._key(values, grid, group_size)
             failed = self._known_failures.get(key)
             if failed is None:
                 failed = self._failed_assumptions(values, grid, group_size)
@@ -197,7 +201,7 @@ class AdjointKernel(DerivedKernel):
             return frozenset()
         values, _ = without_threadgroup_memory(args)
         grid, group = self._grouped._check_sizes(threads, group_size)
-        key = _key(values, grid, group)
+        key = self._key(values, grid, group)
         if key not in self._known_stored:
             if len(self._known_stored) >= _MAX_COUNTS:
                 self._known_stored.clear()
@@ -238,6 +242,15 @@ class AdjointKernel(DerivedKernel):
                 guarded.add(name)
         has_rows = not rows_are_common(self._common_axes, grid, group_size)
         return frozenset(shared), frozenset(guarded), has_rows
+
+    def _key(self, values: Sequence[Any], grid: Sequence[int], group: Sequence[int]) -> Any:
+        """The numbers that the indices of a launch follow from."""
+        names = [parameter.name for parameter in self._primal.signature.arguments]
+        digests = [
+            (_digest_of_numbers if name in self._arrays else _digest)(value)
+            for name, value in zip_longest(names, values)
+        ]
+        return (*digests, *grid, *group)
 
     def _words(self, args: Sequence[Any], stride: int, threads: Any, group_size: Any) -> int:
         """Words of the tape of a thread, with a checkpoint each `stride` iterations of loops.
@@ -384,11 +397,6 @@ def _bytes(argument: Any) -> bytes | None:
     return np.asarray(argument).tobytes() if is_number else None
 
 
-def _key(values: Sequence[Any], grid: Sequence[int], group: Sequence[int]) -> Any:
-    """The numbers that the indices of a launch follow from."""
-    return (*map(_digest, values), *grid, *group)
-
-
 def _digest(argument: Any) -> Any:
     """The number that an argument is, or the size of its memory, from which indices follow."""
     if isinstance(argument, bool | int | float):
@@ -396,3 +404,9 @@ def _digest(argument: Any) -> Any:
     if isinstance(argument, np.generic | np.ndarray) and argument.size == 1:
         return argument.tobytes()
     return (argument.nbytes,) if hasattr(argument, "nbytes") else object()  # like no other
+
+
+def _digest_of_numbers(argument: Any) -> Any:
+    """All numbers of an argument, if indices follow from them."""
+    numbers = _bytes(argument)
+    return object() if numbers is None else numbers

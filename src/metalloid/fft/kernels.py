@@ -17,9 +17,9 @@ import numpy as np
 
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.ir.dtypes import DType, kind_of, msl_name, real_of
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
-from metalloid.arrays.ir.operands import from_numpy
 from metalloid.arrays.ir.views import contiguous_copy
 from metalloid.arrays.metal import metal_source as array_source
 from metalloid.fft.factors import radices_of, split

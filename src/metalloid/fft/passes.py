@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from metalloid.arrays.ir.dtypes import DType, complex_of, kind_of, msl_name, real_of
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.node import Node
-from metalloid.arrays.ir.operands import from_numpy
 from metalloid.fft.kernels import (
     THREADS,
     Multiplication,

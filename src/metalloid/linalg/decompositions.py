@@ -239,27 +239,37 @@ implement(
     "cholesky",
     Implementation(_cholesky_by_library, for_solver("cholesky")),
     by_host("cholesky", _cholesky),
+    is_structural=True,
 )
-implement("qr", Implementation(_qr_by_library, for_solver("qr")), by_host("qr", np.linalg.qr))
+implement(
+    "qr",
+    Implementation(_qr_by_library, for_solver("qr")),
+    by_host("qr", np.linalg.qr),
+    is_structural=True,
+)
 implement(
     "svd",
     Implementation(lambda x, is_full, backend: solver_calls.svd(x, is_full), for_solver("svd")),
     by_host("svd", _svd),
+    is_structural=True,
 )
 implement(
     "svdvals",
     Implementation(lambda x, backend: solver_calls.svdvals(x), for_solver("svd")),
     by_host("svdvals", _svdvals),
+    is_structural=True,
 )
 implement(
     "eigh",
     Implementation(lambda x, backend: solver_calls.eigh(x, True), for_solver("eigh")),
     by_host("eigh", _eigh),
+    is_structural=True,
 )
 implement(
     "eigvalsh",
     Implementation(lambda x, backend: solver_calls.eigh(x, False)[0], for_solver("eigh")),
     by_host("eigvalsh", _eigvalsh),
+    is_structural=True,
 )
-implement("eig", by_host("eig", _eig))
-implement("eigvals", by_host("eigvals", _eigvals))
+implement("eig", by_host("eig", _eig), is_structural=True)
+implement("eigvals", by_host("eigvals", _eigvals), is_structural=True)

@@ -377,24 +377,28 @@ implement(
     Implementation(_small_determinants, is_small),
     Implementation(_product_of_pivots, _by_pivots),
     by_host("det", np.linalg.det),
+    is_structural=True,
 )
 implement(
     "slogdet",
     Implementation(_logarithms_of_pivots, _by_pivots),
     by_host("slogdet", np.linalg.slogdet),
+    is_structural=True,
 )
-implement("adjugate", by_host("adjugate", _adjugate))
+implement("adjugate", by_host("adjugate", _adjugate), is_structural=True)
 implement(
     "inv",
     Implementation(_small_inverses, is_small),
     Implementation(_inverse, for_solver("solve")),
     by_host("inv", _inv),
+    is_structural=True,
 )
 implement(
     "solve",
     Implementation(_small_solutions, is_small_system),
     Implementation(_solved, _is_solved_by_library),
     by_host("solve", _solve),
+    is_structural=True,
 )
-implement("lstsq", by_host("lstsq", _lstsq))
-implement("pinv", by_host("pinv", _pinv))
+implement("lstsq", by_host("lstsq", _lstsq), is_structural=True)
+implement("pinv", by_host("pinv", _pinv), is_structural=True)

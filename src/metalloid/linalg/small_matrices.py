@@ -16,11 +16,11 @@ from metalloid.arrays.execution.calls import launch_call, to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.functions.elementwise import isnan
 from metalloid.arrays.ir.dtypes import DType, float32, float64, msl_name
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node
-from metalloid.arrays.ir.operands import from_numpy
 
 #: Maximum rows of a matrix, whose elements are in registers, and minimum matrices.
 _MAX_ROWS, _MIN_MATRICES = 6, 128

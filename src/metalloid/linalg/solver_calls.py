@@ -17,10 +17,10 @@ from metalloid.arrays.execution.calls import launch_call, to_host
 from metalloid.arrays.functions.elementwise import conj
 from metalloid.arrays.interop.dlpack import owned_copy
 from metalloid.arrays.ir.dtypes import DType, int64, kind_of, real_of
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.node import Node, fresh, permute
-from metalloid.arrays.ir.operands import from_numpy
 from metalloid.linalg.matrices import NO_EIGENVALUES, NO_SINGULAR_VALUES, refuse
 from metalloid.runtime.devices.libraries import Solver, Stack
 from metalloid.runtime.memory.buffer import Buffer

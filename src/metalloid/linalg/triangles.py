@@ -102,4 +102,6 @@ def _eliminate(work: np.ndarray, order: np.ndarray, start: int, stop: int) -> No
         work[:, k + 1 :, rest] -= work[:, k + 1 :, k, None] * work[:, k, None, rest]
 
 
-implement("lu", Implementation(_by_library, for_solver("lu")), by_host("lu", _lu))
+implement(
+    "lu", Implementation(_by_library, for_solver("lu")), by_host("lu", _lu), is_structural=True
+)

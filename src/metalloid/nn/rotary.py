@@ -12,7 +12,8 @@ from metalloid.arrays.functions.elementwise import cos, sin
 from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import concat, flip, reshape
 from metalloid.arrays.ir.dtypes import DType, int64, kind_of
-from metalloid.arrays.ir.operands import as_number, from_numpy, is_number
+from metalloid.arrays.ir.host_arrays import from_numpy
+from metalloid.arrays.ir.operands import as_number, is_number
 from metalloid.nn.primitives import as_float, call, computed_type, define_composition
 from metalloid.runtime.devices.device import Device
 

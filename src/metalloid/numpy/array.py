@@ -117,8 +117,6 @@ class ndarray(Methods):
         self._node = settled(in_type_of(Array(new), self, name)._node)
         return self
 
-    __setitem__ = numpy_function(Array.__setitem__)
-
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         super().__array_namespace__(api_version=api_version)
         import metalloid

@@ -21,7 +21,8 @@ from metalloid.arrays.ir.operands import is_scalar
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.kernels.strides import broadcast_shape
 from metalloid.numpy import tabulated
-from metalloid.numpy.array import numpy_function, store
+from metalloid.numpy.array import store
+from metalloid.numpy.known_draws import known_draw
 from metalloid.random import rejection
 
 Size = Any
@@ -53,7 +54,7 @@ class ByRejection:
     def _log_gamma(self, shape: Any, size: tuple[int, ...]) -> Array:
         return rejection.log_gamma(shape, size, default_float(), self._base._keys.next())
 
-    @numpy_function
+    @known_draw
     def standard_gamma(self, shape: Any, size: Size = None, dtype: Any = None, out: Any = None
                        ) -> Any:  # fmt: skip
         """Draw from the gamma distribution of the scale 1."""
@@ -61,7 +62,7 @@ class ByRejection:
         numbers = ew.exp(self._log_gamma(shape, shape_of(size, shape)))
         return store(numbers.astype(dtype or default_float()), out, "standard_gamma", "no")
 
-    @numpy_function
+    @known_draw
     def gamma(self, shape: Any, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw from the gamma distribution."""
         checked(
@@ -69,7 +70,7 @@ class ByRejection:
         )
         return ew.exp(self._log_gamma(shape, shape_of(size, shape, scale))) * scale
 
-    @numpy_function
+    @known_draw
     def chisquare(self, df: Any, size: Size = None) -> Any:
         """Draw from the chi-square distribution."""
         checked("chisquare", lambda n: n > 0, "degrees of freedom above 0", df)
@@ -78,7 +79,7 @@ class ByRejection:
     def _chisquare(self, df: Any, shape: tuple[int, ...]) -> Array:
         return ew.exp(self._log_gamma(ew.divide(df, 2), shape)) * 2
 
-    @numpy_function
+    @known_draw
     def noncentral_chisquare(self, df: Any, nonc: Any, size: Size = None) -> Any:
         """Draw from the noncentral chi-square distribution.
 
@@ -94,35 +95,35 @@ class ByRejection:
         pairs = self._base.poisson(ew.divide(nonc, 2), shape)
         return self._chisquare(pairs * 2 + df, shape)
 
-    @numpy_function
+    @known_draw
     def f(self, dfnum: Any, dfden: Any, size: Size = None) -> Any:
         """Draw from the F distribution."""
         shape = shape_of(size, dfnum, dfden)
         quotient = self.chisquare(dfnum, shape) / self.chisquare(dfden, shape)
         return quotient * ew.divide(dfden, dfnum)
 
-    @numpy_function
+    @known_draw
     def noncentral_f(self, dfnum: Any, dfden: Any, nonc: Any, size: Size = None) -> Any:
         """Draw from the noncentral F distribution."""
         shape = shape_of(size, dfnum, dfden, nonc)
         quotient = self.noncentral_chisquare(dfnum, nonc, shape) / self.chisquare(dfden, shape)
         return quotient * ew.divide(dfden, dfnum)
 
-    @numpy_function
+    @known_draw
     def standard_t(self, df: Any, size: Size = None) -> Any:
         """Draw from Student's t distribution."""
         shape = shape_of(size, df)
         mean_square = self.chisquare(df, shape) / df
         return self._base.standard_normal(shape, default_float()) / ew.sqrt(mean_square)
 
-    @numpy_function
+    @known_draw
     def beta(self, a: Any, b: Any, size: Size = None) -> Any:
         """Draw from the beta distribution: the share of one of two gamma variates."""
         checked("beta", lambda a, b: (a > 0) & (b > 0), "parameters above 0", a, b)
         shape = shape_of(size, a, b)
         return 1 / (1 + ew.exp(self._log_gamma(b, shape) - self._log_gamma(a, shape)))
 
-    @numpy_function
+    @known_draw
     def dirichlet(self, alpha: Any, size: Size = None) -> Any:
         """Draw from the Dirichlet distribution: the shares of gamma variates."""
         parameters = np.asarray(alpha, float)
@@ -134,7 +135,7 @@ class ByRejection:
         shares = ew.exp(logs - logs.max(-1, keepdims=True))
         return shares / shares.sum(-1, keepdims=True)
 
-    @numpy_function
+    @known_draw
     def vonmises(self, mu: Any, kappa: Any, size: Size = None) -> Any:
         """Draw from the von Mises distribution: angles in [-pi, pi]."""
         checked("vonmises", lambda k: ~(k < 0), "a concentration of at least 0", kappa)
@@ -143,7 +144,7 @@ class ByRejection:
         angle = rejection.von_mises(kappa, shape, default_float(), key) + mu
         return ew.remainder(angle + np.pi, 2 * np.pi) - np.pi
 
-    @numpy_function
+    @known_draw
     def binomial(self, n: Any, p: Any, size: Size = None) -> Any:
         """Draw from the binomial distribution."""
         checked("binomial", lambda n, p: (n >= 0) & (p >= 0) & (p <= 1),
@@ -155,7 +156,7 @@ class ByRejection:
     def _binomial(self, n: Any, p: Any, shape: tuple[int, ...]) -> Array:
         return rejection.binomial(n, p, shape, default_float(), self._base._keys.next())
 
-    @numpy_function
+    @known_draw
     def negative_binomial(self, n: Any, p: Any, size: Size = None) -> Any:
         """Draw from the negative binomial distribution: Poisson numbers of gamma-variate means."""
         checked("negative_binomial", lambda n, p: (n > 0) & (p > 0) & (p <= 1),
@@ -167,7 +168,7 @@ class ByRejection:
         mean = ew.exp(self._log_gamma(n, shape)) * ew.divide(ew.subtract(1, p), p)
         return self._base.poisson(mean, shape)
 
-    @numpy_function
+    @known_draw
     def multinomial(self, n: Any, pvals: Any, size: Size = None) -> Any:
         """Draw from the multinomial distribution, by binomial numbers of what remains."""
         shares = np.asarray(pvals, float)
@@ -183,7 +184,7 @@ class ByRejection:
             left = left - counts[-1]
         return concat([count[..., None] for count in (*counts, left)], -1)
 
-    @numpy_function
+    @known_draw
     def hypergeometric(self, ngood: Any, nbad: Any, nsample: Any, size: Size = None) -> Any:
         """Draw from the hypergeometric distribution."""
         checked("hypergeometric",
@@ -198,7 +199,7 @@ class ByRejection:
         key = self._base._keys.next()
         return rejection.hypergeometric(good, bad, sample, shape, default_float(), key)
 
-    @numpy_function
+    @known_draw
     def multivariate_hypergeometric(self, colors: Any, nsample: int, size: Size = None,
                                     method: str = "marginals") -> Any:  # fmt: skip
         """Draw from the multivariate hypergeometric distribution.
@@ -228,7 +229,7 @@ class ByRejection:
         counts = [count[..., None] for count in (*counts, *rest)]
         return concat(counts, -1) if counts else full((*shape, 0), 0, int64)
 
-    @numpy_function
+    @known_draw
     def logseries(self, p: Any, size: Size = None) -> Any:
         """Draw from the logarithmic series distribution (A. W. Kemp, 1981)."""
         checked("logseries", lambda p: (p >= 0) & (p < 1), "a probability in [0, 1)", p)
@@ -241,13 +242,13 @@ class ByRejection:
         q = -ew.expm1(ew.log1p(-chance) * ew.exp(e))
         return ew.maximum(ew.floor(1 + logs / ew.log(q)), 1).astype(int64)
 
-    @numpy_function
+    @known_draw
     def zipf(self, a: Any, size: Size = None) -> Any:
         """Draw from the Zipf distribution."""
         checked("zipf", lambda a: a > 1, "an exponent above 1", a)
         return rejection.zipf(a, shape_of(size, a), default_float(), self._base._keys.next())
 
-    @numpy_function
+    @known_draw
     def multivariate_normal(self, mean: Any, cov: Any, size: Size = None,
                             check_valid: str = "warn", tol: float = 1e-8, *, method: str = "svd"
                             ) -> Any:  # fmt: skip

@@ -1,20 +1,29 @@
 """Calls of functions like earlier ones: the nodes of their results are made without the functions.
 
-A structural function builds the same expression for all arrays of the same types and layouts, as it
-reads no elements. Python takes most of the time of a small call to build it. The second call of a
-structure is recorded, and ``arrays/native/known_call.c`` makes the nodes of those that follow.
+A structural function builds the same expression for all arrays of the same types and layouts.
+Python takes most of the time of a small call to build it. The second call of a structure is
+recorded, and ``arrays/native/known_call.c`` makes the nodes of those that follow. The only elements
+that such a function reads are indices: they are in a range, which is a property of the call.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from metalloid.arrays.array import Array
+from metalloid.arrays.execution.evaluate import evaluate, settled
 from metalloid.arrays.ir import native
-from metalloid.arrays.ir.dtypes import type_rules
+from metalloid.arrays.ir.dtypes import kind_of, type_rules
+from metalloid.arrays.ir.host_arrays import tables
+from metalloid.arrays.ir.index_checks import read_indices
+from metalloid.arrays.ir.layout import is_contiguous
 from metalloid.arrays.ir.node import (
     BUFFER,
     CONSTANT,
@@ -27,8 +36,11 @@ from metalloid.arrays.ir.node import (
     PRIMITIVE,
     REDUCE,
     SCATTER_SLICES,
+    TRACED,
     VIEW,
     Node,
+    cast,
+    reshape,
 )
 from metalloid.numpy.array import ndarray, numpy_function
 from metalloid.settings import settings
@@ -37,6 +49,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Kinds of nodes that are the same for other operands.
+#: Kinds of expressions that are operands. Functions look at nothing but their types and shapes.
+_OPERANDS = {ELEMENTWISE, GATHER, IOTA, PRIMITIVE, REDUCE}
 _COPIED = {ELEMENTWISE, GATHER, IOTA, LIBRARY_CALL, PRIMITIVE, REDUCE, SCATTER_SLICES, VIEW}
 _MAX_ARRAYS, _MAX_NODES, _MAX_ITEMS, _MAX_DEPTH = 16, 128, 16, 2  # as in known_call.c
 #: Of a function: known calls, and structures that were seen once.
@@ -44,6 +58,9 @@ _MAX_CALLS, _MAX_SEEN = 8, 256
 #: After so many calls that were not known, only some are looked at: others may have other numbers
 #: each time.
 _LOOKED_AT, _SOME = 64, 16
+
+_INTS = {int, type(None)}
+_SINGLE = bool | type | np.dtype | type(Ellipsis)
 
 _Check = tuple[Any, ...]
 _Step = tuple[Any, ...]
@@ -69,24 +86,53 @@ class _Given:
         """Requirement that a value of another call must meet; see known_call.c."""
         kind = type(value)
         if kind is ndarray and may_be_array and len(self.nodes) < _MAX_ARRAYS:
-            node = value._node
-            if node.kind is not BUFFER or node.flags or 0 in node.shape:
-                raise _Unlike
-            self.nodes.append(node)
-            return node.dtype, node.shape, node.data, node.device
+            return self._array(value._node)
         if kind is int or kind is float or kind is str:
             return kind, value
-        if value is None or value is np._NoValue or isinstance(value, bool | type | np.dtype):
+        if kind is slice and {type(value.start), type(value.stop), type(value.step)} <= _INTS:
+            return kind, value
+        if value is None or value is np._NoValue or isinstance(value, _SINGLE):
             return (value,)
         if (kind is tuple or kind is list) and len(value) <= _MAX_ITEMS and depth < _MAX_DEPTH:
             return kind, tuple(self.check(v, may_be_array, depth + 1) for v in value), None
         raise _Unlike
+
+    def _array(self, node: Node) -> _Check:
+        is_leaf = node.kind is BUFFER
+        flags = node.flags if is_leaf else node.flags & ~HAS_PRIMITIVES
+        if flags or 0 in node.shape or not (is_leaf or node.kind in _OPERANDS):
+            raise _Unlike
+        self.nodes.append(node)
+        if is_leaf:
+            return node.dtype, node.shape, node.data, node.device
+        data = node.data if node.kind is IOTA else None
+        return node.dtype, node.shape, node.kind, node.device, node.flags, data
+
+    def ranges(self, read: Sequence[tuple[Node, int]]) -> bytes:
+        """The ranges of indices that a call has read; see known_call.c."""
+        ranges = array("q")
+        for index, extent in read:
+            owners = [k for k, node in enumerate(self.nodes) if _have_same_elements(node, index)]
+            if extent < 0 or not owners:
+                raise _Unlike
+            size = index.dtype.itemsize
+            ranges.extend((owners[0], extent, index.size, size, index.data[1] * size))
+        return ranges.tobytes()
 
     def first(self) -> bytes:
         """By array, the numbers of the first one that is the same, and that has its memory."""
         memories = [node.memory for node in self.nodes]
         same = [self.nodes.index(node) for node in self.nodes]
         return bytes(same + [memories.index(memory) for memory in memories])
+
+
+def _have_same_elements(node: Node, index: Node) -> bool:
+    """Whether an array is an index array, perhaps in another shape."""
+    if node.kind is not BUFFER or index.kind is not BUFFER or node.memory is not index.memory:
+        return False
+    is_same = node.dtype == index.dtype and node.size == index.size
+    is_plain = is_contiguous(node.layout) and is_contiguous(index.layout)
+    return is_same and is_plain and node.data[1] == index.data[1] and kind_of(node.dtype) in "iu"
 
 
 class KnownCalls:
@@ -97,6 +143,8 @@ class KnownCalls:
     operands : int, optional
         Number of the first arguments that may be arrays; by default all positional ones. Others
         are parameters, whose values decide.
+    named : tuple of str
+        Names of arguments that may be arrays.
 
     Attributes
     ----------
@@ -106,35 +154,44 @@ class KnownCalls:
         From a tuple to the function's class of results, if it has one.
     """
 
-    def __init__(self, operands: int | None) -> None:
+    def __init__(self, operands: int | None, named: tuple[str, ...] = ()) -> None:
         self.calls: tuple[Any, ...] = ()
         self.make: Callable[[Any], Any] | None = None
-        self._operands = operands
+        self._operands, self._named = operands, named
         self._seen: dict[Any, bool] = {}  # by structure, whether it can be recorded
         self._unknown = 0
 
-    def learn(self, args: tuple[Any, ...], options: dict[str, Any], result: Any) -> None:
-        """Note the structure of a call, and record it if it was noted before."""
+    def learn(self, args: tuple[Any, ...], options: dict[str, Any], result: Any,
+              read: Sequence[tuple[Node, int]] = ()) -> None:  # fmt: skip
+        """Note the structure of a call, and record it if it was noted before.
+
+        Parameters
+        ----------
+        read : sequence of (Node, int)
+            See `read_indices`.
+        """
         self._unknown += 1
         if self._unknown > _LOOKED_AT and self._unknown % _SOME:
             return
         given = _Given(self._operands)
         try:
             checks = given.checks(args)
-            by_name = tuple(given.check(value) for value in options.values())
+            by_name = tuple(given.check(v, k in self._named) for k, v in options.items())
+            ranges = given.ranges(read)
         except _Unlike:
             return
         structure = checks, tuple(options), by_name, given.first()
-        if structure not in self._seen:
+        seen = structure if sys.version_info >= (3, 12) else repr(structure)  # slices have no hash
+        if seen not in self._seen:
             if len(self._seen) == _MAX_SEEN:
                 self._seen.clear()
-            self._seen[structure] = True
-        elif self._seen[structure]:
+            self._seen[seen] = True
+        elif self._seen[seen]:
             self.make = getattr(type(result), "_make", None)
             recorded = _recorded(given.nodes, result)
-            self._seen[structure] = recorded is not None
+            self._seen[seen] = recorded is not None
             if recorded is not None:
-                call = *structure, *recorded, vars(settings), settings.version
+                call = *structure, *recorded, ranges, vars(settings), settings.version
                 self.calls = (call, *self.calls[: _MAX_CALLS - 1])
 
 
@@ -143,7 +200,7 @@ def _recorded(
 ) -> tuple[tuple[_Step, ...], tuple[Node, ...], tuple[int | None, ...]] | None:
     """Steps that make the nodes of a result, constants, and numbers of the results.
 
-    None if they depend on more than the operands, or if an operand itself is a result.
+    None if they depend on more than the operands.
     """
     is_tuple = isinstance(result, tuple)
     results = result if is_tuple else (result,)
@@ -152,11 +209,14 @@ def _recorded(
     roots = [value._node for value in results]
     number_of = {node: k for k, node in reversed(list(enumerate(arrays)))}
     built = _built(roots, number_of)
-    constants = [node for node in built if node.kind is CONSTANT]
+    latest = max((node.topological_id for node in arrays if node.kind is not BUFFER), default=-1)
+    constants = [node for node in built if node.kind is CONSTANT or node in tables]
     steps: list[_Step] = []
+    if any(node not in constants and node.topological_id < latest for node in built):
+        return None  # the function has looked into an expression
     number_of |= {node: len(arrays) + k for k, node in enumerate(constants)}
     for node in built:
-        if node.kind is CONSTANT:
+        if node in number_of:
             continue
         operands = _operands(node, arrays, number_of)
         if operands is None or len(steps) + len(constants) == _MAX_NODES:
@@ -164,8 +224,6 @@ def _recorded(
         number_of[node] = len(arrays) + len(constants) + len(steps)
         steps.append((node.kind, node.data, operands, node.dtype, node.shape, node.flags,
                       node.device))  # fmt: skip
-    if any(root in arrays for root in roots):
-        return None
     numbers = tuple(number_of[root] for root in roots)
     return tuple(steps), tuple(constants), (None, *numbers) if is_tuple else numbers
 
@@ -194,27 +252,37 @@ def _operands(node: Node, arrays: list[Node], number_of: dict[Node, int]) -> tup
 
 
 def structural_function(
-    operands: int | None = None,
+    operands: int | None = None, *, named: tuple[str, ...] = (), index: int | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator as `numpy_function`, of functions that read no elements of arrays.
+    """Decorator as `numpy_function`, of functions that read no elements but checked indices.
 
     Parameters
     ----------
-    operands : int, optional
+    operands, named : int and tuple of str, optional
         See `KnownCalls`.
+    index : int, optional
+        The argument whose elements are checked, which is evaluated first.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        ordinary, known = numpy_function(function), KnownCalls(operands)
+        ordinary, known = numpy_function(function), KnownCalls(operands, named)
 
         @functools.wraps(function)
         def call(*args: P.args, **options: P.kwargs) -> R:
             if type_rules.are_chosen:
                 return function(*args, **options)
+            if index is not None and len(args) > index:
+                _evaluate_indices(args[index])
             result: R | None = native.known_call(known.calls, args, options)
             if result is None:
-                result = ordinary(*args, **options)
-                known.learn(args, options, result)
+                before, read_indices.nodes = read_indices.nodes, []
+                try:
+                    result = ordinary(*args, **options)
+                    read = read_indices.nodes
+                finally:
+                    read_indices.nodes = before
+                if not any(result is value for value in args):
+                    known.learn(args, options, result, read)
             elif known.make is not None:
                 return known.make(result)  # type: ignore[no-any-return]
             return result
@@ -223,3 +291,52 @@ def structural_function(
         return call
 
     return decorate
+
+
+def _evaluate_indices(value: Any) -> None:
+    """Evaluate an expression whose elements a function checks at once, as indices on the host."""
+    if type(value) is ndarray and value._node.kind is not BUFFER:
+        node = value._node
+        if not node.flags & TRACED and node.device.memory != "own":
+            evaluate([node])
+
+
+def structural_update(
+    operands: int | None = None, *, named: tuple[str, ...] = (), index: int | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """Decorator of functions that give their first argument a new value, which they return.
+
+    They return None if it does not change. See `structural_function`.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., None]:
+        signature = inspect.signature(function)
+        target, *_ = signature.parameters
+
+        @structural_function(operands, named=named, index=index)
+        def updated(*args: Any, **options: Any) -> Any:
+            new = function(*args, **options)
+            array = args[0] if args else options[target]
+            return fitted(new, array) if new is not None and isinstance(array, Array) else new
+
+        @functools.wraps(function)
+        def call(*args: Any, **options: Any) -> None:
+            new = updated(*args, **options)
+            array = args[0] if args else options[target]
+            if new is None:
+                return
+            if isinstance(array, Array):
+                array._node = settled(new._node)
+            else:
+                array[...] = np.asarray(new).reshape(array.shape)
+
+        call.__signature__ = signature.replace(return_annotation="None")  # type: ignore[attr-defined]
+        call.known_calls = updated.known_calls  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def fitted(new: Array, array: Array) -> Array:
+    """A new value of an array in its shape and type."""
+    return Array(cast(reshape(new._node, array.shape), array.dtype))

@@ -13,9 +13,12 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.functions.creation import asarray
 from metalloid.arrays.interop.numpy_functions import call_on_host
+from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, uint8
 from metalloid.arrays.ir.node import BUFFER, apply, cast
 from metalloid.arrays.ir.ops import BITS
+from metalloid.arrays.lowering.assignment import updated
+from metalloid.arrays.lowering.indexing import selected
 from metalloid.numpy.array import ndarray, numpy_function
 from metalloid.numpy.functions import (
     indexing,
@@ -26,6 +29,7 @@ from metalloid.numpy.functions import (
     scans,
     sorting,
 )
+from metalloid.numpy.known_calls import structural_function, structural_update
 from metalloid.numpy.memory_order import in_order, strides_of
 
 #: Functions whose first argument is the array.
@@ -52,6 +56,7 @@ def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+@structural_function(1)
 def _byteswapped(x: Array) -> Any:
     """Exchange the bytes of each element: neighbours, then pairs of them, then fours."""
     if x.dtype.kind == "c":
@@ -65,10 +70,23 @@ def _byteswapped(x: Array) -> Any:
     return Array(apply(BITS, x.dtype, bits._node))
 
 
+@structural_function(2)
+def _selected(x: Any, key: Any) -> Any:
+    return Array(selected(x._node, key))
+
+
+@structural_function(3)
+def _updated(x: Any, key: Any, value: Any) -> Any:
+    return Array(updated(x._node, key, value))
+
+
+_assign = numpy_function(Array.__setitem__)
+
+
 class _Methods:
     """Methods that are not functions of the same name and arguments."""
 
-    @numpy_function
+    @structural_function(1)
     def astype(self: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True,
                copy: bool = True, *, device: Any = None) -> Array:  # fmt: skip
         """Convert to another type."""
@@ -78,12 +96,12 @@ class _Methods:
         result = self if device is None else self.to_device(device)
         return in_order(Array(cast(result._node, target)), order, self)
 
-    @numpy_function
+    @structural_function(1)
     def copy(self: Any, order: str = "C") -> Array:
         """Return a copy."""
         return in_order(asarray(self, copy=True), order, self, True)
 
-    @numpy_function
+    @structural_function(1)
     def flatten(self: Any, order: str = "C") -> Array:
         """Return a copy with one axis."""
         return manipulation.ravel(self, order)
@@ -116,12 +134,21 @@ class _Methods:
 
     conjugate = conj
 
-    def fill(self: Any, value: Any) -> None:
+    @structural_update(1)
+    def fill(self: Any, value: Any) -> Any:
         """Set all elements to a number."""
-        before = self._node
-        self[...] = value
-        if before.kind is BUFFER:
-            self._node = in_order(self, "K", Array(before))._node
+        new = Array(updated(self._node, ..., value))
+        return in_order(new, "K", self) if self._node.kind is BUFFER else new
+
+    def __getitem__(self: Any, key: Any) -> Any:
+        view: Any = native.selected(self, key)
+        return _selected(self, key) if view is None else view
+
+    def __setitem__(self: Any, key: Any, value: Any) -> None:
+        if self._is_exclusive():
+            _assign(self, key, value)
+        else:
+            self._node = _updated(self, key, value)._node
 
     def sort(self: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
              ) -> None:  # fmt: skip
@@ -163,7 +190,6 @@ class _Methods:
         """Write the elements to a file; see ``numpy.ndarray.tofile``."""
         self.__array__().tofile(fid, sep, format)
 
-    @numpy_function
     def byteswap(self: Any, inplace: bool = False) -> Any:
         """Return the elements with their bytes in reverse order."""
         swapped = _byteswapped(self)
@@ -302,7 +328,7 @@ def _attach() -> None:
         setattr(ndarray, name, numpy_function(getattr(Array, name)))
     for members in (_Methods, _Properties):
         for name, member in vars(members).items():
-            if not name.startswith("__"):
+            if not name.startswith("__") or name in ("__getitem__", "__setitem__"):
                 setattr(ndarray, name, member)
     for name in ("T", "mT", "real", "imag"):
         getter = logic.imag if name == "imag" else getattr(Array, name).fget

@@ -6,6 +6,7 @@ therefore give other numbers than in NumPy, of the same distributions.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -23,8 +24,9 @@ from metalloid.arrays.ir.operands import is_number
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.errors import unknown_attribute
 from metalloid.numpy import tabulated
-from metalloid.numpy.array import as_ndarrays, numpy_function, store
+from metalloid.numpy.array import store
 from metalloid.numpy.distributions import ByRejection, Size, checked, shape_of
+from metalloid.numpy.known_draws import known_draw
 
 SeedSequence = np.random.SeedSequence
 
@@ -94,6 +96,9 @@ def _parts_of_mean(lam: Any) -> list[Any]:
     return [low, mean - low]
 
 
+_of_arrays = functools.partial(known_draw, arrays=1)
+
+
 class Generator(ByRejection):
     """Random number generator with the methods of ``numpy.random.Generator``.
 
@@ -128,15 +133,15 @@ class Generator(ByRejection):
     def _uniform(self, size: Size, *parameters: Any) -> Any:
         """Numbers in (0, 1)."""
         unit = self._base.uniform(0.0, 1.0, shape_of(size, *parameters), default_float())
-        return unit + unit.dtype.type(2.0**-54 if unit.dtype.itemsize == 8 else 2.0**-25)
+        return unit + (2.0**-54 if unit.dtype.itemsize == 8 else 2.0**-25)
 
-    @numpy_function
+    @known_draw
     def random(self, size: Size = None, dtype: Any = None, out: Any = None) -> Any:
         """Draw uniform numbers in [0, 1)."""
         numbers = self._base.random(shape_of(size, out), dtype or default_float())
         return store(numbers, out, "random", "no")
 
-    @numpy_function
+    @known_draw
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Size = None) -> Any:
         """Draw uniform numbers between limits."""
         checked("uniform", lambda a, b: ~(b < a), "low <= high", low, high)
@@ -144,44 +149,44 @@ class Generator(ByRejection):
             raise OverflowError(f"[random.uniform] the range from {low} to {high} is too large.")
         return self._base.uniform(low, high, shape_of(size, low, high), default_float())
 
-    @numpy_function
+    @known_draw
     def standard_normal(self, size: Size = None, dtype: Any = None, out: Any = None) -> Any:
         """Draw normally distributed numbers with mean 0 and standard deviation 1."""
         numbers = self._base.standard_normal(shape_of(size, out), dtype or default_float())
         return store(numbers, out, "standard_normal", "no")
 
-    @numpy_function
+    @known_draw
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw normally distributed numbers."""
         checked("normal", _is_scale, "a scale of at least 0", scale)
         return self._base.normal(loc, scale, shape_of(size, loc, scale), default_float())
 
-    @numpy_function
+    @known_draw
     def exponential(self, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw exponentially distributed numbers."""
         checked("exponential", _is_scale, "a scale of at least 0", scale)
         return self._base.exponential(scale, shape_of(size, scale), default_float())
 
-    @numpy_function
+    @known_draw
     def standard_exponential(self, size: Size = None, dtype: Any = None, method: str = "zig",
                              out: Any = None) -> Any:  # fmt: skip
         """Draw exponentially distributed numbers with mean 1."""
         numbers = self._base.standard_exponential(shape_of(size, out), dtype or default_float())
         return store(numbers, out, "standard_exponential", "no")
 
-    @numpy_function
+    @known_draw
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw from the Gumbel distribution."""
         checked("gumbel", _is_scale, "a scale of at least 0", scale)
         return self._base.gumbel(loc, scale, shape_of(size, loc, scale), default_float())
 
-    @numpy_function
+    @known_draw
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw from the Laplace distribution."""
         checked("laplace", _is_scale, "a scale of at least 0", scale)
         return self._base.laplace(loc, scale, shape_of(size, loc, scale), default_float())
 
-    @numpy_function
+    @known_draw
     def integers(self, low: Any, high: Any = None, size: Size = None, dtype: Any = int64,
                  endpoint: bool = False) -> Any:  # fmt: skip
         """Draw integers from `low` to `high`, or from 0 to `low`."""
@@ -193,7 +198,7 @@ class Generator(ByRejection):
         drawn = int64 if as_dtype(dtype) == bool_ else dtype
         return self._base.integers(low, high, shape, drawn, endpoint).astype(as_dtype(dtype))
 
-    @numpy_function
+    @known_draw
     def poisson(self, lam: Any = 1.0, size: Size = None) -> Any:
         """Draw from the Poisson distribution."""
         checked("poisson", _is_scale, "a mean of at least 0", lam)
@@ -207,26 +212,26 @@ class Generator(ByRejection):
 
     # -- by the inverse of the distribution function
 
-    @numpy_function
+    @known_draw
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Size = None) -> Any:
         """Draw numbers whose logarithm is normally distributed."""
         checked("lognormal", _is_scale, "a sigma of at least 0", sigma)
         return ew.exp(self.normal(mean, sigma, size))
 
-    @numpy_function
+    @known_draw
     def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw from the logistic distribution."""
         checked("logistic", _is_scale, "a scale of at least 0", scale)
         u = self._uniform(size, loc, scale)
         return (ew.log(u) - ew.log1p(-u)) * scale + loc
 
-    @numpy_function
+    @known_draw
     def rayleigh(self, scale: Any = 1.0, size: Size = None) -> Any:
         """Draw from the Rayleigh distribution."""
         checked("rayleigh", _is_scale, "a scale of at least 0", scale)
         return ew.sqrt(self.exponential(1.0, shape_of(size, scale)) * 2) * scale
 
-    @numpy_function
+    @known_draw
     def weibull(self, a: Any, size: Size = None) -> Any:
         """Draw from the Weibull distribution."""
         checked("weibull", _is_scale, "a shape of at least 0", a)
@@ -234,25 +239,25 @@ class Generator(ByRejection):
         numbers = self.exponential(1.0, shape_of(size, a)) ** (1 / shape)
         return where(ew.equal(shape, 0), 0, numbers)
 
-    @numpy_function
+    @known_draw
     def pareto(self, a: Any, size: Size = None) -> Any:
         """Draw from the Lomax distribution, Pareto's of the second kind."""
         checked("pareto", lambda a: a > 0, "a shape above 0", a)
         return ew.expm1(self.exponential(1.0, shape_of(size, a)) / a)
 
-    @numpy_function
+    @known_draw
     def power(self, a: Any, size: Size = None) -> Any:
         """Draw from the power distribution on [0, 1]."""
         checked("power", lambda a: a > 0, "a shape above 0", a)
         u = -ew.expm1(-self.exponential(1.0, shape_of(size, a)))
         return u ** (1 / as_array(a, "power"))
 
-    @numpy_function
+    @known_draw
     def standard_cauchy(self, size: Size = None) -> Any:
         """Draw from the Cauchy distribution."""
         return ew.tan((self._uniform(size) - 0.5) * math.pi)
 
-    @numpy_function
+    @known_draw
     def triangular(self, left: Any, mode: Any, right: Any, size: Size = None) -> Any:
         """Draw from the triangular distribution."""
         checked("triangular", lambda a, m, b: (a <= m) & (m <= b) & (a < b),
@@ -264,7 +269,7 @@ class Generator(ByRejection):
         falling = ew.subtract(right, ew.sqrt((1 - u) * (1 - share)) * width)
         return where(u < share, rising, falling)
 
-    @numpy_function
+    @known_draw
     def geometric(self, p: Any, size: Size = None) -> Any:
         """Draw numbers of trials up to the first success."""
         checked("geometric", lambda p: (p > 0) & (p <= 1), "a probability in (0, 1]", p)
@@ -272,7 +277,7 @@ class Generator(ByRejection):
         trials = ew.ceil(-e / ew.log1p(-as_array(p, "geometric").astype(e.dtype)))
         return ew.maximum(trials, 1).astype(int64)
 
-    @numpy_function
+    @known_draw
     def wald(self, mean: Any, scale: Any, size: Size = None) -> Any:
         """Draw from the inverse Gaussian distribution (Michael, Schucany and Haas, 1976)."""
         checked("wald", lambda m, s: (m > 0) & (s > 0), "parameters above 0", mean, scale)
@@ -289,7 +294,7 @@ class Generator(ByRejection):
         """Return random bytes."""
         return self._base.bytes(length)
 
-    @numpy_function
+    @_of_arrays
     def choice(self, a: Any, size: Size = None, replace: bool = True, p: Any = None, axis: int = 0,
                shuffle: bool = True) -> Any:  # fmt: skip
         """Draw elements along an axis, or integers below an int."""
@@ -298,12 +303,12 @@ class Generator(ByRejection):
             checked("choice", _is_scale, "probabilities of at least 0", p)
         return self._base.choice(a, shape_of(size), replace, p, axis, shuffle)
 
-    @numpy_function
+    @_of_arrays
     def permutation(self, x: Any, axis: int = 0) -> Any:
         """Return the elements along an axis in random order."""
         return self._base.permutation(x, axis)
 
-    @numpy_function
+    @_of_arrays
     def permuted(self, x: Any, *, axis: int | None = None, out: Any = None) -> Any:
         """Return the elements in random order, with independent orders along an axis."""
         return store(self._base.permuted(x, axis=axis), out, "permuted")
@@ -313,7 +318,7 @@ class Generator(ByRejection):
         if isinstance(x, list):
             x[:] = [x[k] for k in self._base.permutation(len(x)).tolist()]
         else:
-            x[...] = as_ndarrays(self._base.permutation(x, axis))
+            x[...] = self.permutation(x, axis)
 
 
 class RandomState(Generator):

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from metalloid import random as base
-from metalloid.arrays.array import Array, as_array
+from metalloid.arrays.array import Array
 from metalloid.arrays.functions import searching
 from metalloid.arrays.ir.dtypes import default_float, float64
+from metalloid.arrays.ir.host_arrays import table
 from metalloid.arrays.ir.operands import is_scalar
+from metalloid.runtime.devices.device import Device
 
 #: Maximum number of values; and the probability of those that are left out at both ends, which is
 #: below the resolution of a uniform number.
@@ -32,13 +34,21 @@ def drawn(name: str, generator: base.Generator, shape: tuple[int, ...], *paramet
     """Draw integers by the table of a distribution; None if it has none for the parameters."""
     if default_float() != float64 or not all(map(is_scalar, parameters)):
         return None
-    table = _TABLES[name](*map(float, parameters))
-    if table is None:
+    entry = _TABLES[name](*map(float, parameters))
+    if entry is None:
         return None
-    first, function = table
+    first, _ = entry
     uniform = generator.random(shape, float64)
-    limits = as_array(function[:-1], name, uniform.device)
+    limits = _limits(name, tuple(map(float, parameters)), uniform.device)
     return searching.searchsorted(limits, uniform, side="right") + first
+
+
+@functools.lru_cache(maxsize=256)
+def _limits(name: str, parameters: tuple[float, ...], device: Device) -> Array:
+    """The distribution function of a table, but for its last number."""
+    entry = _TABLES[name](*parameters)
+    assert entry is not None
+    return Array(table(entry[1][:-1], device))
 
 
 def _tabulated(first: int, ratios: np.ndarray) -> Table:

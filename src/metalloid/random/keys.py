@@ -13,9 +13,10 @@ import numpy as np
 
 from metalloid.arrays.array import Array
 from metalloid.arrays.ir.dtypes import int64, kind_of, uint32
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, apply, broadcast, cast, iota, reshape
-from metalloid.arrays.ir.operands import from_numpy, to_node
+from metalloid.arrays.ir.operands import to_node
 from metalloid.arrays.ir.ops import NO_DERIVATIVE, Op
 from metalloid.arrays.ir.views import as_shape, full_slices, sliced
 from metalloid.kernels.strides import broadcast_shape
@@ -209,6 +210,19 @@ class KeySequence:
             number = self.taken
             self.taken += 1
         return threefry(self.root, words_of(number))
+
+    def take(self, count: int) -> tuple[list[Array], int]:
+        """Return the next keys, and the number of keys that were used with them."""
+        with self._lock:
+            self.taken += count
+            root, taken = self.root, self.taken
+        words = [threefry(root, words_of(k)) for k in range(taken - count, taken)]
+        return [_key_of(pair, get_device()) for pair in words], taken
+
+    def give_back(self, taken: int, count: int) -> None:
+        """Let keys that have not been used be the next ones, unless others were taken since."""
+        with self._lock:
+            self.taken -= count * (self.taken == taken)
 
     def next(self) -> Array:
         """Return the next key."""

@@ -12,9 +12,11 @@ from metalloid.arrays.planning.matmul_dispatch import SIMDGROUPS as IN_SIMDGROUP
 from metalloid.arrays.planning.matmul_dispatch import TENSOR_CORES
 from metalloid.arrays.planning.product_tiles import (
     TALL_TILE,
+    TALLEST_TILE,
     TILE,
     dot_lanes,
     dot_tile,
+    panel_height,
     panel_tile,
     strip_lanes,
 )
@@ -60,12 +62,14 @@ _BLOCKS = ("wide", "products/tensor_blocks", "products/tensor_products")
 _TILES, _PANELS, _VECTORS = (("products/" + name,) for name in ("tiles", "panels", "vectors"))
 REGISTERS = Form("registers", TILE, TILE, 512, "product_capacity<{T}>()", _TILES)
 SIMDGROUPS = Form("simdgroups", TILE, TILE, 512, "product_capacity<{T}>()", _TILES)
-#: For CPUs, by rows of sums and width: positions that do not fix the number of lanes.
+#: For CPUs, by rows of sums, width and height: positions that do not fix the number of lanes.
 PANELS = {
-    (rows, columns): Form("panels", height, columns, columns, f"panel_tile<{height}, {columns}>()",
-                          _PANELS, each=f"{columns}, {rows}, {height}")
+    (rows, columns, height): Form(
+        "panels", height, columns, columns, f"panel_tile<{height}, {columns}>()", _PANELS,
+        each=f"{columns}, {rows}, {height}",
+    )
     for rows, columns in itertools.product((1, 2, 4, 6, 8), (8, 16, 32))
-    for height in (TALL_TILE if rows == 6 else TILE,)
+    for height in ((TALL_TILE,) if rows == 6 else (TILE, TALLEST_TILE))
 }  # fmt: skip
 #: For CPUs: a row times a matrix, by lanes.
 STRIPS = {
@@ -113,8 +117,10 @@ def form_of(kernel: ProductKernel, traits: DeviceTraits) -> Form:
     if kernel.backend == IN_PANELS:
         if kernel.iteration_space[-2] == 1 and not any(each.is_packed for each in kernel.factors):
             return STRIPS[strip_lanes(traits)]
-        shape, is_packed = kernel.iteration_space[-2:], kernel.factors[0].is_packed
-        return PANELS[panel_tile(traits, kernel.product_dtype, shape, is_packed)]
+        space, (left, right) = kernel.iteration_space, kernel.factors
+        down, across = panel_tile(traits, kernel.product_dtype, space[-2:], left.is_packed)
+        height = panel_height(traits, space, down, across, right.is_packed)
+        return PANELS[down, across, height]
     if kernel.backend == BY_DOTS:
         rows, columns = dot_tile(traits, dtype, kernel.iteration_space[-2:])
         return DOTS[dot_lanes(traits, dtype, columns), rows, columns]

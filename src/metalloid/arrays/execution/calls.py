@@ -11,12 +11,13 @@ import functools
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from metalloid.arrays.execution.small_results import take_copy
 from metalloid.arrays.ir.dtypes import DType
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.index_checks import first_word, pending, verify_pending
 from metalloid.arrays.ir.layout import (
     Ints,
@@ -37,7 +38,7 @@ from metalloid.arrays.ir.node import (
     Node,
     expression,
 )
-from metalloid.arrays.ir.operands import from_numpy, is_number, to_node
+from metalloid.arrays.ir.operands import is_number, to_node
 from metalloid.kernels.metal_kernel_instances import MetalKernelInstance
 from metalloid.kernels.strides import row_major
 from metalloid.runtime.devices.device import Device
@@ -61,8 +62,11 @@ class HostCall:
     results : tuple of (dtype, shape)
     result_nodes : list of (weakref.ref, int)
         Nodes with the value of a result, and the index of that result.
+    is_launched : bool
+        Whether plans may launch it, which then depend on its parameters.
     """
 
+    is_launched: ClassVar[bool] = False
     function: Callable[..., Any]
     parameters: tuple[Any, ...]
     results: tuple[tuple[DType, Ints], ...]
@@ -84,6 +88,8 @@ class HostCall:
     def as_launch(self, args: Sequence[Layout], device: Device) -> BoundLaunch | None:
         """A launch that does the same, from addresses of operands and results; usually None.
 
+        Only of calls with `is_launched`, or of products.
+
         Parameters
         ----------
         args : sequence of Layout
@@ -94,7 +100,7 @@ class HostCall:
     def run(self, args: Sequence[Node], device: Device, wait: bool) -> list[Memory]:
         """Call the function, and store its results."""
         with np.errstate(all="ignore"):  # as in kernels
-            given = list(map(to_host, args))
+            given = [a if (a := read_array()(arg)) is not None else to_host(arg) for arg in args]
             results = self.function(*given, *self.parameters)
             if not isinstance(results, tuple):
                 results = (results,)
@@ -103,7 +109,7 @@ class HostCall:
                 for value, (dtype, shape) in zip(results, self.results, strict=True)
             ]
         if device.memory == "host" and sum(array.nbytes for array in arrays) <= _COPIED_BYTES:
-            return [_copied(array, device) for array in arrays]
+            return [from_numpy(array, device).memory for array in arrays]  # type: ignore[misc]
         return [_memory_of(_unaliased(given, array), device) for array in arrays]
 
 
@@ -124,13 +130,6 @@ def _unaliased(given: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
     """A result in its own memory, as a function may return one of its arguments."""
     is_shared = any(np.may_share_memory(result, array) for array in given)
     return result.copy() if is_shared else result
-
-
-def _copied(array: np.ndarray, device: Device) -> Memory:
-    memory = Memory(device, array.nbytes)
-    memory.begin_overwriting()
-    ctypes.memmove(memory.address, array.__array_interface__["data"][0], array.nbytes)
-    return memory
 
 
 def _memory_of(array: np.ndarray, device: Device) -> Memory:
@@ -205,6 +204,8 @@ class KernelCall:
     result_nodes : list of (weakref.ref, int)
         As those of a `HostCall`.
     """
+
+    is_launched = False
 
     def __init__(self, kernel: Any, inputs: Sequence[Any], options: dict[str, Any],
                  results: tuple[tuple[DType, Ints], ...], sizes: Any = None) -> None:  # fmt: skip
@@ -335,7 +336,7 @@ def run_call(roots: Sequence[Node], wait: bool) -> bool:
     """Run the call of which all roots are results or views of results, without a plan.
 
     Its operands must have values. Returns whether the roots have theirs; if not, there is no such
-    call, or it has run and a view of its result needs a copy.
+    call, it is better launched by a plan, or it has run and a view of its result needs a copy.
     """
     results = [_viewed(root) for root in roots]
     first = results[0]
@@ -350,6 +351,10 @@ def run_call(roots: Sequence[Node], wait: bool) -> bool:
     for result in results:
         if result.kind is not GET_TUPLE_ITEM or result.args[0] is not node:
             return False
+    call, device = node.data, node.device
+    is_host = isinstance(call, HostCall) and device.recording is None
+    if is_host and call.as_launch([arg.layout for arg in node.args], device) is not None:
+        return False  # a plan launches it, and repeated runs take no time in Python
     assign_results(node.data, node.data.run(node.args, node.device, wait))
     return all(_materialize_view(root) for root in roots)
 

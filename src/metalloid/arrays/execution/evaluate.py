@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import operator
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from metalloid.arrays.execution.calls import first_number, run_call
 from metalloid.arrays.execution.executable import ExecutablePlan, executable, run, with_offset
 from metalloid.arrays.execution.known_evaluations import (
+    HostEvaluation,
     NativeEvaluation,
     Numbering,
+    lock,
     native_evaluation,
+    observers,
 )
 from metalloid.arrays.execution.known_evaluations import plans as _plans
 from metalloid.arrays.execution.repeated_plan import RepeatedPlan
@@ -33,18 +35,11 @@ MAX_CACHED_PLANS = 2048
 #: or not there are such nodes, unless they are larger.
 _MAX_SAVED_BYTES = 2**23
 _NEEDS_GENERAL_PATH = TRACED | CHECKED
-#: One evaluation at a time, as it turns expressions into leaves.
-_lock = threading.RLock()
-
-
-#: Is called instead of `evaluate` while a profile looks at evaluations.
-observer: Callable[[Sequence[Node], bool], Sequence[Node]] | None = None
 
 
 def observe(evaluations: Callable[[Sequence[Node], bool], Sequence[Node]] | None) -> None:
     """Let a function see all evaluations, which it runs with ``is_observed=True``; None ends it."""
-    global observer
-    observer = evaluations
+    observers[:] = [] if evaluations is None else [evaluations]
 
 
 def evaluate(roots: Sequence[Node], wait: bool = True, is_observed: bool = False) -> Sequence[Node]:
@@ -68,14 +63,14 @@ def evaluate(roots: Sequence[Node], wait: bool = True, is_observed: bool = False
     TraceError
         If a root depends on a tracer without a value.
     """
-    if observer is not None and not is_observed:
-        return observer(roots, wait)
-    if len(roots) == 1 and _is_known(roots[0], wait):
+    if observers and not is_observed:
+        return observers[0](roots, wait)
+    if len(roots) == 1 and (roots[0].kind is BUFFER or _is_known(roots[0], wait)):
         return roots
     if type_rules.are_numpys:  # primitives are lowered by the standard's rules
         with chosen_type_rules(are_numpys=False, are_chosen=False):
             return evaluate(roots, wait, is_observed=True)
-    with _lock:
+    with lock:
         for root in roots:
             if root.flags & TRACED and is_traced(root):
                 roots = concrete(roots)
@@ -96,12 +91,15 @@ def _is_known(root: Node, wait: bool) -> bool:
 
     This is the case of most evaluations, and needs nothing that the general path looks for.
     """
-    if root.kind is BUFFER or root.flags & _NEEDS_GENERAL_PATH or open_traces:
-        return False
-    native = native_evaluation() if wait or root.device.memory == "own" else None
+    is_on_host = root.device.memory != "own"
+    native = native_evaluation() if wait or not is_on_host else None
     if native is None:
         return False
-    with _lock:
+    if is_on_host:
+        return native.evaluate_alone(root)
+    if root.kind is BUFFER or root.flags & _NEEDS_GENERAL_PATH or open_traces:
+        return False
+    with lock:
         return bool(_run_known(native, [root], wait))
 
 
@@ -211,7 +209,12 @@ def _run_known_or_lower(
         numbering = Numbering.of(roots) if known is False else None
     if not known:
         lower(roots)
+        if all(root.kind is BUFFER for root in roots):  # results of a primitive that has run
+            return True, None
+        by_host = HostEvaluation.of(numbering, roots[0]) if numbering is not None else None
         if run_call(roots, wait):  # operands may have become values
+            if numbering is not None and by_host is not None:
+                _plans[numbering.key] = by_host
             return True, None
         if native is not None and numbering is None:
             known = _run_known(native, roots, wait, read_first)

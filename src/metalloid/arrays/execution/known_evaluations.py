@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from metalloid.arrays.execution.calls import first_number
+from metalloid.arrays.execution.calls import HostCall, first_number
 from metalloid.arrays.execution.executable import ExecutablePlan
 from metalloid.arrays.execution.repeated_plan import Frame, RepeatedPlan
+from metalloid.arrays.ir.extents import open_traces
 from metalloid.arrays.ir.index_checks import IndexCheck
-from metalloid.arrays.ir.layout import Layout
+from metalloid.arrays.ir.layout import Layout, contiguous
 from metalloid.arrays.ir.linearize import LinearizedGraph, leaf_identity
 from metalloid.arrays.ir.memory import Memory
 from metalloid.arrays.ir.native import library
@@ -24,14 +26,21 @@ from metalloid.arrays.ir.node import (
     CONSTANT,
     CUSTOM_CALL,
     ELEMENTWISE,
+    GET_TUPLE_ITEM,
     IOTA,
     PRIMITIVE,
+    TUPLE,
     Node,
+    in_memory,
 )
 from metalloid.arrays.ir.primitives import structural
 
 #: Plans by the structure of a graph; the keys of native functions are among them.
 plans: dict[Any, Any] = {}
+#: One evaluation at a time, as it turns expressions into leaves.
+lock = threading.RLock()
+#: What is called instead of `evaluate` while a profile looks at evaluations; at most one.
+observers: list[Callable[[Sequence[Node], bool], Sequence[Node]]] = []
 
 
 class NativeEvaluation(NamedTuple):
@@ -45,10 +54,14 @@ class NativeEvaluation(NamedTuple):
     graph_key : callable
         From roots to the key of their structure, their nodes, and the number of different ones
         without operands; None if they have none.
+    evaluate_alone : callable
+        From a root to True with its value, if all of this is done without Python: with the lock,
+        for a root that needs nothing else.
     """
 
     evaluate: Callable[[list[Node]], bool | tuple[KnownEvaluation, list[Node]] | None]
     graph_key: Callable[[list[Node]], tuple[Any, list[Node], int] | None]
+    evaluate_alone: Callable[[Node], bool]
 
 
 @functools.cache
@@ -58,7 +71,9 @@ def native_evaluation() -> NativeEvaluation | None:
     if functions is None:
         return None
     kinds = BUFFER, CONSTANT, ELEMENTWISE, CUSTOM_CALL, PRIMITIVE, IOTA, structural
-    return NativeEvaluation(*functions.mtl_evaluation(ctypes.py_object((plans, kinds, ()))))
+    guards = lock.acquire, lock.release, open_traces, observers
+    state = plans, kinds, (), guards
+    return NativeEvaluation(*functions.mtl_evaluation(ctypes.py_object(state)))
 
 
 class KnownEvaluation(NamedTuple):
@@ -130,6 +145,67 @@ class KnownEvaluation(NamedTuple):
         for indices, index, data in self.results:
             for k in indices:
                 nodes[k].materialize(stored[index], Layout(nodes[k].shape, *data))
+        return True
+
+
+class HostEvaluation(NamedTuple):
+    """The run of a primitive by a function of the host, for all graphs of a structure.
+
+    Attributes
+    ----------
+    plan : None
+        As native functions do not run it.
+    call : HostCall
+    leaves : tuple of int
+        Nodes that are operands of the call.
+    result : int or None
+        The index of the result if the primitive, the second node, has several.
+    types : frozenset of numpy.dtype
+        Those whose addresses are in the key.
+    """
+
+    plan: None
+    call: HostCall
+    leaves: tuple[int, ...]
+    result: int | None
+    types: frozenset[Any]
+
+    @classmethod
+    def of(cls, numbering: Numbering, root: Node) -> HostEvaluation | None:
+        """That of a primitive or one of its results, which has been lowered to a call of leaves.
+
+        None of other roots.
+        """
+        if root.kind is not GET_TUPLE_ITEM or type(root.args[0].data) is not HostCall:
+            return None
+        (call,) = root.args
+        lowered = [node for node in numbering.index_of if node.kind is TUPLE]
+        of_call = lowered[0].args if lowered else (root,)
+        is_in_order = all(n.args == (call,) and n.data == k for k, n in enumerate(of_call))
+        leaves = tuple(numbering.index_of.get(arg, -1) for arg in call.args)
+        has_no_more = len(numbering.index_of) == 1 + len(lowered) + len({*leaves})
+        if (
+            not is_in_order
+            or not has_no_more
+            or any(arg not in numbering.offset_of for arg in call.args)
+        ):
+            return None
+        types = frozenset(node.dtype for node in numbering.index_of)
+        return cls(None, call.data.copy(), leaves, root.data if lowered else None, types)
+
+    def run(self, nodes: Sequence[Node], wait: bool,
+            read_first: Sequence[tuple[Node, IndexCheck]] = ()) -> bool:  # fmt: skip
+        """Materialize the root."""
+        root, results = nodes[0], self.call.results
+        memories = self.call.run([nodes[k] for k in self.leaves], root.device, wait)
+        layouts = [contiguous(shape) for _, shape in results]
+        if self.result is not None:
+            nodes[1].become_tuple(
+                in_memory(memory, layout, dtype)
+                for memory, layout, (dtype, _) in zip(memories, layouts, results, strict=True)
+            )
+        k = self.result or 0
+        root.materialize(memories[k], layouts[k])
         return True
 
 

@@ -17,12 +17,11 @@ from metalloid.arrays.ir.dtypes import (
     int32,
 )
 from metalloid.arrays.ir.extents import SymbolicExtent
+from metalloid.arrays.ir.host_arrays import can_share, from_numpy
 from metalloid.arrays.ir.node import Node, broadcast, cast, iota, reshape
 from metalloid.arrays.ir.operands import (
     as_number,
     binary,
-    can_share,
-    from_numpy,
     is_number,
     op,
     python_type,

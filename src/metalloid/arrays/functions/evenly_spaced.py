@@ -24,13 +24,14 @@ from metalloid.arrays.ir.dtypes import (
     type_rules,
 )
 from metalloid.arrays.ir.extents import SymbolicExtent, as_extent
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.node import cast, iota
-from metalloid.arrays.ir.operands import as_number, from_numpy, is_scalar, op, unary, where_node
+from metalloid.arrays.ir.operands import as_number, is_scalar, op, unary, where_node
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 
 #: From here on, numbers are computed by a kernel instead of NumPy.
-_MANY_ELEMENTS = 2**14
+_MANY_ELEMENTS = 2**6
 
 
 def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: Any = None, *,

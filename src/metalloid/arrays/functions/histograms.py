@@ -26,8 +26,9 @@ from metalloid.arrays.ir.dtypes import (
     promote,
     uint32,
 )
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.node import Node, broadcast, cast, constant
-from metalloid.arrays.ir.operands import from_numpy, to_node, to_numpy
+from metalloid.arrays.ir.operands import to_node, to_numpy
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.library.scatter import sums_by_index
 from metalloid.arrays.library.searching import MAX_BINS, bin_counts
@@ -74,13 +75,22 @@ def bincount(x: Any, /, weights: Any = None, *, minlength: int = 0) -> Array:
         raise ValueError(f"[bincount] expected one axis, got shape {numbers.shape}.")
     numbers, count = numbers.astype(int64), minlength
     if numbers.size:
-        limits = numbers.min(), numbers.max()
-        evaluate([limit._node for limit in limits])  # in one pass
-        smallest, largest = map(int, limits)
+        smallest, largest = _limits(numbers)
         if smallest < 0:
             raise ValueError(f"[bincount] expected non-negative integers, got {smallest}.")
         count = max(count, largest + 1)
     return _counted(numbers, count, weights, "bincount")
+
+
+def _limits(numbers: Array) -> tuple[int, int]:
+    """The extremes of integers; a lower bound of the first if none is negative."""
+    if numbers.device.memory == "own":
+        limits = numbers.min(), numbers.max()
+        evaluate([limit._node for limit in limits])  # in one pass
+        return int(limits[0]), int(limits[1])
+    values = np.asarray(numbers)
+    largest = int(values.view(np.uint64).max())  # where negative numbers are large
+    return (0, largest) if largest < 2**63 else (int(values.min()), int(values.max()))
 
 
 def histogram(x: Any, /, bins: int | Sequence[float] | Array = 10,
@@ -262,7 +272,8 @@ def _counts_on_host(indices: Node, count: int, setting: str) -> Node:
 
 
 implement("bincount", Implementation(_by_bins, _is_by_bins),
-          Implementation(_by_scatter, _is_by_scatter), _counts_on_host)  # fmt: skip
+          Implementation(_by_scatter, _is_by_scatter), _counts_on_host,
+          is_structural=True)  # fmt: skip
 implement("weighted_bincount", _weighted_by_scatter)
 
 

@@ -11,10 +11,11 @@ from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir import views
 from metalloid.arrays.ir.dtypes import promote
+from metalloid.arrays.ir.host_arrays import from_result
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import Node, broadcast, cast, permute
 from metalloid.arrays.ir.node import reshape as reshape_node
-from metalloid.arrays.ir.operands import as_number, axes_of, from_numpy
+from metalloid.arrays.ir.operands import as_number, axes_of
 from metalloid.arrays.ir.views import as_shape, concatenated, flipped, moved_axes
 from metalloid.arrays.lowering.indexing import gathered
 from metalloid.arrays.lowering.reductions import Axis
@@ -290,7 +291,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Array:
             return Array(reshape_node(concatenated([node] * int(repeats), along + 1), result))
         return _repeated(x, own, wide, result)
     counts = np.broadcast_to(np.asarray(repeats), (x.shape[along],))
-    indices = from_numpy(np.repeat(np.arange(x.shape[along]), counts), x.device, copy=False)
+    indices = from_result(np.repeat(np.arange(x.shape[along]), counts), x.device)
     repeated = gathered(x._node, [along], [indices])
     return Array(moved_axes(repeated, 0, along))
 
@@ -317,7 +318,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
         node = x._node
         for axis, (low, high) in enumerate(widths):
             indices = np.clip(np.arange(-low, node.shape[axis] + high), 0, node.shape[axis] - 1)
-            index = from_numpy(indices, x.device, copy=False)
+            index = from_result(indices, x.device)
             node = moved_axes(gathered(node, [axis], [index]), 0, axis)
         return Array(node)
     if mode != "constant":

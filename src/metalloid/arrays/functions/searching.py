@@ -124,7 +124,8 @@ def _search_on_host(x1: Node, x2: Node, side: str, setting: str) -> Node:
     return host_call(_searchsorted, [x1, x2], (side,), (int64, x2.shape))[0]
 
 
-implement("searchsorted", Implementation(_search_by_kernels, _is_by_kernels), _search_on_host)
+implement("searchsorted", Implementation(_search_by_kernels, _is_by_kernels), _search_on_host,
+          is_structural=True)  # fmt: skip
 
 
 def _searchsorted(x1: np.ndarray, x2: np.ndarray, side: Any) -> np.ndarray:

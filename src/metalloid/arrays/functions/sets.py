@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array
-from metalloid.arrays.execution.calls import host_call, to_host
+from metalloid.arrays.execution.calls import host_call
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.functions.creation import asarray, full
 from metalloid.arrays.functions.elementwise import equal, minimum, not_equal
@@ -15,11 +15,13 @@ from metalloid.arrays.functions.scans import cumulative_sum
 from metalloid.arrays.functions.searching import diff, elements_at, insertion_points
 from metalloid.arrays.functions.sorting import argsort, comparable, sort, sorted_along
 from metalloid.arrays.ir.dtypes import bool_, int64, promote
+from metalloid.arrays.ir.host_arrays import from_result
 from metalloid.arrays.ir.node import Node, broadcast, constant
-from metalloid.arrays.ir.operands import binary_operands, from_numpy
+from metalloid.arrays.ir.operands import binary_operands
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import concatenated
-from metalloid.arrays.lowering.indexing import nonzero_indices, updated
+from metalloid.arrays.lowering.assignment import updated
+from metalloid.arrays.lowering.indexing import nonzero_indices
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
 from metalloid.settings import settings
 
@@ -83,6 +85,10 @@ def unique_counts(x: Any, /) -> UniqueCounts:
 
 def unique_inverse(x: Any, /) -> UniqueInverse:
     """Return the sorted distinct values, and the indices that reconstruct `x` from them."""
+    x = as_array(x, "unique_inverse")
+    if not by_kernels("unique_all", x.dtype, x.device, x.size, settings.sorting):
+        values, inverse = _by_numpy(x, return_inverse=True)
+        return UniqueInverse(values, inverse.reshape(x.shape))
     result = unique_all(x)
     return UniqueInverse(result.values, result.inverse_indices)
 
@@ -96,16 +102,30 @@ def unique_values(x: Any, /) -> Array:
     >>> mtl.unique_values(mtl.asarray([2, 1, 2]))
     array([1, 2], dtype=int64)
     """
+    x = as_array(x, "unique_values")
+    if not by_kernels("unique_counts", x.dtype, x.device, x.size, settings.sorting):
+        return Array(from_result(_distinct(np.asarray(x)), x.device))
     return unique_counts(x).values
+
+
+def _distinct(x: np.ndarray) -> np.ndarray:
+    """The sorted distinct values, every NaN among them.
+
+    NumPy's function looks up integers in a hash table first, which takes longer than to sort them.
+    """
+    ordered = np.sort(comparable(x), axis=None)
+    is_first = np.ones(ordered.shape, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return np.compress(is_first, ordered).astype(x.dtype, copy=False)
 
 
 def _by_numpy(x: Array, **options: bool) -> list[Array]:
     """Return the results of NumPy's `unique`; `x` is evaluated."""
-    (node,) = evaluate([x._node])
     unique: Any = np.unique
-    values, *more = unique(comparable(to_host(node)), equal_nan=False, **options)
+    results = unique(comparable(np.asarray(x)), equal_nan=False, **options)
+    values, *more = results
     results = values.astype(x.dtype, copy=False), *more
-    return [Array(from_numpy(result, x.device, copy=False)) for result in results]
+    return [Array(from_result(result, x.device)) for result in results]
 
 
 class _Runs:
@@ -171,7 +191,8 @@ def _isin_on_host(x1: Node, x2: Node, invert: bool, setting: str) -> Node:
     return host_call(_isin, [x1, x2], (invert,), (bool_, x1.shape))[0]
 
 
-implement("isin", Implementation(_isin_by_kernels, _is_by_kernels), _isin_on_host)
+implement("isin", Implementation(_isin_by_kernels, _is_by_kernels), _isin_on_host,
+          is_structural=True)  # fmt: skip
 
 
 def _isin(x1: np.ndarray, x2: np.ndarray, invert: bool) -> np.ndarray:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array
-from metalloid.arrays.execution.calls import host_call
+from metalloid.arrays.execution.calls import HostCall, call_nodes, host_call
 from metalloid.arrays.ir.dtypes import bfloat16, int64, kind_of
+from metalloid.arrays.ir.layout import Layout, is_contiguous
 from metalloid.arrays.ir.node import Node, cast
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
@@ -19,6 +21,8 @@ from metalloid.arrays.library import order_statistics as order_statistics_kernel
 from metalloid.arrays.library.selection import largest_of_chunks
 from metalloid.arrays.lowering.indexing import gathered, indices_along
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
+from metalloid.runtime.devices.device import Device
+from metalloid.runtime.launch.launches import Launch
 from metalloid.settings import settings
 
 #: Longer rows are searched for the largest elements before these are sorted.
@@ -129,8 +133,24 @@ def _argsort_by_digits(x: Node, axis: int, descending: bool, setting: str) -> No
     return radix_sort.sort_indices(x, axis, descending)
 
 
+class HostSort(HostCall):
+    """A sort by NumPy."""
+
+    is_launched = True
+
+    def as_launch(self, args: Sequence[Layout], device: Device) -> Launch | None:
+        """See `HostCall.as_launch`."""
+        (rows,), (axis, descending), sorts = args, self.parameters, device.libraries.sorts
+        *outer, length = rows.shape
+        is_plain = axis == len(outer) and not rows.offset and is_contiguous(rows)
+        if sorts is None or not is_plain or 0 in rows.shape:
+            return None
+        return sorts.rows(self.results[0][0].name, math.prod(outer), length, descending)
+
+
 def _sort_on_host(x: Node, axis: int, descending: bool, setting: str) -> Node:
-    return host_call(_sort, [x], (axis, descending), (x.dtype, x.shape))[0]
+    call = HostSort(_sort, (axis, descending), ((x.dtype, x.shape),))
+    return call_nodes(call, [x])[0]
 
 
 def _argsort_on_host(x: Node, axis: int, descending: bool, setting: str) -> Node:

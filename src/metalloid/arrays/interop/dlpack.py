@@ -15,10 +15,10 @@ from metalloid.arrays.execution.calls import to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.execution.small_results import take_copy
 from metalloid.arrays.ir.dtypes import as_dtype
+from metalloid.arrays.ir.host_arrays import can_share, from_numpy
 from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.memory import SHARED, UNORDERED, Memory
 from metalloid.arrays.ir.node import BUFFER, ELEMENTWISE, Node, in_memory
-from metalloid.arrays.ir.operands import can_share, from_numpy
 from metalloid.arrays.ir.ops import CAST
 from metalloid.errors import ArgumentError, DeviceUnavailable
 from metalloid.kernels.strides import row_major

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import math
 import sys
 import threading
 import time
@@ -27,11 +26,11 @@ from metalloid.arrays.interop.numpy_functions import (
 from metalloid.arrays.interop.traced_launches import record_launch
 from metalloid.arrays.ir.dtypes import DType, as_dtype
 from metalloid.arrays.ir.extents import read_sizes
+from metalloid.arrays.ir.host_arrays import from_numpy, recipe
 from metalloid.arrays.ir.layout import Ints, is_contiguous
-from metalloid.arrays.ir.memory import bucket_size, pool_of
 from metalloid.arrays.ir.native import library, when_loaded
 from metalloid.arrays.ir.node import BUFFER, Node, fresh, topological_ids
-from metalloid.arrays.ir.operands import from_numpy, unary
+from metalloid.arrays.ir.operands import unary
 from metalloid.arrays.ir.substitute import is_traced
 from metalloid.errors import TracedArgument
 from metalloid.kernels.strides import row_major
@@ -84,7 +83,8 @@ def _evaluate_for_buffer(array: Interop) -> None:
 
 def _define_buffers(functions: Any) -> None:
     """Let arrays export buffers by native/host_array.c."""
-    functions.mtl_define_buffers(ctypes.py_object(BUFFER), ctypes.py_object(_evaluate_for_buffer))
+    given = BUFFER, _evaluate_for_buffer, _dropped.record
+    functions.mtl_define_buffers(*map(ctypes.py_object, given))
 
 
 when_loaded(_define_buffers)
@@ -92,20 +92,13 @@ when_loaded(_define_buffers)
 
 @functools.cache
 def _fresh_array() -> Callable[[tuple[Any, ...]], Any] | None:
-    """`fresh` in C, from a `_recipe` to an array (native/fresh_array.c); None without it."""
+    """`fresh` in C, from a `recipe` to an array (native/fresh_array.c); None without it."""
     functions = library()
     if functions is None:
         return None
     make: Callable[[tuple[Any, ...]], Any]
     make = functions.mtl_fresh_array(ctypes.py_object((BUFFER, (), topological_ids)))
     return make
-
-
-@functools.lru_cache(maxsize=1024)
-def _recipe(shape: Ints, dtype: DType, device: Device) -> tuple[Any, ...]:
-    size = bucket_size(math.prod(shape) * dtype.itemsize)
-    strides = row_major(shape), 0
-    return pool_of(device).address, size, as_dtype(dtype), shape, strides
 
 
 class Interop(BufferExporter):
@@ -251,7 +244,7 @@ class Interop(BufferExporter):
         device, native = self._node.device, _fresh_array()
         if native is None:
             return self._new(fresh(as_dtype(dtype), shape, device))
-        return native(_recipe(shape, dtype, device))
+        return native(recipe(shape, dtype, device))
 
     def __metalloid_launch__(self, kernel: Any, values: Sequence[Any], threads: Any,
                              group: Any) -> None:  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import FrameType
@@ -59,6 +60,21 @@ class IndexCheck(NamedTuple):
 
 #: By device with its own memory: the codes of checks that no read has verified yet.
 pending: dict[Device, list[tuple[Memory, IndexCheck]]] = {}
+
+
+class _ReadIndices(threading.local):
+    """Indices that were found in the range ``[0, extent)`` while a call is recorded.
+
+    Attributes
+    ----------
+    nodes : list of (Node, int) or None
+        Index arrays and extents; None unless a call is recorded.
+    """
+
+    nodes: list[tuple[Node, int]] | None = None
+
+
+read_indices = _ReadIndices()
 
 
 def first_word(memory: Memory) -> int:

@@ -116,9 +116,8 @@ class LinearizedGraph:
             else:
                 indices = tuple(map(index_at, node.args))
                 entry = identity = (node.kind, node.data, node.dtype, node.shape, indices)
-                if (
-                    node.kind is CUSTOM_CALL
-                ):  # a plan is kept, the parameters of a call should not be
+                # Plans do not depend on the parameters of calls, unless they launch them.
+                if node.kind is CUSTOM_CALL and not node.data.is_launched:
                     entry = (CUSTOM_CALL, node.data.results, *entry[2:])
             earlier = find(identity, index)
             index_of[node] = earlier

@@ -64,8 +64,9 @@ def _load() -> Any:
     for k, (name, own) in enumerate(offsets.items()):
         library.mtl_define_class(k, ctypes.py_object(_classes[name]), own, len(_SLOTS[name]))
     for name in (
-        "mtl_elementwise", "mtl_evaluation", "mtl_fresh_array", "mtl_host_array", "mtl_known_call",
-        "mtl_new_pool", "mtl_new_nodes", "mtl_new_plan", "mtl_program_call", "mtl_views",
+        "mtl_copied_leaf", "mtl_elementwise", "mtl_evaluation", "mtl_fresh_array", "mtl_host_array",
+        "mtl_known_call", "mtl_new_pool", "mtl_new_nodes", "mtl_new_plan", "mtl_program_call",
+        "mtl_views",
     ):  # fmt: skip
         getattr(library, name).restype = ctypes.py_object
     library.mtl_prepare_bind_array(ctypes.py_object(_classes["Node"].leaf_kind))
@@ -138,5 +139,13 @@ def known_call(calls: tuple[Any, ...], args: tuple[Any, ...], options: dict[str,
     """The results of the call that is like one of the known ones; None if none is.
 
     `node` replaces it by that of native/known_call.c.
+    """
+    return None
+
+
+def copied_leaf(recipe: tuple[Any, ...], array: Any) -> Any:
+    """A leaf with a copy of a NumPy array, as `from_numpy`; None if that function has to make it.
+
+    `node` replaces it by that of native/fresh_array.c.
     """
     return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+from collections.abc import Iterable
 from typing import Any, Final
 
 from metalloid.arrays.ir import native
@@ -125,6 +126,13 @@ class Node:
             call = self.data if self.kind is MATMUL else self.args[0].data
             call.add_result(self, 0 if self.kind is MATMUL else self.data)
 
+    def become_tuple(self, results: Iterable[Node]) -> None:
+        """Become the results of a primitive."""
+        self.kind, self.data, self.args = TUPLE, None, tuple(results)
+        self.flags = 0
+        for result in self.args:
+            self.flags |= result.flags
+
     def __repr__(self) -> str:
         return f"<Node {self.kind} {self.data} {self.dtype}{list(self.shape)}>"
 
@@ -172,6 +180,7 @@ def _load_new_node(functions: Any) -> None:
              topological_ids, int, slice, Ellipsis)  # fmt: skip
     native.moved, native.selected = functions.mtl_views(ctypes.py_object(state))
     of_calls = BUFFER, topological_ids, (), float, list
+    native.copied_leaf = functions.mtl_copied_leaf(ctypes.py_object((BUFFER, (), topological_ids)))
     native.known_call = functions.mtl_known_call(ctypes.py_object(of_calls))
 
 

@@ -24,8 +24,8 @@ from metalloid.arrays.ir.dtypes import (
     type_rules,
     uint64,
 )
-from metalloid.arrays.ir.layout import Ints, contiguous
-from metalloid.arrays.ir.memory import Memory
+from metalloid.arrays.ir.host_arrays import from_numpy
+from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.node import (
     CONSTANT,
     ELEMENTWISE,
@@ -34,7 +34,6 @@ from metalloid.arrays.ir.node import (
     broadcast,
     cast,
     constant,
-    in_memory,
     is_same_shape,
     operation,
     topological_ids,
@@ -46,41 +45,6 @@ from metalloid.runtime.devices.registry import get_device
 from metalloid.runtime.interop.dlpack import from_dlpack
 
 _LARGEST_FLOAT = 3.4028235677973366e38  # the largest double that rounds to a finite float32
-
-
-def can_share(array: np.ndarray, device: Device) -> bool:
-    """Whether arrays of a device can use the memory of a NumPy array in place."""
-    return (
-        device.memory == "host"
-        and array.dtype.isnative
-        and array.flags.c_contiguous
-        and array.__array_interface__["data"][0] % array.itemsize == 0
-    )
-
-
-def from_numpy(array: np.ndarray, device: Device, copy: bool = True, sharing: int = 0) -> Node:
-    """A leaf with a copy of a NumPy array, or on its memory if it `can_share` that.
-
-    Parameters
-    ----------
-    sharing : int
-        Sharing of the memory, if it is used in place.
-    """
-    dtype = as_dtype(array.dtype)
-    if not copy and can_share(array, device):
-        memory = Memory.of(device, array.reshape(-1), sharing)
-        return in_memory(memory, contiguous(array.shape), dtype)
-    memory = Memory(device, array.size * dtype.itemsize)
-    memory.begin_overwriting()
-    layout = contiguous(array.shape)
-    if device.memory == "host" and array.dtype == dtype and array.flags.c_contiguous:
-        ctypes.memmove(memory.address, array.__array_interface__["data"][0], array.nbytes)
-    elif device.memory != "own":
-        memory.host_view(dtype, layout.shape, layout.strides, 0)[...] = array
-    elif array.size:
-        plain = np.ascontiguousarray(array, dtype)
-        device.copy_in(memory.bound.address, plain.reshape(-1).view(np.uint8).data)
-    return in_memory(memory, layout, dtype)
 
 
 class SymbolicNumber(ABC):

@@ -146,7 +146,8 @@ def _lower_node(node: Node) -> None:
             node.become(results[0])
             node.inlined |= inlined
             return
-        node.kind, node.data, node.args = TUPLE, None, results
+        node.become_tuple(results)
+        return
     elif node.kind is GET_TUPLE_ITEM and node.args[0].kind is TUPLE:
         node.become(node.args[0].args[node.data])
         return

@@ -18,7 +18,8 @@ from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library
 from metalloid.arrays.ir.node import BUFFER, CONSTANT, PRIMITIVE, TRACED, Node, reshape
 from metalloid.arrays.ir.operands import as_number, converted
 from metalloid.arrays.ir.primitives import bind, implement
-from metalloid.arrays.lowering.indexing import Selection, fitting
+from metalloid.arrays.lowering.assignment import fitting
+from metalloid.arrays.lowering.indexing import Selection
 from metalloid.kernels.operands import MAX_ELEMENTS
 from metalloid.kernels.strides import collapse, row_major
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from metalloid.arrays.codegen.matmul import sum_type
 from metalloid.arrays.ir.dtypes import DType, kind_of
+from metalloid.arrays.ir.host_arrays import from_numpy
 from metalloid.arrays.ir.layout import Ints
 from metalloid.arrays.ir.library_call import LibraryCall, LibraryLaunch, library_call
 from metalloid.arrays.ir.node import Node
-from metalloid.arrays.ir.operands import from_numpy
 from metalloid.arrays.lowering.windows import Overlaps, Windows
 from metalloid.arrays.planning.product_tiles import TILE
 from metalloid.kernels.strides import row_major

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from metalloid.arrays.execution.calls import read_array, to_host
 from metalloid.arrays.execution.evaluate import evaluate
-from metalloid.arrays.interop.dlpack import unshared
 from metalloid.arrays.ir.dtypes import int64, kind_of, uint64
 from metalloid.arrays.ir.extents import as_extent, slice_numbers
-from metalloid.arrays.ir.index_checks import IndexCheck, checked, out_of_range, users_line
+from metalloid.arrays.ir.host_arrays import from_numpy, from_result
+from metalloid.arrays.ir.index_checks import (
+    IndexCheck,
+    checked,
+    out_of_range,
+    read_indices,
+    users_line,
+)
 from metalloid.arrays.ir.layout import Ints, reach
 from metalloid.arrays.ir.node import (
     ABSTRACT,
@@ -26,25 +31,21 @@ from metalloid.arrays.ir.node import (
     permute,
     reshape,
 )
-from metalloid.arrays.ir.operands import (
-    as_number,
-    binary,
-    converted,
-    from_numpy,
-    op,
-    to_node,
-    where_node,
-)
+from metalloid.arrays.ir.operands import as_number, binary, op, to_node, where_node
 from metalloid.arrays.ir.primitives import bind
-from metalloid.arrays.ir.views import full_slices, joined, sliced
+from metalloid.arrays.ir.views import sliced
 from metalloid.arrays.lowering.compaction import (
     MSL_BITS,
     counts_of_true,
     elements_at_true,
     indices_of_true,
 )
+from metalloid.arrays.lowering.sort_dispatch import cores
 from metalloid.kernels.operands import MAX_ELEMENTS
 from metalloid.kernels.strides import broadcast_shape
+
+#: The elements of larger arrays at a mask are copied by several threads, if there are.
+_SMALL_FOR_THREADS = 2**16
 
 
 class Selection:
@@ -72,7 +73,7 @@ class Selection:
         items = key if isinstance(key, tuple) else (key,)
         self._given: dict[Node, np.ndarray] = {}  # arrays of the host
         items = tuple(self._plain_item(item, node) for item in items)
-        if len(items) == 1 and _is_mask(items[0]) and items[0].shape == node.shape:
+        if len(items) == 1 and is_mask(items[0]) and items[0].shape == node.shape:
             self.mask = items[0]
         self.items = items
         self._read(node, items)
@@ -164,14 +165,15 @@ class Selection:
         return own
 
 
-def _is_mask(item: Any) -> bool:
+def is_mask(item: Any) -> bool:
+    """Whether an item of an index is an array of booleans."""
     return isinstance(item, Node) and kind_of(item.dtype) == "b"
 
 
 def _axes_used(item: Any) -> int:
     if item is None or item is Ellipsis:
         return 0
-    return len(item.shape) if _is_mask(item) else 1
+    return len(item.shape) if is_mask(item) else 1
 
 
 def _in_range(index: int, extent: int, axis: int) -> int:
@@ -196,32 +198,41 @@ def checked_index(index: Node, extent: int, axis: int, values: np.ndarray | None
     is_known = values is not None or index.kind is IOTA or index.device.memory != "own"
     if index.flags & ABSTRACT or not is_known:
         if index.dtype == uint64:  # the largest ones are no int64
-            index = binary(op("minimum"), _Operand(index), 2**63 - 1)
+            index = binary(op("minimum"), Operand(index), 2**63 - 1)
         return checked(cast(index, int64), IndexCheck(extent, axis, users_line()))
     low, high = _limits(index, extent, values)
     if low < -extent or high >= extent:
         wrong = low if low < -extent else high
         raise out_of_range(wrong, extent, axis)
     wide = cast(index, int64)
+    if read_indices.nodes is not None and index.kind is not IOTA:
+        read_indices.nodes.append((index, extent if low >= 0 else -1))
     return wide if low >= 0 else _wrapped(wide, extent)
+
+
+def are_in_range(index: Node, extent: int) -> bool | None:
+    """Whether no index is negative or too large; None if a device has them, or has none yet."""
+    if index.flags & ABSTRACT or index.device.memory == "own" or not index.size:
+        return None
+    low, high = _limits(index, extent, None)
+    if read_indices.nodes is not None and index.kind is not IOTA:
+        read_indices.nodes.append((index, extent if low >= 0 and high < extent else -1))
+    return low >= 0 and high < extent
 
 
 def _wrapped(index: Node, extent: int) -> Node:
     """Indices in which negative ones count from the end."""
     number = as_number(extent, int64, index.device)
-    is_negative = binary(op("less"), _Operand(index), 0)
-    shifted = binary(op("add"), _Operand(index), _Operand(number))
-    return where_node(_Operand(is_negative), _Operand(shifted), _Operand(index))
+    is_negative = binary(op("less"), Operand(index), 0)
+    shifted = binary(op("add"), Operand(index), Operand(number))
+    return where_node(Operand(is_negative), Operand(shifted), Operand(index))
 
 
 def _limits(index: Node, extent: int, values: np.ndarray | None) -> tuple[int, int]:
     """Return the extremes of indices; only bounds of them if all are in ``[0, extent)``."""
     if index.kind is IOTA:
         return reach(index.layout)
-    if values is None:
-        (index,) = evaluate([index])
-        values = read_array()(index)
-        values = to_host(index) if values is None else values
+    values = _values(index) if values is None else values
     # Fast path for valid indices: as unsigned integers, negative ones are large.
     top = int(values.view(f"u{values.itemsize}").max())
     if top < extent:
@@ -229,7 +240,7 @@ def _limits(index: Node, extent: int, values: np.ndarray | None) -> tuple[int, i
     return int(values.min()), int(values.max())
 
 
-class _Operand:
+class Operand:
     """Wraps a node as an operand of `binary` and `where_node`."""
 
     def __init__(self, node: Node) -> None:
@@ -240,9 +251,14 @@ def nonzero_indices(mask: Node) -> tuple[Node, ...]:
     """Return the indices of true elements, one array per axis. The mask is evaluated."""
     if mask.device.memory == "own" and mask.shape and 0 < mask.size <= MAX_ELEMENTS:
         return _nonzero_by_kernels(mask)
-    (mask,) = evaluate([mask])
-    indices = np.nonzero(to_host(mask))
-    return tuple(from_numpy(index, mask.device, copy=False) for index in indices)
+    return tuple(from_result(index, mask.device) for index in np.nonzero(_values(mask)))
+
+
+def _values(node: Node) -> np.ndarray:
+    """The values of a node, which is evaluated."""
+    (leaf,) = evaluate([node])
+    values = read_array()(leaf)
+    return to_host(leaf) if values is None else values
 
 
 def _nonzero_by_kernels(mask: Node) -> tuple[Node, ...]:
@@ -253,9 +269,9 @@ def _nonzero_by_kernels(mask: Node) -> tuple[Node, ...]:
     rest = indices_of_true(vector, ends, count)
     indices = []
     for extent in mask.shape[:0:-1]:
-        number = _Operand(as_number(extent, int64, mask.device))
-        indices.append(binary(op("remainder"), _Operand(rest), number))
-        rest = binary(op("floor_divide"), _Operand(rest), number)
+        number = Operand(as_number(extent, int64, mask.device))
+        indices.append(binary(op("remainder"), Operand(rest), number))
+        rest = binary(op("floor_divide"), Operand(rest), number)
     return (rest, *reversed(indices))
 
 
@@ -268,33 +284,45 @@ def _counted_mask(mask: Node) -> tuple[Node, Node, int]:
     return vector, ends, int(to_host(sliced(ends, [(ends.size - 1, 1, 1)]))[0])
 
 
-def _is_compacted(node: Node, key: Any) -> bool:
-    """Whether an index is a mask of all elements, which kernels write one after another.
-
-    Where derivatives or symbolic extents depend on them, they are gathered. On a core of a CPU,
-    NumPy's indices and a gather, which writes whole registers, take less time.
-    """
+def _is_plain_mask(node: Node, key: Any) -> bool:
+    """Whether an index is a mask of all elements, on whose values nothing else depends."""
     mask = getattr(key, "_node", None)
-    if mask is None or not _is_mask(mask) or mask.shape != node.shape:
+    if mask is None or not is_mask(mask) or mask.shape != node.shape or not node.shape:
         return False
-    is_plain = not (node.flags | mask.flags) & (ABSTRACT | TRACED)
-    is_plain &= node.device.memory == "own" and mask.device is node.device
-    is_simple = bool(node.shape) and node.dtype.itemsize in MSL_BITS
-    return is_plain and is_simple and 0 < node.size <= MAX_ELEMENTS
+    return not (node.flags | mask.flags) & (ABSTRACT | TRACED) and mask.device is node.device
+
+
+def _is_compacted(node: Node) -> bool:
+    """Whether kernels write the elements at a mask one after another.
+
+    Where derivatives or symbolic extents depend on them, they are gathered.
+    """
+    is_simple = node.dtype.itemsize in MSL_BITS
+    return is_simple and 0 < node.size <= MAX_ELEMENTS and node.device.memory == "own"
+
+
+def _is_by_host(node: Node) -> bool:
+    """Whether NumPy copies the elements at a mask, which takes a thread less time than a gather."""
+    is_small = cores(node.device) == 1 or node.size <= _SMALL_FOR_THREADS
+    return is_small and node.device.memory != "own"
 
 
 def _compacted(node: Node, mask: Node) -> Node:
     vector, ends, count = _counted_mask(mask)
-    if not count:
-        return from_numpy(np.zeros(0, node.dtype), node.device)
-    return elements_at_true(reshape(node, (node.size,)), vector, ends, count)
+    values = reshape(node, (node.size,))
+    return elements_at_true(values, vector, ends, count) if count else sliced(values, [(0, 1, 0)])
 
 
 def selected(node: Node, key: Any) -> Node:
     """Return the elements at an index."""
     item = key[0] if isinstance(key, tuple) and len(key) == 1 else key
-    if _is_compacted(node, item):
-        return _compacted(node, item._node)
+    if _is_plain_mask(node, item):
+        if _is_compacted(node):
+            return _compacted(node, item._node)
+        if _is_by_host(node):
+            # NumPy's indexing by a mask takes five times as long for long arrays.
+            values, flags = (_values(x).reshape(-1) for x in (node, item._node))
+            return from_result(np.compress(flags, values), node.device)
     selection = Selection(node, key)
     base = reshape(sliced(node, selection.slices), tuple(selection.shape))
     if not selection.arrays:
@@ -302,10 +330,10 @@ def selected(node: Node, key: Any) -> Node:
     axes = [axis for axis, _ in selection.arrays]
     indices = [index for _, index in selection.arrays]
     result = gathered(base, axes, indices)
-    return permute(result, _order_of_axes(selection, base, len(result.shape)))
+    return permute(result, order_of_axes(selection, base, len(result.shape)))
 
 
-def _order_of_axes(selection: Selection, base: Node, rank: int) -> Ints:
+def order_of_axes(selection: Selection, base: Node, rank: int) -> Ints:
     """Where the axes of the result are in that of a gather, which has those of the indices first.
 
     NumPy keeps the axes of adjacent index arrays at their position.
@@ -332,110 +360,3 @@ def gathered(node: Node, axes: list[int], indices: list[Node]) -> Node:
     base = permute(node, (*axes, *rest))
     result = (*shape, *(node.shape[axis] for axis in rest))
     return Node(GATHER, len(axes), (base, *indices), node.dtype, result, node.device)
-
-
-def updated(node: Node, key: Any, value: Any, function: str = "set") -> Node:
-    """Return a copy of an array with some elements replaced.
-
-    Parameters
-    ----------
-    function : str
-        ``"set"``, or the binary operation that combines the old element and `value`.
-    """
-    new = to_node(value, "setitem", device=node.device) if not _is_number(value) else as_number(
-        value, node.dtype, node.device)  # fmt: skip
-    new = converted(new, node.dtype)
-    mask = getattr(key, "_node", None)
-    if mask is not None and mask.flags & ABSTRACT and _is_mask(mask) and mask.shape == node.shape:
-        return _masked(node, mask, new, function)
-    if function != "set":
-        op(function).dtype(node.dtype)
-    selection = Selection(node, key)
-    if selection.mask is not None and new.shape == ():
-        changed = new if function == "set" else binary(op(function), _Operand(node), _Operand(new))
-        return where_node(_Operand(selection.mask), _Operand(changed), _Operand(node))
-    if selection.arrays:
-        return _scatter_at(node, selection, new, function)
-    shape = tuple(selection.shape)
-    if function != "set":
-        old = reshape(sliced(node, selection.slices), shape)
-        new = binary(op(function), _Operand(old), _Operand(new))
-    new = fitting(new, shape)
-    region = tuple(count for _, _, count in selection.slices)
-    if math.prod(region) == 0:
-        return unshared(node)
-    slices = [full_slices(node.shape), selection.slices]
-    return joined([node, reshape(new, region)], slices, node.shape, node.dtype)
-
-
-def _masked(node: Node, mask: Node, new: Node, function: str) -> Node:
-    """A copy with new elements at a mask without a value, in order."""
-    if new.shape not in ((), (1,)):
-        size = (math.prod(node.shape),)
-        number = cast(reshape(mask, size), int64)
-        (count,) = bind("scan", [number], ("cumulative_sum", 0), (int64, size))
-        order = binary(op("subtract"), _Operand(count), 1)
-        at = [checked_index(reshape(order, node.shape), new.shape[0], 0)]
-        new = gathered(new, [0], at)
-    if function != "set":
-        new = binary(op(function), _Operand(node), _Operand(new))
-    return where_node(_Operand(mask), _Operand(new), _Operand(node))
-
-
-def written(node: Node, key: Any, value: Any) -> bool:
-    """Write elements in place, if the index is a basic slice; return whether it was.
-
-    The caller owns the memory exclusively. Filling an array piecewise then takes linear time.
-    """
-    if node.device.memory == "own":
-        return False
-    selection = Selection(node, key)
-    if selection.arrays or selection.mask is not None:
-        return False
-    new = as_number(value, node.dtype, node.device) if _is_number(value) else to_node(
-        value, "setitem", device=node.device)  # fmt: skip
-    new = fitting(converted(new, node.dtype), tuple(selection.shape))
-    if new.flags & TRACED:
-        return False
-    (new,) = evaluate([new])
-    region = sliced(node, selection.slices)
-    shape = tuple(count for _, _, count in selection.slices)
-    to_host(region)[...] = to_host(new).reshape(shape)
-    return True
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, bool | int | float | complex)
-
-
-def fitting(new: Node, shape: Ints) -> Node:
-    """A new value, broadcast to the shape of the elements that it replaces."""
-    while len(new.shape) > len(shape) and new.shape[0] == 1:
-        new = reshape(new, new.shape[1:])
-    if broadcast_shape("setitem", new.shape, shape) != shape:
-        raise ValueError(f"[setitem] a value of shape {new.shape} does not broadcast to {shape}.")
-    return broadcast(new, shape)
-
-
-def _scatter_at(node: Node, selection: Selection, new: Node, function: str) -> Node:
-    """A copy with new elements at index arrays, within slices of the other axes."""
-    region = tuple(count for _, _, count in selection.slices)
-    base = reshape(sliced(node, selection.slices), tuple(selection.shape))
-    axes = [axis for axis, _ in selection.arrays]
-    lead = broadcast_shape("index", *(index.shape for _, index in selection.arrays))
-    indices = [broadcast(index, lead) for _, index in selection.arrays]
-    rest = [axis for axis in range(len(base.shape)) if axis not in axes]
-    shape = (*lead, *(base.shape[axis] for axis in rest))
-    order = _order_of_axes(selection, base, len(shape))
-    new = fitting(new, tuple(shape[axis] for axis in order))
-    new = permute(new, tuple(order.index(k) for k in range(len(order))))
-    moved = permute(base, (*axes, *rest))
-    # The operands: an array, new elements, and indices along its first axes, valid and of one
-    # shape. The parameter: "set", or the binary operation that combines old and new elements.
-    (result,) = bind("scatter", [moved, new, *indices], (function,), (node.dtype, moved.shape))
-    back = tuple([*axes, *rest].index(k) for k in range(len(base.shape)))
-    result = reshape(permute(result, back), region)
-    if region == node.shape and selection.slices == full_slices(node.shape):
-        return result
-    return joined([node, result], [full_slices(node.shape), selection.slices], node.shape,
-                  node.dtype)  # fmt: skip

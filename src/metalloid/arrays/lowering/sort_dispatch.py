@@ -24,9 +24,10 @@ _ENOUGH = {
 _LONG_FOR_SHORT_INTEGERS = 2**12
 
 #: NumPy sorts words with AVX-512, in 0.3 to 0.9 of the time that kernels take on one thread, from
-#: so many elements in all and rows of so many bytes on. Radix sorts of long rows of integers are as
-#: fast.
-_ENOUGH_FOR_WORDS, _ROW_OF_WORDS, _LONG_FOR_INTEGERS = 2**16, 512, 2**16
+#: rows of so many elements on, by bytes of an element.
+_ROW_OF_WORDS = {4: 100, 8: 32}
+#: Sorts of one row of so many elements take a few threads as long as one.
+_SHORT_FOR_THREADS = 2**13
 _AVX512_BYTES = 64
 
 
@@ -36,10 +37,9 @@ def cores(device: Device) -> int:
 
 
 def _has_vectorized_sort(dtype: DType, device: Device, row: int, total: int) -> bool:
-    is_word = kind_of(dtype) in "iuf" and dtype.itemsize >= 4
-    is_long = kind_of(dtype) != "f" and row >= _LONG_FOR_INTEGERS
-    is_enough = total >= _ENOUGH_FOR_WORDS and row * dtype.itemsize >= _ROW_OF_WORDS
-    is_usable = is_word and is_enough and not is_long and cores(device) == 1
+    is_word = kind_of(dtype) in "iuf" and dtype.itemsize in _ROW_OF_WORDS
+    is_usable = is_word and row >= _ROW_OF_WORDS[dtype.itemsize]
+    is_usable &= cores(device) == 1 or row == total <= _SHORT_FOR_THREADS
     return is_usable and device.traits.vector_bytes == _AVX512_BYTES
 
 

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 // The items of all evaluations share, and of a known one (known_evaluations.py).
-enum { STATE_PLANS, STATE_KINDS, STATE_NO_ARGS };
+enum { STATE_PLANS, STATE_KINDS, STATE_NO_ARGS, STATE_GUARDS };
+enum { GUARD_ACQUIRE, GUARD_RELEASE, GUARD_TRACES, GUARD_OBSERVERS };
+enum { NEEDS_PYTHON = 4 | 32 };  // of `Node.flags`: TRACED, CHECKED
 enum { KNOWN_PLAN, KNOWN_LEAVES, KNOWN_INPUTS, KNOWN_HAS_NUMBERS, KNOWN_RESULTS, KNOWN_UNSAVED,
        KNOWN_ELEMENTS, KNOWN_HELD, KNOWN_OVERWRITTEN };
 enum { RESULT_NODES, RESULT_MEMORY, RESULT_DATA };
@@ -208,14 +210,69 @@ static PyObject* graph_key(PyObject* state, PyObject* const* args, Py_ssize_t un
   return with_graph(state, args[0], key_of_graph);
 }
 
+static bool is_expression(PyObject* state, PyObject* node) {
+  PyObject* kind = PyTuple_GetItem(PyTuple_GetItem(state, STATE_KINDS), KIND_BUFFER);
+  return get(node, NODE, NODE_KIND) != kind;
+}
+
+static PyObject* run_;
+
+// Runs a known evaluation by Python, from a tuple of it and of its nodes, which it drops.
+static PyObject* run_known(PyObject* known) {
+  if (!run_) run_ = PyUnicode_InternFromString("run");
+  PyObject* done = PyObject_CallMethodObjArgs(PyTuple_GetItem(known, 0), run_, PyTuple_GetItem(known, 1),
+                                              &_Py_TrueStruct, (void*)0);
+  Py_DecRef(known);
+  return done;
+}
+
+// The state of the functions, which live as long as the process; null before there are any.
+static PyObject* state_;
+
+bool mtl_evaluate_alone(PyObject* node) {
+  if (!state_ || !is_expression(state_, node)) return false;
+  PyObject* guards = PyTuple_GetItem(state_, STATE_GUARDS);
+  if (PyLong_AsLongLong(get(node, NODE, NODE_FLAGS)) & NEEDS_PYTHON ||
+      PySet_Size(PyTuple_GetItem(guards, GUARD_TRACES)) ||
+      PyList_Size(PyTuple_GetItem(guards, GUARD_OBSERVERS)))
+    return false;
+  PyObject* locked = PyObject_CallNoArgs(PyTuple_GetItem(guards, GUARD_ACQUIRE));
+  if (!locked) return false;
+  Py_DecRef(locked);
+  PyObject *type, *value, *trace, *done = 0;
+  if (is_expression(state_, node)) {  // another thread may have evaluated it meanwhile
+    PyObject* roots = list_of(&node, 1);
+    done = roots ? with_graph(state_, roots, evaluate_graph) : 0;
+    drop(roots);
+    if (done && type_of(done) == type_of(guards)) done = run_known(done);
+  }
+  PyErr_Fetch(&type, &value, &trace);
+  PyObject* released = PyObject_CallNoArgs(PyTuple_GetItem(guards, GUARD_RELEASE));
+  const bool is_done = done == &_Py_TrueStruct;
+  drop(done), drop(released);
+  if (type) PyErr_Restore(type, value, trace);
+  return is_done;
+}
+
+// evaluate_alone(root): True, with the value of a root for which nothing in Python is needed.
+static PyObject* evaluate_alone(PyObject* self, PyObject* const* args, Py_ssize_t unused) {
+  (void)self, (void)unused;
+  const bool is_done = mtl_evaluate_alone(args[0]);
+  if (PyErr_Occurred()) return 0;
+  return new_reference(is_done ? &_Py_TrueStruct : &_Py_FalseStruct);
+}
+
+static PyMethodDef alone_definition = {"evaluate_alone", evaluate_alone, METH_FASTCALL, 0};
 static PyMethodDef evaluate_definition = {"evaluate", evaluate, METH_FASTCALL, 0};
 static PyMethodDef key_definition = {"graph_key", graph_key, METH_FASTCALL, 0};
 
-// The functions `evaluate` and `graph_key`.
+// The functions `evaluate`, `graph_key` and `evaluate_alone`.
 MTL_EXPORT PyObject* mtl_evaluation(PyObject* state) {
-  PyObject* functions = PyTuple_New(2);
+  PyObject* functions = PyTuple_New(3);
   if (!functions) return 0;
+  state_ = new_reference(state);
   PyTuple_SetItem(functions, 0, PyCFunction_NewEx(&evaluate_definition, state, 0));
   PyTuple_SetItem(functions, 1, PyCFunction_NewEx(&key_definition, state, 0));
+  PyTuple_SetItem(functions, 2, PyCFunction_NewEx(&alone_definition, state, 0));
   return functions;
 }

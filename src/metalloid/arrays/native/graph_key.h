@@ -27,3 +27,7 @@ bool mtl_walk_graph(PyObject* kinds, PyObject* roots, struct graph* graph);
 
 // The key as a Python object; null with an error.
 PyObject* mtl_graph_key(const struct graph* graph);
+
+// Evaluates a node whose plan has run before, with the lock of evaluations, as far as nothing in Python is
+// needed. False if Python has to do it, or with an error (evaluation.c).
+bool mtl_evaluate_alone(PyObject* node);

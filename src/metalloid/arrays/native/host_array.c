@@ -1,4 +1,5 @@
 // NumPy arrays and read-only memoryviews on the memory of evaluated nodes.
+#include "graph_key.h"
 #include "pool.h"
 
 enum { MAX_DIMENSIONS = 8, AS_BUFFER_OFFSET = 160 };
@@ -15,7 +16,7 @@ struct exporter {
 
 typedef int (*buffer_getter)(PyObject* self, Py_buffer* view, int flags);
 
-static PyObject *exporter_type, *itemsize_, *nbytes_, *char_, *buffer_kind, *evaluate;
+static PyObject *exporter_type, *itemsize_, *nbytes_, *char_, *buffer_kind, *evaluate, *record_error;
 static buffer_getter get_buffer_by_python;
 
 static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -141,15 +142,31 @@ static bool fill_view(PyObject* node, Py_buffer* view) {
   return true;
 }
 
+// Evaluates the node of an array. Errors are recorded, as NumPy drops those of buffers.
+static bool has_value(PyObject* array, PyObject* node) {
+  if (mtl_evaluate_alone(node)) return true;
+  PyObject *type, *value, *trace, *done;
+  if (!PyErr_Occurred()) {
+    done = PyObject_CallFunctionObjArgs(evaluate, array, (void*)0);
+    drop(done);
+    return done;
+  }
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  done = PyObject_CallFunctionObjArgs(record_error, node, value, (void*)0);
+  drop(done);
+  PyErr_Restore(type, value, trace);
+  return false;
+}
+
 // Of arrays: as `Array.__buffer__`, which NumPy calls before `__array__`.
 static int get_array_buffer(PyObject* self, Py_buffer* view, int flags) {
   PyObject* node = flags == PyBUF_FULL_RO ? get(self, ARRAY, ARRAY_NODE) : 0;
   if (!node) return get_buffer_by_python(self, view, flags);
-  if (get(node, NODE, NODE_KIND) != buffer_kind) {
-    PyObject* done = PyObject_CallFunctionObjArgs(evaluate, self, (void*)0);
-    drop(done);
-    if (!done) return -1;
-  }
+  new_reference(node);
+  const bool is_evaluated = get(node, NODE, NODE_KIND) == buffer_kind || has_value(self, node);
+  Py_DecRef(node);
+  if (!is_evaluated) return -1;
   node = new_reference(get(self, ARRAY, ARRAY_NODE));
   const bool is_filled = fill_view(node, view);
   Py_DecRef(node);
@@ -183,11 +200,12 @@ static void replace_buffer_getter(PyObject* type) {
 }
 
 // Arrays export buffers without Python's `__buffer__`. The interpreter has no function to replace a slot:
-// it stays as it is where the type is laid out differently. Takes node.BUFFER, and a function that
-// evaluates an array.
-MTL_EXPORT void mtl_define_buffers(PyObject* kind, PyObject* function) {
+// it stays as it is where the type is laid out differently. Takes node.BUFFER, and functions that
+// evaluate an array, and that record an error of a node.
+MTL_EXPORT void mtl_define_buffers(PyObject* kind, PyObject* function, PyObject* on_error) {
   if (!prepare()) return;
   buffer_kind = new_reference(kind), evaluate = new_reference(function);
+  record_error = new_reference(on_error);
   replace_buffer_getter(mtl_layouts[ARRAY].type);
 }
 

@@ -1,17 +1,17 @@
 // Calls of a function like an earlier one: the nodes of its results are made without the function. What
 // a call must be like, and the nodes, are tuples (numpy/known_calls.py). Other calls are left to Python.
-#include "layouts.h"
+#include "pool.h"
 
 // The items of a known call.
 enum {
   CALL_CHECKS, CALL_NAMES, CALL_OPTION_CHECKS, CALL_FIRST, CALL_STEPS, CALL_CONSTANTS, CALL_RESULTS,
-  CALL_SETTINGS, CALL_VERSION
+  CALL_RANGES, CALL_SETTINGS, CALL_VERSION
 };
 // Checks of arguments, by the number of their items: an object itself; a type and a value of it; a
-// type, checks of the items of a list or a tuple, and None; an array.
-enum { IS_OBJECT = 1, IS_EQUAL, IS_SEQUENCE, IS_ARRAY };
+// type, checks of the items of a list or a tuple, and None; an array in memory; an expression.
+enum { IS_OBJECT = 1, IS_EQUAL, IS_SEQUENCE, IS_ARRAY, IS_EXPRESSION = 6 };
 enum { CHECK_TYPE, CHECK_VALUE, CHECK_ITEMS = 1 };
-enum { CHECK_DTYPE, CHECK_SHAPE, CHECK_DATA, CHECK_DEVICE };
+enum { CHECK_DTYPE, CHECK_SHAPE, CHECK_DATA, CHECK_KIND = 2, CHECK_DEVICE, CHECK_FLAGS, CHECK_COUNTER };
 // Nodes in the order in which they are made. The operands are numbers of arrays, then of constants, then
 // of earlier nodes; a leaf has the memory of its operand.
 enum { STEP_KIND, STEP_DATA, STEP_OPERANDS, STEP_DTYPE, STEP_SHAPE, STEP_FLAGS, STEP_DEVICE };
@@ -32,14 +32,22 @@ static bool is_same_float(PyObject* a, PyObject* b) {
   return !memcmp(&x, &y, sizeof x);  // the signs of zeros count
 }
 
+// Strides and offset; those of most expressions do not matter.
+static bool has_data(PyObject* node, PyObject* expected) {
+  return expected == &_Py_NoneStruct || is_equal(get(node, NODE, NODE_DATA), expected);
+}
+
 static bool is_like_array(PyObject* value, PyObject* check, struct arrays* arrays) {
   PyObject* node = type_of(value) == mtl_array_subclass ? get(value, ARRAY, ARRAY_NODE) : 0;
-  if (!node || arrays->count == MAX_ARRAYS || get(node, NODE, NODE_KIND) != state_.leaf_kind ||
+  const bool is_leaf = PyTuple_Size(check) == IS_ARRAY;
+  PyObject* kind = is_leaf ? state_.leaf_kind : PyTuple_GetItem(check, CHECK_KIND);
+  const long long flags = is_leaf ? 0 : PyLong_AsLongLong(PyTuple_GetItem(check, CHECK_FLAGS));
+  if (!node || arrays->count == MAX_ARRAYS || get(node, NODE, NODE_KIND) != kind ||
       get(node, NODE, NODE_DTYPE) != PyTuple_GetItem(check, CHECK_DTYPE) ||
       get(node, NODE, NODE_DEVICE) != PyTuple_GetItem(check, CHECK_DEVICE) ||
-      PyLong_AsLongLong(get(node, NODE, NODE_FLAGS)) ||
+      PyLong_AsLongLong(get(node, NODE, NODE_FLAGS)) != flags ||
       !is_equal(get(node, NODE, NODE_SHAPE), PyTuple_GetItem(check, CHECK_SHAPE)) ||
-      !is_equal(get(node, NODE, NODE_DATA), PyTuple_GetItem(check, CHECK_DATA)))
+      !has_data(node, PyTuple_GetItem(check, is_leaf ? CHECK_DATA : CHECK_COUNTER)))
     return false;
   arrays->nodes[arrays->count++] = node;
   return true;
@@ -49,7 +57,7 @@ static bool is_like(PyObject* value, PyObject* check, struct arrays* arrays, int
   const Py_ssize_t kind = PyTuple_Size(check);
   PyObject* type = PyTuple_GetItem(check, CHECK_TYPE);
   if (kind == IS_OBJECT) return value == type;
-  if (kind == IS_ARRAY) return is_like_array(value, check, arrays);
+  if (kind >= IS_ARRAY) return is_like_array(value, check, arrays);
   if (type_of(value) != type) return false;
   if (kind == IS_EQUAL) {
     PyObject* expected = PyTuple_GetItem(check, CHECK_VALUE);
@@ -80,6 +88,46 @@ static bool are_the_same(PyObject* call, const struct arrays* arrays) {
   return true;
 }
 
+// Contiguous indices of an array must be below `extent`, and not negative.
+struct range {
+  int64_t array, extent, count, item_bytes, offset;
+};
+
+// Without branches, so that whole registers are compared: a sign is set where a number is out of range.
+#define DEFINE_ARE_BELOW(name, type)                                   \
+  static bool name(const void* start, int64_t count, int64_t extent) { \
+    const type* numbers = start;                                       \
+    int64_t out = 0;                                                   \
+    for (int64_t i = 0; i < count; i++) {                              \
+      const int64_t number = (int64_t)numbers[i];                      \
+      out |= number | (extent - 1 - number);                           \
+    }                                                                  \
+    return out >= 0;                                                   \
+  }
+DEFINE_ARE_BELOW(are_below_32, int32_t)
+DEFINE_ARE_BELOW(are_below_64, int64_t)
+#undef DEFINE_ARE_BELOW
+
+static bool is_in_range(const struct range* range, const struct arrays* arrays) {
+  PyObject* memory = get(arrays->nodes[range->array], NODE, NODE_MEMORY);
+  uint64_t address;
+  if (!is_instance(memory, MEMORY) || !mtl_is_on_host(get(memory, MEMORY, MEMORY_LEASE)) ||
+      !mtl_is_complete(get(memory, MEMORY, MEMORY_BOUND)) || !mtl_address_of(memory, &address))
+    return false;
+  const void* start = (const void*)(uintptr_t)(address + (uint64_t)range->offset);
+  if (range->item_bytes == 4) return are_below_32(start, range->count, range->extent);
+  return range->item_bytes == 8 && are_below_64(start, range->count, range->extent);
+}
+
+static bool are_in_range(PyObject* call, const struct arrays* arrays) {
+  PyObject* bytes = PyTuple_GetItem(call, CALL_RANGES);
+  const struct range* ranges = (const void*)PyBytes_AsString(bytes);
+  const Py_ssize_t count = PyBytes_Size(bytes) / (Py_ssize_t)sizeof *ranges;
+  for (Py_ssize_t i = 0; i < count; i++)
+    if (!is_in_range(&ranges[i], arrays)) return false;
+  return true;
+}
+
 static bool match(PyObject* call, PyObject* args, PyObject* options, struct arrays* arrays) {
   PyObject *checks = PyTuple_GetItem(call, CALL_CHECKS), *names = PyTuple_GetItem(call, CALL_NAMES);
   PyObject* settings = PyTuple_GetItem(call, CALL_SETTINGS);
@@ -95,7 +143,7 @@ static bool match(PyObject* call, PyObject* args, PyObject* options, struct arra
     PyObject* check = PyTuple_GetItem(PyTuple_GetItem(call, CALL_OPTION_CHECKS), i);
     if (!value || !is_like(value, check, arrays, 0)) return false;
   }
-  return are_the_same(call, arrays);
+  return are_the_same(call, arrays) && are_in_range(call, arrays);
 }
 
 static PyObject* new_leaf(PyObject* step, PyObject* owner) {

@@ -44,7 +44,7 @@ _MIN_DOTS, _MIN_CHUNKED = 2**12, 2**16
 #: From this many multiplications and elements on, a call of a library beats a kernel of the plan,
 #: which is launched with the others and fuses; the depth of smaller results is split
 #: (lowering/split_matmul.py).
-_ENOUGH_FOR_LIBRARY, _ENOUGH_ELEMENTS = 2**27, 2**14
+_ENOUGH_FOR_LIBRARY, _ENOUGH_ELEMENTS = 2**32, 2**14
 
 
 def shape_of_work(shape: Ints, right: Node) -> Ints:

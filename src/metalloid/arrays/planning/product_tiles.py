@@ -5,6 +5,8 @@ More sums than the registers hold are spilled in the innermost loop, which halve
 
 from __future__ import annotations
 
+import math
+
 from metalloid.arrays.ir.dtypes import DType
 from metalloid.arrays.ir.layout import Ints
 from metalloid.runtime.devices.traits import DeviceTraits
@@ -13,6 +15,9 @@ from metalloid.runtime.devices.traits import DeviceTraits
 TILE, STEP = 64, 32
 #: Rows of a tile of sums of six rows: a multiple of six, and of the width of a packed panel.
 TALL_TILE = 96
+#: Rows of a tile of large right factors, which are read once for each tile from memory or the
+#: third-level cache; and the fewest of these tiles for each core.
+TALLEST_TILE, _TILES_OF_CORE = 256, 8
 #: Registers of sums, of 16 and of 32 registers. The others hold elements of the factors.
 _SUMS = {16: 12, 32: 16}
 #: Lanes of code that depends on no width, by the bytes of a register.
@@ -31,8 +36,8 @@ def panel_tile(
 ) -> tuple[int, int]:
     """Rows and columns that a kernel of panels computes at a time.
 
-    There are 32 columns, or 8 or 16 if fewer lanes are idle then, and as many rows as the registers
-    hold, at most 8. Elements that are converted serve more lanes.
+    There are 32 columns, 16 of float64, or 8 or 16 if fewer lanes are idle then, and as many rows
+    as the registers hold, at most 8. Elements that are converted serve more lanes.
 
     Parameters
     ----------
@@ -43,10 +48,11 @@ def panel_tile(
     """
     rows, columns = shape
     narrow = 8 if dtype.itemsize > 4 or columns <= 8 else 16
-    is_narrow = -(-columns // narrow) * narrow < -(-columns // 32) * 32
+    wide = 16 if dtype.itemsize > 4 else 32  # two registers of AVX-512
+    is_narrow = -(-columns // narrow) * narrow < -(-columns // wide) * wide
     is_narrow &= dtype.itemsize >= 4 or columns <= 16
     is_narrow |= has_few_registers(traits) and dtype.itemsize > 4
-    across = narrow if is_narrow else 32
+    across = narrow if is_narrow else wide
     lanes = min(across, _LANES[traits.vector_bytes])
     each = -(-lanes * max(dtype.itemsize, 4) // traits.vector_bytes)
     limit = max(_SUMS[traits.vector_registers] // each, 1)
@@ -56,6 +62,27 @@ def panel_tile(
         sixes, fours = -(-rows // 6) * 6, -(-rows // 4) * 4
         down = 6 if sixes < fours * _FOUR_ROWS else 4
     return down, across
+
+
+def panel_height(traits: DeviceTraits, shape: Ints, down: int, across: int,
+                 right_is_packed: bool) -> int:  # fmt: skip
+    """Rows of a threadgroup's tile of panels.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Stacks, rows and columns of the product.
+    down, across : int
+        Rows and columns that are computed at a time.
+    right_is_packed : bool
+        Whether the right factor is packed, as large ones are.
+    """
+    if down == 6:
+        return TALL_TILE
+    *batch, rows, columns = shape
+    tallest = math.prod(batch) * (rows // TALLEST_TILE) * -(-columns // across)
+    is_tall = right_is_packed and tallest >= _TILES_OF_CORE * traits.cores
+    return TALLEST_TILE if is_tall else TILE
 
 
 def strip_lanes(traits: DeviceTraits) -> int:

@@ -18,6 +18,7 @@ SIMD_WIDTH = 32
 #: Positions in a threadgroup.
 LOCAL = ("local", "flat", "lane", "simdgroup")
 AXES = "xyz"
+_LANES = "xyzw"
 
 
 class Unknown(Exception):
@@ -58,13 +59,13 @@ class Launch:
             return sizes[stem][AXES.index(rest)]
         value = self.arguments.get(stem)
         try:
-            if rest and not isinstance(value, int):
-                value = value[rest]  # type: ignore[index]
+            if rest and isinstance(value, Mapping | np.ndarray | np.generic | list | tuple):
+                value = _number_in(value, rest)
             if isinstance(value, np.ndarray):
                 value = value.item()
             if isinstance(value, int | np.integer):  # else in memory of a device
                 return int(value)
-        except (TypeError, ValueError, IndexError):
+        except (TypeError, ValueError, LookupError):
             pass
         raise Unknown
 
@@ -90,6 +91,16 @@ class Launch:
         return all(
             f"grid.{axis}" in is_known or (local and f"group.{axis}" in is_known) for axis in AXES
         )
+
+
+def _number_in(values: Any, name: str) -> Any:
+    """A component or an element of an array, or a member of a struct."""
+    if isinstance(values, Mapping):
+        return values[name]
+    array = np.asarray(values)
+    if array.dtype.names is not None:
+        return array[name]
+    return array.reshape(-1)[_LANES.index(name) if name in _LANES else int(name)]
 
 
 def _all_positions() -> list[str]:

@@ -92,11 +92,14 @@ class Indices:
         By name.
     atoms : dict of Atom
         By text.
+    arrays : set of str
+        Vectors and arrays in constant memory of which polynomials have numbers.
     """
 
     program: Program
     counters: dict[str, Counter] = field(default_factory=dict)
     atoms: dict[str, Atom] = field(default_factory=dict)
+    arrays: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         counts = assignments_of(self.program)
@@ -108,9 +111,7 @@ class Indices:
                 limit <= _NARROW.get(parameter.type.scalar, MAX_INDEX)
             ):  # fmt: skip
                 self._symbols[parameter.name] = known
-            elif parameter.type.space == "constant" and parameter.type.lanes == 1 and (
-                parameter.name not in _RESERVED
-            ):  # fmt: skip
+            elif parameter.type.space == "constant" and parameter.name not in _RESERVED:
                 self._symbols[parameter.name] = parameter.name
         self._values: dict[str, Expression] = {}
         firsts: dict[str, list[Assign]] = {}
@@ -167,10 +168,8 @@ class Indices:
             return inner if _fits(value, inner) else None
         if value.op == "variable":
             return self._variable(value, depth)
-        if value.op == "component" and value.args[0].op == "variable":
-            symbol = self._symbols.get(value.args[0].name)
-            is_known = symbol is not None and len(value.name) == 1
-            return {(f"{symbol}.{value.name}",): 1} if is_known else None
+        if value.op in ("component", "element") and value.args[0].op == "variable":
+            return self._number_of(value)
         if value.op == "member" and value.args[0].op == "variable":
             is_known = self._symbols.get(value.args[0].name) == value.args[0].name
             is_known = is_known and value.type.scalar in _INTEGERS
@@ -181,11 +180,28 @@ class Indices:
                 return self._binary(value.name, pair[0], pair[1])
         return None
 
+    def _number_of(self, value: Expression) -> Polynomial | None:
+        """A component of a position, or a number of a vector or an array in constant memory."""
+        base, rest = value.args[0], value.name
+        while base.name in self._values and self._values[base.name].op == "variable":
+            base = self._values[base.name]
+        name, symbol = base.name, self._symbols.get(base.name)
+        if symbol is None or value.type.scalar not in _INTEGERS or value.type.lanes != 1:
+            return None
+        if value.op == "element":
+            index = self.polynomial(value.args[1], 1)
+            if index is None or set(index) > {()} or len(value.args) != 2 or symbol != name:
+                return None
+            rest = str(index.get((), 0))
+        if symbol == name:
+            self.arrays.add(name)
+        return {(f"{symbol}.{rest}",): 1}
+
     def _variable(self, value: Expression, depth: int) -> Polynomial | None:
         name = value.name
         symbol = self._symbols.get(name)
         if symbol in _SCALAR_POSITIONS or symbol == name or symbol == "simd_width":
-            return {(symbol,): 1} if symbol else None
+            return {(symbol,): 1} if symbol and value.type.lanes == 1 else None
         if symbol is not None:
             return {(f"{symbol}.x",): 1} if value.type.lanes == 1 else None
         if name in self.counters:

@@ -14,7 +14,8 @@ from metalloid.differentiate.frontend.expressions import (
     binary,
     type_of,
 )
-from metalloid.differentiate.frontend.pointers import PointerReader, element_of, parts_of
+from metalloid.differentiate.frontend.pointer_members import PointerMemberReader
+from metalloid.differentiate.frontend.pointers import element_of, parts_of
 from metalloid.differentiate.frontend.structs import record_name
 from metalloid.differentiate.program.tree import Expression
 from metalloid.differentiate.program.types import Type
@@ -24,7 +25,7 @@ from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 _MAX_COPIED = 64
 
 
-class AggregateReader(PointerReader):
+class AggregateReader(PointerMemberReader):
     """Reads structs and matrices.
 
     An aggregate is an expression of its members or columns. It has no text: assignments of it are
@@ -69,6 +70,10 @@ class AggregateReader(PointerReader):
         if type_.record:
             parts = []
             for member, each in self.members_of(type_):
+                if each.is_pointer:
+                    is_array = bool(type_.extents)
+                    parts.append(self.new_pointer_member(f"{name}_{member}", each, is_array))
+                    continue
                 extents = (*type_.extents, *each.extents)
                 kind = replace(each, extents=extents, space=type_.space)
                 parts.append(self.new_variable(f"{name}_{member}", kind))
@@ -133,7 +138,7 @@ class AggregateReader(PointerReader):
             return super()._read_MemberExpr(node)
         if name not in base.name.split(","):
             raise Refused(node.begin, f"the member {name!r} has no rule")
-        return base.args[base.name.split(",").index(name)]
+        return self.resolved(base.args[base.name.split(",").index(name)])
 
     def fixed(self, argument: Expression) -> Expression:
         """A target whose indices no later statement changes."""
@@ -155,6 +160,9 @@ class AggregateReader(PointerReader):
 
     def assign(self, target: Expression, value: Expression, node: Node | None = None) -> None:
         """Append an assignment, of each part if it is an aggregate."""
+        if target.op == "unset":
+            self.point(target, value, node)
+            return
         target = element_of(target)
         if target.op == "construct":  # elements of memory
             value = self.new_vector(value)
@@ -169,7 +177,11 @@ class AggregateReader(PointerReader):
             raise Refused(
                 node.begin if node else None, f"this value of {target.type.msl} has no rule"
             )
-        pairs = list(_leaves(target, value, node))
+        leaves = list(_leaves(target, value, node))
+        pairs = [(to, each) for to, each in leaves if to.op != "unset"]
+        for to, each in leaves:
+            if to.op == "unset":
+                self.point(to, each, node)
         written = {to.base.name for to, _ in pairs}
         if len(pairs) > 1 and any(each.variables() & written for _, each in pairs):
             pairs = [(to, self.bound(each)) for to, each in pairs]
@@ -211,7 +223,8 @@ class AggregateReader(PointerReader):
     def clear(self, target: Expression) -> None:
         """Assign zeros."""
         for part, _ in _leaves(target, target, None):
-            super().assign(part, ZERO)
+            if part.op != "unset":
+                super().assign(part, ZERO)
 
     def initialise(self, target: Expression, values: Node) -> None:
         """Assign the members of an initialiser list to those of a struct."""

@@ -126,7 +126,10 @@ class ExpressionReader(ABC):
 
     def assign(self, target: Expression, value: Expression, node: Node | None = None) -> None:
         """Append an assignment."""
-        self.statements.append(Assign(target, value, node.begin if node else None))
+        begin = node.begin if node else None
+        if any(each.op in ("pointer", "unset") for each in (*target.walk(), *value.walk())):
+            raise Refused(begin, "this pointer has no rule")
+        self.statements.append(Assign(target, value, begin))
 
     def block_of(self, read: Callable[[], object]) -> list[Statement]:
         """The statements that a function appends."""
@@ -155,11 +158,10 @@ class ExpressionReader(ABC):
             return self._cast(node)
         if node.kind in _CONSTRUCTORS:
             return self._construct(node)
-        read = getattr(self, f"_read_{node.kind}", None)
+        read: Callable[[Node], Expression] | None = getattr(self, f"_read_{node.kind}", None)
         if read is None:
             raise Refused(node.begin, f"{node.kind} has no rule")
-        result: Expression = read(node)
-        return result
+        return read(node)
 
     def _cast(self, node: Node) -> Expression:
         kind = _CAST.search(node.text)
@@ -393,8 +395,7 @@ class ExpressionReader(ABC):
         if swizzle is None:
             raise Refused(node.begin, "this member function has no rule")
         lanes = swizzle[2].translate(_LANES)
-        kind = Type(base.type.scalar, len(lanes))
-        part = Expression("component", kind, lanes, (base,))
+        part = Expression("component", Type(base.type.scalar, len(lanes)), lanes, (base,))
         return part if swizzle[1] == "get" else self.store(node, part, self.value(node.children[1]))
 
     # -- calls
@@ -410,8 +411,7 @@ class ExpressionReader(ABC):
             return ZERO
         if name == _ATOMIC_ADD:
             pointer, added = (self.value(child) for child in node.children[1:3])
-            parent = node.parent
-            if parent is not None and parent.kind != "CompoundStmt":
+            if node.parent is not None and node.parent.kind != "CompoundStmt":
                 raise Refused(node.begin, f"the result of {name} has no derivative")
             target = self.element(pointer, ZERO, added.type)
             if target.is_shared:

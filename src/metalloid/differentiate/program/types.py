@@ -107,6 +107,11 @@ class Type:
         return self.texture is not None and self.texture[0].startswith("depth")
 
     @property
+    def is_reference(self) -> bool:
+        """Whether it is a reference."""
+        return self.is_pointer and ("(&)" in self.text or self.text.endswith("&"))
+
+    @property
     def is_sampler(self) -> bool:
         """Whether it is a sampler."""
         return self.record in ("sampler", "metal::sampler")
@@ -182,6 +187,8 @@ def parse_type(text: str) -> Type:
     words = re.sub(r"\s*[*&](const)?$", "", words).removesuffix(" const").strip()
     extents = tuple(map(int, _EXTENT.findall(words)))
     words = _EXTENT.sub("", words).strip()
+    if words.endswith("(&)"):  # to an array
+        is_pointer, words = True, words.removesuffix("(&)").strip()
     words = _ATOMIC.sub(r"\1", words)
     vector = _VECTOR.match(words)
     lanes, is_packed = 1, False

@@ -29,7 +29,7 @@ from metalloid.numpy.memory_order import in_order
 Shape = Any
 
 
-@numpy_function
+@structural_function(1)
 def array(object: Any, dtype: Any = None, *, copy: Any = True, order: str = "K",
           subok: bool = False, ndmin: int = 0, like: Any = None, device: Any = None
           ) -> Array:  # fmt: skip
@@ -346,16 +346,17 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     return broadcast_to(result, (numbers.size, count))
 
 
-@numpy_function
+@structural_function(0)
+def _grids(shape: tuple[int, ...], dtype: Any) -> tuple[Array, ...]:
+    """Indices of each element, which are not in memory."""
+    lines = indices(shape, dtype, sparse=True)
+    return tuple(broadcast_arrays(*lines)) if lines else ()
+
+
 def fromfunction(function: Callable[..., Any], shape: Shape, *, dtype: Any = float,
                  like: Any = None, **options: Any) -> Any:  # fmt: skip
     """Call a function with the indices of each element, as arrays."""
-    from metalloid.numpy.array import as_ndarrays
-
-    lines = indices(shape, dtype, sparse=True)  # one array of all would be in memory
-    grids = tuple(broadcast_arrays(*lines)) if lines else ()
-    result: Any = function(*as_ndarrays(grids), **options)
-    return result
+    return function(*_grids(tuple(shape), dtype), **options)
 
 
 @structural_function(0)

@@ -15,8 +15,8 @@ from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import broadcast_to, concat
 from metalloid.arrays.ir.dtypes import default_float, float32, int32, int64
 from metalloid.numpy.array import numpy_function
-from metalloid.numpy.functions.indexing import repeated, write
-from metalloid.numpy.known_calls import structural_function
+from metalloid.numpy.functions.indexing import repeated
+from metalloid.numpy.known_calls import structural_function, structural_update
 
 #: Numbers of so many elements, times 8, are integers of 32 bits.
 _SMALL = 2**28
@@ -96,8 +96,8 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Arr
     return searching.nonzero(as_array(mask_func(full((n, n), 1), k), "mask_indices"))
 
 
-@numpy_function
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+@structural_update(2)
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Any:
     """Set the main diagonal."""
     x = as_array(a, "fill_diagonal")
     if x.ndim < 2:
@@ -111,4 +111,4 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     values = as_array(val, "fill_diagonal", x.device).ravel().astype(x.dtype)
     flat = Array(x.ravel()._node)
     flat[:stop:step] = repeated(values, -(-stop // step))
-    write(a, flat)
+    return flat

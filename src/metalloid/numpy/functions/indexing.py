@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array, as_arrays
-from metalloid.arrays.execution.evaluate import settled
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import scans, searching, select
 from metalloid.arrays.functions.creation import full
@@ -23,11 +22,11 @@ from metalloid.arrays.functions.manipulation import (  # fmt: skip
     stack,
 )
 from metalloid.arrays.ir.dtypes import bool_, int64, kind_of, uint32
-from metalloid.arrays.ir.node import cast, reshape
+from metalloid.arrays.ir.node import iota
 from metalloid.arrays.ir.operands import axes_of, is_number
+from metalloid.arrays.lowering.indexing import are_in_range
 from metalloid.numpy.array import numpy_function, store
-from metalloid.numpy.functions.creation import indices
-from metalloid.numpy.known_calls import structural_function
+from metalloid.numpy.known_calls import structural_function, structural_update
 
 #: Maximum arrays of `choose` of which all elements are read, as by `where`, instead of copied.
 _MAX_SELECTED = 8
@@ -52,7 +51,7 @@ def _of_one_type(where: str, values: Sequence[Any]) -> list[Array]:
     return [x.astype(dtype) for x in arrays]
 
 
-@numpy_function
+@structural_function(2, index=1)
 def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise"
          ) -> Any:  # fmt: skip
     """Elements of the flattened array, or subarrays along an axis, at indices.
@@ -69,7 +68,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     return store(searching.take(x, _in_mode(index, extent, mode), axis), out, "take")
 
 
-@numpy_function
+@structural_function(2, index=1)
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
     """Elements along an axis, at indices that vary along the other axes."""
     x, index = as_arrays("take_along_axis", arr, indices)
@@ -100,10 +99,13 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
     """Subarrays along an axis where a condition is true."""
     x = as_array(a, "compress")
     if axis is None:
-        x, axis = x.ravel(), 0
+        x, axis = x if x.ndim == 1 else x.ravel(), 0
+    mask = as_array(condition, "compress", x.device)
+    if x.ndim == 1 and mask.shape == x.shape and kind_of(mask.dtype) == "b":
+        return store(x[mask], out, "compress")
     (along,) = axes_of("compress", axis, x.ndim)
     before = (slice(None),) * along
-    mask = as_array(condition, "compress", x.device).ravel().astype(bool_)
+    mask = mask.ravel().astype(bool_)
     extent = x.shape[along]
     if mask.size > extent:  # which is an error if it is true there
         (selected,) = searching.nonzero(mask)
@@ -218,6 +220,8 @@ def argwhere(a: Any) -> Array:
     x = as_array(a, "argwhere")
     if x.ndim == 0:
         return full((int(bool(x)), 0), 0)
+    if x.ndim == 1:
+        return searching.nonzero(x)[0].reshape(-1, 1)
     return stack(list(searching.nonzero(x)), axis=1)
 
 
@@ -235,7 +239,14 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     return tuple(results)
 
 
-@numpy_function
+def _is_any_outside(index: Array, extent: int) -> bool:
+    are_inside = are_in_range(index._node, extent)
+    if are_inside is not None or not index.size:
+        return not are_inside and bool(index.size)
+    return bool(ew.logical_or(index < 0, index >= extent).any())
+
+
+@structural_function(1, index=0)
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
     """Convert indices of the flattened array to indices along the axes."""
     index = as_array(indices, "unravel_index")
@@ -244,7 +255,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
     if kind_of(index.dtype) not in "iu":
         raise TypeError(f"[unravel_index] indices must be integers, got {index.dtype}.")
     index = index.astype(int64)
-    if index.size and bool(ew.logical_or(index < 0, index >= size).any()):
+    if _is_any_outside(index, size):
         raise ValueError(f"[unravel_index] an index is out of range for {size} elements.")
     if index.ndim and not extents:
         raise ValueError("[unravel_index] a 0d array has no indices of several elements.")
@@ -265,7 +276,7 @@ def _is_by_rows(order: str | None, where: str) -> bool:
     return order != "F"
 
 
-@numpy_function
+@structural_function(1)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
     """Convert indices along the axes to indices of the flattened array."""
     operands = as_arrays("ravel_multi_index", *multi_index)
@@ -282,7 +293,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     items = list(zip(operands, extents, modes, strict=True))
     is_by_rows = _is_by_rows(order, "ravel_multi_index")
     for index, extent, how in items if is_by_rows else reversed(items):
-        if how == "raise" and index.size and bool(ew.logical_or(index < 0, index >= extent).any()):
+        if how == "raise" and _is_any_outside(index, extent):
             raise ValueError(f"[ravel_multi_index] an index is out of range for {extent} elements.")
         result = ew.add(_in_mode(index, extent, how), ew.multiply(result, extent))
     return as_array(result, "ravel_multi_index")
@@ -291,25 +302,17 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
 # -- writing: the array is rebound to a new value
 
 
-def write(a: Any, new: Array) -> None:
-    """Give an array a new value, with as many elements."""
-    if isinstance(a, Array):
-        a._node = settled(cast(reshape(new._node, a.shape), a.dtype))
-    else:
-        a[...] = np.asarray(new).reshape(a.shape)
-
-
-@numpy_function
-def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+@structural_update(3, index=1)
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
     """Set elements of the flattened array; values are repeated if there are too few."""
     x = as_array(a, "put")
     index = as_array(ind, "put", x.device).ravel()
     values = as_array(v, "put", x.device).ravel()
     if not index.size or not values.size:
-        return
+        return None
     index = _in_mode(index, x.size, mode)
     new = repeated(values, index.size).astype(x.dtype)
-    write(a, Array(x.ravel()._node).at[index].set(new))
+    return Array(x.ravel()._node).at[index].set(new)
 
 
 def repeated(values: Array, count: int) -> Array:
@@ -319,24 +322,25 @@ def repeated(values: Array, count: int) -> Array:
     return searching.elements_at(values, arange(count, device=values.device) % values.size)
 
 
-@numpy_function
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+@structural_update(3, index=1)
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Any:
     """Set elements along an axis, at indices that vary along the other axes."""
     x = as_array(arr, "put_along_axis")
     index = as_array(indices, "put_along_axis", x.device)
     flat, along = _along_axis(x, index, axis, "put_along_axis")
-    grids = list(_open_grid(flat.shape))
-    grids[along] = index
+    grids = [index if axis == along else _counted(flat, axis) for axis in range(flat.ndim)]
     new = as_array(values, "values", x.device).astype(x.dtype)
-    write(arr, Array(flat._node).at[tuple(grids)].set(new))
+    return Array(flat._node).at[tuple(grids)].set(new)
 
 
-def _open_grid(shape: Any) -> Any:
-    return indices(shape, sparse=True)
+def _counted(x: Array, axis: int) -> Array:
+    """The indices along an axis, which broadcast along the others."""
+    shape = tuple(n if k == axis else 1 for k, n in enumerate(x.shape))
+    return Array(iota(shape, axis, x.device))
 
 
-@numpy_function
-def place(arr: Any, mask: Any, vals: Any) -> None:
+@structural_update(3)
+def place(arr: Any, mask: Any, vals: Any) -> Any:
     """Set the elements where a mask is true to successive values, repeatedly."""
     x = as_array(arr, "place")
     flags = as_array(mask, "place", x.device).astype(bool_).ravel()
@@ -344,24 +348,23 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     if not values.size:
         if bool(flags.any()):
             raise ValueError("[place] there are no values to place.")
-        return
+        return None
     number = scans.cumulative_sum(flags, dtype=uint32 if flags.size < 2**32 else int64) - 1
     chosen = searching.elements_at(values, number % values.size) if values.size > 1 else values
-    write(arr, select.where(flags, chosen, x.ravel()))
+    return select.where(flags, chosen, x.ravel())
 
 
-@numpy_function
-def putmask(a: Any, mask: Any, values: Any) -> None:
+@structural_update(3)
+def putmask(a: Any, mask: Any, values: Any) -> Any:
     """Set the elements where a mask is true to the values at the same indices."""
     x = as_array(a, "putmask")
     flags = as_array(mask, "putmask", x.device).astype(bool_).ravel()
     new = as_array(values, "putmask", x.device).ravel().astype(x.dtype)
-    if new.size:
-        write(a, select.where(flags, repeated(new, x.size), x.ravel()))
+    return select.where(flags, repeated(new, x.size), x.ravel()) if new.size else None
 
 
-@numpy_function
-def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+@structural_update(2, named=("where",))
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
     """Copy values into an array, where a mask is true."""
     x = as_array(dst, "copyto")
     is_number = isinstance(src, bool | int | float | complex)
@@ -380,4 +383,4 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         if hasattr(where, "dtype") and mask.dtype != bool_:
             raise TypeError(f"[copyto] the mask must be boolean, got {mask.dtype}.")
         new = select.where(mask.astype(bool_), new, x)
-    write(dst, new)
+    return new

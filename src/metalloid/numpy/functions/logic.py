@@ -36,33 +36,45 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
     return result
 
 
-@numpy_function
+@structural_function(2)
+def _are_close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Array:
+    return isclose(a, b, rtol, atol, equal_nan).all()
+
+
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all numbers are close; see `isclose`."""
-    return bool(isclose(a, b, rtol, atol, equal_nan).all())
+    return bool(_are_close(a, b, rtol, atol, equal_nan))
 
 
-@numpy_function
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
-    """Whether two arrays have the same shape and elements."""
-    x, y = as_arrays("array_equal", a1, a2)
+@structural_function(2)
+def _are_equal(a: Any, b: Any, equal_nan: bool) -> Array | bool:
+    x, y = as_arrays("array_equal", a, b)
     if x.shape != y.shape:
         return False
     result = ew.equal(x, y)
     if equal_nan:
         result = ew.logical_or(result, ew.logical_and(ew.isnan(x), ew.isnan(y)))
-    return bool(result.all())
+    return result.all()
 
 
-@numpy_function
-def array_equiv(a1: Any, a2: Any) -> bool:
-    """Whether two arrays have the same elements after they are broadcast."""
-    x, y = as_arrays("array_equiv", a1, a2)
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    """Whether two arrays have the same shape and elements."""
+    return bool(_are_equal(a1, a2, equal_nan))
+
+
+@structural_function(2)
+def _are_equivalent(a: Any, b: Any) -> Array | bool:
+    x, y = as_arrays("array_equiv", a, b)
     try:
         broadcast_shape("array_equiv", x.shape, y.shape)
     except ValueError:
         return False
-    return bool(ew.equal(x, y).all())
+    return ew.equal(x, y).all()
+
+
+def array_equiv(a1: Any, a2: Any) -> bool:
+    """Whether two arrays have the same elements after they are broadcast."""
+    return bool(_are_equivalent(a1, a2))
 
 
 def _infinite(name: str, is_positive: bool) -> Any:

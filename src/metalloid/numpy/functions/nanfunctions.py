@@ -74,20 +74,28 @@ def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
     return _extreme("min", np.inf, a, axis, out, keepdims, initial, where)
 
 
-def _index(name: str, other: float, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+@structural_function(3)
+def _index_and_check(name: str, other: float, a: Any, axis: Any, keepdims: Any) -> tuple[Any, ...]:
+    """The index, and whether there are numbers everywhere if there may be none."""
     x, mask = _without_nan(a, f"nan{name}", other)
-    if mask is not None and x.size and not bool(statistical.all(statistical.any(mask, axis))):
+    index = getattr(reductions, name)(x, axis, keepdims=keepdims)
+    if mask is None or not x.size:
+        return (index,)
+    return index, statistical.all(statistical.any(mask, axis))
+
+
+def _index(name: str, other: float, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    index, *check = _index_and_check(name, other, a, axis, keepdims)
+    if check and not bool(check[0]):
         raise ValueError("All-NaN slice encountered")
-    return getattr(reductions, name)(x, axis, out, keepdims=keepdims)
+    return index if out is None else numpy_function(store)(index, out, f"nan{name}")
 
 
-@numpy_function
 def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
     """Index of the first largest number that is not NaN."""
     return _index("argmax", -np.inf, a, axis, out, keepdims)
 
 
-@numpy_function
 def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
     """Index of the first smallest number that is not NaN."""
     return _index("argmin", np.inf, a, axis, out, keepdims)

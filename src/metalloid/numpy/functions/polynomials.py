@@ -9,7 +9,7 @@ import numpy as np
 from metalloid import linalg
 from metalloid.arrays.array import Array, as_array, as_arrays
 from metalloid.arrays.functions import elementwise as ew
-from metalloid.arrays.functions.creation import eye, zeros
+from metalloid.arrays.functions.creation import eye, full, zeros
 from metalloid.arrays.functions.evenly_spaced import arange
 from metalloid.arrays.functions.manipulation import concat
 from metalloid.arrays.ir.dtypes import default_float, kind_of, promote
@@ -100,7 +100,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
         raise ValueError(f"[polyint] k must be one number or {m} numbers.")
     for constant in constants[:m].tolist():
         terms = x / arange(x.size, 0, -1, device=x.device)
-        x = concat([terms, as_array([constant], "polyint", x.device).astype(terms.dtype)])
+        x = concat([terms, full((1,), constant, terms.dtype, device=x.device)])
     return x
 
 

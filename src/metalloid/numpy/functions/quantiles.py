@@ -15,7 +15,7 @@ from metalloid.arrays.functions.select import where
 from metalloid.arrays.interop.numpy_functions import call_on_host
 from metalloid.arrays.ir.dtypes import as_dtype, default_float, int64, kind_of, promote
 from metalloid.arrays.ir.node import broadcast
-from metalloid.arrays.ir.operands import axes_of
+from metalloid.arrays.ir.operands import as_number, axes_of
 from metalloid.arrays.library.order_statistics import LONG_ROW, MAX_TARGETS
 from metalloid.numpy.array import store
 from metalloid.numpy.known_calls import structural_function
@@ -71,7 +71,9 @@ def _between(q: float, count: Any, method: str, library: Any) -> tuple[Any, Any,
     high = library.maximum(library.minimum(library.ceil(index), last), 0)
     if method == "higher":
         return high, high, 0.0
-    return low, high, 0.5 if method in ("midpoint", "mean") else index - low
+    if method in ("midpoint", "mean"):
+        return low, high, 0.5
+    return low, high, float(index - low) if library is np else index - low
 
 
 def _elements(rows: Array, indices: list[Any]) -> list[Array]:
@@ -87,8 +89,11 @@ def _elements(rows: Array, indices: list[Any]) -> list[Array]:
         rows = sorting.sort(rows, -1)
         if is_static:
             return [rows[..., int(index)] for index in indices]
-        return [searching.take_along_axis(rows, _column(index, outer), -1)[..., 0]
-                for index in indices]  # fmt: skip
+        last = rows.ndim - 1  # the indices are valid: nothing has to be evaluated
+        columns = [_column(index, outer)._node for index in indices]
+        return [
+            Array(searching.elements_along(rows._node, column, last))[..., 0] for column in columns
+        ]
     parts = []
     for first in np.arange(0, count, MAX_TARGETS).tolist():
         if is_static:
@@ -116,7 +121,10 @@ def _interpolated(below: Array, above: Array, weight: Any, method: str) -> Array
     below, above = below.astype(wide), above.astype(wide)
     if method == "mean":
         return (below + above) / 2
-    weight = as_array(weight, "quantile", below.device).astype(wide)
+    weight = (
+        weight.astype(wide) if isinstance(weight, Array)
+        else Array(as_number(weight, wide, below.device))
+    )  # fmt: skip
     difference = above - below
     result = where(weight < 0.5, below + difference * weight, above - difference * (1 - weight))
     return where(below == above, below, result)  # infinities, and exact results

@@ -17,7 +17,7 @@ from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.ir.dtypes import as_dtype, bool_, default_float, kind_of
 from metalloid.arrays.ir.operands import axes_of
 from metalloid.numpy import complex_order
-from metalloid.numpy.array import numpy_function, store
+from metalloid.numpy.array import store
 from metalloid.numpy.known_calls import structural_function
 
 _no_value: Any = np._NoValue
@@ -267,7 +267,6 @@ def count_nonzero(a: Any, axis: Axis = None, *, keepdims: Any = False) -> Any:
     return searching.count_nonzero(a, axis, keepdims=keepdims)
 
 
-@numpy_function
 def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *,
             keepdims: Any = False) -> Any:  # fmt: skip
     """Weighted mean along axes.
@@ -285,12 +284,27 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
     >>> np.average([1.0, 4.0], weights=[3, 1])
     np.float64(1.75)
     """
-    x = operand(a, "average")
-    keepdims = keepdims is True
     if weights is None:
-        result = mean(x, axis, keepdims=keepdims)
-        total = full(result.shape, counted(x, axis, keepdims, True), result.dtype, device=x.device)
-        return (result, total) if returned else result
+        result, total = _unweighted(a, axis, keepdims is True)
+    else:
+        result, total, is_valid = _weighted(a, axis, weights, keepdims is True)
+        if not bool(is_valid):
+            raise ZeroDivisionError("[average] weights sum to zero.")
+    return (result, total) if returned else result
+
+
+@structural_function(1)
+def _unweighted(a: Any, axis: Axis, keepdims: bool) -> tuple[Any, Any]:
+    x = operand(a, "average")
+    result = mean(x, axis, keepdims=keepdims)
+    count = counted(x, axis, keepdims, True)
+    return result, full(result.shape, count, result.dtype, device=x.device)
+
+
+@structural_function(3)
+def _weighted(a: Any, axis: Axis, weights: Any, keepdims: bool) -> tuple[Any, Any, Any]:
+    """The mean, the sums of the weights, and whether none of them is zero."""
+    x = operand(a, "average")
     w = as_array(weights, "average", x.device)
     if w.shape != x.shape:
         if axis is None:
@@ -306,7 +320,5 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
     if kind_of(x.dtype) not in "fc":
         x = x.astype(default_float())
     total = statistical.sum(w, axis, keepdims=keepdims)
-    if not bool(statistical.all(ew.not_equal(total, 0))):
-        raise ZeroDivisionError("[average] weights sum to zero.")
     result = statistical.sum(x * w, axis, keepdims=keepdims) / total
-    return (result, total) if returned else result
+    return result, total, statistical.all(ew.not_equal(total, 0))

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
 
 from metalloid.arrays.array import Array, as_array, as_arrays
+from metalloid.arrays.execution.calls import host_call
 from metalloid.arrays.functions import elementwise as ew
 from metalloid.arrays.functions import searching, sets, sorting
 from metalloid.arrays.functions.creation import asarray, full, zeros
 from metalloid.arrays.functions.manipulation import concat, moveaxis, stack
 from metalloid.arrays.functions.select import where as select
 from metalloid.arrays.interop.numpy_functions import call_on_host
-from metalloid.arrays.ir.dtypes import default_float, int64, kind_of, promote
-from metalloid.arrays.ir.node import TRACED, broadcast
+from metalloid.arrays.ir.dtypes import bfloat16, default_float, int64, kind_of, promote
+from metalloid.arrays.ir.node import TRACED, Node, broadcast
 from metalloid.arrays.ir.operands import axes_of
+from metalloid.arrays.ir.primitives import bind, implement
 from metalloid.arrays.library.order_statistics import LONG_ROW, MAX_TARGETS
 from metalloid.arrays.library.partition import partitioned
 from metalloid.kernels.operands import MAX_ELEMENTS
@@ -68,7 +71,8 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
     x, axis = (x.ravel(), 0) if axis is None else (x, axes_of("partition", axis, x.ndim)[0])
     positions = _positions(kth, x, axis)
     if not _is_selected(x, axis, positions):
-        return sort(x, axis)
+        by_host = _by_host(x, axis, positions, False)
+        return sort(x, axis) if by_host is None else by_host
     return _partitioned(x, axis, positions, False)
 
 
@@ -81,7 +85,8 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
     x, axis = (x.ravel(), 0) if axis is None else (x, axes_of("argpartition", axis, x.ndim)[0])
     positions = _positions(kth, x, axis)
     if not _is_selected(x, axis, positions):
-        return argsort(x, axis)
+        by_host = _by_host(x, axis, positions, True)
+        return argsort(x, axis) if by_host is None else by_host
     return _partitioned(x, axis, positions, True)
 
 
@@ -101,6 +106,30 @@ def _partitioned(x: Array, axis: int, positions: np.ndarray, with_indices: bool)
     targets = broadcast(requested._node, (*rows.shape[:-1], positions.size))
     pivots = sorting.order_statistics(rows._node, targets, settings.sorting)
     return moveaxis(Array(partitioned(rows._node, pivots, with_indices)), -1, axis)
+
+
+def _by_host(x: Array, axis: int, positions: np.ndarray, with_indices: bool) -> Array | None:
+    """A partition of a few elements by NumPy, which selects them with AVX-512; None of others."""
+    is_short = x.size <= LONG_ROW and positions.size and x.device.memory != "own"
+    is_supported = kind_of(x.dtype) in "iuf" and x.dtype != bfloat16
+    if not is_short or not is_supported or x._node.flags & TRACED or settings.sorting == "kernels":
+        return None
+    params = tuple(positions.tolist()), axis, with_indices
+    return Array(
+        *bind("partition", [x._node], params, (int64 if with_indices else x.dtype, x.shape))
+    )
+
+
+def _partitioned_by_numpy(x: Node, *params: Any) -> Node:
+    *_, with_indices = params
+    return host_call(_partition, [x], params, (int64 if with_indices else x.dtype, x.shape))[0]
+
+
+def _partition(x: np.ndarray, kth: tuple[int, ...], axis: int, with_indices: bool) -> np.ndarray:
+    return np.argpartition(x, kth, axis) if with_indices else np.partition(x, kth, axis)
+
+
+implement("partition", _partitioned_by_numpy, is_structural=True)
 
 
 def _positions(kth: Any, x: Array, axis: int) -> np.ndarray:
@@ -226,16 +255,18 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
         values, inverse = flat[index], inverse.reshape(x.shape)
     elif return_index or return_inverse:
         values, index, inverse, counts = sets.unique_all(x)
-    else:
+    elif return_counts:
         values, counts = sets.unique_counts(x)
         index = inverse = counts
-    if equal_nan and axis is None and kind_of(x.dtype) == "f" and values.size:
+    else:
+        values = index = inverse = counts = sets.unique_values(x)
+    has_nan = equal_nan and axis is None and kind_of(x.dtype) == "f" and values.size > 1
+    if has_nan and math.isnan(values[-2]):
         number = int(ew.isnan(values).astype(int64).sum())
-        if number > 1:  # they are at the end
-            last = values.size - number
-            counts = concat([counts[:last], counts[last:].sum().reshape(1)])
-            values, index = values[: last + 1], index[: last + 1]
-            inverse = ew.minimum(inverse, last)
+        last = values.size - number  # they are at the end
+        counts = concat([counts[:last], counts[last:].sum().reshape(1)])
+        values, index = values[: last + 1], index[: last + 1]
+        inverse = ew.minimum(inverse, last)
     results = tuple(itertools.compress((values, index, inverse, counts), flags))
     return results[0] if len(results) == 1 else results
 

@@ -25,7 +25,7 @@ from metalloid.numpy.known_calls import structural_function
 _FEW_VARIABLES, _MIN_SUMMED = 4, 2**17
 
 
-@numpy_function
+@structural_function(2)
 def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None,
         fweights: Any = None, aweights: Any = None, *, dtype: Any = None) -> Array:  # fmt: skip
     """Covariance matrix of variables, which are rows.

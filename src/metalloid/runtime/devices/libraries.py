@@ -21,6 +21,7 @@ class Libraries:
 
     products: Products | None = None
     blas: Blas | None = None
+    sorts: Sorts | None = None
     solver: Solver | None = None
     fourier: Fourier | None = None
 
@@ -130,6 +131,18 @@ class Blas(ABC):
         ----------
         shape : sequence of int
             Number of products, their rows and columns, and the depth.
+        """
+
+
+class Sorts(ABC):
+    """Sorts by a library of the host, as launches that take addresses."""
+
+    @abstractmethod
+    def rows(self, dtype: str, rows: int, length: int, descending: bool) -> Launch | None:
+        """A launch that sorts contiguous rows; None if the library does not sort such elements.
+
+        Its first two words are the addresses of the rows and of the sorted rows. NaN is the largest
+        number.
         """
 
 

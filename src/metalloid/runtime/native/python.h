@@ -54,6 +54,7 @@ void PyErr_Clear(void);
 PyObject* PyErr_Occurred(void);
 void PyErr_Fetch(PyObject** type, PyObject** value, PyObject** trace);
 int PyErr_GivenExceptionMatches(PyObject* type, PyObject* of);
+void PyErr_NormalizeException(PyObject** type, PyObject** value, PyObject** trace);
 void PyErr_Restore(PyObject* type, PyObject* value, PyObject* trace);
 void* PyEval_SaveThread(void);
 void PyEval_RestoreThread(void*);
@@ -103,6 +104,7 @@ PyObject* PyLong_FromLongLong(long long);
 PyObject* PyLong_FromUnsignedLongLong(unsigned long long);
 PyObject* PyNumber_Index(PyObject*);
 int PySet_Contains(PyObject*, PyObject* key);
+Py_ssize_t PySet_Size(PyObject*);
 Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t step);
 int PySlice_Unpack(PyObject*, Py_ssize_t* start, Py_ssize_t* stop, Py_ssize_t* step);
 PyObject* PyTuple_GetItem(PyObject*, Py_ssize_t);  // borrowed

@@ -1,7 +1,4 @@
-"""Products of matrices by the BLAS that NumPy has loaded, as launches between those of kernels.
-
-A call through `numpy.matmul` takes some 20 microseconds of Python there; these take none.
-"""
+"""Products of matrices by the BLAS that NumPy has loaded, as launches between those of kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from metalloid.backends.cpu.runtime import native_library
-from metalloid.backends.cpu.runtime.faults import INTERRUPTED, error_of
+from metalloid.backends.cpu.runtime.host_calls import HostProgram
 from metalloid.runtime.devices.libraries import Blas, Operand
 from metalloid.runtime.launch.launches import Arguments, Launch
 from metalloid.runtime.launch.program import Size
@@ -34,7 +31,6 @@ _NAMES = (
     ("cblas_{}", False),
 )
 _KINDS = "gemm", "gemv", "syrk"
-_CALL = 32  # the flag of a job
 _ONE: Size = (1, 1, 1)
 #: Words of a launch, and the index of the first that is not an address.
 _WORDS, _NUMBERS = 19, 3
@@ -50,40 +46,7 @@ class _Functions(NamedTuple):
     flags: int
 
 
-class _Signature(NamedTuple):
-    name: str
-
-
-class _Product:
-    """The program of a launch that calls BLAS, as far as repeaters and profiles use programs."""
-
-    logs = False
-    origin = None
-    is_sanitized = False
-    compile_checked = None
-    words_of_jobs = _WORDS
-    signature = _Signature("matmul")
-
-    def assume_nothing_of_contents(self) -> None:
-        """Nothing: the call reads no numbers from memory."""
-
-    def job(self, arguments: Arguments, grid: Size, group: Size) -> bytes:
-        """See `CpuProgram.job`. The job has no threadgroups."""
-        entry = native_library.runtime().blas_product
-        head = native_library.HEAD.pack(
-            entry, _CALL, _WORDS, 0, *grid[1:], *group, 0, 0, 0, arguments.limit_ns
-        )
-        words = (ctypes.c_int64 * _WORDS)(*arguments.words)
-        return head + bytes(words)
-
-    def failure(self, outcome: native_library.Outcome, grid: Size, group: Size) -> BaseException:
-        """See `CpuProgram.failure`."""
-        if outcome.status == INTERRUPTED:
-            return native_library.runtime().interruption()
-        return error_of(outcome, "matmul", lambda at: (at, at), group, lambda address: None)
-
-
-_PROGRAM = _Product()
+_PROGRAM = HostProgram("matmul", lambda: native_library.runtime().blas_product, _WORDS)
 
 
 class HostBlas(Blas):

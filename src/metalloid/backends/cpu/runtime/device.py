@@ -17,6 +17,7 @@ from metalloid.backends.cpu.runtime.bundled import BundledVersions
 from metalloid.backends.cpu.runtime.fast_launch import (
     fast_launch,
 )
+from metalloid.backends.cpu.runtime.host_calls import HostSorts
 from metalloid.backends.cpu.runtime.program import CpuProgram
 from metalloid.backends.cpu.runtime.queued_event import FastArguments, QueuedEvent
 from metalloid.backends.cpu.runtime.repeater import CpuRepeater
@@ -85,9 +86,10 @@ class CpuDevice(Device):
 
     @functools.cached_property
     def libraries(self) -> Libraries:
-        """See `Device.libraries`: the BLAS of NumPy."""
+        """See `Device.libraries`: the BLAS and the sorts of NumPy."""
         libraries = Libraries()
         libraries.blas = HostBlas()
+        libraries.sorts = HostSorts()
         return libraries
 
     def _open_runtime(self) -> native_library.Runtime:

@@ -113,6 +113,7 @@ class Runtime:
         self.free = _function(library, "mtl_free", None, ctypes.c_void_p, ctypes.c_size_t)
         self.threads = _function(library, "mtl_threads", ctypes.c_uint32)
         self.blas_product = _address(library, "mtl_blas_product")
+        self.sort_rows = _address(library, "mtl_sort_rows")
         self._forget_code = _function(library, "mtl_forget_code", None)
         self._set_default_limit = _function(library, "mtl_set_default_limit", None, ctypes.c_uint64)
         self._host_set = _function(library, "mtl_host_set", None, *(ctypes.c_uint64,) * 5)
