@@ -89,6 +89,18 @@ POINTERS = {
         "void set(thread device const float *&p, device const float *q) { p = q + 1; }",
         "device const float *p = x; set(p, x + 1); r = p[0] * p[1] * b; set(p, p); r *= p[0];",
     ),
+    "calls in arguments of the same function": (
+        "float f(float v, float w) { v = v * w + w; return v * v; } "
+        "struct C { float u, v; C operator*(C o) const { return C{u * o.u - v * o.v, u * o.v + v * o.u}; } };",
+        "C p = {a, b}, q = {b, a * b}; r = f(f(a, b), f(b, f(a, a))); q = p * (q * (p * q)); r += q.u * q.v;",
+    ),
+    "steps in the condition of do": (
+        "", "int k = 0; do { if (k % 2) continue; r += x[k] * a; } while (++k < 5); r *= k;"
+    ),
+    "calls in the condition of do": (
+        "bool more(thread float &v, float w) { v *= 1 + w; return v < 2; }",
+        "float c = a; int n = 0; do { r += c * b; n++; } while (more(c, b) && n < 7); r *= c;",
+    ),
     "remainders of counters": ("", "for (int k = 0; k < 5; k++) { int j = k % 3; r += x[j] * a * j; }"),
     "a switch of remainders": (
         "",
