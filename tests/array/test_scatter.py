@@ -157,7 +157,7 @@ def test_indices_on_devices_are_checked_when_a_result_is_read(device):
 
 
 def test_repeated_updates_leave_what_is_held(device, rng):
-    """Plans are found by the structure of the graph, which does not tell who holds a value."""
+    """Plans depend on the structure of the graph only, not on references to its nodes."""
     for k in range(8):
         values, index = rng.standard_normal(50, np.float32), rng.integers(0, 50, 20)
         x, i = mtl.asarray(values, device=device), mtl.asarray(index, device=device)
