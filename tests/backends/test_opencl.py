@@ -6,6 +6,7 @@ without. The suites run there by METALLOID_DEVICE=opencl.
 """
 
 import logging
+import threading
 
 import ml_dtypes
 import numpy as np
@@ -126,6 +127,35 @@ def test_kernels_are_compiled_for_the_forms_of_their_launches(lib, monkeypatch, 
     assert len(modules) == 3
     with pytest.raises(mtl.ArgumentError, match="at most 1024"):
         place(y, threads=2048, group_size=2048)
+
+
+def test_threads_share_the_kernel_that_the_first_of_them_compiles(lib, monkeypatch, tmp_path):
+    kernels = []
+    created = program.Kernel
+    monkeypatch.setattr(program, "Kernel", lambda handle: kernels.append(handle) or created(handle))
+    saxpy = mtl.library(f"{SOURCE}// {tmp_path}", device="opencl").saxpy
+    x, y = np.ones(64, np.float32), np.zeros((8, 64), np.float32)
+    begin = threading.Barrier(8)
+
+    def work(row):
+        begin.wait()
+        for _ in range(20):
+            saxpy(y[row], x, 1.0, threads=64)
+
+    threads = [threading.Thread(target=work, args=(row,)) for row in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(kernels) == 1
+    assert (y == 20).all()
+
+
+def test_empty_grids(lib):
+    y = np.ones(4, np.float32)
+    lib.saxpy(y, y, 2.0, threads=0)
+    lib.place(np.ones((1, 4), np.uint32), threads=(0, 2), group_size=(1, 1))
+    assert (y == 1).all()
 
 
 def test_options_of_the_platforms_compiler(lib, monkeypatch):

@@ -191,6 +191,7 @@ def test_settings_watch_the_pipeline(capsys):
     assert printed == [
         "name-values", "mask-shift-amounts", "mark-invariant-loads", "warp-divergence", "full-warp-loops", "member-masks", "tensor-cores",
         "assume-uniform-grid", "coarsen-threads", "coarsen-reductions",
+        "interleave-iterations",
     ]  # fmt: skip
 
 

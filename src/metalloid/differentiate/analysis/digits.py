@@ -59,13 +59,13 @@ class Launch:
             return sizes[stem][AXES.index(rest)]
         value = self.arguments.get(stem)
         try:
-            if rest and isinstance(value, np.ndarray | list | tuple):
+            if rest and isinstance(value, Mapping | np.ndarray | np.generic | list | tuple):
                 value = _number_in(value, rest)
             if isinstance(value, np.ndarray):
                 value = value.item()
             if isinstance(value, int | np.integer):  # else in memory of a device
                 return int(value)
-        except (TypeError, ValueError, IndexError):
+        except (TypeError, ValueError, LookupError):
             pass
         raise Unknown
 
@@ -93,8 +93,10 @@ class Launch:
         )
 
 
-def _number_in(values: np.ndarray[Any, Any] | Sequence[Any], name: str) -> Any:
+def _number_in(values: Any, name: str) -> Any:
     """A component or an element of an array, or a member of a struct."""
+    if isinstance(values, Mapping):
+        return values[name]
     array = np.asarray(values)
     if array.dtype.names is not None:
         return array[name]

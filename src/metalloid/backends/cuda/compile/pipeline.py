@@ -19,7 +19,10 @@ from metalloid.backends.cuda.compile.full_warp_loops import version_full_warp_lo
 from metalloid.backends.cuda.compile.launch_data import constant_pointers, layout_of
 from metalloid.backends.cuda.compile.member_masks import materialize_member_masks
 from metalloid.backends.cuda.compile.module_edits import declare_intrinsics, prepare_module
-from metalloid.backends.cuda.compile.reduction_coarsening import coarsen_reductions
+from metalloid.backends.cuda.compile.reduction_coarsening import (
+    coarsen_reductions,
+    interleave_iterations,
+)
 from metalloid.backends.cuda.compile.tensor_cores import has_matrix_functions, use_tensor_cores
 from metalloid.backends.cuda.compile.warp_divergence import analyse_warp
 from metalloid.compiler.analysis.written_parameters import parameters_written
@@ -86,6 +89,10 @@ def _coarsen_reductions(function: Function, context: KernelContext) -> bool:
         return False
     context.coarsening = coarsen_reductions(function, context.pure_functions, context.names)
     return context.coarsening is not None
+
+
+def _interleave_iterations(function: Function, context: KernelContext) -> bool:
+    return interleave_iterations(function, context.pure_functions, context.names)
 
 
 def _tensor_cores(function: Function, context: KernelContext) -> bool:
@@ -165,6 +172,11 @@ COARSENING: tuple[Pass[KernelContext], ...] = (
     Pass(
         "coarsen-reductions", _coarsen_reductions,
         "a thread adds the sum of what the threads of several rows add to an element",
+        needs=("names",), optional=True,
+    ),
+    Pass(
+        "interleave-iterations", _interleave_iterations,
+        "iterations of loops that add to memory do not wait for each other's sums over lanes",
         needs=("names",), optional=True,
     ),
 )  # fmt: skip

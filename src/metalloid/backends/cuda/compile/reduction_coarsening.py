@@ -1,11 +1,23 @@
 """Thread coarsening of kernels that add to memory: rows of threads add up what they share first.
 
+And interleaved iterations of the loops in which they do, so that these do not wait for each other.
+
 The adjoint of a naive product of matrices adds to ``d_b[k * n + x]`` in a loop over ``k``: threads
 of all rows of the grid add to the same elements, at the same time, so that it is bound by atomic
 additions. Where the address of an addition in a loop does not depend on the index of the
 threadgroup along an axis, a second kernel, for large grids, lets one CUDA thread run the same
 thread of several threadgroups adjacent along that axis (`transforms.interleave_threads`): it adds
 their sum.
+
+In such a kernel each iteration waits for its loads, for the sum over the lanes of a warp, and for
+the branch of the lane that adds it. So its loops run four iterations at a time, and those that are
+left alone::
+
+    before:  br loop                  before:  br four left, wide, loop
+    loop:    k = phi 0, k'            wide:    k = phi 0, k + 4: iterations k to k + 3
+             ...; br k' == n              br four left, wide, rest
+             exit, loop               rest:    br k' == n, exit, loop
+                                      loop:    k = phi 0, k', k + 4: as before
 
 Such threads share only device memory, and order neither their accesses nor their atomic additions,
 so every interleaving that keeps the order within each thread is correct. One flow of control has to
@@ -22,12 +34,19 @@ from dataclasses import dataclass, field, replace
 
 from metalloid.backends.cuda.compile.coarsening import COARSENED_SYMBOL, Coarsening
 from metalloid.backends.cuda.compile.launch_data import launch_offsets
-from metalloid.compiler.ir.cfg import Graph
+from metalloid.compiler.ir.cfg import Graph, Loop
 from metalloid.compiler.ir.fresh_names import FreshNames
-from metalloid.compiler.ir.function import Block, Function, Instruction, Value
+from metalloid.compiler.ir.function import (
+    Block,
+    Function,
+    Instruction,
+    Value,
+    replace_predecessor,
+)
 from metalloid.compiler.ir.opcodes import CASTS, FLOAT_BINARY, INTEGER_BINARY
 from metalloid.compiler.ir.printer import instruction_text
-from metalloid.compiler.ir.types import I32, Unsupported
+from metalloid.compiler.ir.types import I1, I32, Unsupported
+from metalloid.compiler.transforms.clone_blocks import clone
 from metalloid.compiler.transforms.interleave_threads import (
     MergedThreads,
     OfThread,
@@ -39,9 +58,11 @@ from metalloid.compiler.transforms.scalarize_vectors import scalarize_vectors
 _FACTOR = 4  # threads in one
 #: The calls whose results distinguish threadgroups along x and y.
 _BLOCK_INDICES = tuple(f"@llvm.nvvm.read.ptx.sreg.ctaid.{axis}" for axis in "xy")
-#: What the lanes of a warp differ by.
-_LANE_INDICES = ("@llvm.nvvm.read.ptx.sreg.tid.x", "@llvm.nvvm.read.ptx.sreg.laneid")
-_MAX_INSTRUCTIONS = 1200  # of all threads
+#: What the lanes of a warp differ by, and where the threadgroups are narrower.
+_LANE_INDICES = ("@llvm.nvvm.read.ptx.sreg.tid.x", "@mtl_plain_lane")
+_THREAD_INDICES = (*_LANE_INDICES, *(f"@llvm.nvvm.read.ptx.sreg.tid.{axis}" for axis in "yz"))
+_MAX_INSTRUCTIONS = 1200  # of all threads, or iterations
+_ITERATIONS = 4  # of a loop at a time
 _WARP = 32
 _SUPPORTED = (
     INTEGER_BINARY | FLOAT_BINARY | CASTS
@@ -198,7 +219,7 @@ def _interleave(function: Function, varying: _Varying, names: FreshNames) -> Non
     }
 
     def combine(i: Instruction, of_thread: OfThread) -> list[Instruction]:
-        return list(_sum(i, of_thread, names)) if varying.shares(i) else []
+        return list(_sum(i, of_thread, _FACTOR, names)) if varying.shares(i) else []
 
     threads = MergedThreads(_FACTOR, varying.names, varying.is_replicated, indices, combine)
     interleave_threads(function, threads, names)
@@ -210,12 +231,184 @@ def _interleave(function: Function, varying: _Varying, names: FreshNames) -> Non
     function.blocks = {entry.name: entry, **function.blocks}
 
 
-def _sum(i: Instruction, of_thread: OfThread, names: FreshNames) -> Iterator[Instruction]:
+def _sum(
+    i: Instruction, of_thread: OfThread, count: int, names: FreshNames
+) -> Iterator[Instruction]:
     """One addition of what all threads add."""
     address, total = i.operands
-    for number in range(1, _FACTOR):
+    for number in range(1, count):
         operands = [total, of_thread(i.operands[1], number)]
         add = Instruction("fadd", names("%mtl.sum"), total.type, operands)
         yield add
         total = add.value
     yield replace(i, operands=[address, total])
+
+
+# ---- iterations
+
+
+def interleave_iterations(function: Function, pure: Set[str], names: FreshNames) -> bool:
+    """Let the loops of a coarsened kernel that add to memory run several iterations at a time.
+
+    Returns
+    -------
+    bool
+        Whether there was such a loop.
+    """
+    private = _private_addresses(function)
+    if private is None or all(i.op != "atomicrmw" for i in function.instructions()):
+        return False
+    try:
+        graph = Graph(function)
+    except Unsupported:
+        return False
+    by_lane = _Varying(function, _THREAD_INDICES, private).names
+    launch = {*launch_offsets(function)}
+    is_changed = False
+    for loop in graph.loops:
+        own = [i for n in loop.blocks if graph.loop_of[n] is loop for i in function.blocks[n].body]
+        if not any(i.op == "atomicrmw" for i in own):
+            continue
+        counter = _counter_of(function, loop, by_lane)
+        if counter is not None and _is_independent(function, loop, pure, private | launch):
+            is_changed |= _add_wide_loop(function, loop, counter, names)
+    return is_changed
+
+
+@dataclass(frozen=True)
+class _Counter:
+    """A loop's only phi, which counts to a number that all lanes have in common."""
+
+    phi: Instruction
+    following: Instruction
+    end: Value
+
+
+def _counter_of(function: Function, loop: Loop, by_lane: Set[str]) -> _Counter | None:
+    header, latch = function.blocks[loop.header], function.blocks.get(loop.latch)
+    if latch is None or not loop.preheader or len(header.phis) != 1 or latch.end.op != "br":
+        return None
+    (phi,), inside = header.phis, [function.blocks[name] for name in loop.blocks]
+    defined = {i.result: i for block in inside for i in block.instructions() if i.result}
+    following = defined.get(phi.operands[phi.labels.index(loop.latch)].name)
+    test = defined.get(latch.end.operands[0].name) if latch.end.operands else None
+    if following is None or test is None or following.op != "add" or test.op != "icmp":
+        return None
+    is_step = following.operands[0] == phi.value and following.operands[1].integer == 1
+    goes_on = latch.end.labels.index(loop.header) == (test.predicate == "eq")
+    end = test.operands[1]
+    if not is_step or test.predicate not in ("eq", "ne") or not goes_on or phi.type != I32 or (
+        test.operands[0] != following.value or end.name in defined or end.name in by_lane
+    ):  # fmt: skip
+        return None
+    exits = [block.name for block in inside if not loop.blocks.issuperset(block.successors)]
+    after = [block for block in function.blocks.values() if block.name not in loop.blocks]
+    is_used = any(
+        v.name in defined for block in after for i in block.instructions() for v in i.operands
+    )
+    if exits != [loop.latch] or is_used or any(function.blocks[n].phis for n in loop.exits):
+        return None
+    return _Counter(phi, following, end)
+
+
+def _is_independent(function: Function, loop: Loop, pure: Set[str], unchanged: Set[str]) -> bool:
+    """Whether no iteration can observe the order of others."""
+    for name in loop.blocks:
+        for i in function.blocks[name].instructions():
+            is_read = i.op == "load" and not (
+                "invariant" in i.flags or i.operands[0].name in unchanged
+            )
+            if i.op == "store" or is_read or not _is_unordered(i, pure):
+                return False
+    return True
+
+
+def _add_wide_loop(function: Function, loop: Loop, counter: _Counter, names: FreshNames) -> bool:
+    """Add a loop of several iterations at a time before a loop; False where it would diverge."""
+    blocks, order = function.blocks, [*function.blocks]
+    new, _ = clone(function, loop.blocks, ".wide", names)
+    copies = {new[name]: blocks.pop(new[name]) for name in order if name in new}
+    wide = replace(function, blocks=copies)
+    header, latch = wide.blocks[new[loop.header]], wide.blocks[new[loop.latch]]
+    [phi] = header.phis
+    header.phis = []
+    index = Instruction("add", phi.result, I32, [Value(I32, "0"), Value(I32, "0")])
+    header.body.insert(0, index)
+    start = Instruction("phi", names("%mtl.iteration"), I32)
+    varying = _IteratedValues(wide, index)
+    latch.end = Instruction("br", labels=[header.name])
+    if any(diverges(block, varying.names) for block in wide.blocks.values()) or (
+        _ITERATIONS * sum(map(varying.is_replicated, wide.instructions())) > 2 * _MAX_INSTRUCTIONS
+    ):
+        return False
+
+    def combine(i: Instruction, of_thread: OfThread) -> list[Instruction]:
+        is_shared = i.op == "atomicrmw" and i.operands[0].name not in varying.names
+        return list(_sum(i, of_thread, _ITERATIONS, names)) if is_shared else []
+
+    threads = MergedThreads(
+        _ITERATIONS, varying.names, varying.is_replicated, {index.result: start.value}, combine
+    )
+    interleave_threads(wide, threads, names)
+    following = Instruction(
+        "add", names("%mtl.iteration.next"), I32, [start.value, Value(I32, str(_ITERATIONS))]
+    )
+    first = counter.phi.operands[counter.phi.labels.index(loop.preheader)]
+    guard = Block(names(f"{loop.header}.guard"))
+    rest = Block(names(f"{loop.header}.rest"))
+    for block, value in ((guard, first), (latch, following.value)):
+        left = Instruction("sub", names("%mtl.left"), I32, [counter.end, value])
+        has_more = Instruction(
+            "icmp", names("%mtl.has_more"), I1, [left.value, Value(I32, str(_ITERATIONS))],
+            predicate="uge",
+        )  # fmt: skip
+        block.body += [left, has_more]
+        other = loop.header if block is guard else rest.name
+        block.end = Instruction("br", operands=[has_more.value], labels=[header.name, other])
+    latch.body.insert(-2, following)
+    start.operands, start.labels = [first, following.value], [guard.name, latch.name]
+    header.phis.insert(0, start)
+    done = Instruction(
+        "icmp", names("%mtl.done"), I1, [following.value, counter.end], predicate="eq"
+    )
+    (outside,) = loop.exits
+    rest.body = [done]
+    rest.end = Instruction("br", operands=[done.value], labels=[outside, loop.header])
+    preheader = blocks[loop.preheader]
+    preheader.end.labels = [
+        guard.name if label == loop.header else label for label in preheader.end.labels
+    ]
+    replace_predecessor(blocks[loop.header], loop.preheader, guard.name)
+    counter.phi.operands.append(following.value)
+    counter.phi.labels.append(rest.name)
+    added = [guard, *wide.blocks.values(), rest]
+    at = order.index(loop.header)
+    function.blocks = {
+        block.name: block
+        for block in (*(blocks[n] for n in order[:at]), *added, *(blocks[n] for n in order[at:]))
+    }
+    return True
+
+
+class _IteratedValues:
+    """The values that differ between the iterations of a loop.
+
+    Attributes
+    ----------
+    names : set of str
+    """
+
+    def __init__(self, function: Function, index: Instruction) -> None:
+        self._index, self.names = index, {index.result}
+        size = -1
+        while size < len(self.names):  # once more for what comes around inner loops
+            size = len(self.names)
+            for i in function.instructions():
+                if i.result and self.is_replicated(i):
+                    self.names.add(i.result)
+
+    def is_replicated(self, i: Instruction) -> bool:
+        """Whether an instruction is executed for each iteration."""
+        if i is self._index or i.op == "atomicrmw":
+            return True
+        return any(value.name in self.names for value in i.operands)

@@ -6,6 +6,7 @@ import functools
 import math
 import re
 import struct
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -120,6 +121,7 @@ class OpenclProgram(OfflineProgram):
         self._with_form, self._building = with_form, (context, device, options)
         self._forms: dict[Form, Kernel] = {}
         self._limits: dict[Form, int] = {}  # threads of a threadgroup
+        self._compiling = threading.Lock()
         sources = len(self.signature.sources)
         words = checked_words(self.signature) if self.is_checked else max(1, sources)
         self._words = words
@@ -140,7 +142,7 @@ class OpenclProgram(OfflineProgram):
             return self._declared_limit
         for each in sub_grids(grid, group, subgroup_of(self._target)):
             self._form(each.form)
-        return min(self._declared_limit, *self._limits.values())
+        return min((self._declared_limit, *self._limits.values()))
 
     def add_record(self, arguments: Arguments) -> None:
         """Give a launch a record of its own for a failed access, if this kernel checks accesses.
@@ -181,13 +183,17 @@ class OpenclProgram(OfflineProgram):
         return [pack_shape(self._form(each.form), self._words, each) for each in grids]
 
     def _form(self, form: Form) -> Kernel:
-        """The kernel of a form, which is compiled on use."""
-        if form not in self._forms:
-            kernel = self._build(self._with_form(form))
-            info = binding().kernel_work_group_info.WORK_GROUP_SIZE
-            self._limits[form] = int(kernel.get_work_group_info(info, self._building[1]))
-            self._forms[form] = Kernel(kernel)
-        return self._forms[form]
+        """The kernel of a form, which is compiled on use.
+
+        There is one of each, as packed shapes point to it.
+        """
+        with self._compiling:
+            if form not in self._forms:
+                kernel = self._build(self._with_form(form))
+                info = binding().kernel_work_group_info.WORK_GROUP_SIZE
+                self._limits[form] = int(kernel.get_work_group_info(info, self._building[1]))
+                self._forms[form] = Kernel(kernel)
+            return self._forms[form]
 
     def _build(self, kernel: SpirvKernel) -> Any:
         cl = binding()
