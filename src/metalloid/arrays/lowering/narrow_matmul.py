@@ -1,4 +1,4 @@
-"""Products with 2 to 4 columns on CPUs: sums of products for each column, or dot products.
+"""Products with few columns on CPUs: sums of products for each column, or dot products.
 
 Rotations of points and changes of colour space have 2 to 4 columns, interleaved in memory.
 Tiles would leave most lanes idle; a kernel that loads all columns of a row as interleaved vectors
