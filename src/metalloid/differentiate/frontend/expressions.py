@@ -31,7 +31,7 @@ _LANES = str.maketrans("rgba", "xyzw")
 #: Nodes that stand for their last child.
 _TRANSPARENT = (
     "ParenExpr", "ExprWithCleanups", "MaterializeTemporaryExpr", "AttributedStmt", "ConstantExpr",
-    "CXXBindTemporaryExpr", "PseudoObjectExpr", "CompoundLiteralExpr",
+    "CXXBindTemporaryExpr", "CompoundLiteralExpr",
     "SubstNonTypeTemplateParmExpr",
 )  # fmt: skip
 _CASTS = (
@@ -200,11 +200,6 @@ class ExpressionReader(ABC):
 
     def _read_CXXBoolLiteralExpr(self, node: Node) -> Expression:
         return Expression("constant", BOOL, node.text.split()[-1])
-
-    def _read_OpaqueValueExpr(self, node: Node) -> Expression:
-        if node.address not in self.known:
-            self.known[node.address] = self.value(node.children[-1])
-        return self.known[node.address]
 
     def _read_DeclRefExpr(self, node: Node) -> Expression:
         reference = REFERENCE.search(node.text)

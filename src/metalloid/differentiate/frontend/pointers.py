@@ -11,17 +11,17 @@ from dataclasses import replace
 from metalloid.differentiate.frontend.expressions import (
     INT,
     ZERO,
-    ExpressionReader,
     Refused,
     binary,
     type_of,
 )
+from metalloid.differentiate.frontend.swizzles import SwizzleReader
 from metalloid.differentiate.program.tree import AtomicAdd, Expression
 from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 
-class PointerReader(ExpressionReader):
+class PointerReader(SwizzleReader):
     """Reads pointers."""
 
     def __init__(self, literal_at: Callable[[SourceLocation], str]) -> None:

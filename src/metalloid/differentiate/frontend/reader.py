@@ -179,8 +179,9 @@ class Reader(ConstructorReader):
             if is_moved and argument.op == "variable" and len(argument.type.extents) == 1:
                 argument = Expression("pointer", argument.type.element, "", (argument, ZERO))
             if type_.is_handle or argument.op == "pointer":
-                self.known[parameter.address] = self.fixed(argument)
-                if is_moved and argument.op == "pointer":
+                is_alias = type_.is_pointer_reference
+                self.known[parameter.address] = argument if is_alias else self.fixed(argument)
+                if is_moved and not is_alias:
                     self._move(parameter)
             else:
                 local = self.new_variable(parameter.label or "unused", type_)
@@ -283,12 +284,9 @@ class Reader(ConstructorReader):
         elif node.kind == "SwitchStmt":
             self._switch(node)
         elif node.kind not in ("NullStmt", "Missing") and not is_assertion(node):
-            self._effect(self.value(node), node)
-
-    def _effect(self, value: Expression, node: Node) -> None:
-        """Refuse a statement that is a call of an unknown function."""
-        if value.op == "call":
-            raise Refused(node.begin, f"{value.name} has no rule")
+            value = self.value(node)
+            if value.op == "call":  # of an unknown function
+                raise Refused(node.begin, f"{value.name} has no rule")
 
     def _jump(self, node: Node, tail: frozenset[str]) -> None:
         jump = JUMPS[node.kind]
@@ -314,10 +312,12 @@ class Reader(ConstructorReader):
             initial = initial.children[-1]
         if type_.is_pointer:
             value = None if initial is None else self.value(initial)
-            if value is None or value.op == "unset":
+            is_alias = type_.is_pointer_reference
+            if value is None or (value.op == "unset" and not is_alias):
                 value = self.unset(node)
-            self.known[node.address] = value if value.op == "pointer" else self.fixed(value)
-            if value.op == "pointer":
+            is_fixed = is_alias or value.op == "pointer"
+            self.known[node.address] = value if is_fixed else self.fixed(value)
+            if not is_alias:
                 self._move(node)
             return
         if type_.scalar == "double" or not (type_.scalar or type_.record_name in self.records):
