@@ -61,7 +61,7 @@ def test_others_do_not_warn():
 
 @pytest.mark.filterwarnings("ignore::metalloid.CompileWarning")
 def test_findings_are_stored_with_the_text(tmp_path, monkeypatch):
-    """clang reads a text once, and anew when an included file has changed."""
+    """Until an included file changes, clang reads a text only once."""
     texts = []
     read = portability.parse_dump
     monkeypatch.setattr(portability, "parse_dump", lambda text: texts.append(text) or read(text))
