@@ -118,6 +118,16 @@ def test_moved_pointers(name):
     compare(declared + elementwise(body), "k", arguments, ["x", "z"], ["y"], 0, 4e-6, threads=8)
 
 
+@pytest.mark.parametrize("body", ["int k = 0; m[++k] = m[k] * a;", "int k = 0; m[k++] += k * b;"])
+def test_a_step_in_the_index_of_what_is_assigned(body):
+    """C++ 14 gives these no meaning."""
+    kernel = mtl.library(
+        HEADER + elementwise(f"float m[4] = {{a, b, a, b}}; {body} r = m[0] * m[1];"), device="cpu"
+    ).k
+    with pytest.raises(mtl.CompileError, match="a step and a use of the same variable"):
+        kernel.vjp()
+
+
 def test_a_parameter_that_a_function_moves_is_refused():
     declared, _ = POINTERS["a reference to a pointer"]
     kernel = mtl.library(HEADER + declared + elementwise("next(x, 1); r = x[0];"), device="cpu").k
