@@ -1,4 +1,4 @@
-"""Operands from left to right: one that a later operand changes is read before it.
+"""Order of operands: one that a later operand changes is read before it.
 
 C++ leaves the order open where an operand calls a function that changes another one; compilers read
 from left to right.
@@ -14,7 +14,7 @@ from metalloid.msl.portable.syntax_tree import Node
 
 
 def operands(reader: Any, nodes: Iterable[Node]) -> list[Expression]:
-    """The values of nodes."""
+    """Values of nodes, read from left to right."""
     values: list[Expression] = []
     for node in nodes:
         start = len(reader.statements)
@@ -29,7 +29,7 @@ def operands(reader: Any, nodes: Iterable[Node]) -> list[Expression]:
 
 def _read_at(reader: Any, value: Expression, start: int) -> Expression:
     """A value that is read before the statements from `start` on."""
-    found: list[Expression] = []
+    results: list[Expression] = []
     read = reader.fixed if value.op == "pointer" else reader.bound
-    reader.statements[start:start] = reader.block_of(lambda: found.append(read(value)))
-    return found[0]
+    reader.statements[start:start] = reader.block_of(lambda: results.append(read(value)))
+    return results[0]
