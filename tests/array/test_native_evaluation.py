@@ -13,6 +13,7 @@ from metalloid.arrays.execution import evaluate, known_evaluations
 from metalloid.arrays.execution.repeated_plan import RepeatedPlan
 from metalloid.arrays.ir import native
 from metalloid.arrays.ir.memory import pool_of
+from metalloid.compiler.toolchain import clang, native_build
 
 pytestmark = pytest.mark.needs("the CPU")
 
@@ -330,3 +331,12 @@ def test_known_products_are_not_lowered(monkeypatch):
         # The product was not saved.
         np.testing.assert_allclose(np.asarray(both), 2 * expected.sum(), rtol=1e-6)
         np.testing.assert_allclose(np.asarray(product), expected, rtol=1e-6)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not native_build.HAS_GIL or not clang.is_available(),
+    reason="native functions are for CPython on Linux, and need a compiler",
+)
+def test_our_own_sources_compile():
+    """Python's code would replace them without a word."""
+    assert native.library() is not None

@@ -154,3 +154,35 @@ def test_indices_on_devices_are_checked_when_a_result_is_read(device):
     with pytest.raises(IndexError, match="5 is out of range for axis 0 of extent 4"):
         np.asarray(taken)
     np.testing.assert_array_equal(np.asarray(x.at[wrong - 2].set(1)), [0, 0, 0, 1])
+
+
+def test_repeated_updates_leave_what_is_held(device, rng):
+    """Plans depend on the structure of the graph only, not on references to its nodes."""
+    for k in range(8):
+        values, index = rng.standard_normal(50, np.float32), rng.integers(0, 50, 20)
+        x, i = mtl.asarray(values, device=device), mtl.asarray(index, device=device)
+        first = x.at[i].set(k)
+        second = first.at[i].add(1)
+        held = first if k % 2 else None
+        del first
+        changed = values.copy()
+        changed[index] = k
+        after = changed.copy()
+        np.add.at(after, index, 1)
+        np.testing.assert_array_equal(np.asarray(second), after)
+        if held is not None:
+            np.testing.assert_array_equal(np.asarray(held), changed)
+        np.testing.assert_array_equal(np.asarray(x), values)
+
+
+def test_a_setting_chooses_among_known_plans(device, rng):
+    x, new = rng.standard_normal(3, np.float32), rng.standard_normal(500, np.float32)
+    index = rng.integers(0, 3, 500)
+    for is_exact in (False, False, True, True, False, True):
+        with mtl.config.scope(deterministic=is_exact):
+            arrays = (mtl.asarray(a, device=device) for a in (x, index, new))
+            base, at, added = arrays
+            got = np.asarray(base.at[at].add(added))
+        np.testing.assert_allclose(got, expected(x, index, new, "add"), rtol=1e-4, atol=1e-4)
+        if is_exact:
+            np.testing.assert_array_equal(got, expected(x, index, new, "add"))

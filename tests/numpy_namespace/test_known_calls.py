@@ -11,7 +11,7 @@ from test_random_numpy_calls import check
 import metalloid as mtl
 import metalloid.numpy as own
 from metalloid.arrays.ir import native
-from metalloid.numpy.known_calls import KnownCalls
+from metalloid.numpy.known_calls import KnownCalls, Watched, structural_function
 
 
 def function_of(name):
@@ -173,12 +173,18 @@ def test_results_that_depend_on_elements_are_not_recorded():
 def test_other_arguments_are_not_looked_at_always():
     calls = KnownCalls(1)
     x = own.asarray(X)
+
+    def learn(lowest):
+        with Watched() as watched:
+            result = own.clip(x, lowest, 20.0)
+        calls.learn((x, lowest), {}, result, watched)
+
     for k in range(200):
-        calls.learn((x, float(k)), {}, own.clip(x, float(k), 20.0))
+        learn(float(k))
     assert not calls.calls
     assert len(calls._seen) < 100
     for _ in range(40):
-        calls.learn((x, 2.0), {}, own.clip(x, 2.0, 20.0))
+        learn(2.0)
     assert calls.calls
 
 
@@ -328,3 +334,30 @@ def test_results_may_be_operands():
         assert swapped.byteswap(inplace=True) is swapped
         numpy.testing.assert_array_equal(swapped, X.byteswap())
         numpy.testing.assert_array_equal(x, X)
+
+
+def test_values_of_arrays_without_axes_are_read_each_time():
+    x, matrix = own.asarray(X[0]), own.asarray(X)
+    for k in [*range(4), 3, 2, 1, 0]:
+        i, is_first = own.asarray(k), own.asarray(k == 0)
+        assert float(x[i]) == float(own.take(x, i)) == X[0, k]
+        numpy.testing.assert_array_equal(matrix[i % 3, 1:], X[k % 3, 1:])
+        numpy.testing.assert_array_equal(x[is_first], X[0][numpy.asarray(k == 0)])
+        expected, copied = X[0].copy(), x.copy()
+        held = copied.copy()
+        expected[k], copied[i] = -1, -1
+        numpy.testing.assert_array_equal(copied, expected)
+        numpy.testing.assert_array_equal(held, X[0])
+        coordinates = own.unravel_index(own.asarray(k * 3), (3, 4))
+        assert [int(c) for c in coordinates] == [k * 3 // 4, k * 3 % 4]
+
+
+def test_a_function_that_reads_values_is_not_recorded(known):
+    @structural_function(2)
+    def plus_first(x, y):
+        return x + float(y[0])
+
+    for k in range(5):
+        result = plus_first(own.asarray(X), own.asarray([float(k), 1.0]))
+        numpy.testing.assert_array_equal(result, X + k)
+    assert not plus_first.known_calls.calls

@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from metalloid.arrays.array import Array
+from metalloid.arrays.execution.calls import host_reads
 from metalloid.arrays.execution.evaluate import evaluate, settled
 from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import kind_of, type_rules
@@ -126,6 +127,29 @@ class _Given:
         return bytes(same + [memories.index(memory) for memory in memories])
 
 
+class Watched:
+    """A block that calls a function: the indices that it has checked, and whether that is all.
+
+    A function that reads other values may put them into its results.
+
+    Attributes
+    ----------
+    indices : list of (Node, int)
+        See `read_indices`.
+    is_structural : bool
+    """
+
+    def __enter__(self) -> Watched:
+        self._before, read_indices.nodes = read_indices.nodes, []
+        self._reads = host_reads()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.indices = read_indices.nodes or []
+        read_indices.nodes = self._before
+        self.is_structural = host_reads() - self._reads == len(self.indices)
+
+
 def _have_same_elements(node: Node, index: Node) -> bool:
     """Whether an array is an index array, perhaps in another shape."""
     if node.kind is not BUFFER or index.kind is not BUFFER or node.memory is not index.memory:
@@ -162,22 +186,18 @@ class KnownCalls:
         self._unknown = 0
 
     def learn(self, args: tuple[Any, ...], options: dict[str, Any], result: Any,
-              read: Sequence[tuple[Node, int]] = ()) -> None:  # fmt: skip
-        """Note the structure of a call, and record it if it was noted before.
-
-        Parameters
-        ----------
-        read : sequence of (Node, int)
-            See `read_indices`.
-        """
+              watched: Watched) -> None:  # fmt: skip
+        """Note the structure of a call, and record it if it was noted before."""
         self._unknown += 1
+        if not watched.is_structural:
+            return
         if self._unknown > _LOOKED_AT and self._unknown % _SOME:
             return
         given = _Given(self._operands)
         try:
             checks = given.checks(args)
             by_name = tuple(given.check(v, k in self._named) for k, v in options.items())
-            ranges = given.ranges(read)
+            ranges = given.ranges(watched.indices)
         except _Unlike:
             return
         structure = checks, tuple(options), by_name, given.first()
@@ -275,14 +295,10 @@ def structural_function(
                 _evaluate_indices(args[index])
             result: R | None = native.known_call(known.calls, args, options)
             if result is None:
-                before, read_indices.nodes = read_indices.nodes, []
-                try:
+                with Watched() as watched:
                     result = ordinary(*args, **options)
-                    read = read_indices.nodes
-                finally:
-                    read_indices.nodes = before
                 if not any(result is value for value in args):
-                    known.learn(args, options, result, read)
+                    known.learn(args, options, result, watched)
             elif known.make is not None:
                 return known.make(result)  # type: ignore[no-any-return]
             return result
@@ -297,7 +313,7 @@ def _evaluate_indices(value: Any) -> None:
     """Evaluate an expression whose elements a function checks at once, as indices on the host."""
     if type(value) is ndarray and value._node.kind is not BUFFER:
         node = value._node
-        if not node.flags & TRACED and node.device.memory != "own":
+        if kind_of(node.dtype) in "iu" and not node.flags & TRACED and node.device.memory != "own":
             evaluate([node])
 
 

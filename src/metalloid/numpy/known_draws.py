@@ -14,7 +14,7 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.ir import native
 from metalloid.arrays.ir.dtypes import type_rules
 from metalloid.numpy.array import ndarray, numpy_function, wrap
-from metalloid.numpy.known_calls import KnownCalls
+from metalloid.numpy.known_calls import KnownCalls, Watched
 
 
 class _Taken:
@@ -57,14 +57,16 @@ class _Draw:
         other, sequence = copy.copy(generator), _Taken(taken, keys)
         other._base = copy.copy(generator._base)
         other._base._keys = sequence
+        watched = Watched()
         try:
-            result = self._ordinary(other, *args, **options)
+            with watched:
+                result = self._ordinary(other, *args, **options)
         finally:
             unused = len(taken) - sequence.used
             if unused > 0:
                 keys.give_back(number, unused)
         if not unused and all(x.ndim for x in args if type(x) is ndarray):
-            self.known(len(taken)).learn(tuple(given), options, result)
+            self.known(len(taken)).learn(tuple(given), options, result, watched)
         self._keys = max(sequence.used, 1)
         return result
 

@@ -70,12 +70,12 @@ def _byteswapped(x: Array) -> Any:
     return Array(apply(BITS, x.dtype, bits._node))
 
 
-@structural_function(2)
+@structural_function(2, index=1)
 def _selected(x: Any, key: Any) -> Any:
     return Array(selected(x._node, key))
 
 
-@structural_function(3)
+@structural_function(3, index=1)
 def _updated(x: Any, key: Any, value: Any) -> Any:
     return Array(updated(x._node, key, value))
 

@@ -30,7 +30,7 @@ from metalloid.errors import unknown_keyword
 from metalloid.numpy import complex_order, composed
 from metalloid.numpy.array import as_ndarrays, in_type_of, ndarray, numpy_function, store
 from metalloid.numpy.functions import reductions, scans
-from metalloid.numpy.known_calls import KnownCalls
+from metalloid.numpy.known_calls import KnownCalls, Watched
 
 #: Functions of this package that reduce or scan like the methods of a universal function.
 _REDUCE = {"add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.max,
@@ -239,8 +239,9 @@ class ufunc:
             return self._call(*operands, **options)
         result = native.known_call(self._known.calls, operands, options)
         if result is None:
-            result = self._call(*operands, **options)
-            self._known.learn(operands, options, result)
+            with Watched() as watched:
+                result = self._call(*operands, **options)
+            self._known.learn(operands, options, result, watched)
         return result
 
     @numpy_function

@@ -28,7 +28,7 @@ from metalloid.arrays.ir.layout import (
     reach,
 )
 from metalloid.arrays.ir.memory import Memory, bucket_size, pool_of
-from metalloid.arrays.ir.native import library
+from metalloid.arrays.ir.native import library, when_loaded
 from metalloid.arrays.ir.node import (
     BUFFER,
     CUSTOM_CALL,
@@ -149,6 +149,24 @@ def read_array(is_writable: bool = False) -> Callable[[Node], np.ndarray | None]
     return read
 
 
+class _Reads:
+    """The number of reads by `to_host`, and the function of the library that counts others."""
+
+    count = 0
+    others: Callable[[], int] | None = None
+
+
+@when_loaded
+def _count_reads(functions: Any) -> None:
+    functions.mtl_host_reads.restype = ctypes.c_uint64
+    _Reads.others = functions.mtl_host_reads
+
+
+def host_reads() -> int:
+    """The number of times that the host may have read values of arrays, in any thread."""
+    return _Reads.count + (_Reads.others() if _Reads.others is not None else 0)
+
+
 def to_host(node: Node, read_only: bool = False) -> np.ndarray:
     """The values of an evaluated node, in place if the host can access them.
 
@@ -158,6 +176,7 @@ def to_host(node: Node, read_only: bool = False) -> np.ndarray:
         For memory that is shared; a copy belongs to the caller.
     """
     assert node.memory is not None
+    _Reads.count += 1
     if node.device.memory != "own":
         strides, offset = node.data
         return node.memory.host_view(node.dtype, node.shape, strides, offset, read_only)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metalloid.arrays.execution.calls import host_call
+from metalloid.arrays.execution.known_evaluations import plans
 from metalloid.arrays.ir.dtypes import (
     DType,
     bool_,
@@ -273,4 +274,6 @@ def _scatter(old: np.ndarray, new: np.ndarray, *more: Any) -> np.ndarray:
     return result
 
 
-implement("scatter", Implementation(_by_kernels, _is_supported), _on_host)
+implement("scatter", Implementation(_by_kernels, _is_supported), _on_host, is_structural=True)
+# The method on SIMT devices depends on a setting: plans of another one are not found any more.
+settings.observe("deterministic", lambda _: plans.clear())

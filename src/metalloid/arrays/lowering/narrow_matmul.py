@@ -1,4 +1,4 @@
-"""Products with 2 to 4 columns on CPUs: sums of products for each column, or dot products.
+"""Products with few columns on CPUs: sums of products for each column, or dot products.
 
 Rotations of points and changes of colour space have 2 to 4 columns, interleaved in memory.
 Tiles would leave most lanes idle; a kernel that loads all columns of a row as interleaved vectors
@@ -30,6 +30,8 @@ _MIN_DOT_DEPTH, _MIN_DOT_ROWS = 32, 32
 #: The same for halves and short integers: panels convert each element of the left factor for the
 #: multiplications of one row, dot products convert a register for those of four columns.
 _MAX_HALF_COLUMNS, _MAX_SHORT_COLUMNS = 16, 8
+#: The same for float32 of this depth: eight columns are half of a register of AVX-512 in panels.
+_MAX_DEEP_COLUMNS, _MIN_DEEP = 8, 128
 #: BLAS takes less time with 16 registers and left factors of float32 that do not fit the caches.
 _MAX_CACHED_BYTES = 2**22
 
@@ -55,7 +57,9 @@ def has_few_columns(a: Node, b: Node, backend: str, allow_tf32: bool) -> bool:
     limit = 0
     if a.dtype in (float32, float64, bfloat16):
         is_far = a.dtype == float32 and a.size * a.dtype.itemsize > _MAX_CACHED_BYTES
-        limit = 0 if is_far and has_few_registers(a.device.traits) else _MAX_EXTENT
+        is_few = has_few_registers(a.device.traits)
+        is_deep = a.dtype == float32 and depth >= _MIN_DEEP and not is_few
+        limit = _MAX_DEEP_COLUMNS if is_deep else 0 if is_far and is_few else _MAX_EXTENT
     elif a.dtype.itemsize <= 2 and kind_of(a.dtype) in "iuf":
         limit = _MAX_HALF_COLUMNS if kind_of(a.dtype) == "f" else _MAX_SHORT_COLUMNS
     return (

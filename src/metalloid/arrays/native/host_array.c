@@ -18,6 +18,8 @@ typedef int (*buffer_getter)(PyObject* self, Py_buffer* view, int flags);
 
 static PyObject *exporter_type, *itemsize_, *nbytes_, *char_, *buffer_kind, *evaluate, *record_error;
 static buffer_getter get_buffer_by_python;
+// How often values of arrays were given to the host.
+static uint64_t reads;
 
 static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   struct exporter* exporter = (struct exporter*)self;
@@ -95,6 +97,7 @@ static bool has_elements(PyObject* shape) {
 static PyObject* host_array(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   (void)count;
   PyObject *node = args[0], *memory = get(node, NODE, NODE_MEMORY), *array = 0;
+  reads++;
   const bool is_leaf = get(node, NODE, NODE_KIND) == PyTuple_GetItem(self, 1);
   if (is_leaf && is_instance(memory, MEMORY) && mtl_is_on_host(get(memory, MEMORY, MEMORY_LEASE)) &&
       has_elements(get(node, NODE, NODE_SHAPE)))
@@ -162,6 +165,7 @@ static bool has_value(PyObject* array, PyObject* node) {
 // Of arrays: as `Array.__buffer__`, which NumPy calls before `__array__`.
 static int get_array_buffer(PyObject* self, Py_buffer* view, int flags) {
   PyObject* node = flags == PyBUF_FULL_RO ? get(self, ARRAY, ARRAY_NODE) : 0;
+  reads++;
   if (!node) return get_buffer_by_python(self, view, flags);
   new_reference(node);
   const bool is_evaluated = get(node, NODE, NODE_KIND) == buffer_kind || has_value(self, node);
@@ -174,6 +178,8 @@ static int get_array_buffer(PyObject* self, Py_buffer* view, int flags) {
   PyErr_Clear();
   return get_buffer_by_python(self, view, flags);
 }
+
+MTL_EXPORT uint64_t mtl_host_reads(void) { return reads; }
 
 static PyMethodDef definition = {"host_array", host_array, METH_FASTCALL, 0};
 

@@ -224,7 +224,7 @@ class Indices:
         if operator not in "/%" or not is_constant or not is_one:
             return None
         ((position,),) = left
-        if position in self.atoms:
+        if position in self.counters or position.partition(".")[0] not in POSITIONS.values():
             return None
         text = f"{position} {operator} {right[()]}"
         self.atoms[text] = Atom(position, operator, right[()])

@@ -15,6 +15,7 @@ from metalloid.differentiate.program.tree import (
     Expression,
     If,
     Statement,
+    assigned,
 )
 from metalloid.differentiate.program.types import Type, parse_type
 from metalloid.differentiate.rules import COSTLY, FUNCTIONS
@@ -26,12 +27,11 @@ _CAST = re.compile(r" <(\w+)[^<>]*>(?: part_of_explicit_cast)?$")
 _OPERATOR = re.compile(r"(?:^|\s)'([^\w\s']+)'")
 _MEMBER = re.compile(r"(?:\.|->)(\w+) 0x\w+")
 _SWIZZLE = re.compile(r"\.(get|put)_([xyzwrgba]+)\b")
-_SIZE = re.compile(r"sizeof '(?:[^']*':')?([^']*)'")
 _LANES = str.maketrans("rgba", "xyzw")
 #: Nodes that stand for their last child.
 _TRANSPARENT = (
     "ParenExpr", "ExprWithCleanups", "MaterializeTemporaryExpr", "AttributedStmt", "ConstantExpr",
-    "CXXBindTemporaryExpr", "PseudoObjectExpr", "CompoundLiteralExpr",
+    "CXXBindTemporaryExpr", "CompoundLiteralExpr",
     "SubstNonTypeTemplateParmExpr",
 )  # fmt: skip
 _CASTS = (
@@ -191,20 +191,8 @@ class ExpressionReader(ABC):
         assert node.begin is not None
         return Expression("constant", type_of(node), self._literal_at(node.begin))
 
-    def _read_UnaryExprOrTypeTraitExpr(self, node: Node) -> Expression:
-        measured = _SIZE.search(node.text)
-        type_ = parse_type(measured[1]) if measured else type_of(node.children[0])
-        if not type_.scalar or type_.extents or type_.columns or "sizeof" not in node.text:
-            raise Refused(node.begin, "the size of this type has no rule")
-        return Expression("constant", Type("ulong"), str(type_.stride * type_.scalar_bytes))
-
     def _read_CXXBoolLiteralExpr(self, node: Node) -> Expression:
         return Expression("constant", BOOL, node.text.split()[-1])
-
-    def _read_OpaqueValueExpr(self, node: Node) -> Expression:
-        if node.address not in self.known:
-            self.known[node.address] = self.value(node.children[-1])
-        return self.known[node.address]
 
     def _read_DeclRefExpr(self, node: Node) -> Expression:
         reference = REFERENCE.search(node.text)
@@ -294,7 +282,7 @@ class ExpressionReader(ABC):
         operator = self._operator(node)
         left_node, right_node = node.children
         if operator == "=":
-            return self.store(node, self.value(left_node), self.value(right_node))
+            return self.store(node, *self._target_and_value(node))
         left = self.value(left_node)
         if operator == ",":
             return self.value(right_node)
@@ -306,6 +294,16 @@ class ExpressionReader(ABC):
         if left.op == "pointer" or right.op == "pointer":
             return self.moved(node, operator, left, right)
         return binary(operator, left, right, type_of(node))
+
+    def _target_and_value(self, node: Node) -> tuple[Expression, Expression]:
+        """The operands of an assignment, whose right one comes first in C++ 17."""
+        before = len(self.statements)
+        target = self.value(node.children[0])
+        changed = assigned(self.statements[before:])
+        value = self.value(node.children[1])
+        if changed & value.variables():
+            raise Refused(node.begin, "a step and a use of the same variable have no rule")
+        return target, value
 
     def _short_circuit(self, operator: str, left: Expression, right_node: Node) -> Expression:
         values: list[Expression] = []
@@ -335,7 +333,7 @@ class ExpressionReader(ABC):
 
     def _read_CompoundAssignOperator(self, node: Node) -> Expression:
         operator = self._operator(node)[:-1]
-        target, value = (self.value(child) for child in node.children)
+        target, value = self._target_and_value(node)
         self.update(node, target, operator, value)
         return target
 

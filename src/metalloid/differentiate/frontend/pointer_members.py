@@ -43,7 +43,8 @@ class PointerMemberReader(PointerReader):
         if member.type.is_reference:
             if target.op != "unset" and target != value:
                 raise Refused(begin, "a reference that is chosen at run time has no rule")
-            self.known[member.name] = self.fixed(value)
+            is_pointer = member.type.is_pointer_reference
+            self.known[member.name] = value if is_pointer else self.fixed(value)
         elif node is None:
             raise Refused(begin, "this pointer has no rule")
         else:

@@ -5,23 +5,26 @@ A pointer to numbers that is cast to one to vectors has the stride of these as i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from metalloid.differentiate.frontend.expressions import (
     INT,
     ZERO,
-    ExpressionReader,
     Refused,
     binary,
     type_of,
 )
+from metalloid.differentiate.frontend.swizzles import SwizzleReader
 from metalloid.differentiate.program.tree import AtomicAdd, Expression
-from metalloid.differentiate.program.types import Type
+from metalloid.differentiate.program.types import Type, parse_type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
+_SIZE = re.compile(r"sizeof '(?:[^']*':')?([^']*)'")
 
-class PointerReader(ExpressionReader):
+
+class PointerReader(SwizzleReader):
     """Reads pointers."""
 
     def __init__(self, literal_at: Callable[[SourceLocation], str]) -> None:
@@ -58,6 +61,13 @@ class PointerReader(ExpressionReader):
         if operator == "-" or offset is not ZERO:
             distance = binary(operator, offset, distance)
         return replace(pointer, args=(buffer, distance))
+
+    def _read_UnaryExprOrTypeTraitExpr(self, node: Node) -> Expression:
+        measured = _SIZE.search(node.text)
+        type_ = parse_type(measured[1]) if measured else type_of(node.children[0])
+        if not type_.scalar or type_.extents or type_.columns or "sizeof" not in node.text:
+            raise Refused(node.begin, "the size of this type has no rule")
+        return Expression("constant", Type("ulong"), str(type_.stride * type_.scalar_bytes))
 
     def _read_CXXNullPtrLiteralExpr(self, node: Node) -> Expression:
         return Expression("unset", type_of(node))

@@ -172,6 +172,7 @@ class Reader(ConstructorReader):
         body = next(child for child in function.children if child.kind == "CompoundStmt")
         moved = moved_in(body)
         target, self._object = self._object, None  # arguments are of the function around the call
+        values = []
         for parameter, child in zip(declared, given, strict=True):
             is_default = child.kind == "CXXDefaultArgExpr"
             argument = self.value(parameter.children[-1] if is_default else child)
@@ -179,13 +180,14 @@ class Reader(ConstructorReader):
             if is_moved and argument.op == "variable" and len(argument.type.extents) == 1:
                 argument = Expression("pointer", argument.type.element, "", (argument, ZERO))
             if type_.is_handle or argument.op == "pointer":
-                self.known[parameter.address] = self.fixed(argument)
-                if is_moved and argument.op == "pointer":
-                    self._move(parameter)
+                values.append(argument if type_.is_pointer_reference else self.fixed(argument))
             else:
-                local = self.new_variable(parameter.label or "unused", type_)
-                self.assign(local, argument, node)
-                self.known[parameter.address] = local
+                values.append(self.new_variable(parameter.label or "unused", type_))
+                self.assign(values[-1], argument, node)
+        for parameter, value in zip(declared, values, strict=True):  # arguments may call it, too
+            self.known[parameter.address] = value
+            if parameter.address in moved and not type_of(parameter).is_pointer_reference:
+                self._move(parameter)
         self._depth += 1
         frames, self._frames = self._frames, []
         if target is not None:
@@ -283,12 +285,9 @@ class Reader(ConstructorReader):
         elif node.kind == "SwitchStmt":
             self._switch(node)
         elif node.kind not in ("NullStmt", "Missing") and not is_assertion(node):
-            self._effect(self.value(node), node)
-
-    def _effect(self, value: Expression, node: Node) -> None:
-        """Refuse a statement that is a call of an unknown function."""
-        if value.op == "call":
-            raise Refused(node.begin, f"{value.name} has no rule")
+            value = self.value(node)
+            if value.op == "call":  # of an unknown function
+                raise Refused(node.begin, f"{value.name} has no rule")
 
     def _jump(self, node: Node, tail: frozenset[str]) -> None:
         jump = JUMPS[node.kind]
@@ -314,10 +313,12 @@ class Reader(ConstructorReader):
             initial = initial.children[-1]
         if type_.is_pointer:
             value = None if initial is None else self.value(initial)
-            if value is None or value.op == "unset":
+            is_alias = type_.is_pointer_reference
+            if value is None or (value.op == "unset" and not is_alias):
                 value = self.unset(node)
-            self.known[node.address] = value if value.op == "pointer" else self.fixed(value)
-            if value.op == "pointer":
+            is_fixed = is_alias or value.op == "pointer"
+            self.known[node.address] = value if is_fixed else self.fixed(value)
+            if not is_alias:
                 self._move(node)
             return
         if type_.scalar == "double" or not (type_.scalar or type_.record_name in self.records):
@@ -338,11 +339,10 @@ class Reader(ConstructorReader):
         if not extents:
             self.assign(target, self._construct(values), values)
             return
-        filler = [child for child in values.children if child.kind != "array_filler"]
-        for index in range(extents[0]):
-            at = Expression("constant", ZERO.type, str(index))
-            part = self.element(target, at, replace(target.type, extents=extents[1:]))
-            child = filler[index] if index < len(filler) else None
+        given = [child for child in values.children if child.kind != "array_filler"]
+        inner = replace(target.type, extents=extents[1:])
+        for index, child in enumerate([*given, *[None] * extents[0]][: extents[0]]):
+            part = self.element(target, Expression("constant", ZERO.type, str(index)), inner)
             if child is not None and child.kind == "InitListExpr":
                 self.initialise_any(part, child)
             elif child is not None and child.kind != "ImplicitValueInitExpr":
@@ -374,8 +374,10 @@ class Reader(ConstructorReader):
             block, ends = [*block, *ends], []
         elif not all(_is_step(end, Loop(TRUE, block, ends)) for end in ends):
             block, ends = [*block, *ends], []
+        before = len(self.statements)
         test = self._condition(condition, jumps & {"break", "return"}, block, ends)
         if node.kind == "DoStmt":
+            del self.statements[before:]  # the first iteration has no condition
             is_first = self.new_variable("is_first", BOOL)
             self.assign(is_first, TRUE)
             block.insert(0, Assign(is_first, FALSE))

@@ -112,6 +112,11 @@ class Type:
         return self.is_pointer and ("(&)" in self.text or self.text.endswith("&"))
 
     @property
+    def is_pointer_reference(self) -> bool:
+        """Whether it is a reference to a pointer."""
+        return self.is_reference and "*" in self.text
+
+    @property
     def is_sampler(self) -> bool:
         """Whether it is a sampler."""
         return self.record in ("sampler", "metal::sampler")
@@ -184,7 +189,7 @@ def parse_type(text: str) -> Type:
             space = own
             words = " ".join(word for word in words.split() if word != name)
     is_pointer = words.endswith(("*", "&", "*const"))
-    words = re.sub(r"\s*[*&](const)?$", "", words).removesuffix(" const").strip()
+    words = re.sub(r"\s*(?:\* ?&|[*&])(const)?$", "", words).removesuffix(" const").strip()
     extents = tuple(map(int, _EXTENT.findall(words)))
     words = _EXTENT.sub("", words).strip()
     if words.endswith("(&)"):  # to an array
