@@ -94,6 +94,10 @@ POINTERS = {
         "struct C { float u, v; C operator*(C o) const { return C{u * o.u - v * o.v, u * o.v + v * o.u}; } };",
         "C p = {a, b}, q = {b, a * b}; r = f(f(a, b), f(b, f(a, a))); q = p * (q * (p * q)); r += q.u * q.v;",
     ),
+    "functions that change other operands": (
+        "float f(thread float &s) { s = s * 1.5f + 0.1f; return s; }",
+        "float s = a; r = s + f(s); r *= f(s) * s; r += pow(s, f(s)) + (s < f(s) ? s * f(s) * b : b); r *= s;",
+    ),
     "steps in the condition of do": (
         "", "int k = 0; do { if (k % 2) continue; r += x[k] * a; } while (++k < 5); r *= k;"
     ),

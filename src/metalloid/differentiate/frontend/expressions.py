@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
+from metalloid.differentiate.frontend.operands import operands
 from metalloid.differentiate.lane_rules import is_lane_function
 from metalloid.differentiate.program.tree import (
     Assign,
@@ -177,7 +178,7 @@ class ExpressionReader(ABC):
 
     def _construct(self, node: Node) -> Expression:
         to = type_of(node)
-        args = tuple(self.value(child) for child in node.children)
+        args = tuple(operands(self, node.children))
         if len(args) == 1 and args[0].type.msl == to.msl and args[0].type.extents == to.extents:
             return args[0]
         if not to.scalar:
@@ -283,12 +284,11 @@ class ExpressionReader(ABC):
         left_node, right_node = node.children
         if operator == "=":
             return self.store(node, *self._target_and_value(node))
-        left = self.value(left_node)
         if operator == ",":
-            return self.value(right_node)
+            return [self.value(child) for child in node.children][-1]
         if operator in ("&&", "||"):
-            return self._short_circuit(operator, left, right_node)
-        right = self.value(right_node)
+            return self._short_circuit(operator, self.value(left_node), right_node)
+        left, right = operands(self, node.children)
         if len(left.type.extents) == 1 and left.op == "variable":  # an array decays to a pointer
             left = Expression("pointer", left.type.element, "", (left, ZERO))
         if left.op == "pointer" or right.op == "pointer":
@@ -423,7 +423,7 @@ class ExpressionReader(ABC):
         if name in _NAMED_NUMBERS:
             return Expression("constant", type_of(node), _NAMED_NUMBERS[name])
         given = [child for child in node.children[1:] if child.kind != "CXXDefaultArgExpr"]
-        args = tuple(map(self.value, given))
+        args = tuple(operands(self, given))
         if name == "value_of":
             return args[0]
         if name == "cast":  # how `lower` writes conversions of half and bfloat
