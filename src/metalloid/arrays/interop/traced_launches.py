@@ -51,6 +51,9 @@ class TracedLaunch:
         As those of a `HostCall`.
     """
 
+    #: Plans do not launch it.
+    is_launched = False
+
     def __init__(
         self, kernel: Kernel, values: Sequence[Any], threads: Size, group: Size | None
     ) -> None:
