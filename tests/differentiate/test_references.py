@@ -35,6 +35,11 @@ CASES = {
         "float f(thread float &w, thread const float &v = 2.0f) { w *= v; return w * v; }",
         "float w = a; r = f(w) * f(w, w) + f(w, b) + f(w, a + w);",
     ),
+    "elements of arrays of structs": (
+        "struct P { float2 v; float s; };",
+        "P p[3]; for (int k = 0; k < 3; k++) { p[k].v = float2(a, b) * k; p[k].s = x[k]; } P q = p[i % 3];"
+        "q.v.x += q.s; p[(i + 1) % 3] = q; p[2].s *= q.v.x; r = p[0].s * p[1].v.x + p[2].s * q.v.x;",
+    ),
     "choices that are read": (
         "struct P { float u; float2 v; float f() const { return u * v.x; } }; "
         "float g(thread const float &v) { return v * v; } float h(float2 v) { return v.x * v.y; }",
@@ -70,6 +75,12 @@ def test_a_variable_that_is_chosen_is_refused(body):
     kernel = mtl.library(HEADER + elementwise(body), device="cpu").k
     with pytest.raises(mtl.CompileError, match="a variable that is chosen at run time"):
         kernel.vjp()
+
+
+def test_arrays_of_structs_with_constructors_are_refused():
+    source = "struct P { float2 v; float s = 1; };" + elementwise("P p[2]; r = p[1].s * a;")
+    with pytest.raises(mtl.CompileError, match="arrays of structs with constructors"):
+        mtl.library(HEADER + source, device="cpu").k.vjp()
 
 
 def test_digits_of_digits():

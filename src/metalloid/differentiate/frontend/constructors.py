@@ -86,11 +86,16 @@ class ConstructorReader(SimdgroupMatrixReader):
 
     def is_uninitialised(self, node: Node) -> bool:
         """Whether a variable of a struct or a matrix has no value at first."""
-        return (
-            node.kind == "CXXConstructExpr"
-            and not node.children
-            and self._constructor(node) is None
-        )
+        if node.kind != "CXXConstructExpr" or node.children:
+            return False
+        constructor = self._constructor(node)
+        if constructor is None or not type_of(node).extents:
+            return constructor is None
+        if not constructor.is_implicit or any(
+            each.kind == "CXXDefaultInitExpr" for each in constructor.descendants()
+        ):
+            raise Refused(node.begin, "arrays of structs with constructors have no rule")
+        return True
 
     def _construct(self, node: Node) -> Expression:
         constructor = self._constructor(node)
