@@ -30,8 +30,8 @@ from metalloid.arrays.ir.operands import as_number, is_scalar, op, unary, where_
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 
-#: From here on, numbers are computed by a kernel instead of NumPy. The axes of a grid have fewer, and
-#: its kernel would compute them for each element.
+#: From here on, numbers are computed by a kernel instead of NumPy. The axes of a grid have fewer,
+#: and its kernel would compute them for each element.
 _MANY_ELEMENTS = 2**12
 
 
