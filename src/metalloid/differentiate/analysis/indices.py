@@ -224,7 +224,10 @@ class Indices:
         if operator not in "/%" or not is_constant or not is_one:
             return None
         ((position,),) = left
-        if position in self.counters or position.partition(".")[0] not in POSITIONS.values():
+        if (
+            position in (*self.counters, *self.atoms)
+            or position.partition(".")[0] not in POSITIONS.values()
+        ):
             return None
         text = f"{position} {operator} {right[()]}"
         self.atoms[text] = Atom(position, operator, right[()])

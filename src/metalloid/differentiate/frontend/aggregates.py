@@ -129,13 +129,13 @@ class AggregateReader(PointerMemberReader):
 
     def _read_MemberExpr(self, node: Node) -> Expression:
         name = node.text.rpartition(" ")[0].replace("->", ".").rpartition(".")[2]
-        base = None
-        if node.children and "(anonymous" not in node.text:
-            base = self.value(node.children[-1])
-            if base.op == "pointer":
-                base = self.element(base, ZERO, base.type.element)
-        if base is None or base.op != "aggregate":
+        if not node.children or "(anonymous" in node.text:
             return super()._read_MemberExpr(node)
+        base = self.value(node.children[-1])
+        if base.op == "pointer":
+            base = self.element(base, ZERO, base.type.element)
+        if base.op != "aggregate":
+            return self.member_of(node, base)
         if name not in base.name.split(","):
             raise Refused(node.begin, f"the member {name!r} has no rule")
         return self.resolved(base.args[base.name.split(",").index(name)])

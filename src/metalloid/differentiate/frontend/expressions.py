@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
-from metalloid.differentiate.frontend.operands import operands
+from metalloid.differentiate.frontend.names import GENERATED
+from metalloid.differentiate.frontend.operands import is_changed_choice, operands
 from metalloid.differentiate.lane_rules import is_lane_function
 from metalloid.differentiate.program.tree import (
     Assign,
@@ -51,13 +52,6 @@ _NAMED_NUMBERS = {"__builtin_huge_valf": "INFINITY", "__builtin_nanf": "NAN"}
 #: Functions of `numeric_limits`.
 _LIMITS = ("infinity", "max", "min", "lowest", "epsilon", "quiet_NaN", "denorm_min")
 _ATOMIC_ADD = "atomic_fetch_add_explicit"
-#: Names that adjoints of kernels declare.
-GENERATED = re.compile(
-    r"(?:d|dot)\d*_\w+|(?:entry|adjoint|extreme|share|given)_\w+|tape\w*|top|peak"
-    r"|(?:g|saved|taken|count|iteration|length|segment|slope|value)_\d+"
-)
-#: Names of derivatives, which writers number if a parameter has such a name.
-DERIVATIVE = re.compile(r"(?:d|dot)\d*_")
 BOOL, INT = Type("bool"), Type("int")
 TRUE, FALSE, ZERO = (
     Expression("constant", t, n) for t, n in ((BOOL, "true"), (BOOL, "false"), (INT, "0"))
@@ -234,8 +228,11 @@ class ExpressionReader(ABC):
     def _read_MemberExpr(self, node: Node) -> Expression:
         if ".union (anonymous" in node.text or ".struct (anonymous" in node.text:
             return self.value(node.children[-1])
+        return self.member_of(node, self.value(node.children[-1]))
+
+    def member_of(self, node: Node, base: Expression) -> Expression:
+        """The member of an object that has been read, which a node names."""
         member = _MEMBER.search(node.text)
-        base = self.value(node.children[-1])
         if member is None:
             raise Refused(node.begin, "this member has no rule")
         if base.type.scalar:
@@ -317,6 +314,8 @@ class ExpressionReader(ABC):
         return result
 
     def _read_ConditionalOperator(self, node: Node) -> Expression:
+        if is_changed_choice(node) or type_of(node).extents:
+            raise Refused(node.begin, "a variable that is chosen at run time has no rule")
         condition = self.value(node.children[0])
         values: list[Expression] = []
         blocks = [
@@ -352,7 +351,10 @@ class ExpressionReader(ABC):
         operator = self._operator(node)
         if operator == "()" and (function := REFERENCE.search(node.children[0].children[0].text)):
             return self.method(node, self.value(node.children[1]), function[2], "result")
-        args = [self.value(child) for child in node.children[1:]]
+        changes = operator.endswith("=") and operator not in ("==", "!=", "<=", ">=")
+        nodes = node.children[1:]
+        are_references = changes or operator == "[]" or any(type_of(n).columns for n in nodes)
+        args = [self.value(n) for n in nodes] if are_references else operands(self, nodes)
         if operator == "=":
             return self.store(node, *args)
         if operator == "[]" or any(arg.type.columns for arg in args):
@@ -361,7 +363,7 @@ class ExpressionReader(ABC):
             raise Refused(node.begin, f"{operator!r} of values of this type has no rule")
         if operator in ("++", "--"):
             return self._stepped(node, args[0], operator[0])
-        if operator.endswith("=") and operator not in ("==", "!=", "<=", ">="):
+        if changes:
             self.update(node, args[0], operator[:-1], args[1])
             return args[0]
         if len(args) == 1:

@@ -9,9 +9,7 @@ from metalloid.differentiate.analysis.activity import is_step
 from metalloid.differentiate.frontend.constructors import ConstructorReader
 from metalloid.differentiate.frontend.expressions import (
     BOOL,
-    DERIVATIVE,
     FALSE,
-    GENERATED,
     TRUE,
     ZERO,
     Refused,
@@ -19,6 +17,8 @@ from metalloid.differentiate.frontend.expressions import (
     negated,
     type_of,
 )
+from metalloid.differentiate.frontend.names import DERIVATIVE, GENERATED
+from metalloid.differentiate.frontend.operands import referred
 from metalloid.differentiate.frontend.returned import Returned, returns_memory
 from metalloid.differentiate.frontend.statements import (
     JUMPS,
@@ -175,7 +175,7 @@ class Reader(ConstructorReader):
         values = []
         for parameter, child in zip(declared, given, strict=True):
             is_default = child.kind == "CXXDefaultArgExpr"
-            argument = self.value(parameter.children[-1] if is_default else child)
+            argument = referred(self, parameter.children[-1] if is_default else child)
             type_, is_moved = type_of(parameter), parameter.address in moved
             if is_moved and argument.op == "variable" and len(argument.type.extents) == 1:
                 argument = Expression("pointer", argument.type.element, "", (argument, ZERO))
@@ -312,7 +312,7 @@ class Reader(ConstructorReader):
         if initial is not None and initial.kind == "ExprWithCleanups":
             initial = initial.children[-1]
         if type_.is_pointer:
-            value = None if initial is None else self.value(initial)
+            value = None if initial is None else referred(self, initial)
             is_alias = type_.is_pointer_reference
             if value is None or (value.op == "unset" and not is_alias):
                 value = self.unset(node)

@@ -1,0 +1,83 @@
+"""Temporaries that references name, members of results, and the order of operands."""
+
+import numpy as np
+import pytest
+from differences import HEADER, compare, elementwise
+
+import metalloid as mtl
+
+NEXT = "float2 next(thread float &s) { s = s * 1.5f + 0.1f; return float2(s, s * s); }"
+GROW = "float2 grow(thread float2 &v) { v.x *= v.y; v.y += 1; return v * 0.5f; }"
+CASES = {
+    "members of results": (NEXT, "float s = a; r = next(s).x * b + next(s).y * next(s).yx.x; r *= s;"),
+    "members of structs that are results": (
+        "struct P { float u; float2 v; }; P next(thread float &s) { s *= 1.5f; return P{s, float2(s, 1) * s}; }",
+        "float s = a; r = next(s).u * b + next(s).v.x * next(s).v.y; r *= s;",
+    ),
+    "vectors that functions change": (
+        GROW, "float2 v = float2(a, b), w = v * grow(v); r = w.x * w.y; w = v + grow(v); r *= w.x + w.y;"
+    ),
+    "vectors of values that functions change": (
+        GROW, "float2 v = float2(a, b), w = float2(v.x, grow(v).y); v *= grow(v); r = w.x * w.y + v.x;"
+    ),
+    "temporaries as arguments": (
+        "float f(thread const float &v, thread float &w) { w *= 2; return v * w; } "
+        "float g(thread const float2 &v, thread float &w) { w += v.x; return v.y * w; }",
+        "float w = b; r = f(a * w, w) + f(w + 1, w); r *= g(float2(w), w); r += f(w * w, w);",
+    ),
+    "names of temporaries": (
+        "",
+        "float w = b; const thread float &q = a * w; w *= 2; r = q * w; "
+        "const thread float2 &v = float2(w); w += a; r += v.x * v.y * w;",
+    ),
+    "names of variables": ("", "float w = b; const thread float &q = w; w *= a; r = q * w + a;"),
+    "default arguments": (
+        "float f(thread float &w, thread const float &v = 2.0f) { w *= v; return w * v; }",
+        "float w = a; r = f(w) * f(w, w) + f(w, b) + f(w, a + w);",
+    ),
+    "choices that are read": (
+        "struct P { float u; float2 v; float f() const { return u * v.x; } }; "
+        "float g(thread const float &v) { return v * v; } float h(float2 v) { return v.x * v.y; }",
+        "P p = {a, {b, 1}}, q = {b, {a, a}}; float2 v = p.v, w = q.v;"
+        "r = (a > b ? p : q).u * (i % 2 ? p : q).v.y + (a > b ? p : q).f(); "
+        "r += (a > b ? v : w).yx.x * (i % 2 ? v : w)[1] + g(a > b ? p.u : q.u) + h(a > b ? v : w);",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name):
+    declared, body = CASES[name]
+    x, z = np.random.default_rng(4).uniform(0.3, 1, (2, 8)).astype(np.float32)
+    arguments = {"x": x, "z": z, "y": np.zeros_like(x)}
+    compare(declared + elementwise(body), "k", arguments, ["x", "z"], ["y"], 0, 4e-6, threads=8)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "(i % 2 ? a : b) *= 3; r = a * b;",
+        "(i % 2 ? a : b)++; r = a * b;",
+        "float m[2] = {a, b}, w[2] = {b, 1}; r = (i % 2 ? m : w)[1];",
+        "thread float &w = i % 2 ? a : b; w *= 3; r = a * b;",
+        "float2 v = a, w = b; (i % 2 ? v : w).x = 3; r = v.x * w.x;",
+        "float2 v = a, w = b; (i % 2 ? v : w).yx *= 3; r = v.x * w.x;",
+        "float2 v = a, w = b; (i % 2 ? v : w)[1] += 3; r = v.x * w.y;",
+        "float2 v = a, w = b; (i % 2 ? v : w) *= 3; r = v.x * w.y;",
+    ],
+)
+def test_a_variable_that_is_chosen_is_refused(body):
+    kernel = mtl.library(HEADER + elementwise(body), device="cpu").k
+    with pytest.raises(mtl.CompileError, match="a variable that is chosen at run time"):
+        kernel.vjp()
+
+
+def test_digits_of_digits():
+    """Indices that divide what has been divided are not analysed."""
+    source = """
+    kernel void k(device const float *x, device float *y, uint t [[thread_position_in_threadgroup]]) {
+      y[t] = x[(t / 4) % 2] * x[t % 4 + 1];
+    }"""
+    x = np.random.default_rng(5).uniform(0.3, 1, 8).astype(np.float32)
+    arguments = {"x": x, "y": np.zeros_like(x)}
+    compare(source, "k", arguments, ["x"], ["y"], threads=8, group_size=8)
