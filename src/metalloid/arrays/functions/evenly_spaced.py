@@ -30,8 +30,9 @@ from metalloid.arrays.ir.operands import as_number, is_scalar, op, unary, where_
 from metalloid.runtime.devices.device import Device
 from metalloid.runtime.devices.registry import get_device
 
-#: From here on, numbers are computed by a kernel instead of NumPy.
-_MANY_ELEMENTS = 2**6
+#: From here on, numbers are computed by a kernel instead of NumPy. The axes of a grid have fewer,
+#: and its kernel would compute them for each element.
+_MANY_ELEMENTS = 2**12
 
 
 def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: Any = None, *,
