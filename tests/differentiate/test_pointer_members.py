@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from differences import HEADER, compare
+from differences import HEADER, compare, elementwise
 
 import metalloid as mtl
 
@@ -88,13 +88,7 @@ CASES = {
 
 
 def source_of(declared, body):
-    return f"""{declared}
-    kernel void k(device const float *x, device const float *z, device float *y,
-                  uint i [[thread_position_in_grid]]) {{
-      float a = x[i], b = z[i], r = 0;
-      {body}
-      y[i] = r;
-    }}"""
+    return declared + elementwise(body)
 
 
 @pytest.mark.parametrize("name", CASES)
