@@ -38,3 +38,12 @@ def test_wrong_indices_never_become_values(device, monkeypatch):
     for _ in range(2):  # the node has no value after the first error
         with pytest.raises(IndexError, match="1003 is out of range for axis 0 of extent 1000"):
             mtl.eval(result)
+
+
+def test_compiled_functions_do_not_export_values_of_wrong_indices(device):
+    x = mtl.asarray(np.arange(8, dtype=np.float32), device=device)
+    taken = mtl.compile(lambda x, i: x[i] * 2)
+    assert taken(x, mtl.asarray([1, 7], device=device)).tolist() == [2, 14]
+    result = taken(x, mtl.asarray([1, 8], device=device))
+    with pytest.raises(IndexError, match="8 is out of range for axis 0 of extent 8"):
+        result.__dlpack__(max_version=(1, 0))

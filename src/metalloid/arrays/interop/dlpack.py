@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.arrays.execution.calls import to_host
+from metalloid.arrays.execution.calls import first_number, to_host
 from metalloid.arrays.execution.evaluate import evaluate
 from metalloid.arrays.execution.small_results import take_copy
 from metalloid.arrays.ir.dtypes import as_dtype
 from metalloid.arrays.ir.host_arrays import can_share, from_numpy
+from metalloid.arrays.ir.index_checks import verify_pending
 from metalloid.arrays.ir.layout import Layout
 from metalloid.arrays.ir.memory import SHARED, UNORDERED, Memory
-from metalloid.arrays.ir.node import BUFFER, ELEMENTWISE, Node, in_memory
+from metalloid.arrays.ir.node import BUFFER, CHECKED, ELEMENTWISE, Node, in_memory
 from metalloid.arrays.ir.ops import CAST
 from metalloid.errors import ArgumentError, DeviceUnavailable
 from metalloid.kernels.strides import row_major
@@ -167,8 +168,12 @@ def writeable(node: Node, is_exclusive: bool) -> Node:
 
 
 def export_of(node: Node) -> Exported:
-    """Export the memory of a node; consumers synchronise by streams."""
-    (node,) = evaluate([node], wait=False)
+    """Export the memory of a node; consumers synchronise by streams.
+
+    They do not see checks of indices, so these are verified here.
+    """
+    (node,) = evaluate([node], wait=bool(node.flags & CHECKED))
+    verify_pending(node.device, first_number)
     assert node.memory is not None
     strides, start = node.data
     size = node.dtype.itemsize
