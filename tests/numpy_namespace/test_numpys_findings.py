@@ -255,7 +255,7 @@ def test_remainders_of_the_least_integer(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_scaling_by_powers_of_two_rounds_once(dtype):
+def test_ldexp_is_exact_or_nearest(dtype):
     info, random = numpy.finfo(dtype), numpy.random.default_rng(0)
     x = random.standard_normal(1000).astype(dtype)
     x[100:600] = numpy.ldexp(x[100:600], random.integers(info.minexp - 20, info.maxexp, 500))
