@@ -114,10 +114,12 @@ _PAGE, _MANY_PACKED = 4096, 2**21
 #: The share of the time of BLAS's multiplications that it takes with AVX-512 on a Xeon.
 _WIDE_HOST = 0.85
 #: On a processor with AVX-512 for which BLAS has kernels for AVX2 only, which is Zen 5, the shares of
-#: the times above: of BLAS's multiplications and elements, of panels and dot products, of packing;
-#: panels of half a register; dot products that leave the cache, by their bytes and rows; and
-#: nanoseconds to add up the lanes of 64-bit elements of a matrix that is multiplied by a vector.
-_FAST_HOST, _FAST_HOST_ELEMENT, _FAST_KERNELS, _FAST_PACKING = 0.76, 0.6, 0.43, 0.35
+#: the times above: of BLAS's multiplications, of its elements, also of those that a row is multiplied
+#: by, of panels and dot products, of packing; panels of half a register; dot products that leave the
+#: cache, by their bytes and rows; and nanoseconds to add up the lanes of 64-bit elements of a matrix
+#: that is multiplied by a vector.
+_FAST_HOST, _FAST_HOST_ELEMENT, _FAST_HOST_ROW = 0.76, 0.6, 0.33
+_FAST_KERNELS, _FAST_PACKING = 0.43, 0.35
 _FAST_HALF_REGISTER, _FAST_UNCACHED_DOTS, _MAX_FAST_DOTS, _FAST_LONG_DOT = 2.1, 1.8, (5000, 16), 2.5
 #: Converting elements whenever they are read makes multiplications slower by this factor; that of
 #: halves without AVX-512.
@@ -160,7 +162,8 @@ class ProductCosts:
         element = self._times.element / (2 if self._is_vector else 1)  # BLAS streams one matrix
         multiplied = rows * columns * depth * self._times.multiplication
         if self._is_fast:
-            element, multiplied = element * _FAST_HOST_ELEMENT, multiplied * _FAST_HOST
+            element *= _FAST_HOST_ROW if rows == 1 else _FAST_HOST_ELEMENT
+            multiplied *= _FAST_HOST
         elif not self._is_few:
             multiplied *= _WIDE_HOST
         host = _MATRIX + multiplied + self._elements * element
