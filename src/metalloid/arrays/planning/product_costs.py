@@ -113,13 +113,13 @@ _TRANSPOSED_ELEMENTS_OF_FEW = 0.18, 0.4
 _PAGE, _MANY_PACKED = 4096, 2**21
 #: The share of the time of BLAS's multiplications that it takes with AVX-512 on a Xeon.
 _WIDE_HOST = 0.85
-#: On a processor with AVX-512 for which BLAS has kernels for AVX2 only, which is Zen 5, the shares of
-#: the times above: of BLAS's multiplications, of its elements, also of those that a row is multiplied
-#: by, of panels and dot products, of packing; panels of half a register; dot products that leave the
-#: cache, by their bytes and rows; and nanoseconds to add up the lanes of 64-bit elements of a matrix
-#: that is multiplied by a vector.
+#: Shares of the times above on a processor with AVX-512 for which BLAS has kernels for AVX2 only,
+#: which is Zen 5: of BLAS's multiplications, of its elements, and of those of a row times a matrix;
+#: of panels, of dot products and of packing.
 _FAST_HOST, _FAST_HOST_ELEMENT, _FAST_HOST_ROW = 0.76, 0.6, 0.33
-_FAST_KERNELS, _FAST_PACKING = 0.43, 0.35
+_FAST_PANELS, _FAST_DOTS, _FAST_PACKING = 0.43, 0.45, 0.35
+#: There, panels of half a register; dot products that leave the cache, by their bytes and rows; and
+#: nanoseconds to add up the lanes of 64-bit elements of a matrix that is multiplied by a vector.
 _FAST_HALF_REGISTER, _FAST_UNCACHED_DOTS, _MAX_FAST_DOTS, _FAST_LONG_DOT = 2.1, 1.8, (5000, 16), 2.5
 #: Converting elements whenever they are read makes multiplications slower by this factor; that of
 #: halves without AVX-512.
@@ -214,7 +214,7 @@ class ProductCosts:
         time *= 0.5 if self._has_pairs else 1
         half_register = _HALF_REGISTER
         if self._is_fast:
-            time, half_register = time * _FAST_KERNELS, _FAST_HALF_REGISTER
+            time, half_register = time * _FAST_PANELS, _FAST_HALF_REGISTER
         if self._is_few:
             time *= _SIX_ROWS if down >= 6 else _FOUR_ROWS
             if self._are_transposed[0] and not packed[0]:
@@ -263,7 +263,7 @@ class ProductCosts:
             uncached, max_rows = _FEW_UNCACHED_DOTS, _FEW_DOT_ROWS
         elif self._is_fast:
             uncached, (max_bytes, max_rows) = _FAST_UNCACHED_DOTS, _MAX_FAST_DOTS
-            time *= _FAST_KERNELS
+            time *= _FAST_DOTS
             time += padded * _FAST_LONG_DOT if columns == 1 and dtype.itemsize > 4 else 0
         if rows > max_rows and depth * dtype.itemsize > max_bytes:
             time *= uncached

@@ -39,8 +39,8 @@ def panel_tile(
 ) -> tuple[int, int]:
     """Rows and columns that a kernel of panels computes at a time.
 
-    There are 32 columns, 16 of float64, or half as many if far fewer lanes are idle then, and as many
-    rows as the registers hold, at most 8. Elements that are converted serve more lanes.
+    There are 32 columns, 16 of float64, or half as many if far fewer lanes are idle then, and as
+    many rows as the registers hold, at most 8. Elements that are converted serve more lanes.
 
     Parameters
     ----------
