@@ -30,7 +30,7 @@ CPU = mtl.ones(1).device
         ("int64", (256, 256), 256, [], "registers", "registers"),
         ("int32", (256, 4, 4), 4, [], "panels", "panels"),
         ("float32", (1000, 16, 16), 16, [], "panels", "panels"),
-        ("float32", (1, 1024), 1024, [], "panels", "panels"),
+        ("float32", (1, 1024), 1024, [], "host", "panels"),
         ("float16", (16, 16), 16, [], "panels", "panels"),
     ],
 )
