@@ -77,7 +77,9 @@ def test_others_reach_their_barriers(name):
 
 
 def test_threads_of_failed_assertions_reach_barriers():
-    text = KERNEL % "t[id] = id; assert(id < live); WAIT; out[i] = t[0] + 1;"
+    text = KERNEL % (
+        "t[id] = id; assert(id < live); WAIT; assert(id < live + 1); WAIT; out[i] = t[0] + 1;"
+    )
     kernel = library(text, "opencl").k
     out = np.zeros(64, np.int32)
     with pytest.raises(mtl.KernelFault):

@@ -193,7 +193,7 @@ class _Shadow:
         self._inside = {name: self._blocks_inside(name) for name in self._shadows}
         for name, inside in self._inside.items():
             if inside & graph.bits(barriers):
-                self._need_branch(name)
+                self._need_values(self._need_branch(name))
 
     def _blocks_inside(self, name: str) -> int:
         """The blocks from a branch to where its paths meet: bits."""
@@ -207,32 +207,34 @@ class _Shadow:
                     todo.append(successor)
         return self._graph.bits(seen - {self._next[name]})
 
-    def _need_branch(self, name: str) -> None:
+    def _need_branch(self, name: str) -> list[Value]:
+        """Let the shadow have a branch; the values that it needs then."""
         if name in self._branches or name not in self._shadows:
-            return
+            return []
         if name in self._divergence.branches:
             raise Unsupported("a barrier after a divergent branch")
         self._branches.add(name)
-        self._need_value(self._blocks[name].end.operands[0])
+        return self._blocks[name].end.operands[:1]
 
-    def _need_value(self, value: Value) -> None:
-        home = self._home.get(value.name)
-        if home is None or home in self._common or value.name in self._values:
-            return
-        i = next(i for i in self._blocks[home].instructions() if i.result == value.name)
-        is_intrinsic = i.op == "call" and i.callee.startswith("@llvm.")
-        if not (i.op in _COPIED or is_intrinsic) or i.ordering or "volatile" in i.flags:
-            raise Unsupported(f"{i.op} in the condition of a barrier")
-        if not self._divergence.shape(value, home).is_uniform:
-            raise Unsupported("a barrier whose condition differs between threads")
-        self._values.add(value.name)
-        for operand in i.operands:
-            self._need_value(operand)
-        if i.op == "phi":  # which of its values it has, earlier branches decide
+    def _need_values(self, values: list[Value]) -> None:
+        while values:
+            value = values.pop()
+            home = self._home.get(value.name)
+            if home is None or home in self._common or value.name in self._values:
+                continue
+            i = next(i for i in self._blocks[home].instructions() if i.result == value.name)
+            is_intrinsic = i.op == "call" and i.callee.startswith("@llvm.")
+            if not (i.op in _COPIED or is_intrinsic) or i.ordering or "volatile" in i.flags:
+                raise Unsupported(f"{i.op} in the condition of a barrier")
+            if not self._divergence.shape(value, home).is_uniform:
+                raise Unsupported("a barrier whose condition differs between threads")
+            self._values.add(value.name)
+            values += i.operands
+            # How often it is computed, and which of its values a phi has, earlier branches decide.
             bit = self._graph.bits([home])
             for name, inside in self._inside.items():
-                if inside and (self._next[name] == home or inside & bit):
-                    self._need_branch(name)
+                if inside & bit or (inside and i.op == "phi" and self._next[name] == home):
+                    values += self._need_branch(name)
 
     # -- writing
 
@@ -288,8 +290,12 @@ class _Shadow:
             value = phi.operands[phi.labels.index(name)]
             entry.body.append(self._slots.store(_incoming(phi), value))
         entry.end = Instruction("br", labels=[self._shadow_of(other)])
-        rest = [n for n in before.order if before.reach[target] >> before.number[n] & 1]
-        copies, _ = clone(self._function, {*rest} - {EXIT}, ".returning", self._names)
+        rest = {n for n in before.order if before.reach[target] >> before.number[n] & 1} - {EXIT}
+        for each in rest & self._graph.number.keys():
+            calls = (i.callee for i in blocks[each].body if i.op == "call")
+            if not all(callee.startswith("@llvm.") for callee in calls):
+                raise Unsupported("a simdgroup function where returned threads meet the others")
+        copies, _ = clone(self._function, rest, ".returning", self._names)
         for own in copies.values():
             block = blocks[own]
             block.end.labels = [entry.name if n == EXIT else n for n in block.end.labels]
