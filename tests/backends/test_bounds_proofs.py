@@ -28,6 +28,12 @@ kernel void rows(device int *y, constant uint &n, uint g [[threadgroup_position_
     for (int k = 0; k < 4; k++)
       if (r + l * 4 + k < n) y[r + k] = 1;
 }
+kernel void blocks(device int *y, constant int &n, uint l [[thread_position_in_threadgroup]]) {
+  int in_blocks = n - n % 64;
+  for (int base = 0; base < in_blocks; base += 64)
+    for (int k = 0; k < 2; k++) y[base + k * 32 + l % 32] = 1;
+  for (int i = in_blocks + l % 32; i < n; i += 32) y[i] = 1;
+}
 kernel void wraps(device int *y, constant uint &start, constant uint &step) {
   uint r = start;
   do {
@@ -57,10 +63,12 @@ def lib():
         ("pairs", 71, {"threads": 36}),
         ("strided", 71, {"threads": 32, "group_size": 32}),
         ("rows", 3 * 70, {"threads": 48, "group_size": 16}),
+        ("blocks", 71, {"threads": 32, "group_size": 32}),
+        ("blocks", 128, {"threads": 32, "group_size": 32}),
     ],
 )
 def test_loops(lib, name, size, launch):
-    kernel, (y, around), n = lib[name], guarded(size, np.int32), 71 if name != "rows" else 70
+    kernel, (y, around), n = lib[name], guarded(size, np.int32), size if name != "rows" else 70
     kernel(y, n, **launch)
     assert y.all()
     proof = kernel._program.proof

@@ -278,9 +278,10 @@ class ValueRanges(ABC):
         def of(position: int) -> int:
             return self._range(operands[position], lane, context)
 
+        if _is_sum(step):
+            return self._sum(step, add(Op.ADD, bits, of(0), of(1)))
         if step.op in BINARY:
-            number = add(BINARY[step.op], bits, of(0), of(1))
-            return self._sum(step, number) if step.op == "add" else number
+            return add(BINARY[step.op], bits, of(0), of(1))
         if step.op in ("zext", "sext", "trunc"):
             before = element_bits(operands[0])
             if before <= 1:

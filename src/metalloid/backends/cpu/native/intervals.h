@@ -117,6 +117,15 @@ static int64_t ones(int64_t number) {
 
 static bool is_single(interval a) { return a.low == a.high; }
 
+/* Of numbers that are not negative, by numbers that are not all 0. */
+static interval remainder_of(interval a, interval b) {
+    if (a.high < b.low) return a;
+    if (is_single(b) && a.low / b.low == a.high / b.low) {
+        return (interval){a.low % b.low, a.high % b.low};
+    }
+    return (interval){0, min(a.high, b.high - 1)};
+}
+
 /* Operations on numbers that are not negative; of 64 bits these are all that is known. */
 static interval of_unsigned(enum op op, interval a, interval b, unsigned width) {
     a = as_unsigned(a, width), b = as_unsigned(b, width);
@@ -161,11 +170,7 @@ static interval of_unsigned(enum op op, interval a, interval b, unsigned width) 
             return (interval){a.low / b.high, a.high / max(b.low, 1)};
         case UREM:
             if (b.high == 0) return full(width);
-            if (a.high < b.low) return a;
-            if (is_single(b) && a.low / b.low == a.high / b.low) {
-                return (interval){a.low % b.low, a.high % b.low};
-            }
-            return (interval){0, min(a.high, b.high - 1)};
+            return remainder_of(a, b);
         case LSHR:
             if (b.high >= (int64_t)width || b.high >= 64) return (interval){0, a.high};
             return (interval){a.low >> b.high, a.high >> b.low};
@@ -200,7 +205,7 @@ static interval of_signed(enum op op, interval a, interval b, unsigned width) {
         case SREM:
             if (b.low <= 0) return full(width);
             if (a.low < 0) return (interval){-(b.high - 1), b.high - 1};
-            return (interval){0, min(a.high, b.high - 1)};
+            return remainder_of(a, b);
         case SMIN: return (interval){min(a.low, b.low), min(a.high, b.high)};
         case SMAX: return (interval){max(a.low, b.low), max(a.high, b.high)};
         case SLT: return b.high == INT64_MIN ? empty : (interval){a.low, min(a.high, b.high - 1)};
