@@ -17,6 +17,7 @@ kernel void vectors(device float4* y, device const float4* x, ID) { y[i] = x[i].
 kernel void rows_of_three(device packed_float3* y, device const float* x, ID) { y[i] = packed_float3(x[i], 1, -x[i]); }
 kernel void bytes(device uchar* y, device const float* x, ID) { y[i] = uchar(x[i]); }
 kernel void ones(device float* y, ID) { y[i] = 1; }
+kernel void repeated(device float* y, device const float* x, ID, uint3 of [[thread_position_in_grid]]) { y[i + 199 * of.y] = x[i]; }
 kernel void some(device float* y, device const float* x, ID) { if (x[i] > 40) y[i] = x[i]; else y[i] = i; }
 // These do not.
 kernel void in_place(device float* y, ID) { y[i] = 2 * y[i]; }
@@ -27,7 +28,7 @@ kernel void counted(device float* y, device const float* x, device atomic_uint* 
 }
 kernel void swapped(device float* y, device float* x, constant int& n, ID) { device float* to = n > 5 ? x : y; to[i] = i; }
 """
-NON_TEMPORAL = ("negated", "vectors", "rows_of_three", "bytes", "ones", "some")
+NON_TEMPORAL = ("negated", "vectors", "rows_of_three", "bytes", "ones", "repeated", "some")
 OTHERS = ("in_place", "again", "counted", "swapped")
 
 
@@ -76,7 +77,7 @@ def test_stores_go_past_the_caches_where_nobody_looks_at_them(name):
         assert ("call void @llvm.prefetch" in text) == (name not in ("vectors", "ones"))
 
 
-@pytest.mark.parametrize(("name", "share"), [("negated", 5), ("ones", 1)])
+@pytest.mark.parametrize(("name", "share"), [("negated", 5), ("ones", 1), ("repeated", 1)])
 def test_small_launches_do_not(name, share, monkeypatch):
     for cache, is_large in ((share * 199 * 4 + 1, False), (share * 199 * 4, True)):
         monkeypatch.setattr(host, "cache_bytes", lambda cache=cache: cache)

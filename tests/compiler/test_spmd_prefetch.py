@@ -8,8 +8,8 @@ from metalloid.compiler.ir.types import POINTER
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.memory.prefetch import (
     InductionSteps,
-    computes_much,
     look_ahead,
+    looks_ahead,
 )
 
 LOOP = """
@@ -102,5 +102,15 @@ def test_instructions_for_an_index_are_not_much(operations, is_much):
         "%a = getelementptr float, ptr %q, i32 %i; %h0 = load float, ptr %a; "
         f"{chain}; store float %h{operations}, ptr %a; ret void"
     )
-    assert computes_much(function(text)) == is_much
-    assert computes_much(analysed(text).function) == is_much
+    assert looks_ahead(function(text)) == is_much
+    assert looks_ahead(analysed(text).function) == is_much
+
+
+@pytest.mark.parametrize(("stored", "is_far_less"), [("i8", True), ("i64", False)])
+def test_threads_that_store_little_of_what_they_load_look_ahead(stored, is_far_less):
+    text = (
+        "entry: %q = load ptr, ptr %p; %a = getelementptr i64, ptr %q, i32 %x; "
+        "%n = load i64, ptr %a; %b = trunc i64 %n to i8; "
+        f"store {stored} {'%b' if stored == 'i8' else '%n'}, ptr %a; ret void"
+    )
+    assert looks_ahead(function(text)) == is_far_less

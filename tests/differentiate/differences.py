@@ -33,6 +33,12 @@ METAL_FUNC double saturate(double x) { return clamp(x, double(0), double(1)); }
 METAL_FUNC double mix(double x, double y, double a) { return x + (y - x) * a; }
 METAL_FUNC double sinpi(double x) { return sin(double(3.14159265358979323846l) * x); }
 METAL_FUNC double cospi(double x) { return cos(double(3.14159265358979323846l) * x); }
+METAL_FUNC double dot(double2 v, double2 w) { return v.x * w.x + v.y * w.y; }
+METAL_FUNC double dot(double3 v, double3 w) { return v.x * w.x + v.y * w.y + v.z * w.z; }
+METAL_FUNC double dot(double4 v, double4 w) { return dot(v.xy, w.xy) + dot(v.zw, w.zw); }
+METAL_FUNC double length(double2 v) { return sqrt(dot(v, v)); }
+METAL_FUNC double length(double3 v) { return sqrt(dot(v, v)); }
+METAL_FUNC double length(double4 v) { return sqrt(dot(v, v)); }
 }
 """
 _METAL = Path(mtl.__file__).parent / "arrays" / "metal"
@@ -62,7 +68,10 @@ def double_functions():
 def in_doubles(source):
     """The text with doubles for floats."""
     source = re.sub(r"\b(packed_)?(float|half|bfloat)([234]?)\b", r"\1double\3", source)
-    return re.sub(r"(?<![\w.])((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?f)\b", r"double(\1)", source)
+    source = re.sub(r"\bfloat([234])x([234])\b", r"matrix<double, \1, \2>", source)
+    return re.sub(
+        r"(?<![\w.'])((?:\d[\d']*\.\d*|\.\d+)(?:[eE][+-]?\d+)?f)\b", r"double(\1)", source
+    )
 
 
 def differences(kernel, arguments, wrt, outputs, cotangents, step=1e-6, **launch):

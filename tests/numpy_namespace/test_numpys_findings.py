@@ -237,3 +237,18 @@ def test_reshape_takes_copy():
     for copy in (True, False, None):
         result = np.arange(6).reshape(2, 3, copy=copy)
         numpy.testing.assert_array_equal(result, numpy.arange(6).reshape(2, 3))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8"])
+def test_remainders_of_the_least_integer(dtype):
+    least = numpy.iinfo(dtype).min
+    x = numpy.array([least, least, least, least, 5, 7, 0], dtype)
+    y = numpy.array([7, 5, 3, least or 1, 3, 7, 3], dtype)
+    for sign in (1, -1) if least else (1,):
+        for a, b in ((x, y), (x, y * sign), (x * sign, y)):
+            numpy.testing.assert_array_equal(
+                np.fmod(np.asarray(a), np.asarray(b)), numpy.fmod(a, b)
+            )
+            numpy.testing.assert_array_equal(
+                np.remainder(np.asarray(a), np.asarray(b)), numpy.remainder(a, b)
+            )

@@ -23,15 +23,22 @@ from metalloid.differentiate.textures import texture_call
 _LANES = "xyzw"
 
 
+def _is_vector(value: Expression) -> bool:
+    return value.type.lanes > 1 and not (value.type.extents or value.type.is_pointer)
+
+
 def shared_adjoints(target: Expression, prefix: str) -> list[str]:
     """The words of the adjoint of a target in threadgroup memory, one for each component."""
-    vector = target.args[0] if target.op == "component" else target
+    is_number = target.op == "element" and _is_vector(target.args[0])  # v[k]
+    vector = target.args[0] if target.op == "component" or is_number else target
     base, lanes = vector.base, vector.type.lanes
     index = "0"
     if vector.op == "element":
         index = text_of(vector.args[1])
         for extent, more in zip(base.type.extents[1:], vector.args[2:], strict=False):
             index = f"({index}) * {extent} + {text_of(more)}"
+    if is_number:
+        return [f"{prefix}{base.name}[({index}) * {lanes} + {text_of(target.args[1])}]"]
     names = target.name if target.op == "component" else _LANES[:lanes]
     if lanes == 1:
         return [f"{prefix}{base.name}[{index}]"]

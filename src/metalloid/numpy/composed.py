@@ -90,10 +90,11 @@ def fmod(x1: Any, x2: Any) -> Array:
     x1, x2 = as_arrays("fmod", x1, x2)
     if x1.dtype == x2.dtype:
         x1, x2 = bools_as_integers(x1), bools_as_integers(x2)
-    size = ew.remainder(ew.abs(x1), ew.abs(x2))
-    if kind_of(size.dtype) == "f":
-        return ew.copysign(size, x1)
-    return where(ew.less(x1, 0), -size, size) if kind_of(size.dtype) == "i" else size
+    if kind_of(promote(x1.dtype, x2.dtype)) == "f":
+        return ew.copysign(ew.remainder(ew.abs(x1), ew.abs(x2)), x1)
+    rest: Array = ew.remainder(x1, x2)  # with the sign of the divisor
+    has_other_sign = ew.not_equal(ew.less(x1, 0), ew.less(rest, 0))
+    return where(ew.logical_and(has_other_sign, ew.not_equal(rest, 0)), rest - x2, rest)
 
 
 def heaviside(x1: Any, x2: Any) -> Array:

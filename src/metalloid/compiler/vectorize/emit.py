@@ -9,7 +9,7 @@ from metalloid.compiler.vectorize.context import Context, VectorizedFunction
 from metalloid.compiler.vectorize.control_flow.linearize import Linearizer
 from metalloid.compiler.vectorize.control_flow.prologue import ENTRY_MASK, existing_lanes, positions
 from metalloid.compiler.vectorize.memory.non_temporal import streamable
-from metalloid.compiler.vectorize.memory.prefetch import computes_much
+from metalloid.compiler.vectorize.memory.prefetch import looks_ahead
 from metalloid.compiler.vectorize.slots import Slot, SlotKind
 from metalloid.compiler.vectorize.spec import VectorSpec
 from metalloid.compiler.vectorize.widening import find_widened_values
@@ -27,7 +27,7 @@ def linearize(function: Function, context: Context) -> None:
     builder = Builder(context.divergence, form.mask_bits, accumulators, callees)
     builder.first_index = names[form.index]
     builder.prefetches_in_loops = form.prefetches_in_loops
-    builder.looks_ahead = form.streams or (not form.has_frame and computes_much(function))
+    builder.looks_ahead = form.streams or (not form.has_frame and looks_ahead(function))
     builder.parameter_vectors.update((names[n], f"{names[n]}.lanes") for n in form.computed)
     builder.parameter_vectors.update((names[n], names[n]) for n in form.vectors)
     some = form.partial or form.masked

@@ -6,12 +6,13 @@ from metalloid.compiler.analysis import target_builtins
 from metalloid.compiler.analysis.libcalls import is_libcall
 from metalloid.compiler.analysis.simdgroup_functions import ALL_PASS, NONE_PASSES
 from metalloid.compiler.ir.function import Instruction
-from metalloid.compiler.ir.types import BFLOAT, DOUBLE, FLOAT, I1, I16, Integer, Unsupported
+from metalloid.compiler.ir.types import BFLOAT, FLOAT, I16, Unsupported
 from metalloid.compiler.transforms.callees import VARYING, Callee
 from metalloid.compiler.vectorize import bf16, elementwise, reports, shadow
 from metalloid.compiler.vectorize.atomics.private_sums import add_plainly
 from metalloid.compiler.vectorize.builder import Builder, fast_math
 from metalloid.compiler.vectorize.control_flow.lane_votes import all_lanes_pass
+from metalloid.compiler.vectorize.divisions import DIVISIONS, divide
 from metalloid.compiler.vectorize.elementwise import count_of_values, text_of
 from metalloid.compiler.vectorize.memory import accesses
 from metalloid.compiler.vectorize.memory.pair_products import sum_of_pairs
@@ -19,8 +20,6 @@ from metalloid.compiler.vectorize.memory.prefetch import PREFETCH
 from metalloid.compiler.vectorize.register_chunks import by_registers
 from metalloid.compiler.vectorize.scalar_calls import call_by_lane, is_by_lane
 from metalloid.compiler.vectorize.simdgroup import collectives, matrices
-
-_DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 
 
 def write(builder: Builder, instruction: Instruction) -> None:
@@ -99,8 +98,8 @@ def _plain(builder: Builder, instruction: Instruction, flags: bool) -> str:
 
 
 def _lanes(builder: Builder, instruction: Instruction) -> str:
-    if instruction.op in _DIVISIONS:
-        return _divide(builder, instruction)
+    if instruction.op in DIVISIONS:
+        return divide(builder, instruction)
     if instruction.op == "select" and builder.is_uniform(instruction.operands[0]):
         condition, yes, no = instruction.operands
         wide = builder.wide(instruction.type)
@@ -123,57 +122,6 @@ def _each_lane(builder: Builder, instruction: Instruction) -> str:
         return pairs
     vectors = [builder.vector(value) for value in instruction.operands]
     return elementwise.write(builder, instruction, vectors, builder.width)
-
-
-def _divide(builder: Builder, instruction: Instruction) -> str:
-    """Integer division, which must not fail for a lane that is not active."""
-    op, type = instruction.op, instruction.type
-    dividend, divisor = instruction.operands
-    assert isinstance(type, Integer)
-    left, right = builder.vector(dividend), builder.vector(divisor)
-    wide = builder.wide(type)
-    if divisor.integer not in (None, 0, -1):
-        return builder.new(f"{op} {wide} {left}, {right}")  # becomes a multiplication
-    bits = builder.mask_as_bits()
-    if bits is not None:
-        right = builder.blend(bits, right, f"splat ({type} 1)", type)
-    if type.bits > 32:
-        return builder.new(f"{op} {wide} {left}, {right}")  # the processor's own, lane by lane
-    _refuse_bad_divisors(builder, op, type, left, right)
-    return _divide_as_doubles(builder, op, type, left, right)
-
-
-def _refuse_bad_divisors(builder: Builder, op: str, type: Integer, left: str, right: str) -> None:
-    """Fail where the processor's own division would."""
-    wide, bits = builder.wide(type), builder.wide(I1)
-    bad = builder.new(f"icmp eq {wide} {right}, zeroinitializer")
-    if op in ("sdiv", "srem"):
-        least = builder.new(f"icmp eq {wide} {left}, splat ({type} {-(1 << type.bits - 1)})")
-        by_minus_one = builder.new(f"icmp eq {wide} {right}, splat ({type} -1)")
-        overflow = builder.new(f"and {bits} {least}, {by_minus_one}")
-        bad = builder.new(f"or {bits} {bad}, {overflow}")
-    number = builder.bits_as_integer(bad)
-    none = builder.new(f"icmp eq i{builder.width} {number}, 0")
-    fine, failed = builder.fresh_label("divisible"), builder.fresh_label("divided_by_zero")
-    builder.cond_br(none, fine, failed)
-    builder.label(failed)
-    builder.call("void", "@__msl_divided_by_zero", [])
-    builder.unreachable()
-    builder.label(fine)
-
-
-def _divide_as_doubles(builder: Builder, op: str, type: Integer, left: str, right: str) -> str:
-    """A quotient of doubles, which hold 53 bits: cut off, it is exact."""
-    wide, double = builder.wide(type), builder.wide(DOUBLE)
-    sign = "u" if op[0] == "u" else "s"
-    a = builder.new(f"{sign}itofp {wide} {left} to {double}")
-    b = builder.new(f"{sign}itofp {wide} {right} to {double}")
-    quotient = builder.new(f"fdiv {double} {a}, {b}")
-    integral = builder.new(f"fpto{sign}i {double} {quotient} to {wide}")
-    if op.endswith("div"):
-        return integral
-    back = builder.new(f"mul {wide} {integral}, {right}")
-    return builder.new(f"sub {wide} {left}, {back}")
 
 
 def _same(builder: Builder, instruction: Instruction) -> None:

@@ -199,7 +199,7 @@ def assignments_of(program: Program) -> dict[str, int]:
 def stored_repeatedly(
     program: Program, is_distinct: Callable[[Expression, Loop], bool]
 ) -> set[str]:
-    """The buffers of which a thread may store an element more than once.
+    """The buffers of which a thread may store an element more than once, or add to and store.
 
     Parameters
     ----------
@@ -207,10 +207,13 @@ def stored_repeatedly(
         Whether each iteration of a loop stores another element.
     """
     names: list[str] = []
+    added: set[str] = set()
 
     def visit(block: list[Statement], loops: Sequence[Loop]) -> None:
         for statement in block:
             match statement:
+                case AtomicAdd(target=target):
+                    added.add(target.base.name)
                 case Assign(target=target) if target.is_buffer_element:
                     is_repeated = len(loops) > 1 or not all(is_distinct(target, x) for x in loops)
                     names.extend([target.base.name] * (1 + is_repeated))
@@ -221,7 +224,7 @@ def stored_repeatedly(
                     visit(body, [*loops, statement])
 
     visit(program.body, [])
-    return {name for name in names if names.count(name) > 1}
+    return {name for name in names if names.count(name) > 1 or name in added}
 
 
 def carried(loop: Loop, needed: Collection[str]) -> list[str]:

@@ -177,7 +177,7 @@ class AggregateReader(PointerMemberReader):
             raise Refused(
                 node.begin if node else None, f"this value of {target.type.msl} has no rule"
             )
-        leaves = list(_leaves(target, value, node))
+        leaves = list(self._leaves(target, value, node))
         pairs = [(to, each) for to, each in leaves if to.op != "unset"]
         for to, each in leaves:
             if to.op == "unset":
@@ -187,6 +187,25 @@ class AggregateReader(PointerMemberReader):
             pairs = [(to, self.bound(each)) for to, each in pairs]
         for to, each in pairs:
             super().assign(to, each, node)
+
+    def _leaves(
+        self, target: Expression, value: Expression, node: Node | None
+    ) -> Iterator[tuple[Expression, Expression]]:
+        """Parts of a target that are numbers or vectors, with those of its value."""
+        target, value = self.expanded(target), self.expanded(value)
+        extents = target.type.extents
+        if target.op == "aggregate":
+            parts = list(zip(target.args, value.args, strict=True))
+        elif not extents:
+            yield target, value
+            return
+        elif math.prod(extents) > _MAX_COPIED:
+            raise _refused(node, f"copies of arrays of {math.prod(extents)} have no rule")
+        else:
+            indices = map(_number, range(extents[0]))
+            parts = [(_indexed(target, at), _indexed(value, at)) for at in indices]
+        for to, each in parts:
+            yield from self._leaves(to, each, node)
 
     def bound(self, value: Expression) -> Expression:
         """A value that no later statement changes."""
@@ -222,7 +241,7 @@ class AggregateReader(PointerMemberReader):
 
     def clear(self, target: Expression) -> None:
         """Assign zeros."""
-        for part, _ in _leaves(target, target, None):
+        for part, _ in self._leaves(target, target, None):
             if part.op != "unset":
                 super().assign(part, ZERO)
 
@@ -410,27 +429,6 @@ def _number(value: int) -> Expression:
 def _entry(matrix: Expression, column: int, row: int) -> Expression:
     vector = matrix.args[column]
     return Expression("component", vector.type.lane(), "xyzw"[row], (vector,))
-
-
-def _leaves(
-    target: Expression, value: Expression, node: Node | None
-) -> Iterator[tuple[Expression, Expression]]:
-    """Parts of a target that are numbers or vectors, with those of its value."""
-    if target.op == "aggregate":
-        for to, each in zip(target.args, value.args, strict=True):
-            yield from _leaves(to, each, node)
-        return
-    extents = target.type.extents
-    if not extents:
-        yield target, value
-        return
-    if math.prod(extents) > _MAX_COPIED:
-        raise Refused(
-            node.begin if node else None, f"copies of arrays of {math.prod(extents)} have no rule"
-        )
-    for index in range(extents[0]):
-        at = _number(index)
-        yield from _leaves(_indexed(target, at), _indexed(value, at), node)
 
 
 def _indexed(value: Expression, index: Expression) -> Expression:

@@ -27,9 +27,7 @@ from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 REFERENCE = re.compile(r"\b(Var|ParmVar|Function|CXXMethod|EnumConstant) (0x\w+) '([^']*)'")
 _CAST = re.compile(r" <(\w+)[^<>]*>(?: part_of_explicit_cast)?$")
 _OPERATOR = re.compile(r"(?:^|\s)'([^\w\s']+)'")
-_MEMBER = re.compile(r"(?:\.|->)(\w+) 0x\w+")
-_SWIZZLE = re.compile(r"\.(get|put)_([xyzwrgba]+)\b")
-_LANES = str.maketrans("rgba", "xyzw")
+MEMBER = re.compile(r"(?:\.|->)(\w+) 0x\w+")
 #: Nodes that stand for their last child.
 _TRANSPARENT = (
     "ParenExpr", "ExprWithCleanups", "MaterializeTemporaryExpr", "AttributedStmt", "ConstantExpr",
@@ -69,6 +67,11 @@ class Refused(Exception):
 def type_of(node: Node) -> Type:
     """The type of a node, with typedefs resolved."""
     return parse_type(node.types[1])
+
+
+def is_address(node: Node) -> bool:
+    """Whether the value of a node is a pointer, one to a row of an array included."""
+    return "*" in node.types[1]
 
 
 def binary(
@@ -163,6 +166,8 @@ class ExpressionReader(ABC):
         child = self.value(node.children[-1])
         if kind is not None and kind[1] in ("BitCast", "LValueBitCast"):
             return self.pointer_cast(node, child)
+        if kind is not None and kind[1] == "ArrayToPointerDecay":
+            return self.first_element(child)
         if kind is not None and kind[1] in _POINTER_CASTS and child.op != "unset":
             raise Refused(node.begin, "pointers as numbers have no rule")
         if kind is None or kind[1] not in _CONVERSIONS:
@@ -180,6 +185,9 @@ class ExpressionReader(ABC):
         return Expression("construct", to, args=args or (ZERO,))
 
     def _read_IntegerLiteral(self, node: Node) -> Expression:
+        return Expression("constant", type_of(node), node.text.split()[-1])
+
+    def _read_CharacterLiteral(self, node: Node) -> Expression:
         return Expression("constant", type_of(node), node.text.split()[-1])
 
     def _read_FloatingLiteral(self, node: Node) -> Expression:
@@ -211,11 +219,21 @@ class ExpressionReader(ABC):
 
     def _read_ArraySubscriptExpr(self, node: Node) -> Expression:
         base, index = (self.value(child) for child in node.children)
+        if not is_address(node.children[0]):  # 2[x]
+            base, index = index, base
         return self.element(base, index, type_of(node))
 
     @abstractmethod
     def element(self, base: Expression, index: Expression, type_: Type) -> Expression:
         """An element of an array, or of what a pointer points to."""
+
+    @abstractmethod
+    def address_of(self, target: Expression) -> Expression:
+        """A pointer to an element; another variable stands for its address."""
+
+    @abstractmethod
+    def first_element(self, array: Expression) -> Expression:
+        """A pointer to the first element of an array."""
 
     @abstractmethod
     def moved(self, node: Node, operator: str, left: Expression, right: Expression) -> Expression:
@@ -224,20 +242,6 @@ class ExpressionReader(ABC):
     @abstractmethod
     def pointer_cast(self, node: Node, pointer: Expression) -> Expression:
         """A pointer of another type."""
-
-    def _read_MemberExpr(self, node: Node) -> Expression:
-        if ".union (anonymous" in node.text or ".struct (anonymous" in node.text:
-            return self.value(node.children[-1])
-        return self.member_of(node, self.value(node.children[-1]))
-
-    def member_of(self, node: Node, base: Expression) -> Expression:
-        """The member of an object that has been read, which a node names."""
-        member = _MEMBER.search(node.text)
-        if member is None:
-            raise Refused(node.begin, "this member has no rule")
-        if base.type.scalar:
-            return Expression("component", base.type.lane(), member[1].translate(_LANES), (base,))
-        return Expression("member", type_of(node).element, member[1], (base,))
 
     # -- operators
 
@@ -254,9 +258,7 @@ class ExpressionReader(ABC):
         if operator == "*":
             return self.element(target, ZERO, type_of(node))
         if operator == "&":
-            if target.op == "element" and len(target.args) == 2:
-                return Expression("pointer", target.type, "", target.args)
-            return target
+            return self.address_of(target)
         value = Expression("unary", type_of(node), operator, (target,))
         return target if operator == "+" else value
 
@@ -286,9 +288,7 @@ class ExpressionReader(ABC):
         if operator in ("&&", "||"):
             return self._short_circuit(operator, self.value(left_node), right_node)
         left, right = operands(self, node.children)
-        if len(left.type.extents) == 1 and left.op == "variable":  # an array decays to a pointer
-            left = Expression("pointer", left.type.element, "", (left, ZERO))
-        if left.op == "pointer" or right.op == "pointer":
+        if any(map(is_address, node.children)):
             return self.moved(node, operator, left, right)
         return binary(operator, left, right, type_of(node))
 
@@ -322,6 +322,9 @@ class ExpressionReader(ABC):
             self.branch_of(lambda child=child: values.append(self.value(child)))  # type: ignore[misc]
             for child in node.children[1:]
         ]
+        if type_of(node).scalar == "void":
+            self.statements.append(If(condition, *blocks))
+            return ZERO
         if not any(blocks) and values[0].op != "aggregate":
             return Expression("select", type_of(node), "", (condition, *values))
         result = self.new_variable("chosen", type_of(node).element)
@@ -384,19 +387,11 @@ class ExpressionReader(ABC):
 
     def _read_CXXMemberCallExpr(self, node: Node) -> Expression:
         member = node.children[0]
-        swizzle = _SWIZZLE.search(member.text)
-        if ".operator vec" in member.text:  # of a packed vector
-            packed = self.value(member.children[0])
-            return Expression("construct", type_of(node), args=(packed,))
         base = self.value(member.children[0])
-        method = _MEMBER.search(member.text)
+        method = MEMBER.search(member.text)
         if base.op == "aggregate" and method is not None:
             return self.method(node, base, member.text.split()[-1], method[1])
-        if swizzle is None:
-            raise Refused(node.begin, "this member function has no rule")
-        lanes = swizzle[2].translate(_LANES)
-        part = Expression("component", Type(base.type.scalar, len(lanes)), lanes, (base,))
-        return part if swizzle[1] == "get" else self.store(node, part, self.value(node.children[1]))
+        raise Refused(node.begin, "this member function has no rule")
 
     # -- calls
 

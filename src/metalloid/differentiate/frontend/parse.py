@@ -24,7 +24,7 @@ from metalloid.msl.lower import lower_stream
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation, parse_dump
 from metalloid.msl.tokens import TokenStream
 
-_NUMBER = re.compile(r"\.?\d(?:[eEpP][+-]|[\w.])*")
+_NUMBER = re.compile(r"\.?\d(?:[eEpP][+-]|'?[\w.])*")
 
 
 class KernelText:
@@ -110,7 +110,7 @@ class KernelText:
         match = _NUMBER.match(text)
         if match is None:
             raise Refused(location, "this number has no text")
-        return match[0]
+        return match[0].replace("'", "")
 
     def error(self, refused: Refused, name: str) -> CompileError:
         """The error for what is refused, at the user's line."""

@@ -37,8 +37,8 @@ class PointerReader(SwizzleReader):
             declared = self._unset.get(base.name)
             begin, label = (declared.begin, declared.label) if declared else (None, "nullptr")
             raise Refused(begin, f"the pointer {label!r} points to nothing at first")
-        is_number = base.op == "variable" and base.type.scalar and base.type.lanes == 1
-        if is_number and not (base.type.extents or base.type.is_pointer or base.type.space):
+        is_variable = base.op == "variable" and base.type.element.msl == type_.element.msl
+        if is_variable and not (base.type.extents or base.type.is_pointer or base.type.space):
             return base  # from its address
         if base.op == "pointer":  # to an element
             (buffer, offset) = base.args
@@ -46,16 +46,35 @@ class PointerReader(SwizzleReader):
             index = index if offset is ZERO else binary("+", offset, index)
             if base.name:
                 return self._elements(buffer, index, type_)
-            return Expression("element", type_, "", (buffer, index))
+            row = buffer.args if buffer.op == "element" else (buffer,)
+            return Expression("element", type_, "", (*row, index))
         if base.op == "element" and base.type.extents:  # a row
             return Expression("element", type_, "", (*base.args, index))
         return Expression("element", type_, "", (base, index))
 
+    def address_of(self, target: Expression) -> Expression:
+        """A pointer to an element; another variable stands for its address."""
+        if target.op != "element" or target.type.extents:
+            return target
+        *row, index = target.args
+        array = row[0]
+        if len(row) > 1:
+            array = Expression("element", replace(target.type, extents=(0,)), "", tuple(row))
+        return Expression("pointer", target.type, "", (array, index))
+
+    def first_element(self, array: Expression) -> Expression:
+        """A pointer to the first element of an array."""
+        if array.op not in ("variable", "element") or len(array.type.extents) != 1:
+            return array
+        return Expression("pointer", array.type.element, "", (array, ZERO))
+
     def moved(self, node: Node, operator: str, left: Expression, right: Expression) -> Expression:
-        """A sum of a pointer and a distance, or a difference."""
+        """A sum of a pointer and a distance, a difference, or a comparison."""
+        if left.op == right.op == "pointer":
+            return _compared(node, operator, left, right)
         pointer, distance = (left, right) if left.op == "pointer" else (right, left)
-        if operator not in "+-" or distance.op == "pointer":
-            raise Refused(node.begin, "comparisons and differences of pointers have no rule")
+        if pointer.op != "pointer" or operator not in "+-":
+            raise Refused(node.begin, "this operation of pointers has no rule")
         buffer, offset = pointer.args
         distance = _scaled(pointer, distance)
         if operator == "-" or offset is not ZERO:
@@ -99,8 +118,6 @@ class PointerReader(SwizzleReader):
         """``target = value``; the first one of a pointer says what it points into."""
         if target.op != "unset":
             return super().store(node, target, value)
-        if value.op == "variable" and len(value.type.extents) == 1:
-            value = Expression("pointer", value.type.element, "", (value, ZERO))
         if value.op != "pointer" or not target.args:
             raise Refused(node.begin, "this pointer has no rule")
         self.known[target.name] = replace(value, args=(value.args[0], target.args[0]))
@@ -112,8 +129,6 @@ class PointerReader(SwizzleReader):
         to, before = type_of(node), pointer.type
         if to.element.msl == before.element.msl or pointer.op == "unset":
             return pointer
-        if pointer.op == "variable" and len(before.extents) == 1:
-            pointer = Expression("pointer", before.element, "", (pointer, ZERO))
         if pointer.op != "pointer":
             raise Refused(node.begin, "this pointer has no rule")
         scalar = pointer.args[0].type
@@ -182,6 +197,20 @@ def _scaled(pointer: Expression, distance: Expression) -> Expression:
     if distance is ZERO:
         return ZERO
     return binary("*", distance, _number(int(pointer.name)))
+
+
+def _compared(node: Node, operator: str, left: Expression, right: Expression) -> Expression:
+    """A comparison or a difference of pointers into the same memory."""
+    if (left.args[0], left.name) != (right.args[0], right.name):
+        raise Refused(node.begin, "comparisons of pointers into different memory have no rule")
+    offsets = _signed(left.args[1]), _signed(right.args[1])
+    value = binary(operator, *offsets, type_of(node))
+    return binary("/", value, _number(int(left.name))) if left.name and operator == "-" else value
+
+
+def _signed(offset: Expression) -> Expression:
+    is_signed = offset.type.scalar == "long"
+    return offset if is_signed else Expression("cast", Type("long"), args=(offset,))
 
 
 def _is_constant_integers(buffer: Type) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from metalloid.differentiate.analysis.activity import is_step
 from metalloid.differentiate.frontend.constructors import ConstructorReader
@@ -23,11 +23,14 @@ from metalloid.differentiate.frontend.returned import Returned, returns_memory
 from metalloid.differentiate.frontend.statements import (
     JUMPS,
     LOOPS,
+    Frame,
+    header_of,
     is_assertion,
     is_default,
     jumps_in,
     moved_in,
     parts_of_loop,
+    sections_of,
 )
 from metalloid.differentiate.program.tree import (
     Assign,
@@ -42,25 +45,6 @@ from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import Node, SourceLocation
 
 _MAX_INLINED = 32
-
-
-@dataclass
-class _Frame:
-    """A function, a loop or a switch that jumps leave.
-
-    Attributes
-    ----------
-    flags : dict
-        By jump, the variable that says that it has happened.
-    result : Expression or None
-        What a function returns.
-    is_switch : bool
-        Whether only `break` leaves it.
-    """
-
-    flags: dict[str, Expression]
-    result: Expression | Returned | None = None
-    is_switch: bool = False
 
 
 class Reader(ConstructorReader):
@@ -79,7 +63,7 @@ class Reader(ConstructorReader):
         self._functions = {
             n.address: n for n in nodes if n.kind in ("FunctionDecl", "CXXMethodDecl")
         }
-        self._frames: list[_Frame] = []
+        self._frames: list[Frame] = []
         self._depth = 0
 
     def read(self, kernel: Node, parameters: list[Parameter]) -> Program:
@@ -176,9 +160,7 @@ class Reader(ConstructorReader):
         for parameter, child in zip(declared, given, strict=True):
             is_default = child.kind == "CXXDefaultArgExpr"
             argument = referred(self, parameter.children[-1] if is_default else child)
-            type_, is_moved = type_of(parameter), parameter.address in moved
-            if is_moved and argument.op == "variable" and len(argument.type.extents) == 1:
-                argument = Expression("pointer", argument.type.element, "", (argument, ZERO))
+            type_ = type_of(parameter)
             if type_.is_handle or argument.op == "pointer":
                 values.append(argument if type_.is_pointer_reference else self.fixed(argument))
             else:
@@ -208,7 +190,7 @@ class Reader(ConstructorReader):
             self.known[node.address] = replace(pointer, args=(pointer.args[0], offset))
 
     def _function(self, body: Node, result: Expression | Returned | None) -> None:
-        frame = _Frame({}, result)
+        frame = Frame({}, result)
         self._frames.append(frame)
         block = self.block_of(lambda: self._block(body.children, frozenset({"return"})))
         self.statements += [*(Assign(flag, FALSE) for flag in frame.flags.values()), *block]
@@ -244,7 +226,7 @@ class Reader(ConstructorReader):
             if node.kind in JUMPS:
                 return
 
-    def _frame_of(self, jump: str) -> _Frame:
+    def _frame_of(self, jump: str) -> Frame:
         if jump == "return":
             return self._frames[0]
         return next(f for f in reversed(self._frames) if jump == "break" or not f.is_switch)
@@ -274,10 +256,12 @@ class Reader(ConstructorReader):
             for child in node.children:
                 self._declaration(child)
         elif node.kind == "IfStmt":
-            condition = self.value(node.children[0])
+            declared, test, children = header_of(node)
+            self._block(declared, frozenset())
+            condition = self.value(test)
             blocks = [
                 self.branch_of(lambda child=child: self._block([child], tail))  # type: ignore[misc]
-                for child in node.children[1:]
+                for child in children
             ]
             self.statements.append(If(condition, *blocks))
         elif node.kind in LOOPS:
@@ -316,7 +300,7 @@ class Reader(ConstructorReader):
             is_alias = type_.is_pointer_reference
             if value is None or (value.op == "unset" and not is_alias):
                 value = self.unset(node)
-            is_fixed = is_alias or value.op == "pointer"
+            is_fixed = is_alias or (value.op == "pointer" and value.args[0].op == "variable")
             self.known[node.address] = value if is_fixed else self.fixed(value)
             if not is_alias:
                 self._move(node)
@@ -357,13 +341,15 @@ class Reader(ConstructorReader):
         outside = set(self.variables)
         if first is not None:
             self.statement(first)
-        frame = _Frame({})
+        is_do = node.kind == "DoStmt"
+        test = None if is_do else self._test(condition)  # what it declares is known in the body
+        frame = Frame({})
         self._frames.append(frame)
-        jumps = {jump for child in body for jump in jumps_in(child)}
+        jumps = jumps_in(body)
         if "break" in jumps:
             self.assign(self._flag("break"), FALSE)
         branches, self._branches = self._branches, 0  # an iteration is reversed where it runs
-        block = self.block_of(lambda: self._block(body, frozenset({"continue"})))
+        block = self.block_of(lambda: self._block([body], frozenset({"continue"})))
         self._branches = branches
         if "continue" in frame.flags:
             block.insert(0, Assign(frame.flags["continue"], FALSE))
@@ -375,28 +361,37 @@ class Reader(ConstructorReader):
         elif not all(_is_step(end, Loop(TRUE, block, ends)) for end in ends):
             block, ends = [*block, *ends], []
         before = len(self.statements)
-        test = self._condition(condition, jumps & {"break", "return"}, block, ends)
-        if node.kind == "DoStmt":
+        effects, value = test or self._test(condition)
+        value = self._condition(effects, value, jumps & {"break", "return"}, block, ends)
+        if is_do:
             del self.statements[before:]  # the first iteration has no condition
             is_first = self.new_variable("is_first", BOOL)
             self.assign(is_first, TRUE)
             block.insert(0, Assign(is_first, FALSE))
-            test = binary("||", is_first, test, BOOL)
+            value = binary("||", is_first, value, BOOL)
         self._frames.pop()
         own = frozenset(set(self.variables) - outside)
-        self.statements.append(Loop(test, block, ends, own))
+        self.statements.append(Loop(value, block, ends, own))
+
+    def _test(self, nodes: Sequence[Node]) -> tuple[list[Statement], Expression]:
+        """The side effects and the value of the condition of a loop, after what it declares."""
+        values = [TRUE]
+
+        def read() -> None:
+            self._block(nodes[:-1], frozenset())
+            values.extend(map(self.value, nodes[-1:]))
+
+        return self.block_of(read), values[-1]
 
     def _condition(
-        self, node: Node | None, jumps: set[str], block: list[Statement], ends: list[Statement]
-    ) -> Expression:
+        self, effects: list[Statement], test: Expression, jumps: set[str],
+        block: list[Statement], ends: list[Statement],
+    ) -> Expression:  # fmt: skip
         """The condition of a loop, whose side effects are moved before it and to its end."""
-        values = [TRUE]
-        before = self.block_of(lambda: values.append(self.value(node)) if node else None)
-        test = values[-1]
-        if before:
+        if effects:
             goes_on = self.new_variable("goes_on", BOOL)
-            self.statements += [*before, Assign(goes_on, test)]
-            repeated = [*before, Assign(goes_on, test)]
+            repeated = [*effects, Assign(goes_on, test)]
+            self.statements += repeated
             block += [
                 *ends,
                 *([If(negated(self._any_flag(jumps)), repeated)] if jumps else repeated),
@@ -412,38 +407,35 @@ class Reader(ConstructorReader):
     def _switch(self, node: Node) -> None:
         """A switch as a chain of conditions."""
         value = self.new_variable("switched", ZERO.type)
-        self.assign(value, self.value(node.children[0]), node)
-        sections: list[tuple[list[Node], list[Node]]] = []
-        for child in node.children[1].children:
-            labels: list[Node] = []
-            while child.kind in ("CaseStmt", "DefaultStmt"):
-                labels.append(child)
-                child = child.children[-1]
-            if labels:
-                sections.append((labels, [child]))
-            elif sections:
-                sections[-1][1].append(child)
-        bodies = [body for _, body in sections]
-        for number in reversed(range(len(bodies) - 1)):
-            if bodies[number][-1].kind not in ("BreakStmt", "ReturnStmt", "ContinueStmt"):
-                bodies[number] = [*bodies[number], *bodies[number + 1]]  # it falls through
-        frame = _Frame({}, is_switch=True)
+        declared, test, (body,) = header_of(node)
+        self._block(declared, frozenset())
+        self.assign(value, self.value(test), node)
+        frame = Frame({}, is_switch=True)
         self._frames.append(frame)
         chain: list[Statement] = []
-        ordered = sorted(zip(sections, bodies, strict=True), key=lambda s: is_default(s[0][0]))
-        for (labels, _), body in reversed(ordered):
-            block = self.branch_of(lambda body=body: self._block(body, frozenset({"break"})))  # type: ignore[misc]
+        sections = [
+            (labels, self.branch_of(lambda each=each: self._block(each, frozenset({"break"}))))  # type: ignore[misc]
+            for labels, each in sections_of(body)
+        ]
+        for labels, block in sorted(sections, key=lambda section: is_default(section[0]))[::-1]:
             if is_default(labels):
                 chain = block
                 continue
-            tests = [binary("==", value, self.value(label.children[0]), BOOL) for label in labels]
-            test = tests[0]
-            for other in tests[1:]:
-                test = binary("||", test, other, BOOL)
-            chain = [If(test, block, chain)]
+            first, *others = [self._is_labelled(value, label) for label in labels]
+            for other in others:
+                first = binary("||", first, other, BOOL)
+            chain = [If(first, block, chain)]
         self._frames.pop()
         self.statements += [Assign(flag, FALSE) for flag in frame.flags.values()]
         self.statements += chain
+
+    def _is_labelled(self, value: Expression, label: Node) -> Expression:
+        """Whether a label is that of a value, or one of a range."""
+        first, *others = [self.value(child) for child in label.children[:-1]]
+        if not others:
+            return binary("==", value, first, BOOL)
+        limits = binary(">=", value, first, BOOL), binary("<=", value, others[0], BOOL)
+        return binary("&&", *limits, BOOL)
 
 
 def _is_step(statement: Statement, loop: Loop) -> bool:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from metalloid.differentiate.frontend.expressions import ZERO, Refused
+from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.program.tree import Expression
 from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import Node
@@ -28,8 +28,6 @@ class Returned:
 
     def add(self, reader: Any, value: Expression, node: Node) -> None:
         """Note what a statement returns; pointers into the same memory differ by their offsets."""
-        if value.op == "variable" and len(value.type.extents) == 1:
-            value = Expression("pointer", value.type.element, "", (value, ZERO))
         if self._object is None and value.op == "pointer":
             offset = reader.new_variable("returned_offset", Type("long"))
             reader.assign(offset, value.args[1], node)

@@ -134,8 +134,6 @@ class SimdgroupMatrixReader(TextureReader):
     def _move_elements(self, node: Node, given: list[Node], is_load: bool) -> None:
         """Load or store the elements of a thread."""
         matrix, pointer, *options = map(self.value, given)
-        if len(pointer.type.extents) == 1 and pointer.op == "variable":
-            pointer = Expression("pointer", pointer.type.element, "", (pointer, ZERO))
         if pointer.op != "pointer" or pointer.name:
             raise Refused(node.begin, "matrices of this pointer have no rule")
         stride = options[0] if options else _uint(8)

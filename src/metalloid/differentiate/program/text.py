@@ -8,12 +8,18 @@ from collections import Counter
 from metalloid.differentiate.program.tree import Expression
 from metalloid.differentiate.program.types import Type
 
+#: Of integers that are not `int`.
+_SUFFIXES = {"uint": "u", "long": "l", "ulong": "ul"}
+
 
 def text_of(expression: Expression) -> str:
     """An expression in MSL."""
     args = [text_of(arg) for arg in expression.args]
     match expression.op:
-        case "constant" | "variable":
+        case "constant":
+            suffix = _SUFFIXES.get(expression.type.scalar, "")
+            return expression.name + (suffix if expression.name.isdigit() else "")
+        case "variable":
             return expression.name
         case "element":
             return _inner(expression.args[0]) + "".join(f"[{index}]" for index in args[1:])

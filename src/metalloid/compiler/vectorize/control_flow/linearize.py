@@ -24,6 +24,7 @@ from metalloid.compiler.vectorize.control_flow.lane_votes import (
     any_and_all,
     first_lanes,
 )
+from metalloid.compiler.vectorize.divisions import DIVISIONS
 from metalloid.compiler.vectorize.emitted_code import EmittedBlock, Return
 from metalloid.compiler.vectorize.slots import Slot, SlotKind
 
@@ -31,7 +32,6 @@ from metalloid.compiler.vectorize.slots import Slot, SlotKind
 _WORTH_SKIPPING = 8
 #: Which operand is an address, of instructions that are quicker when all lanes are active.
 _ADDRESS = {"load": 0, "store": 1, "copy": 2, "fill": 2, "atomicrmw": 0}
-_DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 
 
 class Linearizer:
@@ -180,7 +180,7 @@ class Linearizer:
                 )
                 if not is_sized or builder.is_uniform(instruction.operands[-1]):
                     return True
-            elif instruction.op in _DIVISIONS:
+            elif instruction.op in DIVISIONS:
                 if not builder.own_shape(instruction.value).is_varying:
                     return True
             elif instruction.op in ("atomicrmw", "cmpxchg", "fence"):

@@ -16,7 +16,7 @@ from collections import Counter
 
 from metalloid.compiler.analysis.addresses import underlying_object
 from metalloid.compiler.ir.cfg import Graph
-from metalloid.compiler.ir.function import Function, Instruction
+from metalloid.compiler.ir.function import Function, Instruction, Value
 from metalloid.compiler.ir.types import Type
 from metalloid.compiler.vectorize.builder import Builder
 from metalloid.compiler.vectorize.permute import cut
@@ -43,6 +43,7 @@ def streamable(function: Function, graph: Graph) -> tuple[set[Instruction], int]
     """
     computed_by = {one.result: one for one in function.instructions() if one.result}
     stores: list[tuple[str, str, Instruction]] = []
+    loads: list[Instruction] = []
     read: set[str] = set()
     for name, block in function.blocks.items():
         for one in block.body:
@@ -55,6 +56,8 @@ def streamable(function: Function, graph: Graph) -> tuple[set[Instruction], int]
             if base is None:
                 return set(), 0
             inst = computed_by.get(base)
+            if one.op == "load" and not one.reads_the_same:
+                loads.append(one)
             if one.op == "load" or graph.loop_of[name] or inst is None or inst.op != "load":
                 read.add(base)
             else:
@@ -65,8 +68,24 @@ def streamable(function: Function, graph: Graph) -> tuple[set[Instruction], int]
     work = _work(function, graph)
     cheap = {name for name, size in bytes_of.items() if work[name] < _FOR_INDICES + _MUCH * size}
     eligible = {store for base, name, store in stores if base not in read and name in cheap}
-    reads = any(one.op == "load" and not one.reads_the_same for one in computed_by.values())
+    stored_by = _parameters_of([store.operands[1] for store in eligible], computed_by)
+    # A row or a column that is repeated is in the caches.
+    reads = any(_parameters_of([one.operands[0]], computed_by) >= stored_by for one in loads)
     return eligible, max((bytes_of[name] for name in cheap), default=0) * (_SHARE if reads else 1)
+
+
+def _parameters_of(values: list[Value], computed_by: dict[str, Instruction]) -> set[str]:
+    """The positions in the grid that values depend on, and other parameters of the function."""
+    names: set[str] = set()
+    walk = [*values]
+    for value in walk:  # grows while it is traversed
+        inst = computed_by.get(value.name)
+        if value.is_constant or value.name in names:
+            continue
+        names.add(value.name)
+        if inst is not None and inst.op != "load":
+            walk.extend(inst.operands)
+    return {name for name in names if name not in computed_by}
 
 
 def _work(function: Function, graph: Graph) -> dict[str, float]:

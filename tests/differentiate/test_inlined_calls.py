@@ -1,4 +1,4 @@
-"""Temporaries that references name, members of results, and the order of operands."""
+"""Functions that are inlined, several times or in operands; names of temporaries; members of results."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,67 @@ import metalloid as mtl
 
 NEXT = "float2 next(thread float &s) { s = s * 1.5f + 0.1f; return float2(s, s * s); }"
 GROW = "float2 grow(thread float2 &v) { v.x *= v.y; v.y += 1; return v * 0.5f; }"
+MOVE = "void next(thread device const float *&p, int n) { p += n; }"
 CASES = {
+    "swizzles": (
+        "float f(float3 v) { return dot(v.zyx, v); }",
+        "r = f(float3(a, b, 1)) * f(float3(b, b, a));",
+    ),
+    "stores of swizzles": (
+        "float f(float3 v) { v.xy = v.yx * 2; return v.x + v.y * v.y * v.z; }",
+        "r = f(float3(a, b, 1)) * f(float3(b * b, b, a));",
+    ),
+    "references to vectors": (
+        "void f(thread float3 &v, float s) { v.x *= s; v = v.zyx + v; }",
+        "float3 m[2] = {float3(a, b, 1), float3(b)}; f(m[1], a); f(m[0], b); r = dot(m[0], m[1]);",
+    ),
+    "member functions": (
+        "struct S { float4 v; float f() { v.xz += v.yw; return v.x * v.z; } };",
+        "S s = {float4(a, b, b, a)}, t = {float4(b, a, 1, b)}; r = s.f() * t.f() * s.v.x;",
+    ),
+    "sections of a switch": (
+        "",
+        "float3 v = float3(a, b, 1); switch (i % 2) { case 0: case 1: v.xz = v.zy * a; default: "
+        "v.yz += v.xx; } r = dot(v, v);",
+    ),
+    "a reference to a pointer": (
+        MOVE, "device const float *p = x; next(p, 1); next(p, 2); r = p[0] * p[1] * b;"
+    ),
+    "a member": (
+        "struct V { device const float *p; }; void next(thread device const float *&p) { p++; }",
+        "V v = {x}; next(v.p); next(v.p); r = v.p[0] * v.p[1] * b;",
+    ),
+    "another name of a pointer": (
+        "",
+        "device const float *p = x; device const float *thread &q = p; q += 2; r = p[0] * q[1] * b; "
+        "p++; r *= q[0];",
+    ),
+    "an assignment": (
+        "void set(thread device const float *&p, device const float *q) { p = q + 1; }",
+        "device const float *p = x; set(p, x + 1); r = p[0] * p[1] * b; set(p, p); r *= p[0];",
+    ),
+    "calls in arguments of the same function": (
+        "float f(float v, float w) { v = v * w + w; return v * v; } "
+        "struct C { float u, v; C operator*(C o) const { return C{u * o.u - v * o.v, u * o.v + v * o.u}; } };",
+        "C p = {a, b}, q = {b, a * b}; r = f(f(a, b), f(b, f(a, a))); q = p * (q * (p * q)); r += q.u * q.v;",
+    ),
+    "functions that change other operands": (
+        "float f(thread float &s) { s = s * 1.5f + 0.1f; return s; }",
+        "float s = a; r = s + f(s); r *= f(s) * s; r += pow(s, f(s)) + (s < f(s) ? s * f(s) * b : b); r *= s;",
+    ),
+    "steps in the condition of do": (
+        "", "int k = 0; do { if (k % 2) continue; r += x[k] * a; } while (++k < 5); r *= k;"
+    ),
+    "calls in the condition of do": (
+        "bool more(thread float &v, float w) { v *= 1 + w; return v < 2; }",
+        "float c = a; int n = 0; do { r += c * b; n++; } while (more(c, b) && n < 7); r *= c;",
+    ),
+    "remainders of counters": ("", "for (int k = 0; k < 5; k++) { int j = k % 3; r += x[j] * a * j; }"),
+    "a switch of remainders": (
+        "",
+        "for (int k = 0; k < 5; k++) { switch (k % 3) { case 0: r += a; case 1: r *= b + 1; break; "
+        "default: if (r > 2) break; r -= b * a; } }",
+    ),
     "members of results": (NEXT, "float s = a; r = next(s).x * b + next(s).y * next(s).yx.x; r *= s;"),
     "members of structs that are results": (
         "struct P { float u; float2 v; }; P next(thread float &s) { s *= 1.5f; return P{s, float2(s, 1) * s}; }",
@@ -92,3 +152,19 @@ def test_digits_of_digits():
     x = np.random.default_rng(5).uniform(0.3, 1, 8).astype(np.float32)
     arguments = {"x": x, "y": np.zeros_like(x)}
     compare(source, "k", arguments, ["x"], ["y"], threads=8, group_size=8)
+
+
+@pytest.mark.parametrize("body", ["int k = 0; m[++k] = m[k] * a;", "int k = 0; m[k++] += k * b;"])
+def test_a_step_in_the_index_of_what_is_assigned(body):
+    """C++ 14 gives these no meaning."""
+    kernel = mtl.library(
+        HEADER + elementwise(f"float m[4] = {{a, b, a, b}}; {body} r = m[0] * m[1];"), device="cpu"
+    ).k
+    with pytest.raises(mtl.CompileError, match="a step and a use of the same variable"):
+        kernel.vjp()
+
+
+def test_a_parameter_that_a_function_moves_is_refused():
+    kernel = mtl.library(HEADER + MOVE + elementwise("next(x, 1); r = x[0];"), device="cpu").k
+    with pytest.raises(mtl.CompileError, match="this pointer cannot change"):
+        kernel.vjp()
