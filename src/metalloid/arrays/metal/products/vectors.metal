@@ -79,7 +79,8 @@ METAL_FUNC void add_products_of_depth(thread T *sums, Left left, Right right, ui
   }
 }
 
-// A lane's sum of a row by one column: memory is read faster in order than in several streams.
+// A lane's sum of a row by one column: memory is read faster in order than in several streams. A page
+// is fetched ahead, as processors guess within pages only.
 template <typename T, typename Element, uint lanes, typename Left, typename Right>
 METAL_FUNC T column_product(Left left, Right right, uint depth, uint row, uint column, uint lane) {
   constexpr uint count = 4;  // sums that do not wait for each other
@@ -91,6 +92,12 @@ METAL_FUNC T column_product(Left left, Right right, uint depth, uint row, uint c
   for (uint k = lane; k < full; k += count * lanes) {
     for (uint i = 0; i < count; ++i) {
       const uint at = k + i * lanes;
+#if METALLOID_PREFETCHES
+      device const char *from = right.address(at - lane, column);
+      if (from) {
+        metalloid::prefetch(from + 4096);
+      }
+#endif
       sums[i] = times_plus(Element(left(row, at)), Element(right(at, column)), sums[i]);
     }
   }
