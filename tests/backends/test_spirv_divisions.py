@@ -86,3 +86,28 @@ def test_kernels_that_divide_by_zero_go_on(type, dtype):
         expected = x[1::2] // y[1::2]
     expected[1::3] += x[3::6] % y[3::6]
     np.testing.assert_array_equal(q[1::2], expected)
+
+
+@pytest.mark.parametrize("narrow", ["uchar", "char", "ushort", "short"])
+def test_results_are_operands_of_more_bits(narrow):
+    # LLVM's back end computed `and i16 %x, 255` with an %x of 32 bits, which no device links
+    source = f"""
+    kernel void compare(device int* result, device const int* x, device const short* y,
+                        device const long* z, uint i [[thread_position_in_grid]])
+    {{
+        int a = x[i], b = x[i + 1] | 1;
+        result[i] = y[i] > short({narrow}({narrow}(a) / {narrow}(b)));
+        result[i] += 2 * (y[i] & short({narrow}({narrow}(a >> 8) % {narrow}(b))));
+        result[i] ^= z[i] + {narrow}({narrow}(a >> 16) / {narrow}(b));
+    }}
+    """
+    try:
+        kernel = mtl.library(source, device="opencl").compare
+    except mtl.DeviceUnavailable as error:
+        pytest.skip(f"opencl: {error}")
+    x = np.random.default_rng(3).integers(0, 1 << 30, 257, np.int32)
+    y = np.arange(-128, 128, dtype=np.int16)
+    result, expected = np.zeros(256, np.int32), np.zeros(256, np.int32)
+    kernel(result, x, y, y.astype(np.int64), threads=256)
+    mtl.library(source, device="cpu").compare(expected, x, y, y.astype(np.int64), threads=256)
+    assert result.tolist() == expected.tolist()

@@ -42,7 +42,11 @@ def _edit_function(match: re.Match[str]) -> str:
 
 
 class _Division:
-    """Writes a division in 32 or 64 bits: of fewer, Intel's compiler makes no vector code."""
+    """Writes a division in 32 or 64 bits: of fewer, Intel's compiler makes no vector code.
+
+    Operands are hidden before they are widened, and results after they are narrowed: LLVM's back
+    end makes invalid code of a zext of a trunc, ``and i16 %x, 255`` with an `%x` of 32 bits.
+    """
 
     def __init__(self, division: re.Match[str]) -> None:
         self._name, self._op, self._given, self._count = division.group(
@@ -63,7 +67,8 @@ class _Division:
         write = {"sdiv": self._signed_quotient, "srem": self._signed_remainder}
         result = write.get(self._op, self._unsigned)(dividend, divisor)
         if self._is_widened:
-            self._new("narrow", f"trunc {self._type} {result} to {self._given}")
+            narrow = self._new("narrow", f"trunc {self._type} {result} to {self._given}")
+            self._hidden("unwidened", self._narrow_element, narrow)
         self._lines[-1] = f"  %{self._name} = {self._lines[-1].partition(' = ')[2]}"
         return "\n".join(self._lines)
 
@@ -116,10 +121,7 @@ class _Division:
         return self._new(label, f"xor {type} {value}, {zero}")
 
     def _wide(self, label: str, value: str) -> str:
-        """An operand with more bits.
-
-        It is hidden before: LLVM's back end makes invalid code of a zext of a trunc from 64 bits.
-        """
+        """An operand with more bits."""
         hidden = self._hidden(label, self._narrow_element, value)
         cast = "sext" if self._op.startswith("s") else "zext"
         return self._new(f"wide.{label}", f"{cast} {self._given} {hidden} to {self._type}")
