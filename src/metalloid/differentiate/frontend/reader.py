@@ -12,13 +12,13 @@ from metalloid.differentiate.frontend.expressions import (
     FALSE,
     TRUE,
     ZERO,
-    Refused,
     binary,
     negated,
     type_of,
 )
 from metalloid.differentiate.frontend.names import DERIVATIVE, GENERATED
 from metalloid.differentiate.frontend.operands import referred
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.frontend.returned import Returned, returns_memory
 from metalloid.differentiate.frontend.statements import (
     JUMPS,
