@@ -27,6 +27,11 @@ CASES = {
     "ranges of cases": (
         "", "switch (i % 8) { case 0 ... 3: r = a; break; case 4: r = b; break; default: r = a * b; }"
     ),
+    "numbers of 64 bits in a switch": (
+        "",
+        "switch (ulong(i) << 32) { case 0: r = a; break; case 4294967296ul: r = b; break; default: r = a * b; } "
+        "switch (long(i) - 3) { case -3 ... -2: r *= a; break; case -1: r += b; break; default: r *= b; }",
+    ),
     "variables of sections": (
         "",
         "switch (i % 3) { case 0: { float u = a; r = u * u; break; } case 1: float u; u = b; r = u * a; "
