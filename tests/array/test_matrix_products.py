@@ -1,7 +1,6 @@
 """Matrix products by kernels of ours, against NumPy in wider types, and what is fused into them."""
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,11 +9,8 @@ from hypothesis import strategies as st
 from product_oracles import check, random
 
 import metalloid as mtl
-from metalloid.arrays.lowering.split_matmul import split_count
 from metalloid.arrays.planning import packing
-from metalloid.arrays.planning.matmul_dispatch import choose_backend, is_sum, is_transposed
-from metalloid.runtime.devices.libraries import Libraries
-from metalloid.runtime.devices.traits import BFLOAT_DOTS, FEW_CORES, MANY_THREADS, MATRIX_UNITS
+from metalloid.runtime.devices.traits import BFLOAT_DOTS, FEW_CORES
 
 TYPES = [
     "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8", "uint16",
@@ -267,32 +263,6 @@ CPU = mtl.ones(1).device
 
 
 @pytest.mark.needs("the CPU")
-@pytest.mark.parametrize(
-    ("dtype", "shape", "depth", "fused", "backend"),
-    [
-        ("float32", (1024, 1024), 1024, [], "panels"),
-        ("float32", (1024, 1024), 1024, [2**20], "panels"),
-        ("float32", (256, 256), 256, [2**16], "panels"),
-        ("float32", (64, 16, 16), 16, [], "panels"),
-        ("float32", (1000, 1), 1000, [], "dots"),
-        ("float64", (512, 512), 512, [2**18], "panels"),
-        ("complex64", (128, 128), 128, [], "host"),
-        ("float16", (1024, 1024), 1024, [], "panels"),
-        ("int8", (256, 256), 256, [], "panels"),
-        ("int64", (256, 256), 256, [], "registers"),
-        ("int32", (256, 4, 4), 4, [], "panels"),
-        ("float32", (1000, 16, 16), 16, [], "panels"),
-        ("float32", (1, 1024), 1024, [], "panels"),
-        ("float16", (16, 16), 16, [], "panels"),
-    ],
-)
-def test_the_backend_of_a_product(monkeypatch, dtype, shape, depth, fused, backend):
-    """With the registers of AVX-512."""
-    monkeypatch.setattr(CPU, "traits", FEW_CORES)
-    assert choose_backend(CPU, np.dtype(dtype), shape, depth, fused) == backend
-
-
-@pytest.mark.needs("the CPU")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int8"])
 @pytest.mark.parametrize("stack", [(), (3,)])
 @pytest.mark.sample(1)
@@ -355,47 +325,6 @@ def test_a_matrix_is_packed_once_for_a_stack(monkeypatch):
     assert "pack_panels -> float32[1, 3, 40, 32]" in text
     assert re.search(r"\n   \d+ x 4 threads", text)
     check(product, X, W)
-
-
-def test_which_factors_are_transposed():
-    x = mtl.asarray(W)
-    for value in (x.T, x.T[:, ::2], mtl.exp(x).T, mtl.exp(x.T) + 1):
-        assert is_transposed(value._node)
-    for value in (x, mtl.exp(x).T.T, mtl.exp(x.T).T, x[:, ::2]):
-        assert not is_transposed(value._node)
-
-
-def test_on_other_devices_kernels_multiply():
-    device = SimpleNamespace(name="metal", traits=MATRIX_UNITS, libraries=Libraries())
-    assert choose_backend(device, np.dtype(np.float16), (9, 9), 9, []) == "simdgroups"
-    assert choose_backend(device, np.dtype(np.int32), (9, 9), 9, []) == "registers"
-    assert is_sum(device, np.dtype(np.float32), (1, 9), 9, False)
-    device = SimpleNamespace(name="cuda:0", traits=MANY_THREADS, libraries=Libraries())
-    assert choose_backend(device, np.dtype(np.float32), (9, 9), 9, []) == "registers"
-    for is_first in (False, True):
-        device.libraries.products = SimpleNamespace(is_first=is_first, dtypes={"float32"})
-        library = "cublas" if is_first else "registers"
-        assert choose_backend(device, np.dtype(np.float32), (2000, 2000), 2000, []) == library
-        assert choose_backend(device, np.dtype(np.int32), (2000, 2000), 2000, []) == "registers"
-        assert choose_backend(device, np.dtype(np.float32), (2000, 2000), 900, []) == "registers"
-        assert choose_backend(device, np.dtype(np.float32), (9, 9), 10**8, []) == "registers"
-
-
-@pytest.mark.parametrize("is_first", [False, True])
-def test_the_depth_of_small_results_is_split_on_gpus(is_first):
-    libraries = SimpleNamespace(products=SimpleNamespace(is_first=is_first, dtypes={"float32"}))
-    device = SimpleNamespace(name="cuda:0", traits=MANY_THREADS, libraries=libraries)
-
-    def count(rows, depth, columns):
-        factors = (
-            SimpleNamespace(shape=shape, dtype=np.dtype(np.float32), device=device)
-            for shape in ((rows, depth), (depth, columns))
-        )
-        return split_count(*factors, "auto", False)
-
-    assert count(32, 100_000, 32) == 256
-    assert count(32, 100, 32) == 0
-    assert count(512, 40_000, 512) == (0 if is_first else 4)
 
 
 def test_vectors_by_what_is_computed_are_sums():

@@ -120,3 +120,34 @@ def test_types_of_outputs_may_differ(values):
     mtl.eval(*results)
     for result, wide in zip(results[:2], expected, strict=True):
         np.testing.assert_array_equal(np.asarray(result), wide)
+
+
+@pytest.mark.parametrize("shape", [(70_000,), (3, 70_000), (40, 3000)])
+def test_sums_of_the_same_rows_are_one_kernel(shape, rng):
+    a = rng.random(shape, np.float32)
+    x = mtl.asarray(a)
+    y = mtl.asarray(np.where(a < 0.1, np.nan, a))
+
+    def sums(x, y):
+        return [x.sum(-1), (x * x).sum(-1), (x > 0.5).astype(mtl.int32).sum(-1), y.sum(-1)]
+
+    results = sums(x, y)
+    alone = [mtl.asarray(each) for each in map(np.asarray, sums(x, y))]
+    if not x.device.traits.is_simt:
+        assert kernels(*sums(x, y)) < sum(map(kernels, sums(x, y)))
+    mtl.eval(*results)
+    for result, other in zip(results, alone, strict=True):  # the order of additions is the same
+        np.testing.assert_array_equal(result, other)
+    wide = a.astype(np.float64)
+    check(results[:3], [wide.sum(-1), (wide * wide).sum(-1), (a > 0.5).sum(-1)])
+
+
+def test_extremes_of_the_same_rows_are_one_kernel(rng):
+    a = rng.standard_normal((3, 70_000))
+    x = mtl.asarray(a)
+    if not x.device.traits.is_simt:
+        assert kernels(x.max(-1), x.min(-1)) < kernels(x.max(-1)) + kernels(x.min(-1))
+    check([x.max(-1), x.min(-1), x.sum(-1)], [a.max(-1), a.min(-1), a.sum(-1)])
+    a[1, 777] = np.nan
+    y = mtl.asarray(a)
+    check([y.max(-1), y.min(-1)], [a.max(-1), a.min(-1)])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import metalloid as mtl
+from metalloid.arrays.ir import native
 
 
 @pytest.mark.parametrize("share", [0, 0.001, 0.5, 1])
@@ -50,3 +51,19 @@ def test_selected_elements_of_expressions_and_derivatives():
     mask = mtl.asarray(values > 0.5)
     gradient = mtl.grad(lambda x: (x[mask] * 3).sum())(x)
     np.testing.assert_array_equal(gradient, 3 * (values > 0.5))
+
+
+@pytest.mark.parametrize("library", ["native", "NumPy"])
+@pytest.mark.parametrize("dtype", ["bool", "uint16", "int32", "float64", "complex128"])
+def test_elements_of_short_vectors(dtype, library, monkeypatch):
+    if library == "NumPy":
+        monkeypatch.setattr(native, "library", lambda: None)
+    random = np.random.default_rng(4)
+    for size in [*range(1, 40), 1000]:
+        values = random.integers(0, 100, 2 * size).astype(dtype)
+        for share in (0, 0.1, 0.5, 0.9, 1):
+            mask = random.random(size) < share
+            x, at = mtl.asarray(values), mtl.asarray(mask)
+            np.testing.assert_array_equal(x[size:][at], values[size:][mask])
+            np.testing.assert_array_equal(x[::-2][at], values[::-2][mask])
+            np.testing.assert_array_equal(mtl.nonzero(at)[0], np.flatnonzero(mask))

@@ -252,3 +252,28 @@ def test_remainders_of_the_least_integer(dtype):
             numpy.testing.assert_array_equal(
                 np.remainder(np.asarray(a), np.asarray(b)), numpy.remainder(a, b)
             )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_ldexp_is_exact_or_nearest(dtype):
+    info, random = numpy.finfo(dtype), numpy.random.default_rng(0)
+    x = random.standard_normal(1000).astype(dtype)
+    x[100:600] = numpy.ldexp(x[100:600], random.integers(info.minexp - 20, info.maxexp, 500))
+    special = [
+        0,
+        -0.0,
+        numpy.inf,
+        -numpy.inf,
+        numpy.nan,
+        info.max,
+        info.tiny,
+        info.smallest_subnormal,
+    ]
+    x[: len(special)] = special
+    for span in (5, 60, 300, 2200, 10**6):
+        power = random.integers(-span, span, x.size)
+        with numpy.errstate(all="ignore"):
+            expected = numpy.ldexp(x, power)
+        result = np.ldexp(np.asarray(x), np.asarray(power))
+        numpy.testing.assert_array_equal(result, expected)
+        numpy.testing.assert_array_equal(numpy.signbit(result), numpy.signbit(expected))

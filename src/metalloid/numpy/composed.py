@@ -120,11 +120,24 @@ def float_power(x1: Any, x2: Any) -> Array:
 
 
 def ldexp(x1: Any, x2: Any) -> Array:
-    """``x1 * 2**x2``, by two factors, which do not overflow before the result does."""
+    """``x1 * 2**x2``, rounded once: only the last factor leads below the normal numbers."""
     x = as_floats(x1, "ldexp")
-    half = ew.floor_divide(x2, 2)
-    other = ew.subtract(x2, half)
-    return x * ew.exp2(half.astype(x.dtype)) * ew.exp2(other.astype(x.dtype))
+    result = x if x.dtype.itemsize > 2 else x.astype(float32)
+    is_double = result.dtype == float64
+    bits_dtype, digits, top = (int64, 52, 1023) if is_double else (int32, 23, 127)
+    least = 1 - top
+    power = ew.maximum(ew.minimum(as_array(x2, "ldexp"), 4 * top), -4 * top).astype(bits_dtype)
+    for _ in range(2):  # what no power of two that is a normal number covers
+        step = where(power > top, top, where(power < least, least + digits + 1, 0))
+        step = step.astype(bits_dtype)
+        result, power = result * _power_of_two(step, digits, top), power - step
+    last = ew.maximum(ew.minimum(power, top), least)
+    return (result * _power_of_two(last, digits, top)).astype(x.dtype)
+
+
+def _power_of_two(exponent: Array, digits: int, bias: int) -> Array:
+    bits = ew.bitwise_left_shift(exponent + bias, digits)
+    return Array(apply(BITS, float64 if bits.dtype == int64 else float32, bits._node))
 
 
 def frexp(x: Any) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from metalloid.arrays.array import Array
 from metalloid.arrays.functions.creation import asarray
 from metalloid.arrays.functions.searching import take_along_axis
 from metalloid.arrays.functions.sorting import argsort
-from metalloid.arrays.ir.dtypes import float32, int64, uint8, uint64
+from metalloid.arrays.ir.dtypes import float32, int64, uint64
 from metalloid.random import counts, distributions, integers, sampling
 from metalloid.random.integers import Shape
 from metalloid.random.keys import KeySequence
@@ -99,7 +99,8 @@ class Generator:
 
     def bytes(self, length: int) -> builtins.bytes:
         """Return random bytes."""
-        return integers.bits(length, uint8, self._keys.next()).numpy().tobytes()
+        words = integers.bits(-(-length // 8), uint64, self._keys.next()).numpy()
+        return words.view(np.uint8)[:length].tobytes()
 
     def choice(self, a: Any, size: Shape = (), replace: bool = True, p: Any = None,
                axis: int = 0, shuffle: bool = True) -> Array:  # fmt: skip

@@ -173,14 +173,19 @@ class _FunctorWriter(Writer):
             "  }",
         ]
 
-    def next(self, space: Ints) -> list[str]:
-        """The method for the address of the next matrix of a dense stack; else it is 0."""
+    def next(self, space: Ints, rows: int) -> list[str]:
+        """The method for the address of what is multiplied next, or 0.
+
+        It is the next matrix of a dense stack, or the next `rows` of a dense matrix.
+        """
         access = self.axes.accesses.get(self.kernel.result)
-        is_dense = access is not None and access.outer == (math.prod(space[-2:]),)
         at = "nullptr"
-        if access is not None and is_dense:
-            size = self._member("next", "uint", "I", access.outer[0])
-            at = f"(device const char *)({access.pointer} + {size})"
+        if access is not None:
+            is_stack = access.outer == (math.prod(space[-2:]),)
+            if is_stack or (rows and not access.outer and access.row == (space[-1], 1)):
+                step = access.outer[0] if is_stack else rows * space[-1]
+                size = self._member("next", "uint", "I", step)
+                at = f"(device const char *)({access.pointer} + {size})"
         return ["  METAL_FUNC device const char *next() const {", f"    return {at};", "  }"]
 
     def struct(self, name: str, sum_type: str) -> list[str]:
@@ -297,7 +302,10 @@ class ProductWriter:
                 self.structs += writer.at(type_, copied[k])
             elif form.name == "panels" and name != "Store":
                 self.structs += writer.at(element, self.kernel.factors[k].is_packed)
-                self.structs += writer.next(self.kernel.factors[k].iteration_space)
+                # Few columns: memory is the limit, and no other threadgroup reads the rows.
+                is_streamed = name == "Left" and self.shape[1] <= form.columns
+                rows = form.rows if is_streamed else 0
+                self.structs += writer.next(self.kernel.factors[k].iteration_space, rows)
             elif form.has_fours and name != "Store":
                 self.structs += writer.four(self._packed(k, downs[k]), type_, downs[k])
             self.structs += ["};", ""]

@@ -20,9 +20,11 @@ from metalloid.arrays.ir.node import Node, broadcast, constant
 from metalloid.arrays.ir.operands import binary_operands
 from metalloid.arrays.ir.primitives import Implementation, bind, implement
 from metalloid.arrays.ir.views import concatenated
+from metalloid.arrays.lowering import host_compaction
 from metalloid.arrays.lowering.assignment import updated
 from metalloid.arrays.lowering.indexing import nonzero_indices
 from metalloid.arrays.lowering.sort_dispatch import by_kernels
+from metalloid.runtime.devices.device import Device
 from metalloid.settings import settings
 
 
@@ -104,11 +106,11 @@ def unique_values(x: Any, /) -> Array:
     """
     x = as_array(x, "unique_values")
     if not by_kernels("unique_counts", x.dtype, x.device, x.size, settings.sorting):
-        return Array(from_result(_distinct(np.asarray(x)), x.device))
+        return Array(_distinct(np.asarray(x), x.device))
     return unique_counts(x).values
 
 
-def _distinct(x: np.ndarray) -> np.ndarray:
+def _distinct(x: np.ndarray, device: Device) -> Node:
     """The sorted distinct values, every NaN among them.
 
     NumPy's function looks up integers in a hash table first, which takes longer than to sort them.
@@ -116,7 +118,9 @@ def _distinct(x: np.ndarray) -> np.ndarray:
     ordered = np.sort(comparable(x), axis=None)
     is_first = np.ones(ordered.shape, np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    return np.compress(is_first, ordered).astype(x.dtype, copy=False)
+    if ordered.dtype == x.dtype:
+        return host_compaction.elements_at_true(ordered, is_first, device)
+    return from_result(np.compress(is_first, ordered).astype(x.dtype), device)
 
 
 def _by_numpy(x: Array, **options: bool) -> list[Array]:

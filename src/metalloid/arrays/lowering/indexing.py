@@ -34,6 +34,7 @@ from metalloid.arrays.ir.node import (
 from metalloid.arrays.ir.operands import as_number, binary, op, to_node, where_node
 from metalloid.arrays.ir.primitives import bind
 from metalloid.arrays.ir.views import sliced
+from metalloid.arrays.lowering import host_compaction
 from metalloid.arrays.lowering.compaction import (
     MSL_BITS,
     counts_of_true,
@@ -251,7 +252,10 @@ def nonzero_indices(mask: Node) -> tuple[Node, ...]:
     """Return the indices of true elements, one array per axis. The mask is evaluated."""
     if mask.device.memory == "own" and mask.shape and 0 < mask.size <= MAX_ELEMENTS:
         return _nonzero_by_kernels(mask)
-    return tuple(from_result(index, mask.device) for index in np.nonzero(_values(mask)))
+    values = _values(mask)
+    if len(mask.shape) == 1:
+        return (host_compaction.indices_of_true(values, mask.device),)
+    return tuple(from_result(index, mask.device) for index in np.nonzero(values))
 
 
 def _values(node: Node) -> np.ndarray:
@@ -302,7 +306,7 @@ def _is_compacted(node: Node) -> bool:
 
 
 def _is_by_host(node: Node) -> bool:
-    """Whether NumPy copies the elements at a mask, which takes a thread less time than a gather."""
+    """Whether the host copies elements at a mask, which takes a thread less time than a gather."""
     is_small = cores(node.device) == 1 or node.size <= _SMALL_FOR_THREADS
     return is_small and node.device.memory != "own"
 
@@ -320,9 +324,8 @@ def selected(node: Node, key: Any) -> Node:
         if _is_compacted(node):
             return _compacted(node, item._node)
         if _is_by_host(node):
-            # NumPy's indexing by a mask takes five times as long for long arrays.
             values, flags = (_values(x).reshape(-1) for x in (node, item._node))
-            return from_result(np.compress(flags, values), node.device)
+            return host_compaction.elements_at_true(values, flags, node.device)
     selection = Selection(node, key)
     base = reshape(sliced(node, selection.slices), tuple(selection.shape))
     if not selection.arrays:

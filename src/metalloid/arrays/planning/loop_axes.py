@@ -80,13 +80,16 @@ class Axes:
         if kernel.row_axes and not self.row:
             self.row, row = (1,), [(0,)] * len(row)
         if kernel.chunk:
-            steps = [*(r[0] for r in row[:-1]), kernel.strides[-1]]
+            loads = len(read)
+            steps = [*(r[0] for r in row[:loads]), *(output.strides[-1] for output in outputs)]
             threads = kernel.interleave
             if threads > 1:
                 outer = [(step, *k) for step, k in zip(steps, outer, strict=True)]
                 self.outer, outer = collapse((threads, *self.outer), *outer)
                 row = [(r[0] * threads, *r[1:]) for r in row]
-            steps = [step * kernel.chunk for step in steps[:-1]] + [steps[-1] * threads]
+            steps = [
+                step * (kernel.chunk if k < loads else threads) for k, step in enumerate(steps)
+            ]
             self.outer = (-(-self.row[0] // kernel.chunk), *self.outer)
             outer = [(step, *k) for step, k in zip(steps, outer, strict=True)]
         accesses = [*read, *(RESULT - k for k in range(len(outputs)))]

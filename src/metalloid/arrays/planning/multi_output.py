@@ -34,34 +34,41 @@ _MAX_OUTPUTS = 8
 _MAX_COST = 512
 #: Elements of a row; one thread or simdgroup computes shorter ones.
 _LONG_ROW = 256
+#: Kinds of loops of few cores.
+_LOOPS_OF = {"sum": "sums"} | dict.fromkeys(("max", "min", "nanmax", "nanmin"), "extremes")
 
 
 def merge_outputs(graph: LinearizedGraph, steps: Sequence[Step],
                   traits: DeviceTraits) -> list[Step]:  # fmt: skip
     """Merge kernels with earlier ones where that saves reads or operations.
 
-    On SIMT devices also those that reduce long rows to one result each.
+    Those that reduce long rows to one result each are merged too; on a few cores sums with sums and
+    extremes with extremes, which have loops of their own there.
     """
     merged: list[Step] = []
     for step in steps:
         if is_elementwise(step):
             kernel = _without_unit_axes(step)
-        elif traits.is_simt and _reduces_long_rows(step):
+        elif _reduces_long_rows(step, traits.is_simt):
             kernel = step
         else:
             merged.append(step)
             continue
-        merge = functools.partial(_merged, later=kernel, graph=graph)
+        merge = functools.partial(_merged, later=kernel, graph=graph, is_simt=traits.is_simt)
         if not merge_with_earlier(merged, kernel, merge):
             merged.append(kernel)
     return merged
 
 
-def _reduces_long_rows(step: Step) -> TypeGuard[FusedKernel]:
+def _reduces_long_rows(step: Step, is_simt: bool) -> TypeGuard[FusedKernel]:
     """Whether it is a kernel that reduces rows of adjacent elements, each by many threads."""
-    if not isinstance(step, FusedKernel) or not step.row_axes or step.chunk or step.is_by_element:
+    if not isinstance(step, FusedKernel) or not step.row_axes or step.is_by_element:
         return False
-    axes = Axes(step, is_simt=True)
+    if is_simt and step.chunk:
+        return False
+    if not is_simt and len(_kinds_of_loops(step)) > 1:
+        return False
+    axes = Axes(step, is_simt)
     return axes.form == "row" and len(axes.row) == 1 and axes.row[0] >= _LONG_ROW
 
 
@@ -80,14 +87,16 @@ def _without_unit_axes(kernel: FusedKernel) -> FusedKernel:
     )
 
 
-def _merged(earlier: Step, later: FusedKernel,
-            graph: LinearizedGraph) -> FusedKernel | None:  # fmt: skip
+def _merged(earlier: Step, later: FusedKernel, graph: LinearizedGraph,
+            is_simt: bool) -> FusedKernel | None:  # fmt: skip
     """One kernel for two over the same indices; None if it would be too large, or save nothing."""
     if not isinstance(earlier, FusedKernel) or not (
-        is_elementwise(earlier) if is_elementwise(later) else _reduces_long_rows(earlier)
+        is_elementwise(earlier) if is_elementwise(later) else _reduces_long_rows(earlier, is_simt)
     ):
         return None
-    if (earlier.iteration_space, earlier.row_axes) != (later.iteration_space, later.row_axes):
+    if _loops(earlier) != _loops(later):
+        return None
+    if later.row_axes and not is_simt and _kinds_of_loops(earlier) != _kinds_of_loops(later):
         return None
     ops = list(earlier.ops)
     index_of = {_key(op): index for index, op in enumerate(ops)}
@@ -129,10 +138,21 @@ def _merged(earlier: Step, later: FusedKernel,
         nodes=earlier.nodes | later.nodes,
         other_outputs=tuple(outputs[1:]),
     )
-    axes = [Axes(k, is_simt=True) for k in (earlier, later, merged) if later.row_axes]
+    axes = [Axes(k, is_simt) for k in (earlier, later, merged) if later.row_axes]
     if len({(each.order, each.has_shared_operands) for each in axes}) > 1:
         return None
     return merged
+
+
+def _loops(kernel: FusedKernel) -> tuple[object, ...]:
+    return kernel.iteration_space, kernel.row_axes, kernel.chunk, kernel.interleave
+
+
+def _kinds_of_loops(kernel: FusedKernel) -> set[str]:
+    """On a few cores; more than one kind for reductions that are not merged."""
+    reductions = [str(op.data) for op in kernel.ops if op.kind == "reduce"]
+    others = {"others", *reductions}
+    return set().union(*({_LOOPS_OF[name]} if name in _LOOPS_OF else others for name in reductions))
 
 
 def _is_interleaved(earlier: FusedKernel, later: FusedKernel) -> bool:

@@ -1,8 +1,9 @@
 """Cost model of matrix products on CPUs: nanoseconds that each backend takes.
 
 Its constants were measured with ``benchmarks/products.py`` on one core against OpenBLAS: those of
-complex numbers and of 64-bit integers on a Xeon (Sapphire Rapids), the others on an EPYC (Zen 4),
-and the factors of 16 registers on the same with AVX2 alone.
+complex numbers and of 64-bit integers on a Xeon (Sapphire Rapids), those of a BLAS without AVX-512
+on an EPYC (Zen 5), and the others on an EPYC (Zen 4); the factors of 16 registers are of that one
+with AVX2 alone.
 """
 
 from __future__ import annotations
@@ -110,6 +111,16 @@ _FEW_DOT_ROWS, _FEW_UNCACHED_DOTS = 8, 1.4
 _PACK, _PACKED_ELEMENT, _TRANSPOSED_ELEMENTS = 1_000, 0.2, (0.3, 0.4)
 _TRANSPOSED_ELEMENTS_OF_FEW = 0.18, 0.4
 _PAGE, _MANY_PACKED = 4096, 2**21
+#: The share of the time of BLAS's multiplications that it takes with AVX-512 on a Xeon.
+_WIDE_HOST = 0.85
+#: Shares of the times above on a processor with AVX-512 for which BLAS has kernels for AVX2 only,
+#: which is Zen 5: of BLAS's multiplications, of its elements, and of those of a row times a matrix;
+#: of panels, of dot products and of packing.
+_FAST_HOST, _FAST_HOST_ELEMENT, _FAST_HOST_ROW = 0.76, 0.6, 0.33
+_FAST_PANELS, _FAST_DOTS, _FAST_PACKING = 0.43, 0.45, 0.35
+#: There, panels of half a register; dot products that leave the cache, by their bytes and rows; and
+#: nanoseconds to add up the lanes of 64-bit elements of a matrix that is multiplied by a vector.
+_FAST_HALF_REGISTER, _FAST_UNCACHED_DOTS, _MAX_FAST_DOTS, _FAST_LONG_DOT = 2.1, 1.8, (5000, 16), 2.5
 #: Converting elements whenever they are read makes multiplications slower by this factor; that of
 #: halves without AVX-512.
 _PANEL_CONVERSIONS, _HALF_CONVERSIONS_OF_FEW = 1.5, 2.7
@@ -141,6 +152,8 @@ class ProductCosts:
         self._elements = rows * depth + depth * columns + rows * columns
         self._is_vector = 1 in self._shape
         self._is_few = has_few_registers(device.traits)
+        blas = device.libraries.blas
+        self._is_fast = not self._is_few and blas is not None and not blas.has_avx512
         self._has_pairs = has_bfloat_pairs(device.traits, dtype, self._shape, depth)
 
     def host(self, fused: Sequence[int]) -> float:
@@ -148,8 +161,13 @@ class ProductCosts:
         (rows, columns), depth, dtype = self._shape, self._depth, self._dtype
         element = self._times.element / (2 if self._is_vector else 1)  # BLAS streams one matrix
         multiplied = rows * columns * depth * self._times.multiplication
+        if self._is_fast:
+            element *= _FAST_HOST_ROW if rows == 1 else _FAST_HOST_ELEMENT
+            multiplied *= _FAST_HOST
+        elif not self._is_few:
+            multiplied *= _WIDE_HOST
         host = _MATRIX + multiplied + self._elements * element
-        if self._are_transposed[1] and not self._is_few:
+        if self._are_transposed[1] and not (self._is_few or self._is_fast):
             host += depth * columns * dtype.itemsize * _HOST_TRANSPOSED_BYTE
         blas = self._device.libraries.blas
         is_launched = blas is not None and dtype.name in blas.dtypes
@@ -194,6 +212,9 @@ class ProductCosts:
         converted = _HALF_CONVERSIONS_OF_FEW if is_slow_half else _PANEL_CONVERSIONS
         time = padded * self._depth * self._times.panel * (1 if is_wide else converted)
         time *= 0.5 if self._has_pairs else 1
+        half_register = _HALF_REGISTER
+        if self._is_fast:
+            time, half_register = time * _FAST_PANELS, _FAST_HALF_REGISTER
         if self._is_few:
             time *= _SIX_ROWS if down >= 6 else _FOUR_ROWS
             if self._are_transposed[0] and not packed[0]:
@@ -201,7 +222,7 @@ class ProductCosts:
             is_in_place = not (self._are_transposed[1] or packed[1])
             if is_in_place and columns * dtype.itemsize % _PAGE == 0:
                 time *= _ALIGNED_RIGHT
-        return time * (_HALF_REGISTER if across == 8 and dtype.itemsize < 8 else 1)
+        return time * (half_register if across == 8 and dtype.itemsize < 8 else 1)
 
     def _packing(self) -> float:
         (rows, columns), depth = self._shape, self._depth
@@ -219,7 +240,7 @@ class ProductCosts:
                 each = transposed[is_far] if is_along_depth else _PACKED_ELEMENT
                 each *= 2 if self._dtype.itemsize > 4 else 1
                 time += _PACK + self._matrices * width * depth * each
-        return time
+        return time * (_FAST_PACKING if self._is_fast else 1)
 
     def dots(self) -> float:
         """The time of dot products of contiguous vectors; infinite if factors are strided."""
@@ -237,7 +258,13 @@ class ProductCosts:
             each *= 1 if is_vector else _FEW_DOTS.get(dtype.itemsize, _FEW_DOTS_OF_SHORT)
             added = _FEW_DOT_BYTE * max(dtype.itemsize, 4)
         time = padded * (-(-depth // 32) * 32 * each + added)
-        max_rows = _FEW_DOT_ROWS if self._is_few else TILE
-        if rows > max_rows and depth * dtype.itemsize > _MAX_DOT_BYTES:
-            time *= _FEW_UNCACHED_DOTS if self._is_few else _UNCACHED_DOTS
+        uncached, max_bytes, max_rows = _UNCACHED_DOTS, _MAX_DOT_BYTES, TILE
+        if self._is_few:
+            uncached, max_rows = _FEW_UNCACHED_DOTS, _FEW_DOT_ROWS
+        elif self._is_fast:
+            uncached, (max_bytes, max_rows) = _FAST_UNCACHED_DOTS, _MAX_FAST_DOTS
+            time *= _FAST_DOTS
+            time += padded * _FAST_LONG_DOT if columns == 1 and dtype.itemsize > 4 else 0
+        if rows > max_rows and depth * dtype.itemsize > max_bytes:
+            time *= uncached
         return self._by_panels(time)

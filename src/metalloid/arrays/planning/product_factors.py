@@ -16,6 +16,9 @@ _MIN_PACKED_BYTES = 2**21
 #: Column-major left factors of more bytes are packed, too, as a few rows of the whole depth fill
 #: the first-level cache; and those of more bytes whose columns do not begin at cache lines.
 _MAX_STRIDED_BYTES, _MAX_UNALIGNED_BYTES, _CACHE_LINE = 2**19, 2**18, 64
+#: Rows of right factors begin at the same sets of the caches if so many bytes, or a multiple, lie
+#: between them; and the fewest of them that do not stay in a set together.
+_ALIGNED_ROWS, _MIN_ALIGNED_DEPTH = 2**13, 32
 #: Fewest rows and columns of a product of bfloats in pairs, and its least work.
 _MIN_PAIRED, _MIN_PAIRED_WORK = 4, 2**16
 #: Up to this many columns, pairs of a row-major left factor of even depth are read where they are.
@@ -46,9 +49,11 @@ def packed_factors(traits: DeviceTraits, dtype: DType, shape: Ints, depth: int,
     gathered = _MAX_GATHERED_BY_FEW if has_few_registers(traits) else _MAX_GATHERED
     right &= rows > _MAX_GATHERS or depth * columns > gathered
     right_is_large = depth * columns * dtype.itemsize >= _MIN_PACKED_BYTES
+    is_aligned = columns * dtype.itemsize % _ALIGNED_ROWS == 0 and depth >= _MIN_ALIGNED_DEPTH
+    is_aligned &= rows >= _PANEL_PASS and not has_few_registers(traits)
     return (
         columns > _PANEL_PASS and (is_slow or left),
-        right or (rows > _PANEL_PASS and (is_short or right_is_large)),
+        right or is_aligned or (rows > _PANEL_PASS and (is_short or right_is_large)),
     )
 
 

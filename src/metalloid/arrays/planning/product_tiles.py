@@ -22,6 +22,9 @@ TALLEST_TILE, _TILES_OF_CORE = 256, 8
 _SUMS = {16: 12, 32: 16}
 #: Lanes of code that depends on no width, by the bytes of a register.
 _LANES = {64: 32, 32: 16, 16: 8}
+#: Panels of one register of AVX-512 instead of two read an element of the left factor for half as
+#: many multiplications, which takes longer. They are chosen only if more lanes than that are idle.
+_ONE_REGISTER = 1.25
 #: Four rows of sums instead of six read the right factor more often, which takes longer.
 _FOUR_ROWS = 1.06
 
@@ -36,8 +39,8 @@ def panel_tile(
 ) -> tuple[int, int]:
     """Rows and columns that a kernel of panels computes at a time.
 
-    There are 32 columns, 16 of float64, or 8 or 16 if fewer lanes are idle then, and as many rows
-    as the registers hold, at most 8. Elements that are converted serve more lanes.
+    There are 32 columns, 16 of float64, or half as many if far fewer lanes are idle then, and as
+    many rows as the registers hold, at most 8. Elements that are converted serve more lanes.
 
     Parameters
     ----------
@@ -49,7 +52,8 @@ def panel_tile(
     rows, columns = shape
     narrow = 8 if dtype.itemsize > 4 or columns <= 8 else 16
     wide = 16 if dtype.itemsize > 4 else 32  # two registers of AVX-512
-    is_narrow = -(-columns // narrow) * narrow < -(-columns // wide) * wide
+    waste = 1.0 if has_few_registers(traits) else _ONE_REGISTER
+    is_narrow = -(-columns // narrow) * narrow * waste < -(-columns // wide) * wide
     is_narrow &= dtype.itemsize >= 4 or columns <= 16
     is_narrow |= has_few_registers(traits) and dtype.itemsize > 4
     across = narrow if is_narrow else wide

@@ -390,12 +390,15 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     x, trim = as_array(filt, "trim_zeros"), trim.lower()
     if trim not in ("f", "b", "fb", "bf"):
         raise ValueError(f"[trim_zeros] unexpected character(s) in `trim`: {trim!r}")
-    indices = np.argwhere(np.asarray(ew.not_equal(x, 0)))
-    axes, none = axes_of("trim_zeros", axis, x.ndim), [0] * x.ndim
-    start = indices.min(0).tolist() if len(indices) and "f" in trim else none
-    stop = (indices.max(0) + 1).tolist() if len(indices) and "b" in trim else list(x.shape)
-    parts = map(slice, start, stop if len(indices) else none)
-    return x[tuple(part if k in axes else slice(None) for k, part in enumerate(parts))]
+    is_other = np.asarray(ew.not_equal(x, 0))
+    index = [slice(None)] * x.ndim
+    for along in axes_of("trim_zeros", axis, x.ndim):
+        line: Any = is_other.any(axis=tuple(k for k in range(x.ndim) if k != along))
+        is_any = bool(line.any())
+        first = int(line.argmax()) if is_any and "f" in trim else 0
+        from_end = int(line[::-1].argmax()) if is_any and "b" in trim else 0
+        index[along] = slice(first, line.size - from_end if is_any else 0)
+    return x[tuple(index)]
 
 
 # -- elements inserted and removed

@@ -119,6 +119,11 @@ class Blas(ABC):
     def dtypes(self) -> frozenset[str]:
         """Element types that it multiplies."""
 
+    @property
+    @abstractmethod
+    def has_avx512(self) -> bool:
+        """Whether its kernels may use AVX-512: False if it is known that they do not."""
+
     @abstractmethod
     def product(
         self, dtype: str, shape: Sequence[int], left: Operand, right: Operand

@@ -32,9 +32,9 @@ METAL_FUNC void add_panels(thread T *sums, Left left, Right right, device const 
   }
 }
 
-// The next matrices of a stack, which are fetched while one is multiplied: row by row, as many bytes
-// for each index of the depth as the left factor has there. Threadgroups of the first columns fetch
-// the left factor, those of the last the right one.
+// The next matrices of a stack, or the next rows of a matrix, which are fetched while others are
+// multiplied: row by row, as many bytes for each index of the depth as the left factor has there.
+// Threadgroups of the first columns fetch the left factor, those of the last the right one.
 struct Ahead {
   device const char *left, *right;
 

@@ -30,6 +30,13 @@ _NAMES = (
     ("scipy_cblas_{}", False),
     ("cblas_{}", False),
 )
+#: Names of the function of OpenBLAS that names the processor whose kernels it has chosen, and
+#: processors without AVX-512.
+_CORE_NAMES = (
+    "scipy_openblas_get_corename64_", "openblas_get_corename64_",
+    "scipy_openblas_get_corename", "openblas_get_corename",
+)  # fmt: skip
+_AVX2_CORES = frozenset((b"Haswell", b"Zen"))
 _KINDS = "gemm", "gemv", "syrk"
 _ONE: Size = (1, 1, 1)
 #: Words of a launch, and the index of the first that is not an address.
@@ -56,6 +63,17 @@ class HostBlas(Blas):
     def dtypes(self) -> frozenset[str]:
         """See `Blas.dtypes`."""
         return frozenset(filter(_functions, _TYPES))
+
+    @functools.cached_property
+    def has_avx512(self) -> bool:
+        """See `Blas.has_avx512`."""
+        library = _library()
+        for name in _CORE_NAMES:
+            function = getattr(library, name, None)
+            if function is not None:
+                function.restype = ctypes.c_char_p
+                return function() not in _AVX2_CORES
+        return True
 
     def product(
         self, dtype: str, shape: Sequence[int], left: Operand, right: Operand
@@ -87,15 +105,22 @@ def _is_stored(operand: Operand, rows: int, columns: int) -> bool:
     return down == 1 and across >= rows
 
 
+def _library() -> ctypes.CDLL | None:
+    """The library that NumPy has loaded; None if it is not found."""
+    try:
+        return ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
+    except (AttributeError, OSError):
+        return None
+
+
 @functools.cache
 def _functions(dtype: str) -> _Functions | None:
     """The functions of a type, if NumPy has loaded any."""
     if dtype not in _TYPES:
         return None
     letter, flags = _TYPES[dtype]
-    try:
-        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
-    except (AttributeError, OSError):
+    library = _library()
+    if library is None:
         return None
     for name, is_long in _NAMES:
         try:

@@ -21,6 +21,7 @@ from metalloid.backends.opencl.compile.pipeline import (
     legalize_integers,
     run_pipeline,
 )
+from metalloid.backends.opencl.compile.reversed_bits import reverse_bits_by_shifts
 from metalloid.backends.opencl.compile.safe_divisors import make_divisors_safe
 from metalloid.backends.opencl.compile.selected_addresses import select_integers
 from metalloid.backends.opencl.compile.target import subgroup_of
@@ -180,7 +181,8 @@ def _compile(source: KernelSource) -> dict[str, bytes | str]:
     optimized = clang.run([*_back_end(target), "-S", "-emit-llvm"], module.ir)
     try:
         ir = select_integers(extract_bits(legalize_integers(optimized.text)))
-        ir = make_divisors_safe(through_integers(scalarize_vectors_of_one(ir)))
+        ir = reverse_bits_by_shifts(scalarize_vectors_of_one(ir))
+        ir = make_divisors_safe(through_integers(ir))
     except Unsupported as problem:
         raise _unsupported(entry, problem) from None
     code = clang.run([*_back_end(target), *_AS_IT_IS, "-c"], ir)

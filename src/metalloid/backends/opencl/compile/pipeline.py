@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from metalloid.backends.opencl.compile.early_returns import let_returned_threads_reach_barriers
 from metalloid.backends.opencl.compile.execution_barriers import lower_execution_barriers
 from metalloid.backends.opencl.compile.lower_bf16 import lower_bf16
 from metalloid.backends.opencl.compile.module_edits import (
@@ -99,6 +100,10 @@ def _return_at_end_of_thread(function: Function, context: KernelContext) -> None
                 break
 
 
+def _reach_barriers(function: Function, context: KernelContext) -> bool:
+    return let_returned_threads_reach_barriers(function, context.names)
+
+
 KERNEL: tuple[Pass[KernelContext], ...] = (
     NAME_VALUES,
     Pass(
@@ -118,6 +123,10 @@ KERNEL: tuple[Pass[KernelContext], ...] = (
     Pass(
         "return-at-end-of-thread", _return_at_end_of_thread,
         "a thread whose assertion fails ends: SPIR-V has no other way than the kernel's return",
+    ),
+    Pass(
+        "reach-barriers", _reach_barriers,
+        "OpenCL wants threads at a barrier that have returned before it", needs=("names",),
     ),
 )  # fmt: skip
 
