@@ -87,7 +87,7 @@ LACKING = {
     # Its engines, choices by cost, stages of compilation, messages, faults.
     "the CPU": {"cuda", "metal", "opencl", "own"},
     "the process's memory": {"cuda", "metal", "opencl", "own"},  # in place, where it lies
-    "a context that outlives a fault": {"cuda"},
+    "a context that outlives a fault": {"cuda", "opencl"},  # or a process, where nothing is checked
     "checks on GPUs": {"cpu", "metal", "own"},  # of accesses, if bounds="checked" is asked for
     "checks in PTX": {"cpu", "metal", "opencl", "own"},  # and barriers that do not wait
     "an end to launches": {"metal", "opencl", "own"},  # by Ctrl-C, time limits and Event.cancel

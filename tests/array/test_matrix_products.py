@@ -29,13 +29,13 @@ def test_every_type(dtype):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
 @pytest.mark.sample(1)
 def test_depths_of_multiple_steps_of_panels(dtype):
-    a, b = random((2, 13, 700), dtype), random((700, 45), dtype)
+    a, b = random((2, 13, 1100), dtype), random((1100, 45), dtype)
     with mtl.config.scope(products="panels"):
         check(mtl.asarray(a) @ mtl.asarray(b), a, b)
         check(
-            mtl.asarray(a[:, :, :513].copy()) @ mtl.asarray(b.T.copy()).T[:513],
-            a[:, :, :513],
-            b[:513],
+            mtl.asarray(a[:, :, :1025].copy()) @ mtl.asarray(b.T.copy()).T[:1025],
+            a[:, :, :1025],
+            b[:1025],
         )
 
 
@@ -269,7 +269,7 @@ CPU = mtl.ones(1).device
 def test_column_major_factors_are_packed(monkeypatch, dtype, stack):
     """Extents are around those of panels, and the depth around the steps that are added up."""
     monkeypatch.setattr(packing, "packed_factors", lambda *_: (True, True))
-    for m, n, k in [(64, 32, 7), (65, 33, 129), (31, 70, 515), (2, 3, 2)]:
+    for m, n, k in [(64, 32, 7), (65, 33, 129), (31, 70, 1030), (2, 3, 2)]:
         left, right = random((*stack, k, m), dtype), random((n, k), dtype)
         with mtl.config.scope(products="panels"):
             product = mtl.asarray(left).mT @ mtl.asarray(right).T

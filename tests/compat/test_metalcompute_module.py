@@ -39,8 +39,9 @@ def test_get_devices():
 
 
 def test_devices_by_index(dev):
-    name = mc.get_devices()[0].deviceName
-    for arguments in ((), (-1,), (0,)):
+    names = [device.deviceName for device in mc.get_devices()]
+    default = names[mtl.devices().index(mtl.default_device())]
+    for arguments, name in (((), default), ((-1,), default), ((0,), names[0])):
         assert str(mc.Device(*arguments)) == f"metalcompute.Device({name})"
     with pytest.raises(mc.error, match=r"^Cannot create device$"):
         mc.Device(len(mc.get_devices()))

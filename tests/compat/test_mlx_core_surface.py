@@ -97,6 +97,7 @@ def test_axes_out_of_range_are_index_and_value_errors():
             mx.sum(mx.zeros((2, 3)), axis=5)
 
 
+@pytest.mark.needs("the CPU")
 def test_devices_and_streams():
     assert mx.default_device() == mx.Device(mx.cpu)
     assert not mx.is_available(mx.gpu)

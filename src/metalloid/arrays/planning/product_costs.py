@@ -262,7 +262,8 @@ class ProductCosts:
         if self._is_few:
             uncached, max_rows = _FEW_UNCACHED_DOTS, _FEW_DOT_ROWS
         elif self._is_fast:
-            uncached, (max_bytes, max_rows) = _FAST_UNCACHED_DOTS, _MAX_FAST_DOTS
+            uncached = 1 if is_paired else _FAST_UNCACHED_DOTS
+            max_bytes, max_rows = _MAX_FAST_DOTS
             time *= _FAST_DOTS
             time += padded * _FAST_LONG_DOT if columns == 1 and dtype.itemsize > 4 else 0
         if rows > max_rows and depth * dtype.itemsize > max_bytes:

@@ -8,7 +8,7 @@ namespace numpy {
 // Elements of the depth that are added before the next rows are begun: those of the right factor
 // stay in a cache, from which they are fetched ahead if they are packed. The tile holds the sums
 // meanwhile.
-constexpr constant uint panel_depth = 256, packed_panel_depth = 512;
+constexpr constant uint panel_depth = 256, packed_panel_depth = 1024;
 // Sums of a threadgroup's tile.
 template <uint height, uint columns>
 constexpr uint panel_tile() {
