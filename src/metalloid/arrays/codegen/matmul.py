@@ -173,6 +173,16 @@ class _FunctorWriter(Writer):
             "  }",
         ]
 
+    def address(self) -> list[str]:
+        """The method for the address of an element, to fetch others ahead; or 0."""
+        is_load = self.ops[self.kernel.result].kind == "load"
+        at = f"(device const char *)({self._address(self.kernel.result)})" if is_load else "nullptr"
+        return [
+            "  METAL_FUNC device const char *address(uint row, uint column) const {",
+            f"    return {at};",
+            "  }",
+        ]
+
     def next(self, space: Ints, rows: int) -> list[str]:
         """The method for the address of what is multiplied next, or 0.
 
@@ -306,6 +316,8 @@ class ProductWriter:
                 is_streamed = name == "Left" and self.shape[1] <= form.columns
                 rows = form.rows if is_streamed else 0
                 self.structs += writer.next(self.kernel.factors[k].iteration_space, rows)
+            elif form.name == "dots" and name == "Right":
+                self.structs += writer.address()
             elif form.has_fours and name != "Store":
                 self.structs += writer.four(self._packed(k, downs[k]), type_, downs[k])
             self.structs += ["};", ""]

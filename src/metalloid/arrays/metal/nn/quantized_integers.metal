@@ -57,7 +57,8 @@ METAL_FUNC void multiply_integer_rows(device const ushort2 *words, device const 
                                       device T *out, uint first, uint count, uint rows_of_x,
                                       Sizes size, int lane) {
   const uint end = min(first + count, size.rows), length = size.blocks * 32 * (16 / bits);
-  const int full = size.words / 32;
+  constexpr int lanes = 32, page = 4096;  // processors guess what is read next within pages only
+  const int full = size.words / lanes;
   for (uint m = 0; m < rows_of_x; ++m) {
     device const short2 *own = x + long(m) * length;
     device const float *steps_of_row = steps + long(m) * size.groups;
@@ -67,6 +68,11 @@ METAL_FUNC void multiply_integer_rows(device const ushort2 *words, device const 
       device const S *scales_of_row = scales + long(n) * size.groups;
       float total = 0;
       for (int block = 0; block < full; ++block) {
+#if METALLOID_PREFETCHES
+        device const char *ahead = (device const char *)(row + block * lanes) + page;
+        metalloid::prefetch(ahead);
+        metalloid::prefetch(ahead + lanes * sizeof(ushort2) / 2);
+#endif
         total = add_integers<bits, lanes_of_group, selects, true>(
             total, row, scales_of_row, own, steps_of_row, block, size, lane);
       }
