@@ -37,6 +37,10 @@ FUNCTIONS = {
     "percentiles": lambda x: da.percentile(x[:, 0], [10, 50, 90]),
 }
 MORE_FUNCTIONS = {
+    "transpose": lambda x: x.T,
+    "zeros_like": lambda x: da.zeros_like(x, shape=(5, 4)),
+    "assignment": lambda x: assigned(x),
+    "map_blocks": lambda x: x.map_blocks(lambda block: block * 2),
     "maximum": lambda x: x.max(),
     "variance": lambda x: x.var(),
     "tensordot": lambda x: da.tensordot(x, x.T, 1),
@@ -65,6 +69,13 @@ MORE_FUNCTIONS = {
     "digitize": lambda x: da.digitize(x, np.array([0.2, 0.5], np.float32)),
     "bincount": lambda x: da.bincount((x[:, 0] * 10).astype("int32"), minlength=11),
 }
+
+
+def assigned(x):
+    y = x.copy()
+    y[y > 0.5] = 0
+    y[3] = 7
+    return y
 
 
 @pytest.fixture(autouse=True)
