@@ -123,3 +123,20 @@ def compare(source, name, arguments, wrt, outputs, seed=0, bound=2e-6, step=1e-6
         scale = max(np.abs(expected[key]).max(), 1e-30)
         error = np.abs(computed[key] - expected[key]).max() / scale
         assert error <= bound, (key, error, computed[key], expected[key])
+
+
+def compare_body(declared, body, seed):
+    """Compare for a threadgroup of 32 and a body from `a`, `b`, `x`, `z`, `n`, `i` and `t` to `r`."""
+    store = "" if "y[i]" in body else "y[i] = r;"
+    source = f"""
+    {declared}
+    kernel void k(device const float *x, device const float *z, device float *y, constant int &n,
+                  uint i [[thread_position_in_grid]],
+                  uint t [[thread_position_in_threadgroup]]) {{
+      float a = x[i], b = z[i], r = 0;
+      {body.replace("BARRIER", "threadgroup_barrier(mem_flags::mem_threadgroup);")}
+      {store}
+    }}"""
+    x, z = np.random.default_rng(seed).uniform(0.3, 1.2, (2, 32)).astype(np.float32)
+    arguments = {"x": x, "z": z, "y": np.zeros_like(x), "n": 5}
+    compare(source, "k", arguments, ["x", "z"], ["y"], 0, 5e-6, threads=32, group_size=32)

@@ -6,11 +6,11 @@ Prints for each kernel the largest error of the gradients by all inputs, relativ
 entry of each. mlx-lm is as it is, but for a barrier that its divergences lack.
 """
 
-import functools
 import math
 
 import numpy as np
-from package_gradients import Cases, compare, masked, mx, normal, rms
+import package_gradients
+from package_gradients import Cases, compare, mx, normal, rms
 
 RACE = "max_p = simd_max(max_p);\n\n        // Share the sum_exp"
 BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
@@ -121,87 +121,35 @@ def js_div_loss_by_its_backward_kernel():
 def gated_delta():
     from mlx_lm.models import gated_delta as module
 
-    b, t, hk, hv, dk, dv = 1, 9, 2, 4, 64, 8
-    errors = []
-    for vector in (False, True):
-        for mask in (None, mx.array(np.arange(t)[None] >= 3)):
-            gate = mx.random.uniform(0.5, 1, (b, t, hv, dk) if vector else (b, t, hv))
-            given = [
-                normal(b, t, hk, dk, scale=0.3), normal(b, t, hk, dk, scale=0.1),
-                normal(b, t, hv, dv), gate, mx.random.uniform(0, 1, (b, t, hv)),
-                normal(b, hv, dv, dk),
-            ]  # fmt: skip
-            kernel = functools.partial(masked, module.gated_delta_kernel, mask)
-            errors.append(compare(kernel, functools.partial(masked, module.gated_delta_ops, mask),
-                                  *given))  # fmt: skip
-    return max(errors)
+    return package_gradients.gated_delta(module)
 
 
 @case
 def ssm():
     from mlx_lm.models import ssm as module
 
-    n, h, d, groups, ds = 2, 4, 16, 2, 64
-
-    def kernel(x, a_log, b, c, skip, dt, state):
-        return module._ssm_kernel(
-            inputs=[x, a_log, b, c, skip, dt, state],
-            template=[("T", mx.float32), ("U", mx.float32), ("Dh", d), ("Ds", ds), ("H", h),
-                      ("G", h // groups)],
-            grid=(32, d, h * n), threadgroup=(32, 8, 1),
-            output_shapes=[(n, 1, h, d), state.shape], output_dtypes=[mx.float32] * 2,
-        )  # fmt: skip
-
-    def formula(x, a_log, b, c, skip, dt, state):
-        b, c = (mx.repeat(each, h // groups, axis=1)[:, :, None] for each in (b, c))
-        decay = mx.exp(-mx.exp(a_log) * dt)[..., None, None]
-        state = decay * state + (x[:, 0] * dt[..., None])[..., None] * b
-        return [((state * c).sum(-1) + x[:, 0] * skip[:, None])[:, None], state]
-
-    return compare(
-        kernel, formula, normal(n, 1, h, d), normal(h, scale=0.3), normal(n, groups, ds),
-        normal(n, groups, ds), normal(h), mx.random.uniform(0.1, 1, (n, h)), normal(n, h, d, ds),
-    )  # fmt: skip
+    return package_gradients.ssm(module)
 
 
 @case
 def wkv7():
     from mlx_lm.models import rwkv7 as module
 
-    b, t, h, d = 1, 6, 2, 64
-
-    def formula(r, w, k, v, a, b_, state):
-        results = []
-        for step in range(t):
-            at = [each[:, step] for each in (r, w, k, v, a, b_)]
-            y, state = module._wkv7_step_ops(*at, state)
-            results.append(y[..., 0])
-        return [mx.stack(results, axis=1), state]
-
-    given = [normal(b, t, h, d, scale=0.2) for _ in range(6)]
-    given[1] = mx.random.uniform(0.5, 1, (b, t, h, d))
-    return compare(module.wkv7_kernel, formula, *given, normal(b, h, d, d))
+    return package_gradients.wkv7(module)
 
 
 @case
 def bitlinear():
     from mlx_lm.models import bitlinear_layers as module
 
-    columns, lines = 256, 32
-    packed = mx.random.randint(0, 256, (lines // 4, columns)).astype(mx.uint8)
-    bits = np.array(packed).astype(int)
-    weight = mx.array(np.concatenate([(bits >> 2 * k & 3) - 1 for k in range(4)]), dtype=mx.float32)
+    return package_gradients.bitlinear(module)
 
-    def kernel(x, scale):
-        return module._bitlinear_kernel(
-            inputs=[x, packed, scale],
-            template=[("T", mx.float32), ("invert_weight_scales", True), ("in_features", columns),
-                      ("out_features", lines)],
-            grid=(32, x.shape[0] * lines // 4, 1), threadgroup=(32, 1, 1),
-            output_shapes=[(x.shape[0], lines)], output_dtypes=[mx.float32],
-        )[0]  # fmt: skip
 
-    return compare(kernel, lambda x, s: x @ weight.T / s, normal(3, columns), mx.array([1.7]))
+@case
+def attnres_mix():
+    from mlx_lm.models import kimi_k3 as module
+
+    return package_gradients.attention_of_residuals(module)
 
 
 @case
@@ -330,31 +278,6 @@ def sinkhorn():
         return x
 
     return compare(kernel, formula, mx.random.uniform(0.1, 1, (7, 4, 4)))
-
-
-@case
-def attnres_mix():
-    from mlx_lm.models import kimi_k3 as module
-
-    k, n, d = 3, 4, 300
-
-    def kernel(raw, inv_rms, partial, w):
-        return module._attn_res_kernel(
-            inputs=[raw, inv_rms, partial, w, mx.array([1e-5]), n],
-            template=[("InT", mx.float32), ("K", k), ("D", d), ("THREADS", 512)],
-            grid=(512, n, 1), threadgroup=(512, 1, 1), output_shapes=[partial.shape],
-            output_dtypes=[mx.float32],
-        )[0]  # fmt: skip
-
-    def formula(raw, inv_rms, partial, w):
-        given = [(raw * w).sum(-1) * inv_rms, (rms(partial) * w).sum(-1)[None]]
-        weights = mx.softmax(mx.concatenate(given), axis=0)
-        return (weights[:, :, None] * mx.concatenate([raw, partial[None]])).sum(0)
-
-    return compare(
-        kernel, formula, normal(k, n, d), mx.random.uniform(0.5, 1, (k, n)), normal(n, d),
-        normal(d, scale=0.1),
-    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 """Constructs of C++ as kernels use them: jumps, helpers, tiles, recurrences."""
 
-import numpy as np
 import pytest
-from differences import compare
+from differences import compare_body
 
-BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
 #: Declarations, and bodies from `a`, `b`, `x`, `z`, `i` and `t` to `r`.
 CASES = {
     "nested continue break": (
@@ -257,18 +255,4 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_constructs(name):
-    declared, body = CASES[name]
-    store = "" if "y[i]" in body else "y[i] = r;"
-    source = f"""
-    {declared}
-    kernel void k(device const float *x, device const float *z, device float *y, constant int &n,
-                  uint i [[thread_position_in_grid]],
-                  uint t [[thread_position_in_threadgroup]]) {{
-      float a = x[i], b = z[i], r = 0;
-      {body.replace("BARRIER", BARRIER)}
-      {store}
-    }}"""
-    x, z = np.random.default_rng(len(name)).uniform(0.3, 1.2, (2, 32)).astype(np.float32)
-    arguments = {"x": x, "z": z, "y": np.zeros_like(x), "n": 5}
-    launch = {"threads": 32, "group_size": 32}
-    compare(source, "k", arguments, ["x", "z"], ["y"], bound=5e-6, **launch)
+    compare_body(*CASES[name], len(name))

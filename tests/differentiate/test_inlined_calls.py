@@ -100,6 +100,24 @@ CASES = {
         "P p[3]; for (int k = 0; k < 3; k++) { p[k].v = float2(a, b) * k; p[k].s = x[k]; } P q = p[i % 3];"
         "q.v.x += q.s; p[(i + 1) % 3] = q; p[2].s *= q.v.x; r = p[0].s * p[1].v.x + p[2].s * q.v.x;",
     ),
+    "assignments to results of operators": (
+        "struct P { float u, v; thread P &operator*=(float w) { u *= w; return *this; } }; "
+        "thread P &operator+=(thread P &p, P q) { p.u += q.u; p.v *= q.v; return p; } "
+        "int at(int k) { return (k * 2) % 3; }",
+        "P m[3] = {{a, b}, {b, 1}, {a, a}}, q = {b, a}; (m[0] += q) *= a; m[at(i)] += q; m[at(1)] *= m[0].u; "
+        "(m[1] += m[2]) += q; r = m[0].u * m[0].v + m[1].v * m[2].u;",
+    ),
+    "values that change an index": (
+        "int next(thread int &k) { k++; return k; }",
+        "float m[4] = {a, b, 1, 2}; int k = 0; m[k] = a * next(k); m[k] += next(k) * b; "
+        "float2 w[3] = {float2(a), float2(b), float2(1)}; k = 0; w[k] = float2(next(k), a); "
+        "w[k] *= float2(b, next(k)); r = m[0] + m[1] * m[2] + w[0].x * w[1].y + w[2].x;",
+    ),
+    "choices of choices": (
+        "struct P { float u; float2 v; };",
+        "P p = {a, {b, 1}}, q = {b, {a, a}}, w = a > b ? p : q; P e = i % 2 ? w : (b > 0.7f ? p : q); "
+        "e.u *= w.v.x; r = e.u * e.v.y + (i % 3 ? e : (a > b ? w : q)).v.x;",
+    ),
     "choices that are read": (
         "struct P { float u; float2 v; float f() const { return u * v.x; } }; "
         "float g(thread const float &v) { return v * v; } float h(float2 v) { return v.x * v.y; }",
@@ -154,12 +172,29 @@ def test_digits_of_digits():
     compare(source, "k", arguments, ["x"], ["y"], threads=8, group_size=8)
 
 
-@pytest.mark.parametrize("body", ["int k = 0; m[++k] = m[k] * a;", "int k = 0; m[k++] += k * b;"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "m[++k] = m[k] * a;",
+        "m[k++] += k * b;",
+        "m[k++] = f(a, k);",
+        "float2 v[2] = {float2(a), float2(b)}; v[k++] = v[k] * b; m[0] = v[0].x;",
+        "float2 v[2] = {float2(a), float2(b)}; v[k++] *= v[k]; m[0] = v[0].x;",
+        "float2x2 v[2] = {float2x2(a), float2x2(b)}; v[k++] *= v[k]; m[0] = v[0][0].x;",
+        "P p[2] = {{a, b}, {b, a}}; p[k++] = p[k]; m[0] = p[0].u;",
+        "P p[2] = {{a, b}, {b, a}}; p[k++] += p[k]; m[0] = p[0].u;",
+        "P p = {a, b}; (p += p) += p * b; m[0] = p.u * p.v;",
+        "float v[2][2] = {{a, b}, {b, 1}}; m[0] = v[k][k++];",
+    ],
+)
 def test_a_step_in_the_index_of_what_is_assigned(body):
     """C++ 14 gives these no meaning."""
-    kernel = mtl.library(
-        HEADER + elementwise(f"float m[4] = {{a, b, a, b}}; {body} r = m[0] * m[1];"), device="cpu"
-    ).k
+    declared = """
+    struct P { float u, v; P operator*(float w) { return {u * w, v * w}; } };
+    thread P &operator+=(thread P &p, P q) { p.u += q.u; p.v *= q.v; return p; }
+    float f(float v, int k) { return v * k; }"""
+    body = f"float m[4] = {{a, b, a, b}}; int k = 0; {body} r = m[0] * m[1];"
+    kernel = mtl.library(HEADER + declared + elementwise(body), device="cpu").k
     with pytest.raises(mtl.CompileError, match="a step and a use of the same variable"):
         kernel.vjp()
 

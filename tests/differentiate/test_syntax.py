@@ -27,10 +27,21 @@ CASES = {
     "ranges of cases": (
         "", "switch (i % 8) { case 0 ... 3: r = a; break; case 4: r = b; break; default: r = a * b; }"
     ),
+    "numbers of 64 bits in a switch": (
+        "",
+        "switch (ulong(i) << 32) { case 0: r = a; break; case 4294967296ul: r = b; break; default: r = a * b; } "
+        "switch (long(i) - 3) { case -3 ... -2: r *= a; break; case -1: r += b; break; default: r *= b; }",
+    ),
     "variables of sections": (
         "",
         "switch (i % 3) { case 0: { float u = a; r = u * u; break; } case 1: float u; u = b; r = u * a; "
         "break; case 2: u = a * b; r = u * u; }",
+    ),
+    "enumerators": (
+        "enum { A = 2, C = A * 3 }; enum class M : int { X = 1, Y = 4 }; "
+        "namespace N { struct Q { enum E { U = 1, V }; }; }",
+        "r = x[A] * a + x[C] * b + C * a + int(M::Y) * b + x[N::Q::V] * N::Q::U; "
+        "switch (i % 3) { case A: r *= a; break; case int(M::X): r *= b; }",
     ),
     "choices without values": (
         "", "r = a; i % 3 ? (void)(r *= a) : (void)(r += b); i % 2 ? (void)0 : (void)(r *= b);"
@@ -88,6 +99,7 @@ def test_values(name):
     [
         ("thread float *p = &a, *q = &b; r = p == q ? a : b;", "operation of pointers"),
         ("thread float *p = &a; r = *(p + 1);", "operation of pointers"),
+        ("enum { L = 5 }; r = a * L;", "enumerators that a function declares"),
         ("device const float *p = x; r = p < z ? a : b;", "pointers into different memory"),
     ],
 )

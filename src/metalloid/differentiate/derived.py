@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.frontend.parse import text_of_kernel
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.program.text import count_name
 from metalloid.differentiate.program.tree import (
     Assign,

@@ -7,7 +7,7 @@ from typing import Any
 
 from metalloid.differentiate.analysis.activity import float_variables
 from metalloid.differentiate.analysis.common_values import Level
-from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.lane_rules import (
     is_lane_function,
     lane_loop,

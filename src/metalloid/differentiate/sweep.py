@@ -18,7 +18,7 @@ from metalloid.differentiate.analysis.ownership import accesses_of, own_elements
 from metalloid.differentiate.analysis.shared_reads import shared_reads
 from metalloid.differentiate.analysis.slopes import Slope
 from metalloid.differentiate.forward_sweep import ForwardSweep
-from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.program.text import text_of, without_unused
 from metalloid.differentiate.program.tree import (
     Assign,

@@ -18,7 +18,7 @@ from metalloid.differentiate.derived import (
     memory_type,
     threadgroup_parameters,
 )
-from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.matrices import matrix_functions
 from metalloid.differentiate.program.text import declaration, text_of, widened
 from metalloid.differentiate.program.tree import Assign, AtomicAdd, Expression, Program

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.program.text import text_of
 from metalloid.differentiate.program.tree import Expression, Program
 from metalloid.differentiate.program.types import Type

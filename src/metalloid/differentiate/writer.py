@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from metalloid.differentiate.analysis import activity
-from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.program.text import text_of
 from metalloid.differentiate.program.tree import (
     Assign,

@@ -7,15 +7,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from metalloid.differentiate.frontend.expressions import (
-    INT,
-    ZERO,
-    Refused,
-    binary,
-    type_of,
-)
+from metalloid.differentiate.frontend.expressions import INT, ZERO, binary, type_of
 from metalloid.differentiate.frontend.pointer_members import PointerMemberReader
 from metalloid.differentiate.frontend.pointers import element_of, parts_of
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.frontend.structs import record_name
 from metalloid.differentiate.program.tree import Expression
 from metalloid.differentiate.program.types import Type

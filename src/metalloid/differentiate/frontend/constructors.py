@@ -9,7 +9,9 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
-from metalloid.differentiate.frontend.expressions import REFERENCE, Refused, type_of
+from metalloid.differentiate.frontend.expressions import REFERENCE, type_of
+from metalloid.differentiate.frontend.operands import check_order, is_assignment
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.frontend.returned import Returned
 from metalloid.differentiate.frontend.simdgroup_matrices import SimdgroupMatrixReader
 from metalloid.differentiate.frontend.structs import record_name
@@ -132,6 +134,8 @@ class ConstructorReader(SimdgroupMatrixReader):
         operator = self._operators.get(callee[2]) if callee else None
         if operator is None or callee is None:
             return super()._read_CXXOperatorCallExpr(node)
+        if is_assignment(operator.label.removeprefix("operator")):
+            check_order(self, node, node.children[1:])
         if operator.kind == "CXXMethodDecl":
             return self.method(node, self.value(node.children[1]), callee[2], "operator")
         return self.call(node, callee[2], "operator")

@@ -8,7 +8,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from metalloid.differentiate.frontend.names import GENERATED
-from metalloid.differentiate.frontend.operands import is_changed_choice, operands
+from metalloid.differentiate.frontend.operands import (
+    is_assignment,
+    is_changed_choice,
+    operands,
+    subscripted,
+    target_and_value,
+)
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.lane_rules import is_lane_function
 from metalloid.differentiate.program.tree import (
     Assign,
@@ -17,7 +24,6 @@ from metalloid.differentiate.program.tree import (
     Expression,
     If,
     Statement,
-    assigned,
 )
 from metalloid.differentiate.program.types import Type, parse_type
 from metalloid.differentiate.rules import COSTLY, FUNCTIONS
@@ -54,14 +60,6 @@ BOOL, INT = Type("bool"), Type("int")
 TRUE, FALSE, ZERO = (
     Expression("constant", t, n) for t, n in ((BOOL, "true"), (BOOL, "false"), (INT, "0"))
 )
-
-
-class Refused(Exception):
-    """Something that is not differentiated, and where it is."""
-
-    def __init__(self, location: SourceLocation | None, why: str) -> None:
-        super().__init__(why)
-        self.location, self.why = location, why
 
 
 def type_of(node: Node) -> Type:
@@ -201,9 +199,7 @@ class ExpressionReader(ABC):
         reference = REFERENCE.search(node.text)
         if reference is None:
             raise Refused(node.begin, "this name has no rule")
-        if reference[1] == "EnumConstant":
-            return Expression("constant", type_of(node), reference[3])
-        if reference[2] not in self.known and reference[1] == "Var":
+        if reference[2] not in self.known and reference[1] in ("Var", "EnumConstant"):
             return self._global(node, reference[2], reference[3])
         if reference[2] not in self.known:
             raise Refused(node.begin, f"{reference[3]!r} is not a variable of the kernel")
@@ -218,7 +214,7 @@ class ExpressionReader(ABC):
         return self.known[address]
 
     def _read_ArraySubscriptExpr(self, node: Node) -> Expression:
-        base, index = (self.value(child) for child in node.children)
+        base, index = subscripted(self, node)
         if not is_address(node.children[0]):  # 2[x]
             base, index = index, base
         return self.element(base, index, type_of(node))
@@ -282,7 +278,7 @@ class ExpressionReader(ABC):
         operator = self._operator(node)
         left_node, right_node = node.children
         if operator == "=":
-            return self.store(node, *self._target_and_value(node))
+            return self.store(node, *target_and_value(self, node, node.children))
         if operator == ",":
             return [self.value(child) for child in node.children][-1]
         if operator in ("&&", "||"):
@@ -291,16 +287,6 @@ class ExpressionReader(ABC):
         if any(map(is_address, node.children)):
             return self.moved(node, operator, left, right)
         return binary(operator, left, right, type_of(node))
-
-    def _target_and_value(self, node: Node) -> tuple[Expression, Expression]:
-        """The operands of an assignment, whose right one comes first in C++ 17."""
-        before = len(self.statements)
-        target = self.value(node.children[0])
-        changed = assigned(self.statements[before:])
-        value = self.value(node.children[1])
-        if changed & value.variables():
-            raise Refused(node.begin, "a step and a use of the same variable have no rule")
-        return target, value
 
     def _short_circuit(self, operator: str, left: Expression, right_node: Node) -> Expression:
         values: list[Expression] = []
@@ -335,7 +321,7 @@ class ExpressionReader(ABC):
 
     def _read_CompoundAssignOperator(self, node: Node) -> Expression:
         operator = self._operator(node)[:-1]
-        target, value = self._target_and_value(node)
+        target, value = target_and_value(self, node, node.children)
         self.update(node, target, operator, value)
         return target
 
@@ -354,10 +340,13 @@ class ExpressionReader(ABC):
         operator = self._operator(node)
         if operator == "()" and (function := REFERENCE.search(node.children[0].children[0].text)):
             return self.method(node, self.value(node.children[1]), function[2], "result")
-        changes = operator.endswith("=") and operator not in ("==", "!=", "<=", ">=")
-        nodes = node.children[1:]
-        are_references = changes or operator == "[]" or any(type_of(n).columns for n in nodes)
-        args = [self.value(n) for n in nodes] if are_references else operands(self, nodes)
+        nodes, changes = node.children[1:], is_assignment(operator)
+        if changes:
+            args = [*target_and_value(self, node, nodes)]
+        elif operator == "[]" or any(type_of(n).columns for n in nodes):
+            args = [self.value(n) for n in nodes]
+        else:
+            args = operands(self, nodes)
         if operator == "=":
             return self.store(node, *args)
         if operator == "[]" or any(arg.type.columns for arg in args):

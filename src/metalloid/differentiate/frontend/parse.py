@@ -10,8 +10,9 @@ from metalloid.compiler.frontend.unit import Options
 from metalloid.compiler.toolchain.cache import shared_cache
 from metalloid.compiler.toolchain.target import Target
 from metalloid.differentiate.analysis.versions import split_versions
-from metalloid.differentiate.frontend.expressions import REFERENCE, Refused
+from metalloid.differentiate.frontend.expressions import REFERENCE
 from metalloid.differentiate.frontend.reader import Reader
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.frontend.structs import resolve_aliases, resolve_elements
 from metalloid.differentiate.program.tree import Parameter, Program
 from metalloid.differentiate.program.types import Type, parse_type

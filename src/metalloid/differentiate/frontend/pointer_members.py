@@ -10,8 +10,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import replace
 
-from metalloid.differentiate.frontend.expressions import Refused
 from metalloid.differentiate.frontend.pointers import PointerReader
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.program.tree import Expression
 from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import Node

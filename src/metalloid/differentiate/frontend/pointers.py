@@ -9,13 +9,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from metalloid.differentiate.frontend.expressions import (
-    INT,
-    ZERO,
-    Refused,
-    binary,
-    type_of,
-)
+from metalloid.differentiate.frontend.expressions import INT, ZERO, binary, type_of
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.frontend.swizzles import SwizzleReader
 from metalloid.differentiate.program.tree import AtomicAdd, Expression
 from metalloid.differentiate.program.types import Type, parse_type

@@ -12,13 +12,13 @@ from metalloid.differentiate.frontend.expressions import (
     FALSE,
     TRUE,
     ZERO,
-    Refused,
     binary,
     negated,
     type_of,
 )
 from metalloid.differentiate.frontend.names import DERIVATIVE, GENERATED
 from metalloid.differentiate.frontend.operands import referred
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.frontend.returned import Returned, returns_memory
 from metalloid.differentiate.frontend.statements import (
     JUMPS,
@@ -406,9 +406,10 @@ class Reader(ConstructorReader):
 
     def _switch(self, node: Node) -> None:
         """A switch as a chain of conditions."""
-        value = self.new_variable("switched", ZERO.type)
         declared, test, (body,) = header_of(node)
         self._block(declared, frozenset())
+        type_ = type_of(test)
+        value = self.new_variable("switched", type_.element if type_.scalar else ZERO.type)
         self.assign(value, self.value(test), node)
         frame = Frame({}, is_switch=True)
         self._frames.append(frame)

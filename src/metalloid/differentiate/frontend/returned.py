@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from metalloid.differentiate.frontend.expressions import Refused
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.program.tree import Expression
 from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import Node

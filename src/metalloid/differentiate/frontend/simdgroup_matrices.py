@@ -10,12 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from metalloid.differentiate.frontend.expressions import (
-    ZERO,
-    Refused,
-    binary,
-    type_of,
-)
+from metalloid.differentiate.frontend.expressions import ZERO, binary, type_of
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.frontend.textures import TextureReader
 from metalloid.differentiate.program.tree import Assign, Expression, Parameter, Statement
 from metalloid.differentiate.program.types import Type

@@ -29,7 +29,7 @@ def record_name(node: Node) -> str:
 def qualified_name(declaration: Node) -> str:
     """The name that a declaration has outside of its structs and namespaces."""
     scopes = [
-        node.label if node.kind == "NamespaceDecl" else record_name(node)
+        node.label if node.kind in ("NamespaceDecl", "EnumDecl") else record_name(node)
         for node in declaration.ancestors()
     ]
     return "::".join([*filter(None, reversed(scopes)), declaration.label])

@@ -8,13 +8,8 @@ from __future__ import annotations
 
 import re
 
-from metalloid.differentiate.frontend.expressions import (
-    MEMBER,
-    ZERO,
-    ExpressionReader,
-    Refused,
-    type_of,
-)
+from metalloid.differentiate.frontend.expressions import MEMBER, ZERO, ExpressionReader, type_of
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.program.tree import Expression
 from metalloid.differentiate.program.types import Type
 from metalloid.msl.portable.syntax_tree import Node

@@ -6,12 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from metalloid.differentiate.frontend.aggregates import AggregateReader
-from metalloid.differentiate.frontend.expressions import (
-    ZERO,
-    ExpressionReader,
-    Refused,
-    type_of,
-)
+from metalloid.differentiate.frontend.expressions import ZERO, ExpressionReader, type_of
+from metalloid.differentiate.frontend.refused import Refused
 from metalloid.differentiate.frontend.structs import qualified_name
 from metalloid.differentiate.program.text import text_of
 from metalloid.differentiate.program.tree import Assign, Expression, Sampler
@@ -38,12 +34,18 @@ class TextureReader(AggregateReader):
     def __init__(self, nodes: Sequence[Node], literal_at: Callable[[SourceLocation], str]) -> None:
         super().__init__(nodes, literal_at)
         self.samplers: dict[str, Sampler] = {}
-        self._declarations = {node.address: node for node in nodes if node.kind == "VarDecl"}
+        self._declarations = {
+            node.address: node for node in nodes if node.kind in ("VarDecl", "EnumConstantDecl")
+        }
 
     def _global(self, node: Node, address: str, name: str) -> Expression:
         declaration = self._declarations.get(address)
         if declaration is not None:
             name = qualified_name(declaration)
+            if declaration.kind == "EnumConstantDecl":
+                if any(each.kind == "DeclStmt" for each in declaration.ancestors()):
+                    raise Refused(node.begin, "enumerators that a function declares have no rule")
+                return Expression("constant", type_of(node), name)
         if declaration is None or not type_of(declaration).is_sampler:
             return super()._global(node, address, name)
         self.samplers[name] = Sampler(_settings(declaration))

@@ -17,6 +17,18 @@ METAL_FUNC uint packed_element(device const bfloat *from, uint k, ulong stride, 
   return 2 * k + 1 < depth ? low | uint(bits[(2 * k + 1) * stride]) << 16 : low;
 }
 
+// The same of a factor that is contiguous along the depth, whose pairs are words of memory.
+template <typename T, typename Element>
+METAL_FUNC T packed_in_order(device const Element *from, uint k, uint depth) {
+  return T(from[k]);
+}
+#if METALLOID_BFLOAT_DOTS
+template <>
+METAL_FUNC uint packed_in_order(device const bfloat *from, uint k, uint depth) {
+  return 2 * k + 1 < depth ? read_pair(from, k) : uint(((device const ushort *)from)[2 * k]);
+}
+#endif
+
 // A block of 8 x 8 elements, contiguous along the depth, is transposed in registers: each step swaps a
 // bit of the elements' indices in a thread with one of the thread's. Threads of a lane and a column.
 constexpr constant uint packed_block = 8;
@@ -47,7 +59,7 @@ METAL_FUNC void pack_block(device const Element *from, device T *to, uint last, 
   for (uint i = 0; i < packed_block; ++i) {  // beyond the last column, it is read again
     const uint column = is_full ? i : min(i, last);
     elements[i] = is_full || lane < left
-                      ? packed_element<T>(from + column * stride, k + lane, 1, depth)
+                      ? packed_in_order<T>(from + column * stride, k + lane, depth)
                       : T(0);
   }
   transpose_block(elements, lane);
