@@ -23,9 +23,8 @@ _ALIGNED_ROWS, _MIN_ALIGNED_DEPTH = 2**13, 32
 _MIN_PAIRED, _MIN_PAIRED_WORK = 4, 2**16
 #: Up to this many columns, pairs of a row-major left factor of even depth are read where they are.
 MAX_PAIRED_IN_PLACE = 256
-#: A column-major right factor of so many elements is gathered, for up to so many rows; and of fewer
-#: elements without AVX-512, whose gathers are slow.
-_MAX_GATHERED, _MAX_GATHERS, _MAX_GATHERED_BY_FEW = 256, 32, 63
+#: A column-major right factor of so many elements is gathered, for up to so many rows.
+_MAX_GATHERED, _MAX_GATHERS = 63, 32
 
 
 def packed_factors(traits: DeviceTraits, dtype: DType, shape: Ints, depth: int,
@@ -46,8 +45,7 @@ def packed_factors(traits: DeviceTraits, dtype: DType, shape: Ints, depth: int,
     is_unaligned = rows * dtype.itemsize % _CACHE_LINE > 0
     limit = _MAX_UNALIGNED_BYTES if is_unaligned else _MAX_STRIDED_BYTES
     left &= rows * depth * dtype.itemsize > limit
-    gathered = _MAX_GATHERED_BY_FEW if has_few_registers(traits) else _MAX_GATHERED
-    right &= rows > _MAX_GATHERS or depth * columns > gathered
+    right &= rows > _MAX_GATHERS or depth * columns > _MAX_GATHERED
     right_is_large = depth * columns * dtype.itemsize >= _MIN_PACKED_BYTES
     is_aligned = columns * dtype.itemsize % _ALIGNED_ROWS == 0 and depth >= _MIN_ALIGNED_DEPTH
     is_aligned &= rows >= _PANEL_PASS and not has_few_registers(traits)
