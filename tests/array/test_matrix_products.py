@@ -356,6 +356,15 @@ def test_the_text_depends_on_structure_only():
 
 
 @pytest.mark.slow
+def test_the_next_rows_are_too_far_for_32_bits():
+    depth = 2**26 + 3
+    with mtl.config.scope(products="panels"):
+        left, right = (np.ones(shape, np.int8) for shape in ((2, depth), (depth, 4)))
+        product = mtl.asarray(left) @ mtl.asarray(right)
+        assert np.all(np.asarray(product) == 3)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "int8", "float32"])
 def test_large(dtype):
     a, b = random((700, 1100), dtype), random((1100, 900), dtype)

@@ -21,6 +21,8 @@ from metalloid.arrays.planning.schedule import BufferSpec, Factor, FusedKernel, 
 from metalloid.kernels.strides import collapse
 from metalloid.runtime.launch.program import Size
 
+#: Numbers of a launch are 32-bit.
+_MAX_NUMBER = 2**32
 #: Bytes per asynchronous copy to threadgroup memory.
 _COPIED_BYTES = 16
 _COORDINATES = ("row", "column")
@@ -189,13 +191,14 @@ class _FunctorWriter(Writer):
         It is the next matrix of a dense stack, or the next `rows` of a dense matrix.
         """
         access = self.axes.accesses.get(self.kernel.result)
-        at = "nullptr"
-        if access is not None:
-            is_stack = access.outer == (math.prod(space[-2:]),)
-            if is_stack or (rows and not access.outer and access.row == (space[-1], 1)):
-                step = access.outer[0] if is_stack else rows * space[-1]
-                size = self._member("next", "uint", "I", step)
-                at = f"(device const char *)({access.pointer} + {size})"
+        at, step = "nullptr", 0
+        if access is not None and access.outer == (math.prod(space[-2:]),):
+            step = access.outer[0]
+        elif access is not None and not access.outer and access.row == (space[-1], 1):
+            step = rows * space[-1]
+        if access is not None and 0 < step < _MAX_NUMBER:
+            size = self._member("next", "uint", "I", step)
+            at = f"(device const char *)({access.pointer} + {size})"
         return ["  METAL_FUNC device const char *next() const {", f"    return {at};", "  }"]
 
     def struct(self, name: str, sum_type: str) -> list[str]:
