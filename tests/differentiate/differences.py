@@ -55,6 +55,16 @@ def elementwise(body):
     }}"""
 
 
+def compare_elementwise(declared, body):
+    """Compare the derivatives of an elementwise kernel by `x` and `z` with differences."""
+    x, z = np.random.default_rng(4).uniform(0.3, 1, (2, 8)).astype(np.float32)
+    source = declared + elementwise(body)
+    if "y[i]" in body:  # which stores its own result
+        source = source.replace("y[i] = r;", "")
+    arguments = {"x": x, "z": z, "y": np.zeros_like(x)}
+    compare(source, "k", arguments, ["x", "z"], ["y"], 0, 4e-6, threads=8)
+
+
 def double_functions():
     """Functions of doubles, which MSL does not have."""
     files = [_METAL / "doubles" / f"{name}.metal" for name in _DOUBLES]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from differences import HEADER, compare, elementwise
+from differences import HEADER, compare, compare_elementwise, elementwise
 
 import metalloid as mtl
 
@@ -130,10 +130,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_values(name):
-    declared, body = CASES[name]
-    x, z = np.random.default_rng(4).uniform(0.3, 1, (2, 8)).astype(np.float32)
-    arguments = {"x": x, "z": z, "y": np.zeros_like(x)}
-    compare(declared + elementwise(body), "k", arguments, ["x", "z"], ["y"], 0, 4e-6, threads=8)
+    compare_elementwise(*CASES[name])
 
 
 @pytest.mark.parametrize(

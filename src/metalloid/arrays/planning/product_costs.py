@@ -153,7 +153,7 @@ class ProductCosts:
         self._is_vector = 1 in self._shape
         self._is_few = has_few_registers(device.traits)
         blas = device.libraries.blas
-        self._is_fast = not self._is_few and blas is not None and not blas.has_avx512
+        self._has_avx2_blas = not self._is_few and blas is not None and not blas.has_avx512
         self._has_pairs = has_bfloat_pairs(device.traits, dtype, self._shape, depth)
 
     def host(self, fused: Sequence[int]) -> float:
@@ -161,13 +161,13 @@ class ProductCosts:
         (rows, columns), depth, dtype = self._shape, self._depth, self._dtype
         element = self._times.element / (2 if self._is_vector else 1)  # BLAS streams one matrix
         multiplied = rows * columns * depth * self._times.multiplication
-        if self._is_fast:
+        if self._has_avx2_blas:
             element *= _FAST_HOST_ROW if rows == 1 else _FAST_HOST_ELEMENT
             multiplied *= _FAST_HOST
         elif not self._is_few:
             multiplied *= _WIDE_HOST
         host = _MATRIX + multiplied + self._elements * element
-        if self._are_transposed[1] and not (self._is_few or self._is_fast):
+        if self._are_transposed[1] and not (self._is_few or self._has_avx2_blas):
             host += depth * columns * dtype.itemsize * _HOST_TRANSPOSED_BYTE
         blas = self._device.libraries.blas
         is_launched = blas is not None and dtype.name in blas.dtypes
@@ -213,7 +213,7 @@ class ProductCosts:
         time = padded * self._depth * self._times.panel * (1 if is_wide else converted)
         time *= 0.5 if self._has_pairs else 1
         half_register = _HALF_REGISTER
-        if self._is_fast:
+        if self._has_avx2_blas:
             time, half_register = time * _FAST_PANELS, _FAST_HALF_REGISTER
         if self._is_few:
             time *= _SIX_ROWS if down >= 6 else _FOUR_ROWS
@@ -240,7 +240,7 @@ class ProductCosts:
                 each = transposed[is_far] if is_along_depth else _PACKED_ELEMENT
                 each *= 2 if self._dtype.itemsize > 4 else 1
                 time += _PACK + self._matrices * width * depth * each
-        return time * (_FAST_PACKING if self._is_fast else 1)
+        return time * (_FAST_PACKING if self._has_avx2_blas else 1)
 
     def dots(self) -> float:
         """The time of dot products of contiguous vectors; infinite if factors are strided."""
@@ -261,7 +261,7 @@ class ProductCosts:
         uncached, max_bytes, max_rows = _UNCACHED_DOTS, _MAX_DOT_BYTES, TILE
         if self._is_few:
             uncached, max_rows = _FEW_UNCACHED_DOTS, _FEW_DOT_ROWS
-        elif self._is_fast:
+        elif self._has_avx2_blas:
             uncached = 1 if is_paired else _FAST_UNCACHED_DOTS
             max_bytes, max_rows = _MAX_FAST_DOTS
             time *= _FAST_DOTS
